@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
 CODE := setup.py iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
@@ -15,9 +16,9 @@ CODE := setup.py iglu_marl tests docs/assets $(wildcard agents benchmarks exampl
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
 
-setup: $(STAMP)  ## make .venv with iglu_marl (editable) and the development tools
+setup: $(DEV)  ## make .venv with iglu_marl (editable) and the development tools
 
-# The stamp holds as long as pyproject.toml, the only list of dependencies, does not change.
+# What plays. The stamp holds as long as pyproject.toml, the only list of dependencies, does not change.
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
 	  echo "iglu_marl needs Python 3.10 or newer as '$(PYTHON)'; name another: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; \
@@ -33,14 +34,20 @@ $(STAMP): pyproject.toml
 	    exit 1; }; \
 	fi
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
-	@echo "Installing iglu_marl and its tools into $(VENV): half a minute of computing, and some 250 MB to download"
-	@$(PY) -m pip install --disable-pip-version-check -e '.[dev]'
+	@echo "Installing iglu_marl into $(VENV): about 100 MB to download"
+	@$(PY) -m pip install --disable-pip-version-check -e .
 	@echo "Compiling the rules of the world, once: half a minute of computing"
 	@$(VENV)/bin/iglu-marl demo --output $(VENV)/first-demo >/dev/null
 	@touch $@
 	@echo "Ready. Its commands come onto your path with:  source $(VENV)/bin/activate"
 
-demo: setup  ## play one game; says where pictures, replay page and transcript are
+# What tests and checks need besides.
+$(DEV): $(STAMP)
+	@echo "Installing the development tools into $(VENV): about 150 MB to download"
+	@$(PY) -m pip install --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## play one game; says where pictures, replay page and transcript are
 	$(VENV)/bin/iglu-marl demo
 
 test: setup  ## the whole test suite
@@ -55,13 +62,8 @@ lint: setup
 	$(PY) -m ruff check $(CODE)
 	$(PY) -m ruff format --check $(CODE)
 
-# mypy follows no import hooks, so it sees the package as it is installed: agents/ inside iglu_marl/.
-TREE := build/types
 types: setup
-	@rm -rf $(TREE) && mkdir -p $(TREE)/iglu_marl
-	@ln -s $(CURDIR)/iglu_marl/* $(CURDIR)/agents $(TREE)/iglu_marl/
-	@ln -s $(CURDIR)/tests/typing_cases $(TREE)/
-	cd $(TREE) && $(abspath $(PY)) -m mypy --config-file $(CURDIR)/pyproject.toml --cache-dir $(CURDIR)/.mypy_cache -p iglu_marl -p typing_cases
+	MYPYPATH=tests $(PY) -m mypy -p iglu_marl -p typing_cases
 
 format: setup  ## rewrite the code in the house's format
 	$(PY) -m ruff check --fix-only $(CODE)
@@ -70,7 +72,7 @@ format: setup  ## rewrite the code in the house's format
 bench: setup  ## measure, and print the table
 	$(PY) -m benchmarks
 
-trust: setup  ## look for what breaks the package, for about half an hour (docs/reliability.md)
+trust: setup  ## look for what breaks the package, for 35 to 45 minutes (docs/reliability.md)
 	$(PY) -m benchmarks.trust
 
 trust-quick: setup  ## the same in three minutes
@@ -78,7 +80,7 @@ trust-quick: setup  ## the same in three minutes
 
 # Warnings are errors, and nothing is loaded from elsewhere: the site can be read from a disk.
 DOCS_STAMP := $(VENV)/.installed-docs
-$(DOCS_STAMP): $(STAMP)
+$(DOCS_STAMP): $(DEV)
 	@$(PY) -m pip install --disable-pip-version-check -q -e '.[docs]'
 	@touch $@
 
@@ -94,7 +96,7 @@ RLLIB_VENV ?= .venv-rllib
 rllib: $(RLLIB_VENV)/.installed  ## make .venv-rllib with iglu_marl and RLlib
 $(RLLIB_VENV)/.installed: $(STAMP)
 	@$(RLLIB_VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(RLLIB_VENV)
-	@$(RLLIB_VENV)/bin/python -m pip install --disable-pip-version-check -q -e '.[rllib]' hypothesis pytest
+	@$(RLLIB_VENV)/bin/python -m pip install --disable-pip-version-check -q -e '.[rllib,window,opengl]' hypothesis pytest
 	@touch $@
 
 # Libraries that go with other versions of what the rest uses, each in an environment of its own.

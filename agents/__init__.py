@@ -1,23 +1,12 @@
-"""Things that act: partners for either role, all with the `Agent` protocol.
+"""Agents for both roles, with the `Agent` protocol.
 
-Members load when they are first used. They use public names of `iglu_marl` only, as an agent of your own would.
+They are loaded on first use, and use public names of `iglu_marl` only, as an agent of your own would.
 """
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
-
-from iglu_marl.core.lazy import members
-from iglu_marl.core.moved import lead
-
-if (
-    __name__ == "agents"
-):  # imported from the repository's root: the installed package, not a second copy of it
-    lead({"agents": "iglu_marl.agents"}, deprecated=False)
-    import iglu_marl.agents
-
-    sys.modules["agents"] = iglu_marl.agents
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see
     from iglu_marl.agents.human.architect import HumanArchitect as HumanArchitect
@@ -34,4 +23,30 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from iglu_marl.agents.scripted.architect import ScriptedArchitect as ScriptedArchitect
     from iglu_marl.agents.scripted.builder import ScriptedBuilder as ScriptedBuilder
 
-__getattr__, __dir__, __all__ = members(__name__)
+_MODULES = {
+    "HumanArchitect": "human.architect",
+    "HumanBuilder": "human.builder",
+    "HybridBuilder": "learned.builder",
+    "LLMArchitect": "llm",
+    "LLMBuilder": "llm",
+    "LearnedBuilder": "learned.builder",
+    "OracleBuilder": "oracle",
+    "RandomArchitect": "random",
+    "RandomBuilder": "random",
+    "ReplayArchitect": "replay",
+    "ScriptedArchitect": "scripted.architect",
+    "ScriptedBuilder": "scripted.builder",
+    "agents_for": "registry",
+}
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"iglu_marl.agents.{_MODULES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,25 +1,27 @@
-"""What the builders of this package share."""
+"""Base class of the builders of this package."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from typing_extensions import Self
 
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.scripted.dialogue_tracker import DialogueTracker
-from iglu_marl.agents.settings import Settings, game_of
+from iglu_marl.agents.settings import Settings, unwrap_game
 from iglu_marl.game.profiles import compat_of
 
 
 class BuilderBase:
-    """A builder that knows the settings of its game: made by `for_env`, says things in the form of the chat.
+    """Base of builders: construction by `for_env`, and utterances in the format of the chat.
 
-    game: what shapes actions and utterances. Its own `_forget(seed)` begins an episode.
+    `game` holds the settings that affect actions and utterances. Subclasses override `_forget(seed)`.
     """
 
     any_conventions: ClassVar[bool] = False
-    """Whether it plays in environments that tell colours or the camera as an older tool does."""
+    """Whether it can play in environments with the colours or the camera of an older tool (`compat`)."""
+    reads: ClassVar[Literal["words", "anything", ""]] = "words"
+    """Which messages it uses."""
 
     def __init__(self, game: Settings) -> None:
         self.game, self.can_ask = game, game.can_ask
@@ -27,31 +29,33 @@ class BuilderBase:
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> Self:
-        """One that fits an environment's action space and chat.
+        """Return a builder for the action space and chat of an environment.
 
-        Raises `AgentError` for an environment that shows things as an older tool does, which it would misread.
+        Raises `AgentError` for an environment with a `compat` profile, unless the class supports it, and for a chat of
+        symbols, if the class reads words.
         """
-        compat = compat_of(game_of(env).episode.controls.conventions)
+        compat = compat_of(unwrap_game(env).episode.controls.conventions)
         if compat is not None and not cls.any_conventions:
             raise AgentError(
-                f"the environment has compat={compat!r}, whose colours and camera a {cls.__name__} does not know; "
-                "expected one without compat"
+                f"the environment has compat={compat!r}, whose colours and camera {cls.__name__} does not support; "
+                "expected an environment without compat"
             )
-        return cls(**{**vars(Settings.of(env)), **options})
+        settings = Settings.in_words(env, cls.__name__) if cls.reads == "words" else Settings.of(env)
+        return cls(**{**vars(settings), **options})
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the builder's."""
+        """Start an episode. Raises `AgentError` if `role` is not the builder."""
         if role != Role.BUILDER:
             raise AgentError(f"the {type(self).__name__} cannot play the {role}")
         self._forget(seed)
 
     def _forget(self, seed: int | None) -> None:
-        """Forget what belongs to the last episode."""
+        """Reset the state of the last episode."""
         self._dialogue.forget()
 
     def _with_words(self, act: Any, text: str = "") -> Any:
-        """The action of the game for an act and an utterance; without a voice, the act alone."""
+        """Combine an act with an utterance, if the builder can speak."""
         return {"act": act, "say": self._dialogue.utter(text)} if self.can_ask else act
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""

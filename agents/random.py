@@ -1,4 +1,4 @@
-"""Agents that act at random: a floor for every comparison, and a test for everything else."""
+"""Agents that act at random, as baselines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Speaker:
     """Random utterances: words of the template vocabulary, or tokens of a codec."""
 
     def __init__(self, game: Settings) -> None:
-        self.tokens, self.message_length = game.tokens, game.most
+        self.tokens, self.message_length = game.tokens, game.max_length
         self.size = (game.codec or TemplateCodec()).size
         self.words = TemplateCodec().words
 
@@ -39,10 +39,14 @@ class _Speaker:
 
 
 class RandomArchitect:
-    """Says random words, or nothing.
+    """Say random words, or nothing.
 
-    silence: the probability of silence, 0..1. tokens, codec, message_length: the form of the chat; message_length
-    counts characters of text or tokens (None = 200 or 16).
+    Args:
+        silence: probability of silence, 0..1.
+        tokens: whether the game uses token chat.
+        codec: vocabulary of token chat; None = the templates.
+        message_length: length limit in characters or tokens; None = 200 or 16.
+
     """
 
     def __init__(
@@ -59,29 +63,34 @@ class RandomArchitect:
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> RandomArchitect:
-        """One that fits an environment's chat."""
+        """Return an architect for the chat of an environment."""
         return cls(**{**Settings.of(env).only("tokens", "codec", "message_length"), **options})
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode."""
+        """Start an episode."""
         self._rng = np.random.default_rng(seed)
 
     def act(self, observation: Any) -> Any:
-        """An utterance; the observation is not looked at."""
+        """Return a random utterance; the observation is ignored."""
         return self._speaker.utter(self._rng, self._rng.random() >= self.silence)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
 
 class RandomBuilder(BuilderBase):
-    """Draws actions from a builder's action space.
+    """Sample actions from a builder's action space.
 
-    controls, select_and_place, can_yield, can_ask: as in the game; or `space`, any action space. With `can_ask` it says
-    something random with probability `talk`. tokens, codec, message_length: the form of the chat.
+    Args:
+        controls: action encoding of the game.
+        talk: probability of an utterance, 0..1, if the builder can ask.
+        space: action space; None = that of `controls`.
+        options: fields of `iglu_marl.agents.settings.Settings`.
+
     """
 
     any_conventions = True
+    reads = ""
 
     def __init__(
         self,
@@ -94,23 +103,23 @@ class RandomBuilder(BuilderBase):
         super().__init__(Settings(controls, **options))
         if space is None:
             space = Controls(controls, **self.game.only("can_yield", "select_and_place")).space
-        self._space = copy.deepcopy(space)  # spaces hold a generator: an environment's is its own
+        self._space = copy.deepcopy(space)  # a space holds a generator; the environment keeps its own
         self.talk = talk
         self._speaker = _Speaker(self.game)
         self._rng = np.random.default_rng(0)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> Self:
-        """One that fits an environment's action space and chat."""
+        """Return a builder for the action space and chat of an environment."""
         return super().for_env(env, **{"space": act_space(env), **options})
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode."""
+        """Start an episode."""
         self._rng = np.random.default_rng(seed)
         self._space.seed(int(self._rng.integers(2**31)))
 
     def act(self, observation: Any) -> Any:
-        """An action; the observation is not looked at."""
+        """Return a random action; the observation is ignored."""
         act = self._space.sample()
         if not self.can_ask:
             return act

@@ -1,8 +1,10 @@
-"""Partners for an environment, by name."""
+"""Agents by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -18,6 +20,7 @@ from iglu_marl.agents.replay import ReplayArchitect
 from iglu_marl.agents.scripted import partners
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
+from iglu_marl.core.imports import imported
 from iglu_marl.core.text import similar
 
 ARCHITECTS: dict[str, Any] = {
@@ -41,15 +44,21 @@ BUILDERS: dict[str, Any] = {
 
 
 def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted") -> dict[Role, Agent]:
-    """Agents that fit an environment's action spaces and chat, ready for `iglu_marl.play`.
+    """Return agents for the action spaces and chat of an environment, ready for `iglu_marl.play`.
 
-    architect: "scripted", "random", "replay" (a recorded dialogue), "llm" (a language model, as the environment
-    variables say), one of `iglu_marl.agents.scripted.partners`, or of `iglu_marl.agents.learned.zoo`. builder:
-    "scripted" (has to observe its pose and the grid), "learned" and "hybrid" (so do they; their model is the
-    folder that the environment variable IGLU_MARL_MODEL names, else one of the zoo), "oracle", "random", "llm", or one
-    of the partners or the zoo.
-    `llm:MODEL` and `llm:MODEL@ENDPOINT` name a language model themselves.
-    A single-agent environment has its architect inside: it gets the builder alone. Raises `AgentError` for other names.
+    A single-agent environment contains its architect, so only the builder is returned.
+
+    Args:
+        env: an environment of iglu_marl.
+        architect: "scripted", "random", "replay" (a recorded dialogue), "llm" (by environment variables),
+            or a name of `iglu_marl.agents.scripted.partners` or `iglu_marl.agents.learned.zoo`.
+        builder: "scripted", "learned", "hybrid", "oracle", "random", "llm", or a name of the partners or the zoo. The
+            model of "learned" and "hybrid" is the folder in IGLU_MARL_MODEL, or one of the zoo.
+            For further names see `find`.
+
+    Raises:
+        AgentError: for unknown names.
+
     """
     makers = {
         role: named(name, role) for role, name in ((Role.ARCHITECT, architect), (Role.BUILDER, builder))
@@ -60,55 +69,94 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
 
 
 def known(role: Role) -> dict[str, Any]:
-    """The agents of a role, by name."""
+    """Return the agents of a role by name."""
     return ARCHITECTS if role is Role.ARCHITECT else BUILDERS
 
 
 def find(name: str, role: Role) -> Any:
-    """What has a `for_env` that makes the agent of a name; None for an unknown one.
+    """Return the class or object whose `for_env` makes the agent of a name; None if the name is unknown.
 
-    Raises `AgentError` for a name that begins with `llm:` and does not go on with a model.
+    name: one of `known`, `llm:MODEL`, `llm:MODEL@ENDPOINT`, "module:attribute" or "path/to/file.py:attribute". Modules
+    in the current folder come first. Raises `AgentError` for `llm:` without a model, and if the import fails.
     """
     if not isinstance(name, str):
         return None
     if name.startswith(NamedModel.PREFIX):
         return NamedModel.of(name, known(role)["llm"])
-    return known(role).get(name)
+    if name in known(role) or ":" not in name:
+        return known(role).get(name)
+    try:
+        spec = imported(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise AgentError(f"{role.value} {name!r} cannot be imported: {error}") from None
+    return spec if hasattr(spec, "for_env") else SimpleNamespace(for_env=factory(spec, role))
 
 
 def named(name: str, role: Role) -> Any:
-    """What has a `for_env` that makes the agent of a name. Raises `AgentError` for an unknown one."""
+    """Return the class or object whose `for_env` makes the agent of a name. Raises `AgentError` if it is unknown."""
     if (maker := find(name, role)) is None:
         names = known(role)
         raise AgentError(
-            f"agent {name!r} is unknown{similar(name, names)}, expected one of {', '.join(names)}, "
-            "or llm:MODEL@ENDPOINT"
+            f"{role.value} {name!r} is unknown{similar(name, names)}, expected one of {', '.join(names)}, "
+            "llm:MODEL@ENDPOINT, or module:attribute"
         )
     return maker
 
 
-_SIGHTS = ("architect_sees", "builder_sees")
+def factory(spec: Any, role: Role) -> Callable[..., Agent]:
+    """What makes an agent for an environment. Raises `AgentError`.
+
+    spec: a name (see `find`), a class with `for_env(env)`, a class that needs no arguments or takes the environment, or
+    a function of the environment.
+    """
+    maker = named(spec, role) if isinstance(spec, str) else spec
+    if hasattr(maker, "for_env"):
+        make: Callable[..., Agent] = maker.for_env
+        return make
+    if not callable(maker):
+        raise AgentError(
+            f"{role.value} is {maker!r:.80}, expected a name, a class with for_env, or a function of the environment"
+        )
+    return (lambda env: maker()) if isinstance(maker, type) and _is_plain_class(maker) else maker
+
+
+def _is_plain_class(maker: type) -> bool:
+    """Return whether a class needs no arguments and has no parameter `env`."""
+    try:
+        signature = inspect.signature(maker)
+        signature.bind()
+    except (TypeError, ValueError):
+        return False
+    return "env" not in signature.parameters
+
+
+_SEES_OPTIONS = ("architect_sees", "builder_sees")
 
 
 def game_options(
     agents: Mapping[Role, Iterable[Any]], own: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Options of a game in which agents by name can play, for `iglu_marl.env` and its like.
+    """Return the options of a game in which named agents can play, for `iglu_marl.env` and similar functions.
 
-    A trained agent plays in the game that it has learned in: what its card says (controls, chat, ...) holds over `own`,
-    the options of whoever asks, and what it sees is added to theirs. What is `asked` for holds over both: an agent
-    that cannot play so refuses.
+    A trained agent plays in the game of its training: controls, chat and so on of its card override `own`, and its
+    observations are added. Options in `asked` override both; an agent that cannot play with them refuses.
 
-    agents: their names by role; what is no name has no game of its own. asked: options; None is not asked for.
-    Raises `AgentError` for two agents who have learned in games that are not one.
+    Args:
+        agents: names by role; other values are ignored.
+        own: options of the caller.
+        asked: options that the user chose; None = not chosen.
+
+    Raises:
+        AgentError: if two agents were trained in incompatible games.
+
     """
     game, wanted = dict(own), {key: value for key, value in asked.items() if value is not None}
-    learned: dict[str, tuple[str, Any]] = {}  # by option: who first, and how
+    learned: dict[str, tuple[str, Any]] = {}  # option -> the first agent that needs it, and its value
     for role, names in agents.items():
         for name in names:
             trained = getattr(find(name, role), "game", {})
-            for key, value in trained.items():
-                if key in _SIGHTS:
+            for key, value in trained.items() if isinstance(trained, Mapping) else ():
+                if key in _SEES_OPTIONS:
                     game[key] = tuple(dict.fromkeys((*game.get(key, getattr(GameConfig, key)), *value)))
                     continue
                 first, known = learned.setdefault(key, (name, value))
@@ -120,11 +168,10 @@ def game_options(
     return {**game, **wanted}
 
 
-# Of partners who play with people in real time, and are asked once a second: patient; the game goes on while a model
-# thinks.
-_MANNERS: dict[Role, dict[str, dict[str, Any]]] = {
+# Partners of people act once a second in real time: they are patient, and the game continues while a model replies.
+_REAL_TIME_OPTIONS: dict[Role, dict[str, dict[str, Any]]] = {
     Role.ARCHITECT: {
-        # Turns before it says something else, the same again, or speaks of a block that does not belong there.
+        # Turns until it says something else, repeats itself, or mentions a wrong block.
         "scripted": {"patience": 30, "repeat_after": 120, "comment_after": 3},
         "llm": {"patience": 30, "settle_after": 3, "background": True},
     },
@@ -133,6 +180,8 @@ _MANNERS: dict[Role, dict[str, dict[str, Any]]] = {
 
 
 def partner_for(env: Any, role: Role, name: str) -> Agent:
-    """An agent by name that plays a role with a person, in real time. Raises `AgentError` for unknown names."""
-    agent: Agent = named(name, role).for_env(env, **_MANNERS[role].get(name.partition(":")[0], {}))
+    """Return a named agent that plays with a person in real time. Raises `AgentError` for unknown names."""
+    agent: Agent = named(name, role).for_env(
+        env, **_REAL_TIME_OPTIONS[role].get("llm" if name.startswith(NamedModel.PREFIX) else name, {})
+    )
     return agent

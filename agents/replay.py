@@ -1,4 +1,4 @@
-"""An architect that says what a recorded one said, when the time for it has come."""
+"""An architect that repeats the utterances of a recorded one."""
 
 from __future__ import annotations
 
@@ -8,33 +8,37 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, Dialogue, Role, Subtasks, Task, maximal_intersection
-from iglu_marl.agents.scripted.dialogue_tracker import SHOW_ARCHITECT, need
+from iglu_marl.agents.scripted.dialogue_tracker import SHOW_ARCHITECT, require_entry
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Settings
 
 PATIENCE = 2
 
 
-class _Turn(NamedTuple):
-    """What is said before a stretch of building, and the task whose target it leads to."""
+class _ScriptTurn(NamedTuple):
+    """Messages before a phase of building, and the task with its target."""
 
     messages: tuple[str, ...]
     task: Task
 
 
 class ReplayArchitect:
-    """Speaks the architect's part of a recorded dialogue, turn by turn, to whoever builds now.
+    """Say the architect's part of a recorded dialogue, turn by turn.
 
-    It goes on to its next turn when the world is what the recorded one was at that point (up to a shift and turn,
-    where the task allows it), or when the builder has given the floor back `patience` times without having changed
-    anything, its pose included where that is seen. The builder's recorded words are not spoken.
+    The next turn starts when the world equals the recorded one (up to shift and rotation, if the task allows it), or
+    after `patience` turns without a change of the world or the observed pose. The builder's utterances are not said.
 
-    What is said: the words of `session`, if one is given; of a progressive task, those of its turn and of the ones
-    after it; of a task that begins with an empty world, its whole dialogue, an utterance at a time; else the current
-    instruction. It is privileged: `play` gives it the task. `turn` is the number of the turn that it is at, and
-    `finished` whether all has been said.
+    Without `session` the utterances come from the task: the current and following turns of a progressive task, the
+    whole dialogue of a task with an empty start, or the current instruction. The agent is privileged: `play` gives it
+    the task. `turn` is the number of the current turn, and `finished` whether all is said.
 
-    message_length: characters of one utterance; longer ones are said in parts. Raises `AgentError` for token chat,
-    whose closed vocabulary cannot say what people said.
+    Args:
+        session: recorded turns; None = those of the task.
+        message_length: characters of an utterance; longer ones are split.
+        patience: turns without a change before the next turn starts.
+
+    Raises:
+        AgentError: for token chat, whose vocabulary does not have people's words.
+
     """
 
     privileged = True
@@ -53,17 +57,15 @@ class ReplayArchitect:
         if session is not None and not isinstance(session, Subtasks):
             raise AgentError(f"session is {session!r:.80}, expected a Subtasks")
         self.session, self.message_length, self.patience = session, message_length, patience
-        self._turns: list[_Turn] = []
+        self._turns: list[_ScriptTurn] = []
         self._restart()
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> ReplayArchitect:
-        """One that fits an environment's chat."""
+        """Return an architect for the chat of an environment."""
         settings = Settings.of(env)
         if settings.tokens:
-            raise AgentError(
-                "a ReplayArchitect needs chat='text': people's words are not in the vocabulary of tokens"
-            )
+            raise AgentError("the environment has chat='tokens', expected 'text' for a ReplayArchitect")
         return cls(**{"message_length": settings.message_length, **options})
 
     def _restart(self) -> None:
@@ -78,54 +80,58 @@ class ReplayArchitect:
         """Whether all has been said."""
         return self._begun and not self._waiting and self.turn == len(self._turns) - 1
 
-    # -- Agent
+    def check_task(self, task: Task) -> None:
+        """Raise `AgentError` if a task has no recorded utterances of an architect."""
+        if not any(self._messages(words) for words, _ in _recorded_turns(self.session, task)):
+            raise AgentError(
+                f"the task {task.task_id!r} has no utterances of an architect, expected a recorded dialogue, "
+                "as in the tasks 'turns'"
+            )
 
     def reset(self, role: Role, seed: int | None, task: Task | None = None) -> None:
-        """Begin an episode. Raises `AgentError` for another role than the architect's, or without words to say."""
+        """Start an episode. Raises `AgentError` if `role` is not the architect, or without a task."""
         if role != Role.ARCHITECT or task is None:
             raise AgentError(
                 f"a ReplayArchitect plays the architect and needs the task, got {role} and {task!r:.60}"
             )
         self._turns = [
-            _Turn(self._messages(words), about)
-            for words, about in _recorded(self.session, task.in_ids("iglu"))
+            _ScriptTurn(self._messages(words), about)
+            for words, about in _recorded_turns(self.session, task.in_ids("iglu"))
         ]
         self._restart()
 
     def act(self, observation: Any) -> str:
-        """What is said next; "" while the builder is at work."""
+        """Return the next utterance; "" while the builder works."""
         if not self._turns:
             raise AgentError(
-                "the ReplayArchitect has no dialogue yet: call reset(role, seed, task=task) first"
+                "the ReplayArchitect has no dialogue: call reset(role, seed, task=task) before act()"
             )
-        grid = np.asarray(need(observation, ("grid",), "ReplayArchitect", SHOW_ARCHITECT))
+        grid = np.asarray(require_entry(observation, ("grid",), "ReplayArchitect", SHOW_ARCHITECT))
         pose = np.asarray(observation["agentPos"]) if "agentPos" in observation else np.zeros(0)
         seen = (grid.tobytes(), pose.tobytes())
         self._idle = self._idle + 1 if seen == self._seen else 0
         self._seen = seen
         if not self._begun:
-            self._say_turn(0)
+            self._start_turn(0)
         elif not self._waiting and not self.finished:
-            if self._idle >= self.patience or _reached(grid, self._turns[self.turn].task):
-                self._say_turn(self.turn + 1)
+            if self._idle >= self.patience or _is_built(grid, self._turns[self.turn].task):
+                self._start_turn(self.turn + 1)
         return self._waiting.pop(0) if self._waiting else ""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
-    # -- words
-
-    def _say_turn(self, turn: int) -> None:
+    def _start_turn(self, turn: int) -> None:
         self._begun, self.turn, self._idle = True, turn, 0
         self._waiting = list(self._turns[turn].messages)
 
     def _messages(self, words: Dialogue) -> tuple[str, ...]:
-        """The architect's utterances of a turn in as few messages as hold them."""
+        """Join the architect's utterances of a turn into as few messages as possible."""
         messages: list[str] = []
         for utterance in words:
             if utterance.role is not Role.ARCHITECT:
                 continue
-            for part in _parts(utterance.text, self.message_length):
+            for part in _split_text(utterance.text, self.message_length):
                 if messages and len(messages[-1]) + 1 + len(part) <= self.message_length:
                     messages[-1] += f"\n{part}"
                 else:
@@ -133,8 +139,8 @@ class ReplayArchitect:
         return tuple(messages)
 
 
-def _recorded(session: Subtasks | None, task: Task) -> list[tuple[Dialogue, Task]]:
-    """The turns to be said: their words, and the task that each leads to."""
+def _recorded_turns(session: Subtasks | None, task: Task) -> list[tuple[Dialogue, Task]]:
+    """Return the turns to say: dialogue and task of each."""
     if session is not None:
         return [(words, turn.in_ids("iglu")) for words, turn in zip(session.turns, session, strict=True)]
     if task.next_task is None and not task.start_grid.any():
@@ -149,8 +155,8 @@ def _recorded(session: Subtasks | None, task: Task) -> list[tuple[Dialogue, Task
     return found
 
 
-def _parts(text: str, limit: int) -> list[str]:
-    """A text in parts of at most `limit` characters, cut between words where there are any."""
+def _split_text(text: str, limit: int) -> list[str]:
+    """Split a text into parts of at most `limit` characters, between words if possible."""
     parts = []
     while len(text) > limit:
         cut = text.rfind(" ", 1, limit + 1)
@@ -160,8 +166,8 @@ def _parts(text: str, limit: int) -> list[str]:
     return [part for part in (*parts, text) if part]
 
 
-def _reached(grid: npt.NDArray[Any], task: Task) -> bool:
-    """Whether a world is what a task asks for, where it may stand."""
+def _is_built(grid: npt.NDArray[Any], task: Task) -> bool:
+    """Return whether a world is the target of a task, at any allowed place."""
     if np.array_equal(grid, task.target_grid):
         return True
     size = task.target_size

@@ -1,4 +1,4 @@
-"""What an agent has to know of an environment, read from its configuration."""
+"""Settings of a game that agents need, read from an environment."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing_extensions import TypedDict
 from iglu_marl import AgentError, GameConfig, Role
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.language import make_codec
+from iglu_marl.language import SymbolCodec, make_codec
 
-MESSAGE_CHARACTERS, MESSAGE_TOKENS = 200, 16  # of an utterance, unless the game says something else
+MESSAGE_CHARACTERS, MESSAGE_TOKENS = 200, 16  # default length of an utterance
 
 
 class Options(TypedDict, total=False):
-    """The fields of `Settings` that builders take by keyword; an option is added here and there, and nowhere else."""
+    """The fields of `Settings` that builders accept as keywords. A new option is added to both classes."""
 
     can_yield: bool
     can_ask: bool
@@ -30,28 +30,23 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a game that shape actions and utterances.
+    """Settings of a game that affect actions and utterances."""
 
-    controls, select_and_place: of the builder's action space. can_yield: whether turns can be ended. can_ask: whether
-    the builder may speak. tokens: token chat, which a codec implies. codec: its vocabulary; None = the templates.
-    message_length: of an utterance, in characters or tokens; None = as the game has it by default.
-    """
-
-    controls: ControlsName = "walking"
-    can_yield: bool = True
-    can_ask: bool = False
-    select_and_place: bool = False
-    tokens: bool = False
-    codec: Codec | None = None
-    message_length: int | None = None
+    controls: ControlsName = "walking"  # action encoding of the builder
+    can_yield: bool = True  # whether the builder can end its turn
+    can_ask: bool = False  # whether the builder can speak
+    select_and_place: bool = False  # as in the game
+    tokens: bool = False  # whether the game uses token chat; a codec implies it
+    codec: Codec | None = None  # vocabulary of token chat; None = the templates
+    message_length: int | None = None  # characters or tokens of an utterance; None = the default
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tokens", self.tokens or self.codec is not None)
 
     @classmethod
     def of(cls, env: Any) -> Settings:
-        """The settings of an AEC, parallel or single-agent environment; raises `AgentError` for others."""
-        game = game_of(env)
+        """Return the settings of an AEC, parallel or single-agent environment. Raises `AgentError` for others."""
+        game = unwrap_game(env)
         config = game.config
         single = isinstance(game, gymnasium.Env)
         return cls(
@@ -64,18 +59,29 @@ class Settings:
             message_length=config.max_message_length,
         )
 
+    @classmethod
+    def in_words(cls, env: Any, who: str) -> Settings:
+        """Return the settings of a game with words. Raises `AgentError` if its vocabulary has only symbols."""
+        settings = cls.of(env)
+        if isinstance(settings.codec, SymbolCodec):
+            raise AgentError(
+                f"a {who} needs words, the environment has vocabulary={settings.codec.count}: symbols without a "
+                "meaning; expected vocabulary='templates', chat='text', or partners that both use symbols"
+            )
+        return settings
+
     def only(self, *names: str) -> dict[str, Any]:
-        """Some of the fields, as keyword arguments."""
+        """Return some of the fields as keyword arguments."""
         return {name: getattr(self, name) for name in names}
 
     @property
-    def most(self) -> int:
-        """Characters or tokens of an utterance at most."""
+    def max_length(self) -> int:
+        """Length limit of an utterance in characters or tokens."""
         return self.message_length or (MESSAGE_TOKENS if self.tokens else MESSAGE_CHARACTERS)
 
 
-def game_of(env: Any) -> Any:
-    """The environment of iglu_marl below any wrappers; raises `AgentError` when there is none."""
+def unwrap_game(env: Any) -> Any:
+    """Return the environment of iglu_marl below any wrappers. Raises `AgentError` for other objects."""
     game = getattr(env, "unwrapped", env)
     if not isinstance(getattr(game, "config", None), GameConfig):
         raise AgentError(f"env is {env!r:.80}, expected an environment of iglu_marl")
@@ -83,8 +89,8 @@ def game_of(env: Any) -> Any:
 
 
 def act_space(env: Any) -> spaces.Space[Any]:
-    """The space of the builder's acts in an environment, without its words."""
-    game = game_of(env)
+    """Return the builder's action space in an environment, without utterances."""
+    game = unwrap_game(env)
     if isinstance(game, gymnasium.Env):
         return game.action_space
     space: Any = game.action_space(f"{Role.BUILDER.value}_0")

@@ -27,7 +27,6 @@ OPTIONS = [
 
 
 def main() -> int:
-    """Exit code of pytest."""
     folder = Path(__file__).parent
     return int(pytest.main([*OPTIONS, *sys.argv[1:], str(folder)]))
 

@@ -35,7 +35,6 @@ IMPOSSIBLE = frozenset(
 
 
 def adversarial_tasks() -> list[Task]:
-    """The hundred tasks, by family."""
     families = {
         "caves": _caves(),
         "sealed": _sealed(),
@@ -56,7 +55,6 @@ def adversarial_tasks() -> list[Task]:
 
 
 def possible(task: Task) -> bool:
-    """Whether one of these tasks can be done."""
     return str(task.task_id).partition(": ")[2] not in IMPOSSIBLE
 
 
@@ -68,12 +66,10 @@ def _grid(blocks: Blocks) -> np.ndarray:
 
 
 def _box(low: Cell, high: Cell) -> set[Cell]:
-    """All cells from one corner to the other."""
     return set(product(*(range(a, b + 1) for a, b in zip(low, high, strict=True))))
 
 
 def _shell(low: Cell, high: Cell) -> set[Cell]:
-    """A box without its inside."""
     x, y, z = low
     u, v, w = high
     return _box(low, high) - _box((x + 1, y + 1, z + 1), (u - 1, v - 1, w - 1))
@@ -84,7 +80,7 @@ def _tower(x: int, z: int, levels: Iterable[int] = HIGH) -> set[Cell]:
 
 
 def _mixed(*parts: Iterable[Cell]) -> Blocks:
-    """All colours in turn, from cell to cell."""
+    """Cycle through all colours."""
     return {cell: 1 + number % 6 for number, cell in enumerate(sorted(set(chain(*parts))))}
 
 
@@ -98,7 +94,7 @@ def _without(blocks: Blocks, cells: Iterable[Cell]) -> Blocks:
 
 
 def _other(blocks: Blocks, *cells: Cell) -> Blocks:
-    """The same with other colours in these cells, or in all."""
+    """Change the colours of these cells, or of all."""
     return blocks | {cell: 1 + blocks[cell] % 6 for cell in cells or blocks}
 
 
@@ -270,7 +266,7 @@ def _opening() -> Iterator[Case]:
 
 
 def _wall(height: int, size: int = 0) -> set[Cell]:
-    """Four walls: a yard around the centre, or a narrow one in the corner."""
+    """Return four walls: around the centre, or narrow ones in the corner."""
     low, high = (5 - size + 1, 5) if size else (-2, 2)
     levels = range(-1, height - 1)
     return {

@@ -11,7 +11,7 @@ from iglu_marl.commands.bench_cases import CASES, BenchCase, starts
 
 
 def report(benchmark: Any, values: list[float], group: str) -> None:
-    """Enter seconds measured elsewhere as this benchmark's rounds."""
+    """Enter seconds measured elsewhere as the rounds of this benchmark."""
     benchmark.group = group
     benchmark.pedantic(lambda: None, rounds=len(values))
     benchmark.stats.stats.data = values
@@ -24,5 +24,5 @@ def bench_case(benchmark: Any, case: BenchCase) -> None:
 
 
 def bench_import(benchmark: Any) -> None:
-    """A new process, less the start of Python itself."""
+    """Start of a new process, without the start of Python itself."""
     report(benchmark, starts(ROUNDS, compile_too=False)[0].seconds, "start")

@@ -1,12 +1,12 @@
-"""How a builder copes with instructions that leave something open: `python -m benchmarks.clarification --count 300`.
+"""How a builder handles underspecified instructions: `python -m benchmarks.clarification --count 300`.
 
-An instruction that can be carried out is robbed of one thing: a colour, height, place, number, direction, or of what
-tells one thing from others like it. Was a question asked, was it about the missing thing, was the answer used, is the
-world right in the end, and how many utterances did it take? The control is the whole instruction, about which nothing
-has to be asked, and `--guess`, a builder that never asks and takes any of what would fit.
+One piece of information is removed from a clear instruction: a colour, height, place, number, direction, or the
+attribute that identifies a block. Measured: is a question asked, is it about the missing piece, is the answer used, is
+the final world right, and how many utterances does it take? Controls: the whole instruction, and a builder that never
+asks and guesses (`guess`).
 
-With `--data PACK` (the IGLU single-turn data) also when people asked: of the instructions that an annotator found clear
-or not, how well "there is something to ask" tells the unclear ones (F1), beside "always ask".
+`--data PACK` (the IGLU single-turn data) also measures when people asked: F1 of detecting the instructions that an
+annotator found unclear, compared with "always ask".
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rich.table import Table
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid
 from iglu_marl.data import SingleturnDataset
 from iglu_marl.language import Context, Failure, outcomes, parse
-from iglu_marl.language.repair import Understanding, answered, understand
+from iglu_marl.language.repair import Understanding, understand, understand_answer
 
 Grid = npt.NDArray[np.int8]
 MAX_TURNS = 6
@@ -39,7 +39,7 @@ _WAYS = ("north", "east", "south", "west")
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction: whole, robbed of one thing, and what an architect answers when that is asked for."""
+    """A clear instruction, the same without one piece of information, and the answer to a question about it."""
 
     missing: str
     start: Grid
@@ -50,14 +50,14 @@ class Case:
 
 
 def _landmarks(rng: np.random.Generator, colors: list[int]) -> Grid:
-    """Single blocks of these colours on the ground, with room around each of them."""
+    """Return single blocks of these colours on the ground, with free cells around each."""
     spots = [(x, z) for x in (-4, 0, 4) for z in (-4, 0, 4)]
     chosen = rng.choice(len(spots), len(colors), replace=False)
     return blocks_to_grid([(spots[i][0], -1, spots[i][1], c) for i, c in zip(chosen, colors, strict=True)])
 
 
 def _texts(missing: str, rng: np.random.Generator) -> tuple[list[int], str, str, str]:
-    """The colours of the landmarks, the whole instruction, the robbed one, and the answer."""
+    """Return the colours of the landmarks, the whole instruction, the vague one, and the answer."""
     new, one, other = (int(c) for c in rng.permutation(np.arange(1, 7))[:3])
     c, d = COLOR_NAMES[new], COLOR_NAMES[one]
     n, way = _NUMBERS[int(rng.integers(3))], _WAYS[int(rng.integers(4))]
@@ -98,14 +98,14 @@ def _texts(missing: str, rng: np.random.Generator) -> tuple[list[int], str, str,
 
 
 def make_case(missing: str, rng: np.random.Generator) -> Case:
-    """A case that lacks this thing; its whole instruction leads to one world."""
+    """Return a case whose whole instruction leads to one world."""
     while True:
         colors, whole, vague, answer = _texts(missing, rng)
         start = _landmarks(rng, colors) if colors else np.zeros((9, 11, 11), np.int8)
-        told = parse(whole)
-        if isinstance(told, Failure):
-            raise AssertionError(f"{whole!r} is not understood: {told}")
-        found = outcomes(told, start, Context(yaw_deg=0.0))
+        program = parse(whole)
+        if isinstance(program, Failure):
+            raise AssertionError(f"{whole!r} is not understood: {program}")
+        found = outcomes(program, start, Context(yaw_deg=0.0))
         if not isinstance(found, Failure) and len(found) == 1:
             return Case(missing, start, whole, vague, answer, found[0].grid)
 
@@ -115,7 +115,7 @@ def _settled(heard: Understanding, goal: Grid) -> bool:
 
 
 def talk(case: Case, text: str, answer: Callable[[str], str | None]) -> dict[str, Any]:
-    """One dialogue: what was asked for, in how many utterances, and whether the world is right in the end."""
+    """Play one dialogue; return what was asked, the number of utterances, and whether the final world is right."""
     context = Context(yaw_deg=0.0)
     heard = understand(text, case.start, context)
     asked: list[str] = []
@@ -128,7 +128,7 @@ def talk(case: Case, text: str, answer: Callable[[str], str | None]) -> dict[str
         if reply is None:
             break
         turns += 1
-        following = answered(heard, reply, case.start, context)
+        following = understand_answer(heard, reply, case.start, context)
         if following is None:
             break
         heard = following
@@ -142,7 +142,7 @@ def talk(case: Case, text: str, answer: Callable[[str], str | None]) -> dict[str
 
 
 def guessed(case: Case, rng: np.random.Generator) -> bool:
-    """Whether a builder that never asks is right: it takes any of the things that fit."""
+    """Whether a builder that picks one of the candidates without asking is right."""
     heard = understand(case.vague, case.start, Context(yaw_deg=0.0))
     if not isinstance(heard.found, Failure):
         return _settled(heard, case.goal)
@@ -155,16 +155,16 @@ def guessed(case: Case, rng: np.random.Generator) -> bool:
 
 
 def synthetic(count: int, seed: int, console: Console) -> dict[str, dict[str, float]]:
-    """Shares by what is missing: asked, about the missing thing, answer used, success, turns, and the controls."""
+    """Return rates by the missing piece of information."""
     rng = np.random.default_rng(seed)
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for number in track(range(count), "talking", console=console, transient=True):
         case = make_case(MISSING[number % len(MISSING)], rng)
 
-        def told(missing: str, case: Case = case) -> str | None:
+        def reply(missing: str, case: Case = case) -> str | None:
             return case.answer if missing == case.missing else None
 
-        row = talk(case, case.vague, told)
+        row = talk(case, case.vague, reply)
         control = talk(case, case.whole, lambda missing: None)
         row |= {"needless": control["asked"], "whole": control["success"], "guess": guessed(case, rng)}
         rows[case.missing].append(row)
@@ -177,15 +177,15 @@ def synthetic(count: int, seed: int, console: Console) -> dict[str, dict[str, fl
 
 
 def people(path: str, console: Console) -> dict[str, Any]:
-    """Clear and unclear instructions of people: precision, recall and F1 of asking, and of asking always."""
+    """Return precision, recall and F1 of asking about instructions of people, and of always asking."""
     data = SingleturnDataset(path=path, progress=False, target="original")
-    told: list[tuple[bool, bool]] = []
+    labels: list[tuple[bool, bool]] = []
     for game in track(list(data.games.values()), "reading", console=console, transient=True):
         start = data.worlds.get(game.start_path)
         if start is not None:
             heard = understand(game.instruction, np.asarray(start), Context())
-            told.append((not game.clear, isinstance(heard.found, Failure)))
-    unclear, asks = (np.array(column) for column in zip(*told, strict=True))
+            labels.append((not game.clear, isinstance(heard.found, Failure)))
+    unclear, asks = (np.array(column) for column in zip(*labels, strict=True))
 
     def scores(asked: npt.NDArray[np.bool_]) -> dict[str, float]:
         right = int((asked & unclear).sum())
@@ -196,7 +196,7 @@ def people(path: str, console: Console) -> dict[str, Any]:
 
     always = np.ones_like(asks)
     return {
-        "instructions": len(told),
+        "instructions": len(labels),
         "unclear": int(unclear.sum()),
         "asked": int(asks.sum()),
         **scores(asks),
@@ -205,7 +205,6 @@ def people(path: str, console: Console) -> dict[str, Any]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Talk, count, and print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.clarification", description=__doc__)
     parser.add_argument("--count", type=int, default=300, help="synthetic cases")
     parser.add_argument("--seed", type=int, default=0)

@@ -5,12 +5,17 @@ Used by `python -m benchmarks.learning` and by the examples that learn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from iglu_marl.core.files import write_text
+from iglu_marl.core.text import markdown_table
 
 Run = tuple[Sequence[float], Sequence[float]]
 """One seed's curve: environment steps and the values measured there, both [measurements]."""
@@ -21,7 +26,7 @@ _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
 def interval(values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Mean over seeds and half the width of its 95 % interval (Student's t), of [seeds, ...]; 0 wide for one seed."""
+    """Return mean over seeds and half the width of its 95 % interval (Student's t), of [seeds, ...]; 0 for one seed."""
     array = np.asarray(values, dtype=np.float64)
     count = len(array)
     mean = array.mean(axis=0)
@@ -32,9 +37,9 @@ def interval(values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArra
 
 
 def on_one_axis(runs: Sequence[Run], points: int = 100) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The steps float64 [points] that all runs cover, and the runs interpolated there, float64 [seeds, points].
+    """Return steps that all runs cover, float64 [points], and the runs interpolated there, float64 [seeds, points].
 
-    Runs that were measured at equal steps are taken as they are.
+    Runs with equal steps are not interpolated.
     """
     first = np.asarray(runs[0][0], dtype=np.float64)
     if all(np.array_equal(first, steps) for steps, _ in runs):
@@ -53,10 +58,10 @@ def plot_curves(
     limits: tuple[float, float] | None = (0.0, 1.0),
     lines: Mapping[str, float] | None = None,
 ) -> None:
-    """Draw one curve for each label: the mean of its seeds with a 95 % interval, and each seed as a thin line.
+    """Draw a curve per label: the mean over seeds with a 95 % interval, and each seed as a thin line.
 
-    runs: for each label the curves of its seeds. limits: of the values; the intervals are cut there. lines:
-    levels to mark, by their names. The file's suffix says the format; the same runs give the same SVG bytes.
+    runs: for each label, the curves of its seeds. limits: range of the values. lines: horizontal lines by label. The
+    suffix of the path is the format; equal runs give equal SVG bytes.
     """
     import matplotlib as mpl
 
@@ -93,9 +98,9 @@ def plot_curves(
 
 
 def table(rows: Mapping[str, Mapping[str, Sequence[float]]], form: str = ".1%") -> str:
-    """A Markdown table: for each row and column the mean over seeds with its 95 % interval, and each seed."""
+    """Return a Markdown table with the mean over seeds, its 95 % interval, and the value of each seed."""
     columns = list(dict.fromkeys(name for row in rows.values() for name in row))
-    lines = [f"| | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    lines = []
     for label, row in rows.items():
         cells = []
         for name in columns:
@@ -105,5 +110,30 @@ def table(rows: Mapping[str, Mapping[str, Sequence[float]]], form: str = ".1%") 
             mean, half = interval(row[name])
             seeds = ", ".join(f"{value:{form}}" for value in row[name])
             cells.append(f"{float(mean):{form}} ± {float(half):{form}} ({seeds})")
-        lines.append(f"| {label} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        lines.append([label, *cells])
+    return markdown_table(["", *columns], lines).strip()
+
+
+def cross_play_table(matrix: Sequence[Sequence[float]]) -> str:
+    """Return a Markdown table of success rates, architects in rows and builders in columns."""
+    rows = [[f"architect {seed}", *(f"{value:.1%}" for value in row)] for seed, row in enumerate(matrix)]
+    return markdown_table(["", *(f"builder {seed}" for seed in range(len(matrix)))], rows).strip()
+
+
+def show_or_measure(
+    parser: argparse.ArgumentParser,
+    name: str,
+    measure: Callable[[argparse.Namespace], dict[str, Any]],
+    show: Callable[[dict[str, Any], Path], None],
+) -> None:
+    """Run a program whose results are kept in docs/learning/NAME.json, and show them."""
+    docs = Path(__file__).resolve().parents[1] / "docs"
+    parser.add_argument("--json", type=Path, default=docs / "learning" / f"{name}.json")
+    parser.add_argument("--images", type=Path, default=docs / "images")
+    parser.add_argument(
+        "--show", action="store_true", help="only draw and print the content of the JSON file"
+    )
+    given = parser.parse_args()
+    if not given.show:
+        write_text(given.json, json.dumps(measure(given)) + "\n")
+    show(json.loads(given.json.read_text(encoding="utf-8")), given.images)

@@ -60,14 +60,13 @@ VARIANTS = (ALL, *SITUATIONS, NO_IGLU, *WORDS)
 
 
 def changed(samples: Sequence[Sample], change: Change | None) -> list[Sample]:
-    """Samples of whose situations something is not known."""
     if change is None:
         return [*samples]
     return [replace(sample, situation=change(sample.situation)) for sample in samples]
 
 
 def keep(folder: Path, corpus: Corpus, iglu: Path) -> None:
-    """Measure a model as it is kept, with numbers of 16 bits, and write it and its card to the zoo."""
+    """Measure a model as stored (float16), and write it and its card to the zoo."""
     trained = TrainedModel.load(folder, threads=1)
     tensors = {name: part.half().numpy() for name, part in trained.model.state_dict().items()}
     state = {name: torch.from_numpy(part) for name, part in tensors.items()}
@@ -93,7 +92,7 @@ def keep(folder: Path, corpus: Corpus, iglu: Path) -> None:
                         "games": len(samples),
                     }
         console.print(part, table(rows), table(rows, "v2"), oracles(rows))
-        console.print({name: found.mean_f1().told() for name, found in rows.items()})
+        console.print({name: found.mean_f1().text() for name, found in rows.items()})
     notes = trained.notes
     card = {
         "kind": "edit-builder",
@@ -112,17 +111,14 @@ def keep(folder: Path, corpus: Corpus, iglu: Path) -> None:
         f"counts; {notes['seconds'] / 60:.0f} minutes of a core in all",
         "results": results,
         "command": "iglu-marl train edits --data mdc.zip --iglu iglu-singleturn.zip --members 3 -o edits",
-        "check": f"iglu-marl predict --data mdc.zip --model {NAME}",
+        "check": f"iglu-marl predict --data mdc.zip --trained {NAME}",
         "versions": {"iglu_marl": __version__, "numpy": np.__version__, "torch": torch.__version__},
     }
     print(zoo.save(NAME, card, tensors))
 
 
 def main() -> None:
-    """Train, measure, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", required=True, help="the Minecraft Dialogue Corpus")
     parser.add_argument("--iglu", required=True, type=Path, help="IGLU's single turns")
     parser.add_argument("--epochs", type=int, default=8)
@@ -150,7 +146,7 @@ def main() -> None:
         cells = []
         for decoding in ("threshold", "steps"):
             model = TrainedModel.load(folder, decoding=decoding, threads=1)
-            cells.append(predict_actions(model, shown).interval().told())
+            cells.append(predict_actions(model, shown).interval().text())
         print(f"| {name} | {cells[0]} | {cells[1]} |", flush=True)
 
 

@@ -11,7 +11,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples"
 
 
 def load_example(name: str) -> ModuleType:
-    """`examples/NAME.py` as a module, made anew."""
+    """Return a new module of `examples/NAME.py`."""
     spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

@@ -1,10 +1,8 @@
-"""How much of what people said is understood: `python -m benchmarks.human_instructions --data PATH`.
+"""Share of human instructions that are understood: `python -m benchmarks.human_instructions --data PATH`.
 
-PATH is the IGLU single-turn data (a zip or folder as `iglu_marl.data` reads it), or its table alone as a csv file, for
-which only the parse share can be told. Of the instructions that are understood, it counts how often what they come to,
-from the world that they were given for, is exactly what a person built who had nothing but the instruction ("the
-build"), or what the author of the instruction had built ("the original"). Two people agree less often than one thinks:
-that share is printed as well.
+PATH is the IGLU single-turn data (zip or folder), or its table alone as a csv file, which gives the parse share only.
+Results of understood instructions are compared with what another person built from the same instruction ("a second
+build") and with what its author had built ("the original"). The agreement between the two people is printed as well.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from iglu_marl.language import Failure, done, outcomes, parse, progress
 
 @dataclass(frozen=True)
 class Sample:
-    """One instruction; with the worlds before and after, where they are known."""
+    """An instruction, with the worlds before and after if known."""
 
     name: str
     text: str
@@ -41,7 +39,7 @@ class Sample:
 
 
 def samples_of(path: str) -> list[Sample]:
-    """The distinct games of a table (those that were found clear), or of a data set (those that were built)."""
+    """Return the different games of a table (those found clear) or of a data set (those that were built)."""
     if path.endswith(".csv"):
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             rows = {row["GameId"]: row for row in csv.DictReader(file) if row["IsInstructionClear"] == "Yes"}
@@ -63,7 +61,6 @@ def samples_of(path: str) -> list[Sample]:
 
 
 def judge(sample: Sample) -> dict[str, Any]:
-    """What becomes of one instruction."""
     found = parse(sample.text)
     row: dict[str, Any] = {"name": sample.name, "text": sample.text, "understood": False, "detail": ""}
     if isinstance(found, Failure):
@@ -84,7 +81,6 @@ def judge(sample: Sample) -> dict[str, Any]:
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Counts and shares."""
     results = Counter(row["result"] for row in rows)
     understood = sum(row["understood"] for row in rows)
     followed = [row["progress"] for row in rows if "progress" in row]
@@ -125,11 +121,10 @@ def show(figures: dict[str, Any], console: Console) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Read, judge, and print the figures."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.human_instructions", description=__doc__)
     parser.add_argument("--data", required=True, help="the single-turn data, or its table as csv")
-    parser.add_argument("--count", type=int, help="only so many instructions")
-    parser.add_argument("--examples", type=int, default=0, help="print so many of each result")
+    parser.add_argument("--count", type=int, help="largest number of instructions")
+    parser.add_argument("--examples", type=int, default=0, help="number of examples to print per result")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     args = parser.parse_args(arguments)
     began = time.perf_counter()

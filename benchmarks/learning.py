@@ -1,7 +1,7 @@
-"""What a builder learns from scratch, over several seeds: `python -m benchmarks.learning --task target --seeds 3`.
+"""Learning from scratch over several seeds: `python -m benchmarks.learning --task target --seeds 3`.
 
-Trains `examples/ppo_builder.py` with each seed, and with it the control from which the target, the instruction or the
-picture is hidden; writes all measurements to docs/learning/TASK.json and draws docs/images/learning_TASK.svg.
+Trains `examples/ppo_builder.py` with each seed, also without the target, the instruction or the picture (control);
+writes all measurements to docs/learning/TASK.json and draws docs/images/learning_TASK.svg.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Study:
-    """One task: its curves by label, each with the configuration's changes and the split that is measured."""
+    """A task: its curves by label, each with changes of the configuration and the measured split."""
 
     title: str
     curves: dict[str, tuple[dict[str, Any], str]]
 
     @property
     def variants(self) -> list[dict[str, Any]]:
-        """The different configurations to train."""
+        """Return the different configurations to train."""
         return [dict(items) for items in dict.fromkeys(tuple(c.items()) for c, _ in self.curves.values())]
 
 
@@ -41,7 +41,7 @@ STUDIES = {
         {"target in the observation": ({}, "new")},
     ),
     "language": Study(
-        "A block placed as told, exactly",
+        "A block placed as instructed, exactly",
         {
             "seen colour and place pairs": ({}, "seen"),
             "pairs held out": ({}, "unseen"),
@@ -57,23 +57,21 @@ STUDIES = {
 
 @lru_cache(maxsize=1)
 def example() -> ModuleType:
-    """The module examples/ppo_builder.py."""
     return load_example("ppo_builder")
 
 
-def run(task: str, changes: dict[str, Any], seed: int, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Train with one seed: the configuration, the measurements and the time that it took."""
+def run(task: str, changes: dict[str, Any], seed: int, show: Callable[[str], None]) -> dict[str, Any]:
+    """Train with one seed; return configuration, measurements and duration."""
     module = example()
     config = replace(module.Config(**module.PRESETS[task]), task=task, seed=seed, **changes)
     began, records = time.perf_counter(), []
     for record in module.train(config):
         records.append(record)
-        tell(f"{task} {'hidden' if config.blind else ''} seed {seed}: {module.told(record)}")
+        show(f"{task} {'hidden' if config.blind else ''} seed {seed}: {module.line_of(record)}")
     return {"config": asdict(config), "records": records, "wall_s": round(time.perf_counter() - began, 1)}
 
 
 def rounded(value: Any) -> Any:
-    """The same with floats of five digits, which keeps the files small."""
     if isinstance(value, dict):
         return {key: rounded(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -82,13 +80,11 @@ def rounded(value: Any) -> Any:
 
 
 def of_variant(runs: Iterable[dict[str, Any]], changes: dict[str, Any]) -> list[dict[str, Any]]:
-    """The runs whose configuration has these changes."""
     full = {"blind": False, **changes}
     return [run for run in runs if all(run["config"][key] == value for key, value in full.items())]
 
 
 def curves_of(study: Study, runs: list[dict[str, Any]]) -> dict[str, list[tuple[list[int], list[float]]]]:
-    """For each label the success of its seeds over environment steps."""
     return {
         label: [
             ([r["steps"] for r in run["records"]], [r[split]["success"] for r in run["records"]])
@@ -100,7 +96,6 @@ def curves_of(study: Study, runs: list[dict[str, Any]]) -> dict[str, list[tuple[
 
 
 def report(study: Study, runs: list[dict[str, Any]]) -> str:
-    """The final figures as a Markdown table, and the time."""
     rows = {}
     for label, (changes, split) in study.curves.items():
         last = [run["records"][-1] for run in of_variant(runs, changes)]
@@ -117,7 +112,6 @@ def report(study: Study, runs: list[dict[str, Any]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Train, write and draw."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
     parser.add_argument("--task", choices=sorted(STUDIES), required=True)
     parser.add_argument("--seeds", type=int, default=3)

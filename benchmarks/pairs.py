@@ -1,8 +1,8 @@
-"""How often the scripted pair finishes, by language alone: `python -m benchmarks.pairs --controls walking`.
+"""How often the scripted pair completes its tasks: `python -m benchmarks.pairs --controls walking`.
 
-The builder is never told the target. The architect says one block at a time, or one shape with `--level shapes`; then
-the table also tells how many utterances that saves against one per block. Where the pair does not finish, the planner
-is asked for its verdict on the whole structure: proved impossible, or unresolved.
+The builder does not see the target. The architect describes single blocks, or shapes with `--level shapes`; the table
+then has the share of utterances that shapes save. If the pair fails, the planner is asked whether the structure is
+impossible.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ SOURCES = "random, varied, hard, adversarial, bundled, or a file of structures o
 
 
 def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
-    """The tasks of a source.
+    """Return the tasks of a source.
 
-    "random": up to 8 blocks, 3 levels, 6 colours. "varied": the settings `VARIED` in turn. "hard": see `hard_task`.
-    "adversarial": the hundred of `benchmarks/adversarial.py`. "bundled", or a file of structures, or the zip or folder
-    of the IGLU multi-turn data: then every turn is a task, from the world before it, and `count` of them are drawn.
+    "random": up to 8 blocks, 3 layers, 6 colours. "varied": the settings `VARIED` in turn. "hard": see `hard_task`.
+    "adversarial": `benchmarks/adversarial.py`. "bundled", or a file of structures. The zip or folder of the IGLU
+    multi-turn data: every turn is a task, and `count` of them are sampled.
     """
     rng = np.random.default_rng(seed)
     if source in ("random", "varied"):
@@ -76,7 +76,7 @@ def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
 
 
 def hard_task(number: int, rng: np.random.Generator) -> Task:
-    """A structure that is awkward to build: towers, a roof, a ring in the air, a plane, a box, dots, or clutter."""
+    """Return a structure that is hard to build: towers, a roof, a ring, a plane, a box, dots, or clutter."""
     grid, start = np.zeros(ZONE, np.int8), np.zeros(ZONE, np.int8)
     x, z = (int(v) for v in rng.integers(0, 8, 2))
     top = int(rng.integers(3, 10))
@@ -109,7 +109,6 @@ def hard_task(number: int, rng: np.random.Generator) -> Task:
 
 
 def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, seed: int) -> dict[str, Any]:
-    """One game: what came of it, and at what cost."""
     options = dict(options)
     speech = {"level": options.pop("level", "blocks"), "references": options.pop("references", "none")}
     make = iglu_marl.parallel_env if options.pop("view") == "parallel" else iglu_marl.raw_env
@@ -145,7 +144,6 @@ def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, 
 
 
 def run(tasks: list[Task], args: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
-    """All games, over the processes asked for, with a progress bar."""
     options = {"controls": args.controls, "chat": args.chat, "view": args.view, "builder_can_ask": args.ask}
     options |= {"level": args.level, "references": args.references}
     jobs = [(task, options, args.architect, args.builder, args.seed + i) for i, task in enumerate(tasks)]
@@ -166,7 +164,7 @@ def run(tasks: list[Task], args: argparse.Namespace, console: Console) -> list[d
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Counts by verdict, and medians over the games that were finished."""
+    """Return counts by verdict, and medians over the completed games."""
     verdicts = Counter(row["verdict"] for row in rows)
     built = [row for row in rows if row["verdict"] == "built"]
 
@@ -188,7 +186,9 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def savings(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """How many instructions fewer than one per changed cell, on average: over all games, and where any were saved."""
+    """Return the mean share of instructions saved against one per changed cell, over all games and those with a
+    saving.
+    """
     saved = [1 - row["instructions"] / row["edits"] for row in rows if row["edits"]]
     where = [share for share in saved if share > 0]
     return {
@@ -199,7 +199,6 @@ def savings(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def show(rows: list[dict[str, Any]], console: Console, title: str) -> None:
-    """The summary as a table, and every game that was not finished."""
     console.print(title)
     table = Table("figure", "value")
     for name, value in summary(rows).items():
@@ -214,19 +213,16 @@ def show(rows: list[dict[str, Any]], console: Console, title: str) -> None:
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
     parser.add_argument("--controls", choices=CONTROLS, default="flying")
     parser.add_argument("--tasks", default="random", help=SOURCES)
-    parser.add_argument(
-        "--count", type=int, help="play only so many tasks (default: 200 random ones, or all)"
-    )
+    parser.add_argument("--count", type=int, help="number of tasks (default: 200 random ones, or all)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="play only every Nth")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--architect", choices=("scripted", "random"), default="scripted")
     parser.add_argument("--level", choices=("blocks", "shapes"), default="blocks", help="what is asked for")
     parser.add_argument(
-        "--references", choices=("none", "exact", "loose"), default="none", help="how places are told"
+        "--references", choices=("none", "exact", "loose"), default="none", help="references to places"
     )
     parser.add_argument("--builder", choices=("scripted", "oracle", "random"), default="scripted")
     parser.add_argument("--view", choices=("aec", "parallel"), default="aec")
@@ -238,7 +234,6 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Play, and print the figures."""
     args = parse_arguments(arguments)
     tasks = tasks_of(args.tasks, args.count, args.seed)[:: args.every]
     rows = run(tasks, args, Console(stderr=True, quiet=args.json and not sys.stderr.isatty()))

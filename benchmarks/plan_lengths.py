@@ -1,8 +1,8 @@
-"""How long plans are, against a lower bound: `python -m benchmarks.plan_lengths --controls flying --tasks varied`.
+"""Plan lengths against a lower bound: `python -m benchmarks.plan_lengths --controls flying --tasks varied`.
 
-Every task is planned for as a whole, from its starting grid and the usual starting pose. A plan counts as built when
-the kernel says so, and as impossible when its certificate passes the check; both are done here once more. `--ablation`
-tells what each layer of the search is worth: a row for each level, and for the planner without one of its layers.
+Every task is planned from its starting grid and the usual starting pose. Built plans are replayed in the kernel, and
+certificates of impossible ones are checked. `--ablation` has a row for each level of the planner, and for the planner
+without each of its layers.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from iglu_marl.tasks import Task
 # Layer -> what stands in for it: (module, name, replacement).
 LAYERS: dict[str, tuple[tuple[str, str, Any], ...]] = {
     "shortening": tuple(
-        (f"iglu_marl.planning.{module}", "shortened", lambda problem, actions: list(actions))
+        (f"iglu_marl.planning.{module}", "shorten", lambda problem, actions: list(actions))
         for module in ("planner", "walking.viewpoints")
     ),
     "scaffolds": ((viewpoints.__name__, "pillars", lambda grid, desired: np.zeros(grid.shape, bool)),),
-    "trials": ((viewpoints.__name__, "_tried", lambda problem, viewpoint: viewpoint),),
+    "trials": ((viewpoints.__name__, "_price_by_trial", lambda problem, viewpoint: viewpoint),),
     "camera beam": ((viewpoints.__name__, "WORK_WIDTH", 1),),
     "side prices": (
         (
@@ -73,7 +73,7 @@ ABLATION: dict[str, tuple[tuple[PlanLevel, str | None], ...]] = {
 
 @contextmanager
 def without(layer: str | None) -> Iterator[None]:
-    """The planner without one of its layers."""
+    """Disable a layer of the planner."""
     with ExitStack() as stack:
         for module, name, replacement in LAYERS[layer] if layer else ():
             stack.enter_context(patch(f"{module}.{name}", replacement))
@@ -81,7 +81,7 @@ def without(layer: str | None) -> Iterator[None]:
 
 
 def plan_one(task: Task, controls: Any, level: PlanLevel, layer: str | None = None) -> dict[str, Any]:
-    """One plan: verdict, length, bound. Raises `AssertionError` where the planner claims what is not so."""
+    """Make and check one plan."""
     world, target = (task.start_grid, Pose()), task.target_grid
     with without(layer):
         began = time.process_time()
@@ -106,7 +106,6 @@ def plan_one(task: Task, controls: Any, level: PlanLevel, layer: str | None = No
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Counts by verdict, and medians over what was built."""
     verdicts = Counter(row["verdict"] for row in rows)
     built = [row for row in rows if row["verdict"] == "built" and row["bound"]]
     columns = {
@@ -123,7 +122,6 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def run(
     tasks: list[Task], args: argparse.Namespace, level: PlanLevel, layer: str | None, console: Console
 ) -> list[dict[str, Any]]:
-    """All plans, over the processes asked for."""
     columns = tasks, *([value] * len(tasks) for value in (args.controls, level, layer))
     with ExitStack() as stack:
         if args.processes == 1:
@@ -135,11 +133,10 @@ def run(
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plan_lengths", description=__doc__)
     parser.add_argument("--controls", choices=tuple(ABLATION), default="flying")
     parser.add_argument("--tasks", default="varied", help=SOURCES)
-    parser.add_argument("--count", type=int, help="plan only so many (default: 200 random ones, or all)")
+    parser.add_argument("--count", type=int, help="number of tasks (default: 200 random ones, or all)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="plan only every Nth")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--level", choices=PLAN_LEVELS, default="shortest")
@@ -153,7 +150,6 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Plan, and print the figures."""
     args = parse_arguments(arguments)
     tasks = tasks_of(args.tasks, args.count, args.seed)[:: args.every]
     plan_one(tasks[0], args.controls, args.level)  # compiles what is not compiled yet

@@ -25,7 +25,6 @@ from iglu_marl.agents.learned.pov_training import judge, sentences_to_read
 
 
 def interval(values: np.ndarray, seed: int = 0) -> tuple[float, float]:
-    """The 95 % interval of a mean, by resampling."""
     rng = np.random.default_rng(seed)
     means = values[rng.integers(0, len(values), (2000, len(values)))].mean(1)
     low, high = np.quantile(means, (0.025, 0.975))
@@ -40,7 +39,7 @@ def shown(name: str, values: list[float]) -> str:
 def single_requests(
     model: PovModel, episodes: int, temperature: float, knows: Knows = "pictures", seed: int = 0
 ) -> None:
-    """Held-out pairs of cell and colour: all, by layer, and by verb."""
+    """Measure held-out pairs of cell and colour: all, by layer, and by verb."""
     made = judge(model, episodes, seed=seed, temperature=temperature, knows=knows)
     print(f"{knows}, temperature {temperature}")
     groups = {
@@ -56,16 +55,16 @@ def single_requests(
 
 
 def sentences(model: PovModel, count: int, seed: int = 0) -> None:
-    """Held-out wordings of held-out pairs: understood as the grammar reads them."""
-    told = sentences_to_read(np.random.default_rng(seed), count, held_out=True)
+    """Measure how many held-out wordings of held-out pairs are understood."""
+    requests = sentences_to_read(np.random.default_rng(seed), count, held_out=True)
     with torch.no_grad():
-        made = model.reader(torch.from_numpy(told.sentences))
+        made = model.reader(torch.from_numpy(requests.sentences))
     found = np.stack([part.argmax(1).numpy() for part in made], 1)
-    print(shown("sentences understood", (found == told.asked).all(1).tolist()))
+    print(shown("sentences understood", (found == requests.asked).all(1).tolist()))
 
 
 def random_structure(rng: np.random.Generator) -> np.ndarray:
-    """4 to 8 blocks that hang together, in three layers, nothing floating: int8 [9, 11, 11]."""
+    """Return 4 to 8 connected blocks in three layers without overhangs, int8 [9, 11, 11]."""
     grid = np.zeros((9, 11, 11), np.int8)
     grid[0, rng.integers(1, 10), rng.integers(1, 10)] = rng.integers(1, 7)
     sides = np.array([(1, 0, 0), (0, 1, 0), (0, -1, 0), (0, 0, 1), (0, 0, -1)])
@@ -79,7 +78,7 @@ def random_structure(rng: np.random.Generator) -> np.ndarray:
 
 
 def structures(model: PovModel, count: int, max_steps: int, temperature: float, seed: int = 2026) -> None:
-    """Whole structures with the scripted architect, told block by block."""
+    """Play whole structures with the scripted architect."""
     rng = np.random.default_rng(seed)
     f1, complete, used = [], [], []
     for number in range(count):
@@ -103,9 +102,7 @@ def structures(model: PovModel, count: int, max_steps: int, temperature: float, 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", required=True, help="model.npz")
     parser.add_argument("--episodes", type=int, default=0, help="single requests")
     parser.add_argument("--sentences", type=int, default=0)

@@ -30,26 +30,27 @@ TASKS = {
 
 
 def row(actions: Any, world: int) -> Any:
-    """The action of one world."""
     return (
         {key: part[world] for key, part in actions.items()} if isinstance(actions, dict) else actions[world]
     )
 
 
 def record(env: Any, seed: int, steps: int) -> tuple[list[Any], list[Any]]:
-    """Random actions, and all that the vector environment shows; the first entry is the reset."""
+    """Play random actions; return all that the vector environment shows, the reset first."""
     env.action_space.seed(seed)
-    told: list[Any] = [env.reset(seed=seed)[0]]
+    observed: list[Any] = [env.reset(seed=seed)[0]]
     script = [env.action_space.sample() for _ in range(steps)]
-    told += [env.step(actions)[:4] for actions in script]
-    return script, told
+    observed += [env.step(actions)[:4] for actions in script]
+    return script, observed
 
 
-def differences(single: Any, world: int, seed: int, script: list[Any], told: list[Any]) -> tuple[int, int]:
-    """Replay one world in a single environment: (steps that differ, episodes)."""
+def differences(
+    single: Any, world: int, seed: int, script: list[Any], observed: list[Any]
+) -> tuple[int, int]:
+    """Replay one world in a single environment; return the number of steps that differ, and of episodes."""
     shown, over, wrong, episodes = single.reset(seed=seed + world)[0], False, 0, 1
-    wrong += any(not np.array_equal(told[0][key][world], shown[key]) for key in KEYS)
-    for actions, (seen, *results) in zip(script, told[1:], strict=True):
+    wrong += any(not np.array_equal(observed[0][key][world], shown[key]) for key in KEYS)
+    for actions, (seen, *results) in zip(script, observed[1:], strict=True):
         if over:
             shown, end = single.reset()[0], (0.0, False, False)
             episodes += 1
@@ -63,18 +64,18 @@ def differences(single: Any, world: int, seed: int, script: list[Any], told: lis
 
 
 def run(episodes: int, seed: int) -> int:
-    """Play and compare; returns the number of steps that differ."""
+    """Play and compare; return the number of steps that differ."""
     start, done, wrong = time.perf_counter(), 0, 0
     settings = itertools.cycle(itertools.product(COUNTS, CONTROLS, THREADS, TASKS))
     for number, (count, controls, threads, tasks) in enumerate(settings):
         options = {"tasks": TASKS[tasks](), "action_space": controls, "max_steps": LONGEST}
         env = gym.make_vec("IGLUGridworldVector-v0", num_envs=count, num_threads=threads, **options)
         steps = STEPS if count < 1000 else LONGEST + 3
-        script, told = record(env, seed + 10_000 * number, steps)
+        script, observed = record(env, seed + 10_000 * number, steps)
         env.close()
         single = gym.make("IGLUGridworldVector-v0", **{**options, "tasks": TASKS[tasks]()})
         for world in range(count):
-            worse, more = differences(single, world, seed + 10_000 * number, script, told)
+            worse, more = differences(single, world, seed + 10_000 * number, script, observed)
             wrong, done = wrong + worse, done + more
             if done >= episodes:
                 break
@@ -89,7 +90,6 @@ def run(episodes: int, seed: int) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Exit code of the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.same_results", description=__doc__)
     parser.add_argument("--episodes", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)

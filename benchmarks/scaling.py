@@ -27,7 +27,7 @@ BATCH = 256  # worlds at once
 
 
 def measure(name: str, unit: str, count: int, work: Callable[[], Any]) -> float:
-    """Time `work`, which does `count` units; prints and returns microseconds of the clock for each."""
+    """Time `work`, which does `count` units; print and return microseconds per unit."""
     work()
     clock, processor = [], []
     for _ in range(ROUNDS):
@@ -46,7 +46,7 @@ def measure(name: str, unit: str, count: int, work: Callable[[], Any]) -> float:
 
 
 def stepped(env: Any, actions: list[Any], vector: bool = False) -> Callable[[], None]:
-    """A round: every action once; single environments are reset where episodes end."""
+    """Play every action once; single environments are reset at the end of episodes."""
     env.reset(seed=0)
 
     def work() -> None:
@@ -72,7 +72,6 @@ def game(**options: Any) -> dict[str, Any]:
 
 
 def both(env: Any, count: int | None) -> list[dict[str, Any]]:
-    """Actions of both agents, of one game or many."""
     rng = np.random.default_rng(0)
     space = env.action_space("builder_0")
     high = space.n if isinstance(space, gym.spaces.Discrete) else space.nvec
@@ -83,7 +82,7 @@ def both(env: Any, count: int | None) -> list[dict[str, Any]]:
 
 
 def environments() -> None:
-    """State, pixels and two agents; alone and many; bare and as frameworks take them."""
+    """State, pixels and two agents; single and in batches; bare and wrapped for frameworks."""
     options: dict[str, Any] = {
         "tasks": RandomTasks(max_blocks=3),
         "max_steps": 200,
@@ -126,7 +125,6 @@ def environments() -> None:
 
 
 def played(env: Any, actions: list[dict[str, Any]]) -> Callable[[], None]:
-    """A round of a two-agent environment."""
     env.reset(seed=0)
 
     def work() -> None:
@@ -142,7 +140,7 @@ def played(env: Any, actions: list[dict[str, Any]]) -> Callable[[], None]:
 
 
 def learners() -> None:
-    """Frames a second of a PPO update (four epochs) on one core: a network for state, one for pixels; and of SB3."""
+    """Frames per second of a PPO update (four epochs) on one core, for state and for pixels; and of SB3."""
     import torch
     from torch import nn
 
@@ -178,7 +176,7 @@ def learners() -> None:
 
 
 def rollout(count: int, steps: int, seed: int, megabytes: float = 0.0) -> Any:
-    """Steps of many worlds; gives back so many megabytes."""
+    """Step many worlds; return some megabytes."""
     envs = flatten(
         gym.make_vec(
             "IGLUGridworldVector-v0",
@@ -197,7 +195,7 @@ def rollout(count: int, steps: int, seed: int, megabytes: float = 0.0) -> Any:
 
 
 def rays() -> None:
-    """A call, an object of 10 MB there and back, and rollouts by one and by two workers."""
+    """A call, an object of 10 MB sent and returned, and rollouts, with one and two workers."""
     import ray
 
     os.environ.setdefault("RAY_worker_niceness", "0")  # as other processes; Ray's own default steps back
@@ -255,9 +253,7 @@ def rays() -> None:
 PARTS = {"environments": environments, "learners": learners, "ray": rays}
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=PARTS)
     for part in parser.parse_args().parts:
         PARTS[part]()

@@ -1,8 +1,8 @@
-"""The silent builder of whole structures: its curve, held-out structures, controls, teacher (docs/learning.md).
+"""The builder of structures from a visible target: curve, held-out structures, controls, teacher (docs/learning.md).
 
-`python -m benchmarks.silent --weights runs/silent` measures what `examples/dagger_silent_builder.py --save runs/silent`
-trained, writes docs/learning/silent.json, the curve in docs/images/ and the table of the page. `--zoo` keeps it as
-`silent-walker-v0`.
+`python -m benchmarks.silent --weights runs/silent` measures the weights of `examples/dagger_silent_builder.py --save
+runs/silent`, writes docs/learning/silent.json and the curve in docs/images/, and prints the table of the page. `--zoo`
+keeps it as `silent-walker-v0`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.curves import plot_curves, show_or_measure
 from benchmarks.examples import load_example
 from iglu_marl import __version__
 from iglu_marl.agents.learned import zoo
+from iglu_marl.core.text import markdown_table
 from iglu_marl.evaluation.metrics import bootstrap
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,7 +27,6 @@ PLAYERS = ("learned", "target hidden", "blind", "random", "teacher")
 
 
 def taught(example: ModuleType, tasks: list[Any], limit: int) -> Any:
-    """What the teacher completes within the limit."""
     done, share = np.zeros(len(tasks), bool), np.zeros(len(tasks))
     for number, task in enumerate(tasks):
         env = example.make(task, 1, limit)
@@ -42,7 +43,6 @@ def taught(example: ModuleType, tasks: list[Any], limit: int) -> Any:
 
 
 def measured(values: np.ndarray) -> dict[str, Any]:
-    """A mean over games with its 95 % interval."""
     found = bootstrap(values.astype(np.float64))
     return {
         "value": round(found.value, 4),
@@ -52,7 +52,7 @@ def measured(values: np.ndarray) -> dict[str, Any]:
 
 
 def measure(example: ModuleType, net: Any, count: int, limit: int) -> dict[str, Any]:
-    """By kind of held-out structure and player: completed, and the largest share of the blocks that stood."""
+    """Return completion and largest share of built blocks, by kind of held-out structure and player."""
     result: dict[str, Any] = {}
     for kind, tasks in example.held_out(count, seed=20_000).items():
         result[kind] = {}
@@ -74,7 +74,7 @@ def measure(example: ModuleType, net: Any, count: int, limit: int) -> dict[str, 
 
 
 def keep(result: dict[str, Any], net: Any) -> Path:
-    """The builder as `silent-walker-v0`."""
+    """Keep the builder as `silent-walker-v0`."""
     import torch
 
     last = result["curve"][-1]
@@ -102,26 +102,22 @@ def keep(result: dict[str, Any], net: Any) -> Path:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Markdown: players in rows; completed and share of the blocks by kind of structure, with intervals."""
     kinds = list(result["measured"])
     measures = ("completed", "share of the blocks")
     head = [f"{kind}: {measure}" for kind in kinds for measure in measures]
-    lines = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
+    rows = []
     for player in PLAYERS:
-        cells = []
+        cells = [player]
         for kind in kinds:
             for measure in measures:
                 found = result["measured"][kind][player][measure]
                 low, high = found["interval"]
                 cells.append(f"{found['value']:.1%} ({low:.1%} to {high:.1%}; n = {found['games']})")
-        lines.append(f"| {player} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append(cells)
+    return markdown_table(["", *head], rows).strip()
 
 
 def show(result: dict[str, Any], images: Path) -> None:
-    """Draw the curve and print the table."""
-    from benchmarks.curves import plot_curves
-
     minutes = [one["minutes"] for one in result["curve"]]
     names = {
         "random": "random, completed",
@@ -138,35 +134,27 @@ def show(result: dict[str, Any], images: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--weights", type=Path, default=Path("runs") / "silent", help="without suffix")
     parser.add_argument("--count", type=int, default=200, help="random structures")
     parser.add_argument("--limit", type=int, default=1000, help="steps in an episode")
     parser.add_argument("--zoo", action="store_true", help="keep it in the package")
-    parser.add_argument("--json", type=Path, default=ROOT / "docs" / "learning" / "silent.json")
-    parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
-    parser.add_argument("--show", action="store_true", help="draw and print what the JSON file holds")
-    given = parser.parse_args()
-    if not given.show:
+
+    def measured_and_kept(given: argparse.Namespace) -> dict[str, Any]:
         import torch
 
         torch.set_num_threads(1)
         example = load_example("dagger_silent_builder")
         net = example.SilentModel()
         net.load_state_dict(torch.load(given.weights.with_suffix(".pt"), weights_only=True))
-        told = json.loads(given.weights.with_suffix(".json").read_text(encoding="utf-8"))
-        result = {
-            "settings": told["settings"],
-            "curve": told["curve"],
-            "measured": measure(example, net, given.count, given.limit),
-        }
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(result) + "\n", encoding="utf-8")
+        facts = json.loads(given.weights.with_suffix(".json").read_text(encoding="utf-8"))
+        found = measure(example, net, given.count, given.limit)
+        result = {"settings": facts["settings"], "curve": facts["curve"], "measured": found}
         if given.zoo:
             print(keep(result, net))
-    show(json.loads(given.json.read_text(encoding="utf-8")), given.images)
+        return result
+
+    show_or_measure(parser, "silent", measured_and_kept, show)
 
 
 if __name__ == "__main__":

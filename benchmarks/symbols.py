@@ -1,8 +1,8 @@
-"""A pair with symbols on 252 meanings: runs, controls, cross-play and the languages (docs/emergent_chat.md).
+"""A pair with symbols on 252 meanings: runs, controls, cross-play and languages (docs/emergent_chat.md).
 
-`python -m benchmarks.symbols` trains and measures everything, and writes docs/learning/symbols.json, the curve in
-docs/images/ and the tables of the page on standard output. Weights stay in a folder, by default runs/symbols: what is
-there is not trained again. `--zoo` keeps the best of the pairs as `symbols-pair-v0`.
+`python -m benchmarks.symbols` trains and measures everything, writes docs/learning/symbols.json and the curve in
+docs/images/, and prints the tables of the page. Weights in the folder (default runs/symbols) are not trained again.
+`--zoo` keeps the best pair as `symbols-pair-v0`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.curves import cross_play_table, plot_curves, show_or_measure, table
 from benchmarks.examples import load_example
 from iglu_marl import __version__
 from iglu_marl.agents.learned import zoo
+from iglu_marl.core.files import json_ready
+from iglu_marl.core.text import markdown_table
 from iglu_marl.evaluation import language_metrics
 from iglu_marl.evaluation.metrics import bootstrap
 
 ROOT = Path(__file__).resolve().parents[1]
-REPEATS = 8  # games for each meaning in the last measurements, with gazes drawn anew
-SAMPLES = 200  # messages for each meaning, to estimate information from
+REPEATS = 8  # games per meaning in the last measurements, with random start directions
+SAMPLES = 200  # messages per meaning, to estimate information
 OPEN = "a pair that talks"
 RUNS: dict[str, dict[str, Any]] = {
     OPEN: {},
@@ -32,8 +35,8 @@ RUNS: dict[str, dict[str, Any]] = {
     "scrambled chat": {"channel": "scrambled"},
     "target hidden": {"hidden": True},
 }
-# A builder that hears nothing: of 20 steps one is over before it could hear, it looks down in three, and each build of
-# two blocks after the first takes two steps more. So it passes through 8 of the 252 at most.
+# Without messages: of 20 steps, 1 passes before it could hear, 3 are for looking down, and each build of two blocks
+# after the first takes 2 more. So a builder reaches at most 8 of the 252 meanings.
 BEST_WITHOUT_CHAT = 8 / 252
 SYMBOLS = "abcdefghijklmnopqrstuvwxyz"
 PLACES = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
@@ -43,7 +46,7 @@ PLACES = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
 def trained(example: ModuleType, folder: Path, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A pair, and its settings, curve and seconds of CPU (practice, conversation); from the folder if it is there."""
+    """Return a pair, its settings, curve and CPU seconds (practice, conversation); from the folder if it is there."""
     import torch
 
     torch.set_num_threads(1)
@@ -66,17 +69,17 @@ def trained(example: ModuleType, folder: Path, options: dict[str, Any]) -> tuple
     practised = time.process_time()
     curve = example.converse(pair, settings)
     seconds = [practised - began, time.process_time() - practised]
-    told = {"settings": settings._asdict(), "curve": curve, "cpu": seconds}
+    facts = {"settings": settings._asdict(), "curve": curve, "cpu": seconds}
     torch.save(pair.state_dict(), name.with_suffix(".pt"))
-    name.with_suffix(".json").write_text(json.dumps(told), encoding="utf-8")
-    return pair, told
+    name.with_suffix(".json").write_text(json.dumps(facts), encoding="utf-8")
+    return pair, facts
 
 
 # -------------------------------------------------------------------------------------------- measuring
 
 
 def measure(example: ModuleType, pair: Any, settings: Any) -> dict[str, Any]:
-    """Exact completions of greedy play, by split and condition."""
+    """Return success rates of greedy play, by split and condition."""
     split = example.meanings(settings)
     parts = {name: np.repeat(rows, REPEATS, axis=0) for name, rows in split._asdict().items()}
     found = {name: example.success(pair, settings, rows) for name, rows in parts.items()}
@@ -94,14 +97,14 @@ def measure(example: ModuleType, pair: Any, settings: Any) -> dict[str, Any]:
 
 
 def blocks_of(rows: np.ndarray) -> np.ndarray:
-    """Meanings as four attributes, int [n, 4]: cell and colour of the first block in the ring, and of the second."""
+    """Return meanings as four attributes, int [n, 4]: ring cell and colour of the first and the second block."""
     first, second = np.nonzero(rows)[1].reshape(-1, 2).T
     number = np.arange(len(rows))
     return np.stack([first, rows[number, first], second, rows[number, second]], axis=1)
 
 
 def language(example: ModuleType, pair: Any, settings: Any) -> dict[str, Any]:
-    """What the architect says, and the metrics of its language over all meanings."""
+    """Return the architect's messages, and the metrics of its language over all meanings."""
     import torch
 
     rows = np.concatenate(example.meanings(settings))
@@ -139,24 +142,14 @@ def language(example: ModuleType, pair: Any, settings: Any) -> dict[str, Any]:
     }
 
 
-def rounded(value: Any) -> Any:
-    """The same with four decimals, for the file."""
-    if isinstance(value, dict):
-        return {key: rounded(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [rounded(part) for part in value]
-    return round(value, 4) if isinstance(value, float) else value
-
-
 def kept_as(folder: Path, settings: Any) -> Path:
-    """Where a run is kept, without suffix."""
     return folder / f"{settings.channel}{'-hidden' if settings.hidden else ''}-{settings.seed}"
 
 
 def run(
     folder: Path, seeds: int, control_seeds: int, only_trained: bool = False
 ) -> tuple[dict[str, Any], list[Any]]:
-    """All runs, and the talking pairs. only_trained: those that the folder has."""
+    """Train and measure all runs; return the results and the talking pairs. only_trained: skip runs without weights."""
     example = load_example("ppo_symbols")
     result: dict[str, Any] = {"best without chat": BEST_WITHOUT_CHAT, "runs": {}}
     talking: list[Any] = []
@@ -166,10 +159,10 @@ def run(
             chosen = {**options, "seed": seed}
             if only_trained and not kept_as(folder, example.Settings(**chosen)).with_suffix(".json").exists():
                 continue
-            pair, told = trained(example, folder, chosen)
-            settings = example.Settings(**told["settings"])
+            pair, facts = trained(example, folder, chosen)
+            settings = example.Settings(**facts["settings"])
             split = example.meanings(settings)
-            entry = {"seed": seed, "cpu seconds of conversation": told["cpu"][1], "curve": told["curve"]}
+            entry = {"seed": seed, "cpu seconds of conversation": facts["cpu"][1], "curve": facts["curve"]}
             if name == OPEN:
                 talking.append((pair, settings))
                 entry.update(
@@ -189,14 +182,14 @@ def run(
         for architect, settings in talking
     ]
     result["settings"] = talking[0][1]._asdict()
-    return rounded(result), talking
+    return json_ready(result, digits=4), talking
 
 
 # -------------------------------------------------------------------------------------------- the zoo
 
 
 def keep_best(result: dict[str, Any], talking: list[Any]) -> Path:
-    """The pair that completes most trained meanings as `symbols-pair-v0`."""
+    """Keep the pair that completes most trained meanings as `symbols-pair-v0`."""
     import torch
 
     entries = result["runs"][OPEN]
@@ -250,9 +243,6 @@ def keep_best(result: dict[str, Any], talking: list[Any]) -> Path:
 
 
 def tables(result: dict[str, Any]) -> dict[str, str]:
-    """The tables of the page, in Markdown, by title."""
-    from benchmarks.curves import table
-
     columns = ("trained", "held_out")
     rows = {
         name: {column: [one["measured"][column] for one in seeds] for column in columns}
@@ -261,30 +251,22 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
     }
     talking = result["runs"][OPEN]
     others = [name for name in talking[0]["measured"] if name not in columns]
-    seeds = range(len(talking))
-    cross = ["| | " + " | ".join(f"builder {seed}" for seed in seeds) + " |", "|---" * (len(seeds) + 1) + "|"]
-    for seed, values in enumerate(result["cross-play"]):
-        cross.append(f"| architect {seed} | " + " | ".join(f"{value:.1%}" for value in values) + " |")
-    names = [name for name in talking[0]["code"] if name != "messages"]
-    codes = ["| | " + " | ".join(f"seed {one['seed']}" for one in talking) + " |"]
-    codes.append("|---" * (len(talking) + 1) + "|")
-    for name in names:
-        values = [one["code"][name] for one in talking]
-        codes.append(f"| {name} | " + " | ".join(f"{value:g}" for value in values) + " |")
+    codes = [
+        [name, *(f"{one['code'][name]:g}" for one in talking)]
+        for name in talking[0]["code"]
+        if name != "messages"
+    ]
     return {
         "success": table(rows),
         "conditions": table(
             {name: {"all meanings": [one["measured"][name] for one in talking]} for name in others}
         ),
-        "cross-play": "\n".join(cross),
-        "languages": "\n".join(codes),
+        "cross-play": cross_play_table(result["cross-play"]),
+        "languages": markdown_table(["", *(f"seed {one['seed']}" for one in talking)], codes).strip(),
     }
 
 
 def show(result: dict[str, Any], images: Path) -> None:
-    """Draw the curve and print the tables."""
-    from benchmarks.curves import plot_curves
-
     runs = {}
     for name, seeds in result["runs"].items():
         if seeds:
@@ -299,32 +281,25 @@ def show(result: dict[str, Any], images: Path) -> None:
         xlabel="games",
         lines={"most possible without chat": result["best without chat"]},
     )
-    for title, table in tables(result).items():
-        print(f"\n{title}\n\n{table}")
+    for title, text in tables(result).items():
+        print(f"\n{title}\n\n{text}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--runs", type=Path, default=Path("runs") / "symbols", help="folder of weights")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--control-seeds", type=int, default=1)
     parser.add_argument("--only-trained", action="store_true", help="leave out what is not in the folder")
     parser.add_argument("--zoo", action="store_true", help="keep the best pair in the package")
-    parser.add_argument("--json", type=Path, default=ROOT / "docs" / "learning" / "symbols.json")
-    parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
-    parser.add_argument(
-        "--show", action="store_true", help="train nothing: draw and print what the JSON file holds"
-    )
-    given = parser.parse_args()
-    if not given.show:
+
+    def measured(given: argparse.Namespace) -> dict[str, Any]:
         result, talking = run(given.runs, given.seeds, given.control_seeds, given.only_trained)
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(result) + "\n", encoding="utf-8")
         if given.zoo:
             print(keep_best(result, talking))
-    show(json.loads(given.json.read_text(encoding="utf-8")), given.images)
+        return result
+
+    show_or_measure(parser, "symbols", measured, show)
 
 
 if __name__ == "__main__":

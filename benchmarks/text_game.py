@@ -1,8 +1,7 @@
-"""How many turns a second of the game as strings a core plays without a model: chats told, replies read, rewards.
+"""Turns per second and core of the text game without a model: messages, parsing, rewards.
 
-`python -m benchmarks.text_game` plays games that go as they should, for each role and some partners: a builder does
-what it was told, an architect tells the next instruction. What counts is the processor time of `reset` and `step`; a
-few games before it compile kernels and fill caches.
+`python -m benchmarks.text_game` plays correct games for each role and some partners. Measured is the CPU time of
+`reset` and `step`, after a few games that compile kernels and fill caches.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import time
 from typing import NamedTuple
 
 from iglu_marl.text import TextGame
-from iglu_marl.text.export import right_reply
+from iglu_marl.text.export import reference_reply
 
 PLAYED = (
     ("builder", "scripted"),
@@ -25,7 +24,7 @@ WARM_UP = 2  # games
 
 
 class Speed(NamedTuple):
-    """What was played: games and turns, and the seconds of processor time they took."""
+    """Number of games and turns, and seconds of CPU time."""
 
     games: int
     turns: int
@@ -33,7 +32,7 @@ class Speed(NamedTuple):
 
 
 def measured(role: str, partner: str, seconds: float) -> Speed:
-    """Play games, one seed after the other, for so many seconds of processor time."""
+    """Play games with consecutive seeds until `seconds` of CPU time have passed."""
     game = TextGame(role=role, **({"partner": partner} if partner else {}))
     for seed in range(WARM_UP):
         played(game, seed)
@@ -46,13 +45,12 @@ def measured(role: str, partner: str, seconds: float) -> Speed:
 
 
 def played(game: TextGame, seed: int) -> tuple[int, float]:
-    """Play a game; how many turns it had, and the seconds of processor time they took."""
     begun = time.process_time()
     game.reset(seed)
     used = time.process_time() - begun
     turns, done = 0, False
     while not done:
-        reply = right_reply(game)
+        reply = reference_reply(game)
         begun = time.process_time()
         _, _, done, _ = game.step(reply)
         used += time.process_time() - begun
@@ -61,7 +59,6 @@ def played(game: TextGame, seed: int) -> tuple[int, float]:
 
 
 def main() -> None:
-    """Measure, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0, help="of processor time, for each row")
     asked = parser.parse_args()

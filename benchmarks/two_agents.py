@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import multiprocessing
 import time
 from collections.abc import Iterable, Sequence
@@ -20,7 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.curves import cross_play_table, plot_curves, show_or_measure, table
 from benchmarks.examples import load_example
+from iglu_marl.core.files import json_ready
+from iglu_marl.core.text import markdown_table
 from iglu_marl.evaluation import language_metrics
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,7 +42,7 @@ SYMBOLS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def train(options: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[int, float]], float]:
-    """One pair: its weights, its curve and the seconds of CPU that it took."""
+    """Train a pair; return its weights, its curve and CPU seconds."""
     import torch
 
     torch.set_num_threads(1)
@@ -52,7 +54,6 @@ def train(options: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[int, floa
 
 
 def train_all(jobs: list[dict[str, Any]], workers: int) -> list[Any]:
-    """What `train` gives for each job, in their order; says how far it is."""
     done = []
     with ExitStack() as stack:
         results: Iterable[Any] = map(train, jobs)
@@ -77,10 +78,10 @@ def pair_of(example: ModuleType, options: dict[str, Any], weights: dict[str, Any
 
 
 def best_without_chat(example: ModuleType, settings: Any) -> tuple[float, list[int]]:
-    """The largest share of meanings that can be completed without a message, and the actions that do it.
+    """Return the largest success rate without messages, and the actions that reach it.
 
-    Exact. As long as an episode goes on, what a builder without messages sees follows from its own actions, so its
-    policy is a sequence of actions, or a lottery of several. All of them are played, in a game that none completes.
+    Exact: without messages, what a builder observes depends on its own actions only, so its policy is an action
+    sequence, or a mixture of several. All of them are played, in a game that none completes.
     """
     import torch
 
@@ -108,20 +109,17 @@ def best_without_chat(example: ModuleType, settings: Any) -> tuple[float, list[i
 
 
 def information(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """What one of two paired samples tells of the other, in bits; corrected for its bias, so it may fall below 0."""
+    """Return the mutual information of two paired samples in bits, with bias correction (may be below 0)."""
     return language_metrics.mutual_information(first, second, resamples=1).value
 
 
 def look_at_code(example: ModuleType, pair: Any) -> dict[str, Any]:
-    """What the architect of a pair says for which meaning, and what of it the symbols tell (bits)."""
+    """Return the architect's message for each meaning, and the information of its symbols (bits)."""
     import torch
 
     settings = pair.settings
     tasks = example.meanings(settings)
-    places, colors = (
-        np.arange(len(tasks)) // settings.colors,
-        np.arange(len(tasks)) % settings.colors,
-    )
+    places, colors = (np.arange(len(tasks)) // settings.colors, np.arange(len(tasks)) % settings.colors)
     games = example.Games(settings, len(tasks), 0)
     torch.manual_seed(0)
     with torch.no_grad():
@@ -154,17 +152,8 @@ def look_at_code(example: ModuleType, pair: Any) -> dict[str, Any]:
 # -------------------------------------------------------------------------------------------- measuring
 
 
-def rounded(value: Any) -> Any:
-    """The same with four decimals, for the file."""
-    if isinstance(value, dict):
-        return {key: rounded(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [rounded(part) for part in value]
-    return round(value, 4) if isinstance(value, float) else value
-
-
 def measure(example: ModuleType, settings: Any, pair: Any) -> dict[str, float]:
-    """Success in the channel of training, and with the messages taken away or exchanged among the games."""
+    """Return success in the training channel, and with messages removed or permuted among the games."""
     channels = {"success": settings.channel, "muted": "mute", "scrambled": "scrambled"}
     return {
         name: example.success(pair, settings._replace(channel=channel), REPEATS, seed=1)
@@ -173,7 +162,7 @@ def measure(example: ModuleType, settings: Any, pair: Any) -> dict[str, float]:
 
 
 def cross_play(example: ModuleType, settings: Any, pairs: list[Any]) -> list[list[float]]:
-    """Successes of architect i (rows) with builder j (columns)."""
+    """Return success of architect i (rows) with builder j (columns)."""
     return [
         [example.success(builder, settings, REPEATS, speaker=architect, seed=1) for builder in pairs]
         for architect in pairs
@@ -181,7 +170,7 @@ def cross_play(example: ModuleType, settings: Any, pairs: list[Any]) -> list[lis
 
 
 def run(seeds: int, workers: int, total_steps: int | None) -> dict[str, Any]:
-    """Train and measure all runs; see `docs/emergent_chat.md` for what is in it."""
+    """Train and measure all runs; `docs/emergent_chat.md` describes the result."""
     example = load_example("ppo_two_agents")
     more = {} if total_steps is None else {"total_steps": total_steps}
     jobs = [{**options, **more, "seed": seed} for options in RUNS.values() for seed in range(seeds)]
@@ -216,16 +205,13 @@ def run(seeds: int, workers: int, total_steps: int | None) -> dict[str, Any]:
         ]
         if name in TALKING:
             result["cross-play"][name] = cross_play(example, settings, pairs)
-    return rounded(result)
+    return json_ready(result, digits=4)
 
 
 # -------------------------------------------------------------------------------------------- showing
 
 
 def success_table(result: dict[str, Any]) -> str:
-    """Markdown: mean over seeds, 95 % interval, and each seed; for those that talk also what it is without it."""
-    from benchmarks.curves import table
-
     rows = {}
     for name, seeds in result["runs"].items():
         columns = ("success", "muted", "scrambled") if name in TALKING else ("success",)
@@ -233,27 +219,12 @@ def success_table(result: dict[str, Any]) -> str:
     return table(rows)
 
 
-def cross_play_table(matrix: list[list[float]]) -> str:
-    """Markdown: architects in rows, builders in columns."""
-    seeds = range(len(matrix))
-    lines = [
-        "| | " + " | ".join(f"builder {seed}" for seed in seeds) + " |",
-        "|---" * (len(matrix) + 1) + "|",
-    ]
-    lines += [
-        f"| architect {seed} | " + " | ".join(f"{value:.1%}" for value in matrix[seed]) + " |"
-        for seed in seeds
-    ]
-    return "\n".join(lines)
-
-
 def code_table(result: dict[str, Any]) -> str:
-    """Markdown: what the symbols tell, in bits, and how orderly the codes are."""
     words = result["settings"]["words"]
     asked = [(f"symbol {k + 1}", part) for k in range(words) for part in ("colour", "place")]
     head = [f"I({symbol}; {part})" for symbol, part in asked]
     head += ["I(message; both)", "different messages", "consistency", "topographic similarity"]
-    lines = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
+    rows = []
     for name in TALKING:
         for one in result["runs"][name]:
             code = one["code"]
@@ -264,25 +235,24 @@ def code_table(result: dict[str, Any]) -> str:
                 f"{code['consistency']:.1%}",
             ]
             row.append(f"{code['topographic similarity']:.2f}")
-            lines.append(f"| {name}, seed {one['seed']} | " + " | ".join(row) + " |")
-    return "\n".join(lines)
+            rows.append([f"{name}, seed {one['seed']}", *row])
+    return markdown_table(["", *head], rows).strip()
 
 
 def message_table(result: dict[str, Any], name: str) -> str:
-    """Markdown: the messages of all seeds of a run; colours in rows, places within seeds in columns."""
+    """Return the messages of all seeds of a run as Markdown: colours in rows, places within seeds in columns."""
     codes = {one["seed"]: one["code"]["messages"] for one in result["runs"][name]}
     meanings = list(dict.fromkeys(tuple(meaning.split()) for meaning in next(iter(codes.values()))))
     colors, places = (list(dict.fromkeys(part)) for part in zip(*meanings, strict=True))
     head = [f"{seed}: {place}" for seed in codes for place in places]
-    lines = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
-    for color in colors:
-        row = [f"`{code[f'{color} {place}']}`" for code in codes.values() for place in places]
-        lines.append(f"| {color} | " + " | ".join(row) + " |")
-    return "\n".join(lines)
+    rows = [
+        [color, *(f"`{code[f'{color} {place}']}`" for code in codes.values() for place in places)]
+        for color in colors
+    ]
+    return markdown_table(["", *head], rows).strip()
 
 
 def tables(result: dict[str, Any]) -> dict[str, str]:
-    """All tables of the page, in Markdown, by title."""
     return {
         "success": success_table(result),
         **{f"cross-play, {name}": cross_play_table(matrix) for name, matrix in result["cross-play"].items()},
@@ -292,9 +262,6 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
 
 
 def show(result: dict[str, Any], images: Path) -> None:
-    """Draw the curves and print the tables."""
-    from benchmarks.curves import plot_curves
-
     plot_curves(
         {
             name: [tuple(zip(*one["curve"], strict=True)) for one in seeds]
@@ -304,28 +271,18 @@ def show(result: dict[str, Any], images: Path) -> None:
         ylabel="exact completions",
         lines={"best possible without chat": result["best without chat"]},
     )
-    for title, table in tables(result).items():
-        print(f"\n{title}\n\n{table}")
+    for title, text in tables(result).items():
+        print(f"\n{title}\n\n{text}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=1, help="pairs trained at a time")
     parser.add_argument("--total-steps", type=int, help="environment steps of each run")
-    parser.add_argument("--json", type=Path, default=ROOT / "docs" / "learning" / "two_agents.json")
-    parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
-    parser.add_argument(
-        "--show", action="store_true", help="train nothing: draw and print what the JSON file holds"
+    show_or_measure(
+        parser, "two_agents", lambda given: run(given.seeds, given.workers, given.total_steps), show
     )
-    given = parser.parse_args()
-    if not given.show:
-        result = run(given.seeds, given.workers, given.total_steps)
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(result) + "\n", encoding="utf-8")
-    show(json.loads(given.json.read_text(encoding="utf-8")), given.images)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Many games in the browser at once: how late ticks come, and how long it takes from an input to the state that has it.
+"""Load test of the server: lateness of ticks, and delay from an input to its state.
 
-`python benchmarks/web_load.py --games 150 --agents 75` starts a server of its own, and in another process the people.
-Two people in a game are a builder who walks and turns all the time and an architect who looks on. Scripted agents play
-in as many games as `--agents` says: architects who explain to such a builder, and, in every second of these games,
-builders who do what a person says every few seconds. Everything is recorded, as always. The load is on the same
-machine, so leave a core for it. `--profile` also prints where the server's time goes.
+`python benchmarks/web_load.py --games 150 --agents 75` starts a server, and the clients in another process. A game of
+people has a builder who always moves and an architect who watches. `--agents` games have a scripted partner: half of
+them architects for such builders, half of them builders for architects who speak every few seconds. Everything is
+recorded. Leave a core for the clients. `--profile` prints a profile of the server.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ PATIENCE_S, SETTLE_S = 180.0, 5.0  # until all games are played, and from there 
 
 
 def serve(folder: Path, games: int, seconds: float) -> None:
-    """The server, which prints at its end how late its ticks were while all games were played."""
+    """Run the server, and print the lateness of its ticks while all games were played."""
     import uvicorn
 
     from iglu_marl.commands.serve import PROCESSES
@@ -98,19 +97,18 @@ def serve(folder: Path, games: int, seconds: float) -> None:
 
 
 def memory_mb(process: int | str = "self") -> float:
-    """The memory of a process now, in MB."""
     pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 
 
 def used_s(process: int) -> float:
-    """The seconds of a core that a process has had."""
+    """Return the CPU seconds of a process."""
     user, system = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 class Page(asyncio.Protocol):
-    """One who plays, with as little work as can be: it shares the machine with the server that is measured."""
+    """A minimal WebSocket client, since it shares the machine with the measured server."""
 
     def __init__(self, token: str, take: Callable[[bytes], None]) -> None:
         self._token, self._take, self._rest = token, take, b""
@@ -118,26 +116,26 @@ class Page(asyncio.Protocol):
 
     @classmethod
     async def open(cls, token: str, take: Callable[[bytes], None] = lambda text: None) -> Page:
-        """Join with a token. take: gets each message."""
+        """Join with a token. take: called with each message."""
         loop = asyncio.get_running_loop()
         _, page = await loop.create_connection(lambda: cls(token, take), *ADDRESS)
         await page._joined.wait()
         return page
 
     def connection_made(self, transport: Any) -> None:
-        """Ask for a WebSocket."""
+        """Request a WebSocket."""
         self._transport = transport
         lines = ("GET /ws HTTP/1.1", f"Host: {HOST}", f"Origin: http://{HOST}", "Upgrade: websocket")
         lines += ("Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " + "A" * 22 + "==")
         transport.write("\r\n".join((*lines, "", "")).encode())
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The server has ended."""
+        """Mark the connection as closed."""
         self._joined.set()
         self.ended.set()
 
     def data_received(self, data: bytes) -> None:
-        """Take apart what has come into messages."""
+        """Split the data into messages."""
         data = self._rest + data
         if not self._joined.is_set():
             head, found, data = data.partition(b"\r\n\r\n")
@@ -170,7 +168,7 @@ class Page(asyncio.Protocol):
 
 
 async def one_game(number: int, agent: bool, delays: list[tuple[float, float]]) -> None:
-    """Two people, or one and an agent, until the server ends. delays: gets when and how late an input was seen."""
+    """Play a game until the server ends. delays: list of (time, delay) of inputs."""
     if agent and number % 2:
         await explain(await asyncio.to_thread(begin, "scripted", "architect"), number)
     else:
@@ -178,7 +176,7 @@ async def one_game(number: int, agent: bool, delays: list[tuple[float, float]]) 
 
 
 async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> None:
-    """A builder who is never still, and the architect who looks on where one is invited."""
+    """Play a builder that always moves, and an architect that watches."""
     sent: dict[int, float] = {}
     welcome = asyncio.get_running_loop().create_future()
 
@@ -205,7 +203,7 @@ async def walk(token: str, number: int, delays: list[tuple[float, float]]) -> No
 
 
 async def explain(token: str, number: int) -> None:
-    """An architect who has a builder place a block every few seconds."""
+    """Play an architect that requests a block every few seconds."""
     architect = await Page.open(token)
     await asyncio.sleep(4.0 * (number * 0.382 % 1.0))  # each at a time of its own
     for count in itertools.count():
@@ -217,7 +215,7 @@ async def explain(token: str, number: int) -> None:
 
 
 def begin(partner: str, role: str = "builder") -> str:
-    """A game with an agent or a person; the token of its builder, or of its architect."""
+    """Create a game with an agent or a person; return the token of the own role."""
     import urllib.request
 
     body = json.dumps({"role": role, "partner": partner, "task": None}).encode()
@@ -229,7 +227,7 @@ def begin(partner: str, role: str = "builder") -> str:
 
 
 async def people(games: int, agents: int, seconds: float) -> None:
-    """All who play, as soon as the server is there."""
+    """Run all clients."""
     patience = time.monotonic() + PATIENCE_S
     while time.monotonic() < patience:
         try:
@@ -252,7 +250,6 @@ async def people(games: int, agents: int, seconds: float) -> None:
 
 
 def main() -> None:
-    """Start both, and print what was measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", type=int, default=150)
     parser.add_argument("--agents", type=int, default=75)

@@ -13,7 +13,7 @@ import iglu_marl
 
 
 def main(steps: int = 300, seed: int = 0) -> float:
-    """Play one game of at most `steps` builder steps; returns the builder's return."""
+    """Play one game of at most `steps` builder steps, and return the return of the builder."""
     env = iglu_marl.env(turn_steps=20, max_steps=steps)
     env.reset(seed=seed)
     for agent in env.agents:
@@ -41,9 +41,7 @@ def main(steps: int = 300, seed: int = 0) -> float:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     main(**vars(parser.parse_args()))

@@ -14,14 +14,17 @@ import argparse
 from typing import Any
 
 import numpy as np
-import torch
-from agilerl.algorithms import IPPO
-from agilerl.training.train_multi_agent_on_policy import train_multi_agent_on_policy
-from agilerl.vector.pz_async_vec_env import AsyncPettingZooVecEnv
 
 import iglu_marl
 from iglu_marl import Task
+from iglu_marl.core.extras import extra
 from iglu_marl.envs.wrappers import align, discretize
+
+with extra("agilerl", script=True):
+    import torch
+    from agilerl.algorithms import IPPO
+    from agilerl.training.train_multi_agent_on_policy import train_multi_agent_on_policy
+    from agilerl.vector.pz_async_vec_env import AsyncPettingZooVecEnv
 
 # What the builder can do, one number each: look around, and place a blue or a red block.
 ACTIONS = (
@@ -32,7 +35,7 @@ ACTIONS = (
 
 
 def make_env(max_steps: int) -> Any:
-    """The game with a Box and a Discrete action for each agent."""
+    """Return the game with a Box and a Discrete action per agent."""
     env = iglu_marl.parallel_env(
         tasks=[Task("", [(0, -1, 0, color)]) for color in (1, 6)],
         controls="flying",
@@ -73,9 +76,7 @@ def main(steps: int = 20_000, envs: int = 4, max_steps: int = 50, seed: int = 0)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--envs", type=int, default=4)
     parser.add_argument("--max-steps", type=int, default=50, help="steps of an episode")

@@ -1,13 +1,12 @@
-"""Behaviour cloning from tapes: a small network predicts what a person does next while building.
+"""Behaviour cloning from recorded people: a small network predicts the next action of a builder.
 
-The IGLU multi-turn data hold what people did, event by event. `nearest_controls` turns such a tape into actions of this
-world; the network sees where the builder stands, how it looks, and the nearest blocks that are missing or too many, and
-predicts the kind of the next action. Moments in which nothing happens are left out. It is judged on games that it has
-not seen (five folds), against always predicting the most frequent kind.
+The IGLU multi-turn data record the events of each game. `nearest_controls` converts them to actions of this package.
+The network sees the pose and the nearest missing and superfluous blocks, and predicts the kind of the next action.
+Frames without action are left out. It is tested on held-out games (five folds) against the most frequent kind.
 
     python examples/behaviour_cloning.py --data iglu-multiturn.zip
 
-Without `--data` the 96 sessions that come with the package are used. Nobody played those: their tapes were made up.
+Without `--data` the 96 bundled sessions are used, whose events are generated.
 Needs torch: pip install "iglu_marl[rl]"
 """
 
@@ -19,22 +18,25 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import torch
-from torch import nn
 
+from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import cells_of, color_at
 from iglu_marl.data import bundled, find_pack, nearest_controls, read_recording, trajectory_of
+
+with extra("rl", script=True):
+    import torch
+    from torch import nn
 
 COLORS = ("blue", "yellow", "green", "orange", "purple", "red")
 MOVES = ("back", "forward", "left", "right", "down", "up")
 TURNS = ("look left", "look right", "look down", "look up")
 KINDS = (*MOVES, *TURNS, "break", *(f"place {color}" for color in COLORS))
 FOLDS = 5
-NEAREST = 4  # blocks of each sort that the network is told of
+NEAREST = 4  # blocks of each kind that the network sees
 
 
 def recordings(data: str | None) -> Iterator:
-    """The world files of the pack, or of the sessions that come with the package."""
+    """Yield the world files of the pack, or of the bundled sessions."""
     if data is None:
         for file in sorted((Path(str(bundled.files())) / "builder-data").glob("*/step-*")):
             yield read_recording(file.read_bytes(), name=f"{file.parent.name}/{file.name}")
@@ -46,13 +48,13 @@ def recordings(data: str | None) -> Iterator:
 
 
 def axes(yaw_deg: float) -> np.ndarray:
-    """The builder's right, up and back in the world's axes x, y, z: float64 [3, 3]."""
+    """Return right, up and back of the builder in world axes x, y, z: float64 [3, 3]."""
     yaw = np.radians(yaw_deg)
     return np.array([[np.cos(yaw), 0, np.sin(yaw)], [0, 1, 0], [-np.sin(yaw), 0, np.cos(yaw)]])
 
 
 def kind(action: dict, yaw_deg: float) -> int | None:
-    """Which of `KINDS` an action is: its edit, or else the larger of its move and its turn; None for hardly any."""
+    """Return the index in `KINDS` of the edit, else of the larger of move and turn, None if both are small."""
     if action["use"]:
         return KINDS.index("break") + int(action["hotbar"])
     if action["attack"]:
@@ -64,7 +66,7 @@ def kind(action: dict, yaw_deg: float) -> int | None:
 
 
 def features(worlds) -> np.ndarray:
-    """What the network sees: pose, inventory, and the nearest cells to be filled and to be cleared, float32."""
+    """Return pose, inventory, and the nearest cells to fill and to clear, float32."""
     x, y, z, yaw, pitch = worlds.pose[0]
     grid, target = worlds.grid[0], worlds.target[0]
     seen = [x / 5, y / 5, z / 5, np.sin(np.radians(yaw)), np.cos(np.radians(yaw)), pitch / 90]
@@ -80,7 +82,7 @@ def features(worlds) -> np.ndarray:
 
 
 def samples(data: str | None, stride: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What was seen, float32 [n, features]; the kind of what was done, int64 [n]; which game it was, str [n]."""
+    """Return features float32 [n, features], kinds of action int64 [n], and games str [n]."""
     seen, done, games = [], [], []
     for recording in recordings(data):
         sequence = nearest_controls(trajectory_of(recording), stride=stride)
@@ -115,7 +117,7 @@ def train(seen: np.ndarray, done: np.ndarray, epochs: int, seed: int) -> nn.Modu
 
 
 def interval(right: np.ndarray, games: np.ndarray, seed: int) -> tuple[float, float]:
-    """The 95 % interval of a share, by resampling games."""
+    """Return the 95 % interval of a share, by resampling games."""
     rng = np.random.default_rng(seed)
     _, game = np.unique(games, return_inverse=True)
     hits, counts = np.bincount(game, right), np.bincount(game)
@@ -151,11 +153,9 @@ def main(data: str | None = None, stride: int = 10, epochs: int = 10, seed: int 
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--data", help="the IGLU multi-turn pack: a zip or a folder")
-    parser.add_argument("--stride", type=int, default=10, help="frames of the tape (60 a second) per action")
+    parser.add_argument("--stride", type=int, default=10, help="recorded frames (60 per second) per action")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     main(**vars(parser.parse_args()))

@@ -2,11 +2,10 @@
 
     python examples/benchmarl_two_agents.py --algorithm mappo --iterations 20
 
-BenchMARL takes any TorchRL environment that a `TaskClass` describes, and its `PettingZooClass` describes what TorchRL's
-PettingZoo wrapper makes. `align` gives both agents the same Box and the same actions, so that they are one group, and
-`mask` tells what has an effect. The game is that of examples/torchrl_two_agents.py: the architect sees a blue or a red
-block and says one of four symbols. BenchMARL goes with an older TorchRL, so `make adapters` gives it an environment of
-its own.
+`PettingZooClass` of BenchMARL describes an environment of TorchRL's PettingZoo wrapper. `align` gives both agents the
+same Box and the same actions, so that they are one group, and `mask` marks the actions that have an effect. The game
+is that of examples/torchrl_two_agents.py: the architect sees a blue or a red block and says one of four symbols.
+BenchMARL needs an older TorchRL, so `make adapters` installs it into a separate environment.
 """
 
 from __future__ import annotations
@@ -16,15 +15,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarl.algorithms import algorithm_config_registry
-from benchmarl.environments.pettingzoo.common import PettingZooClass
-from benchmarl.experiment import Experiment, ExperimentConfig
-from benchmarl.models.mlp import MlpConfig
-from torchrl.envs import MarlGroupMapType, PettingZooWrapper
-
 import iglu_marl
 from iglu_marl import Task
+from iglu_marl.core.extras import extra
 from iglu_marl.envs.wrappers import align, discretize, mask
+
+with extra("benchmarl", script=True):
+    from benchmarl.algorithms import algorithm_config_registry
+    from benchmarl.environments.pettingzoo.common import PettingZooClass
+    from benchmarl.experiment import Experiment, ExperimentConfig
+    from benchmarl.models.mlp import MlpConfig
+    from torchrl.envs import MarlGroupMapType, PettingZooWrapper
 
 # What the builder can do, one number each: look around, and place a blue or a red block.
 ACTIONS = (
@@ -35,18 +36,18 @@ ACTIONS = (
 
 
 class ArchitectBuilder(PettingZooClass):
-    """The game as a task of BenchMARL. config: `max_steps`, of an episode."""
+    """The game as a task of BenchMARL. config: `max_steps` of an episode."""
 
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
     ) -> Callable[[], Any]:
-        """Gives what makes one environment."""
+        """Return a function that makes one environment."""
         return lambda: PettingZooWrapper(
             self.game(), group_map=MarlGroupMapType.ALL_IN_ONE_GROUP, seed=seed, device=device
         )
 
     def game(self) -> Any:
-        """Both agents alike, and only what has an effect can be chosen."""
+        """Return the game with equal spaces for both agents and masked actions."""
         env = iglu_marl.parallel_env(
             tasks=[Task("", [(0, -1, 0, color)]) for color in (1, 6)],
             controls="flying",
@@ -64,28 +65,23 @@ class ArchitectBuilder(PettingZooClass):
         return mask(align(discretize(env, table=ACTIONS), actions="discrete", words="one-hot"))
 
     def supports_continuous_actions(self) -> bool:
-        """No: both agents' actions are numbers."""
         return False
 
     def supports_discrete_actions(self) -> bool:
-        """Yes."""
         return True
 
     def has_state(self) -> bool:
-        """No: central critics see what both agents see, one after the other."""
+        """Return False: central critics see the observations of both agents."""
         return False
 
     def has_render(self, env: Any) -> bool:
-        """No: pictures are for `iglu_marl.rendering`."""
         return False
 
     def max_steps(self, env: Any) -> int:
-        """Of an episode."""
         return int(self.config["max_steps"])
 
     @staticmethod
     def env_name() -> str:
-        """The environment's name in BenchMARL's results."""
         return "iglu_marl"
 
 
@@ -124,9 +120,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--algorithm", choices=sorted(algorithm_config_registry), default="mappo")
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--batch", type=int, default=1000, help="steps for each update")

@@ -31,10 +31,10 @@ SESSION = Subtasks(
 
 
 class Lines(TaskSource):
-    """Rows of blocks of random length: a source needs no more than `sample`."""
+    """Rows of random length. A task source only needs `sample`."""
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A row of one colour."""
+        """Return a row of one colour."""
         rng = self.rng if rng is None else rng
         length, color = int(rng.integers(2, 6)), int(rng.integers(1, 7))
         grid = np.zeros((9, 11, 11), dtype=np.int8)
@@ -43,7 +43,7 @@ class Lines(TaskSource):
 
 
 def main(controls: str = "flying", seed: int = 0) -> list[bool]:
-    """Let the oracle build every task; returns which were completed."""
+    """Let the oracle build every task, and return which were completed."""
     custom = CustomTasks([("<Architect> Build me a red arch with a blue top.", ARCH), SESSION])
     tasks = [*custom, Lines().sample(np.random.default_rng(seed))]
     env = iglu_marl.env(tasks=tasks, controls=controls, max_steps=2000)
@@ -57,9 +57,7 @@ def main(controls: str = "flying", seed: int = 0) -> list[bool]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--controls", choices=("flying", "walking"), default="flying")
     parser.add_argument("--seed", type=int, default=0)
     main(**vars(parser.parse_args()))

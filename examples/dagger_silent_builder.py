@@ -2,10 +2,10 @@
 
     python examples/dagger_silent_builder.py --minutes 5 --save runs/silent
 
-It sees the target and has the 18 actions of 2022. Structures have 6 to 20 blocks: random ones, new in every episode,
-and three quarters of the bundled ones. The learner plays; now and then the planner takes over (`plan(..., teach=True)`,
-from wherever the learner has got to) and shows for a while how it would go on; what it shows is what is learned (Ross
-et al., A Reduction of Imitation Learning to No-Regret Online Learning, 2011). `--blind` (no build, no aim, no pose) and
+The builder sees the target and has the 18 actions of 2022. Structures have 6 to 20 blocks: new random ones in every
+episode, and three quarters of the bundled ones. At random times the planner (`plan(..., teach=True)`) takes over from
+the learner for some steps, which are the training data (Ross et al., A Reduction of Imitation Learning to No-Regret
+Online Learning, 2011). `--blind` (no build, no aim, no pose) and
 `--hidden` (no target) are the controls.
 """
 
@@ -19,36 +19,40 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-import torch
-from torch.nn.functional import cross_entropy
 
 import iglu_marl  # noqa: F401 - registers the environments
 from iglu_marl import Controls, Task, Worlds
-from iglu_marl.agents.learned.silent import (
-    ACT_FEATURES,
-    ACTIONS,
-    CELL_FEATURES,
-    NEAREST,
-    OUTSIDE,
-    RADIUS,
-    Memory,
-    SilentModel,
-    act_view,
-    choice_of,
-    decide,
-    place_of,
-    scene_of,
-)
+from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import cells_of
 from iglu_marl.planning import plan
 from iglu_marl.tasks import BundledTasks, RandomTasks, TaskSource
+
+with extra("rl", script=True):
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    from iglu_marl.agents.learned.silent import (
+        ACT_FEATURES,
+        ACTIONS,
+        CELL_FEATURES,
+        NEAREST,
+        OUTSIDE,
+        RADIUS,
+        Memory,
+        SilentModel,
+        act_view,
+        choice_of,
+        decide,
+        place_of,
+        scene_of,
+    )
 
 LEAST, MOST = 6, 20  # blocks
 CONTROLS = Controls("walking")
 
 
 class Settings(NamedTuple):
-    """What a run depends on, besides the code and the speed of the machine."""
+    """Settings of a run."""
 
     seed: int = 0
     minutes: float = 5.0  # of the processor
@@ -70,14 +74,13 @@ class Settings(NamedTuple):
 
 
 class Structures(TaskSource):
-    """Random structures of 6 to 20 blocks; with `known`, half of them are these."""
+    """Random structures of 6 to 20 blocks, half of them from `known` if given."""
 
     def __init__(self, known: list[Task] | None = None) -> None:
         self.known = known or []
         self.made = RandomTasks(max_blocks=MOST, height_levels=3, max_dist=4, num_colors=6)
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A structure."""
         rng = self.rng if rng is None else rng
         if self.known and rng.random() < 0.5:
             return self.known[int(rng.integers(len(self.known)))]
@@ -88,7 +91,7 @@ class Structures(TaskSource):
 
 
 def bundled(held_out: bool) -> list[Task]:
-    """The bundled structures of 6 to 20 blocks: every fourth is held out."""
+    """Return the bundled structures of 6 to 20 blocks; every fourth is held out."""
     tasks = [
         task
         for task in BundledTasks(mode="structures")
@@ -98,7 +101,7 @@ def bundled(held_out: bool) -> list[Task]:
 
 
 def make(tasks: Any, count: int, limit: int) -> Any:
-    """Worlds with the sights that the builder has."""
+    """Return worlds with the observations of the builder."""
     return gym.make_vec(
         "IGLUGridworldVector-v0",
         num_envs=count,
@@ -114,7 +117,7 @@ def make(tasks: Any, count: int, limit: int) -> Any:
 
 
 def taken_away(seen: dict[str, np.ndarray], settings: Settings) -> dict[str, np.ndarray]:
-    """The sights of a control."""
+    """Return the observations of a control."""
     seen = dict(seen)
     if settings.hidden:
         seen["target_egocentric"] = np.where(seen["target_egocentric"] == OUTSIDE, OUTSIDE, 0)
@@ -143,7 +146,7 @@ def shown(worlds: Worlds, number: int, most: int = 100) -> list[tuple[int, np.nd
 
 
 class Frames(NamedTuple):
-    """What the teacher showed, a row a frame: what can be pointed at and which it was, what is seen, and its action."""
+    """Actions of the teacher, one row per frame: candidate cells, the chosen one, features, action."""
 
     features: np.ndarray
     there: np.ndarray
@@ -153,7 +156,7 @@ class Frames(NamedTuple):
 
 
 class Lessons:
-    """Many worlds in which learner and teacher take turns."""
+    """Worlds in which learner and teacher take turns."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.rng = settings, np.random.default_rng(settings.seed)
@@ -165,7 +168,7 @@ class Lessons:
         self.teaching = np.zeros(settings.worlds, bool)
 
     def frames(self, net: SilentModel | None, count: int) -> Frames:
-        """So many frames, or a few more."""
+        """Return at least `count` frames."""
         found, total = [], 0
         while total < count:
             found.append(self._step(net))
@@ -181,7 +184,7 @@ class Lessons:
         for number in np.flatnonzero(self.teaching):
             if not self.plans[number]:
                 self.plans[number] = shown(env.worlds, number)
-                if not self.plans[number]:  # no way from here: the learner goes on, or chance
+                if not self.plans[number]:  # no plan from here: the learner or a random policy continues
                     self.teaching[number], self.left[number] = False, 10
         scene = scene_of(taken_away(self.seen, s))
         actions, goals = rng.integers(ACTIONS, size=s.worlds), self.memory.goal.copy()
@@ -190,7 +193,7 @@ class Lessons:
         taught = np.flatnonzero(self.teaching)
         steps = [self.plans[number].pop() for number in taught]
         labels = np.array([action for action, _ in steps], np.int64)
-        # Half of the time it is not told what it was about: it has to know what it would choose.
+        # Half of the time the goal is hidden, so that the policy learns to choose one.
         self.memory.goal[rng.random(s.worlds) < 0.5] = -99
         choice = choice_of(scene, self.memory)
         frames = Frames(
@@ -231,7 +234,7 @@ NOTHING = Frames(
 
 
 class Played(NamedTuple):
-    """What came of games, [tasks]: whether the target was completed, and the largest share of it that stood."""
+    """Results of games, [tasks]: whether the target was completed, and the largest share of it."""
 
     completed: np.ndarray
     share: np.ndarray
@@ -240,7 +243,7 @@ class Played(NamedTuple):
 def play(
     net: SilentModel | None, tasks: list[Task], settings: Settings, temperature: float = 1.0, seed: int = 1
 ) -> Played:
-    """The learner plays by itself; without one, chance does."""
+    """Play with the learner, or at random without one."""
     env, rng = make(tasks[0], len(tasks), settings.limit), np.random.default_rng(seed)
     seen, _ = env.reset(seed=seed, options={"task": tasks})
     memory, running = Memory(len(tasks)), np.ones(len(tasks), bool)
@@ -263,13 +266,13 @@ def play(
 
 
 def held_out(count: int, seed: int = 10_000) -> dict[str, list[Task]]:
-    """Test structures: random ones that were never drawn in training, and the bundled ones that were kept back."""
+    """Return test structures: new random ones, and the held-out bundled ones."""
     rng, source = np.random.default_rng(seed), Structures()
     return {"random": [source.sample(rng) for _ in range(count)], "bundled": bundled(held_out=True)}
 
 
 def train(settings: Settings, save: Path | None = None, report: bool = True) -> SilentModel:
-    """A builder; `save`: a file without suffix for weights and curve, which is gone on with if it is there."""
+    """Return a trained builder; `save`: file without suffix for weights and curve, from which a run resumes."""
     torch.manual_seed(settings.seed)
     net = SilentModel()
     curve: list[dict[str, float]] = []
@@ -304,12 +307,12 @@ def train(settings: Settings, save: Path | None = None, report: bool = True) -> 
             played = {name: play(net, tasks, settings) for name, tasks in tests.items()}
             minutes = used + (time.process_time() - began) / 60
             point_loss, act_loss = np.mean(losses, axis=0).tolist()
-            told = {"minutes": minutes, "frames": frames, "point loss": point_loss, "act loss": act_loss}
+            row = {"minutes": minutes, "frames": frames, "point loss": point_loss, "act loss": act_loss}
             for name, part in played.items():
-                told |= {name: float(part.completed.mean()), f"{name}, share": float(part.share.mean())}
-            curve.append(told)
+                row |= {name: float(part.completed.mean()), f"{name}, share": float(part.share.mean())}
+            curve.append(row)
             if report:
-                print(json.dumps({key: round(value, 3) for key, value in told.items()}), flush=True)
+                print(json.dumps({key: round(value, 3) for key, value in row.items()}), flush=True)
             if save is not None:
                 save.parent.mkdir(parents=True, exist_ok=True)
                 torch.save(net.state_dict(), save.with_suffix(".pt"))
@@ -339,9 +342,7 @@ def main(save: str | None = None, **options: Any) -> float:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.set_defaults(
         **{key: value for key, value in Settings()._asdict().items() if not isinstance(value, tuple)}
     )

@@ -31,7 +31,7 @@ LEARNING_RATE, DISCOUNT, EXPLORATION = 0.5, 0.9, 0.2
 
 
 def goals() -> GoalSpace:
-    """What can be said about red and blue blocks on the ground."""
+    """Return the statements about red and blue blocks on the ground."""
     words = (
         "tower",
         "square",
@@ -49,7 +49,7 @@ def goals() -> GoalSpace:
 
 
 def control(observation: dict[str, Any], action: int) -> dict[str, Any]:
-    """Keys and camera of one step: look at a cell, and use a hand."""
+    """Return keys and camera of one step: look at a cell, and use a hand."""
     (yaw, pitch), hand = ACTIONS[action]
     *_, now_pitch, now_yaw = observation["agentPos"].tolist()
     turn = (yaw - now_yaw + 180) % 360 - 180
@@ -58,25 +58,25 @@ def control(observation: dict[str, Any], action: int) -> dict[str, Any]:
 
 
 class Learner:
-    """One table of action values for each goal, by what stands on the ground."""
+    """A table of action values per goal and state of the ground."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
         self.values: dict[tuple[str, bytes], np.ndarray] = {}
 
     def row(self, goal: str, state: bytes) -> np.ndarray:
-        """The values of all actions."""
+        """Return the values of all actions."""
         return self.values.setdefault((goal, state), np.zeros(len(ACTIONS)))
 
     def choose(self, goal: str, state: bytes, exploration: float) -> int:
-        """A best action, or at times a random one."""
+        """Return a best action, or sometimes a random one."""
         if self.rng.random() < exploration:
             return int(self.rng.integers(len(ACTIONS)))
         row = self.row(goal, state)
         return int(self.rng.choice(np.flatnonzero(row == row.max())))
 
     def learn(self, goal: str, way: list[tuple[bytes, int, bytes]], reached: bool) -> None:
-        """Q-learning along a way, from its end: the last step reached the goal, or none did."""
+        """Update the values along a path from its end, whose last step reached the goal or not."""
         for number, (state, action, following) in reversed(list(enumerate(way))):
             done = reached and number == len(way) - 1
             worth = 1.0 if done else DISCOUNT * self.row(goal, following).max()
@@ -85,7 +85,7 @@ class Learner:
 
 
 def play(env: Any, learner: Learner, exploration: float, hindsight: bool, learning: bool = True) -> bool:
-    """One episode; returns whether its goal was reached."""
+    """Play one episode, and return whether its goal was reached."""
     observation, info = env.reset()
     goal, reached, over = info["goal"], False, False
     way: list[tuple[bytes, int, bytes]] = []
@@ -109,7 +109,7 @@ def play(env: Any, learner: Learner, exploration: float, hindsight: bool, learni
 
 
 def curve(hindsight: bool, seed: int, episodes: int, every: int, tests: int) -> Iterator[float]:
-    """The share of goals reached without exploring, measured before training and after each `every` episodes."""
+    """Return the share of goals reached without exploration, before training and after each `every` episodes."""
     space = goals()
     env = gym.make(
         "iglu_marl/LanguageGoal-v0",
@@ -128,7 +128,7 @@ def curve(hindsight: bool, seed: int, episodes: int, every: int, tests: int) -> 
 
 
 def draw(curves: dict[str, np.ndarray], every: int, path: Path) -> None:
-    """A picture of success by episodes: the mean of the seeds, and their range."""
+    """Plot success by episodes: mean and range of the seeds."""
     colors = {"with hindsight": (46, 125, 50), "without": (198, 40, 40)}
     width, height, left, top = 760, 420, 70, 30
     image = Image.new("RGB", (width, height), "white")
@@ -160,7 +160,7 @@ def draw(curves: dict[str, np.ndarray], every: int, path: Path) -> None:
 def main(
     episodes: int = 3000, every: int = 250, tests: int = 100, seeds: int = 3, image: Path | None = None
 ) -> dict[str, np.ndarray]:
-    """Train both ways and print the curves; returns for each the shares, float64 [seeds, measurements]."""
+    """Train with and without hindsight, and return the shares, float64 [seeds, measurements]."""
     curves = {
         name: np.array([list(curve(hindsight, seed, episodes, every, tests)) for seed in range(seeds)])
         for name, hindsight in (("with hindsight", True), ("without", False))
@@ -174,9 +174,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--episodes", type=int, default=3000)
     parser.add_argument("--every", type=int, default=250, help="episodes between measurements")
     parser.add_argument("--tests", type=int, default=100, help="episodes of a measurement")

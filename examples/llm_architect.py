@@ -4,8 +4,8 @@
     python examples/llm_architect.py --model some-model --endpoint https://host/v1
     python examples/llm_architect.py --model path/to/a/local/chat-model
 
-The key of an endpoint is read from the environment variable IGLU_MARL_LLM_KEY. With --dry-run nobody is asked: replies
-come from a few lines below, which read the same prompts that a model would.
+The key of an endpoint is read from the environment variable IGLU_MARL_LLM_KEY. With --dry-run the class `DryRun` below
+answers the prompts instead of a model.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from collections.abc import Sequence
 
 import iglu_marl
 from iglu_marl.agents import LLMArchitect, ScriptedBuilder
-from iglu_marl.agents.llm import LLMSettings, Reply, Request
+from iglu_marl.agents.llm import ChatRequest, LLMSettings, Reply
 from iglu_marl.tasks import BundledTasks
 
 
 class DryRun:
-    """A backend of its own kind: asks for the first thing that the prompt lists as still to be done."""
+    """Backend that requests the first remaining change in the prompt."""
 
     sees_pictures = False
 
-    def complete(self, requests: Sequence[Request]) -> list[Reply]:
-        """One reply for each request."""
+    def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
+        """Return one reply per request."""
         return [Reply(self.say(request.messages[1].text), sent=1) for request in requests]
 
     def say(self, prompt: str) -> str:
-        """The first of what is still to be done, which the prompt tells in instructions."""
+        """Return the first remaining change of the prompt."""
         found = re.search(r"^STILL TO DO\n([A-Z].*)$", prompt, re.MULTILINE)
         return "WAIT" if found is None else found[1]
 
-    def fits(self, request: Request) -> bool:
-        """Any chat is short enough."""
+    def fits(self, request: ChatRequest) -> bool:
+        """Return whether a chat is short enough: always."""
         return True
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Nothing."""
+        """Return the cost: zero."""
         return 0.0
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Release nothing."""
 
 
 def main(
@@ -54,7 +54,7 @@ def main(
     seed: int = 0,
     dry_run: bool = False,
 ) -> iglu_marl.Trajectory:
-    """Play one game and print what was said and what it took."""
+    """Play one game; print dialogue, result and costs."""
     structures = {str(structure.task_id): structure for structure in BundledTasks(mode="structures")}
     if task not in structures:
         raise SystemExit(f"no structure {task!r}, expected one of {', '.join(sorted(structures))}")
@@ -81,9 +81,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--model", default="", help="name or folder")
     parser.add_argument(
         "--endpoint", default="", help="base address of a server; without one, the model is local"

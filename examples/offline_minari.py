@@ -6,7 +6,7 @@ further games, of the same kinds of structures, in the environment that the data
 
     python examples/offline_minari.py --folder datasets
 
-Needs torch and Minari: pip install "iglu_marl[data,rl]"
+Needs torch and Minari: pip install "iglu_marl[minari,rl]"
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ import tempfile
 from pathlib import Path
 
 import gymnasium as gym
-import minari
 import numpy as np
-import torch
-from torch import nn
 
 import iglu_marl
 from iglu_marl.agents import OracleBuilder
+from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import cells_of, color_at
 from iglu_marl.recording.offline import write_minari
 from iglu_marl.tasks import RandomTasks
+
+with extra("rl", script=True):
+    import minari
+    import torch
+    from torch import nn
 
 DATASET = "iglu/oracle-builder-v0"
 TASKS = RandomTasks(max_blocks=3)
@@ -34,7 +37,7 @@ TEST_SEED = 1_000_000  # structures from here on are for the test
 
 
 def record(path: Path, episodes: int) -> None:
-    """The oracle plays; `path` gets every move."""
+    """Record games of the oracle in the file `path`."""
     env = gym.make(
         "IGLUGridworldVector-v0", tasks=TASKS, action_space="flying", target_in_obs=True, max_steps=60
     )
@@ -45,7 +48,7 @@ def record(path: Path, episodes: int) -> None:
 
 
 def look(observation: dict) -> tuple[np.ndarray, int]:
-    """The nearest cell that is not as it should be: where it is from the builder, float32 [6], and what it lacks."""
+    """Return the nearest different cell, relative to the builder, float32 [6], and its missing colour."""
     *eye, pitch, yaw = (float(value) for value in observation["agentPos"])
     grid, target = observation["grid"], observation["target_grid"]
     cells = cells_of(grid != target)
@@ -61,7 +64,7 @@ def look(observation: dict) -> tuple[np.ndarray, int]:
 
 
 class Builder(nn.Module):
-    """Movement and camera by regression, the hands by classification; the colour is read off the target."""
+    """Movement and camera by regression, hands by classification. The colour is that of the target."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,13 +72,13 @@ class Builder(nn.Module):
         self.motion, self.hands = nn.Linear(128, 5), nn.Linear(128, 3)
 
     def forward(self, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """For float32 [n, 6]: movement and camera [n, 5], logits of nothing, place, break [n, 3]."""
+        """Return movement and camera [n, 5], and logits of nothing, place, break [n, 3], for float32 [n, 6]."""
         features = self.trunk(seen)
         return self.motion(features), self.hands(features)
 
     @torch.no_grad()
     def act(self, observation: dict) -> dict:
-        """An action of the encoding "flying"."""
+        """Return an action of the encoding "flying"."""
         seen, color = look(observation)
         motion, hands = (part.numpy() for part in self(torch.from_numpy(seen)))
         placement = int(hands.argmax())
@@ -111,7 +114,7 @@ def train(network: Builder, dataset: minari.MinariDataset, epochs: int) -> None:
 
 
 def completed(network: Builder, env: gym.Env, games: int) -> dict[int, float]:
-    """The share of further structures that are built, by their number of blocks."""
+    """Return the share of new structures that are completed, by number of blocks."""
     built: dict[int, list[bool]] = {}
     for seed in range(TEST_SEED, TEST_SEED + games):
         task = TASKS.sample(np.random.default_rng(seed))
@@ -144,15 +147,13 @@ def main(
         scores["trained"] = completed(network, env, games)
         env.close()
     for name, shares in scores.items():
-        told = ", ".join(f"{share:.2f} of those with {blocks}" for blocks, share in shares.items())
-        print(f"{name}, share of {games} further structures completed, by blocks: {told}")
+        rates = ", ".join(f"{share:.2f} of those with {blocks}" for blocks, share in shares.items())
+        print(f"{name}, share of {games} further structures completed, by blocks: {rates}")
     return scores
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--episodes", type=int, default=300)
     parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--games", type=int, default=100)

@@ -14,7 +14,7 @@ from iglu_marl.tasks import RandomTasks
 
 
 def main(steps: int = 300, seed: int = 0) -> dict[str, float]:
-    """Play one game of at most `steps` steps with random actions; returns each agent's return."""
+    """Play one game of random actions, and return the return of each agent."""
     env = iglu_marl.parallel_env(
         tasks=RandomTasks(max_blocks=4, num_colors=2),
         chat="tokens",
@@ -42,9 +42,7 @@ def main(steps: int = 300, seed: int = 0) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     main(**vars(parser.parse_args()))

@@ -5,9 +5,8 @@
     python examples/ppo_builder.py --task pixels      # sees 64 x 64 pictures and nothing else
     python examples/ppo_builder.py --task target --output runs/target --tensorboard
 
-One thread of a CPU learns each in some minutes. docs/learning.md explains it and has the curves. With `--output` the
-network, its optimiser and the curriculum are kept at every measurement; the same command with `--resume` goes on from
-there, with episodes begun anew. `--tensorboard` writes the measurements there as events, too.
+Each task takes some minutes on one CPU thread; docs/learning.md has the curves. `--output` keeps network, optimiser and
+curriculum at every measurement, and `--resume` continues from there with new episodes. `--tensorboard` writes events.
 """
 
 from __future__ import annotations
@@ -23,13 +22,16 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import torch
-from torch import nn
 
 import iglu_marl  # noqa: F401 - registers the environments
 from iglu_marl import Task
+from iglu_marl.core.extras import extra
 from iglu_marl.language import CellEdit, wordings
 from iglu_marl.tasks import Curriculum, RandomTasks, TaskSource
+
+with extra("rl", script=True):
+    import torch
+    from torch import nn
 
 Arrays = dict[str, np.ndarray]
 Tensors = dict[str, torch.Tensor]
@@ -38,7 +40,7 @@ CHECKPOINT = "checkpoint.pt"
 
 @dataclass(frozen=True)
 class Config:
-    """What is learned and how. A task's own values are in `PRESETS`."""
+    """Settings of a run; `PRESETS` has those of each task."""
 
     task: str = "target"
     seed: int = 0
@@ -49,17 +51,15 @@ class Config:
     max_steps: int = 100  # of an episode
     right_scale: float = 2.0
     wrong_scale: float = 1.0
-    caution: float = (
-        0.05  # share of `wrong_scale` that counts at first, else placing nothing is learned first
-    )
+    caution: float = 0.05  # initial share of `wrong_scale`; with 1 it first learns to place nothing
     cautious: tuple[float, float] = (0.03, 0.2)  # between these shares of the training it grows to 1
     gamma: float = 0.98
     gae_lambda: float = 0.95
     epochs: int = 4
     minibatch: int = 512
-    learning_rate: float = 1e-3  # falls to zero in a straight line
+    learning_rate: float = 1e-3  # falls linearly to zero
     clip: float = 0.2
-    entropy: float = 0.01  # falls to zero likewise
+    entropy: float = 0.01  # falls linearly to zero
     value_weight: float = 0.5
     max_grad_norm: float = 0.5
     hidden: int = 128
@@ -97,7 +97,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def look(pose: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What the builder's hands would meet, as docs/dynamics.md says: a ray of 40 samples, 0.2 cells apart.
+    """Return the target of the builder's hands (docs/dynamics.md): a ray of 40 samples, 0.2 cells apart.
 
     pose: agentPos [n, 5]; grid [n, 9, 11, 11]. Returns the solid cell hit and the cell before it, int [n, 3] as (x, y,
     z), and whether there are both, bool [n].
@@ -118,7 +118,7 @@ def look(pose: np.ndarray, grid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np
 
 
 def one_hot(values: np.ndarray, size: int) -> np.ndarray:
-    """float32 [n, size]; a value outside 0..size-1 is all zeros."""
+    """Return float32 [n, size]; a value outside 0..size-1 is all zeros."""
     return (values[:, None] == np.arange(size)).astype(np.float32)
 
 
@@ -140,7 +140,6 @@ class TargetTask:
         self.training: TaskSource = self.splits["new"]
 
     def make(self, tasks: TaskSource, num_envs: int) -> gym.vector.VectorEnv:
-        """Worlds that draw their tasks from a source."""
         return gym.make_vec(
             "IGLUGridworldVector-v0",
             num_envs=num_envs,
@@ -154,11 +153,10 @@ class TargetTask:
         )
 
     def actions(self, chosen: np.ndarray) -> Any:
-        """The environment's actions: as they are."""
         return chosen
 
     def features(self, seen: Any) -> Arrays:
-        """What lies around the cell aimed at, float32 [n, 144]: see docs/learning.md."""
+        """Return the surroundings of the aimed cell, float32 [n, 144]: see docs/learning.md."""
         pose, grid, target = seen["agentPos"], seen["grid"], seen["target_grid"]
         count = len(pose)
         hit, aim, reachable = look(pose, grid)
@@ -208,13 +206,13 @@ class TargetTask:
 
 
 def first_cells(layer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x and z of the first block of each layer [n, 11, 11], in the order of x, then z."""
+    """Return x and z of the first block of each layer [n, 11, 11], in the order of x, then z."""
     first = layer.reshape(len(layer), -1).argmax(axis=1)
     return first // 11 - 5, first % 11 - 5
 
 
 def around(aim: np.ndarray, quarter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """x and z, int [n, 25], of the 5 x 5 cells around a cell, row by row as a builder sees them who looks that way."""
+    """Return x and z, int [n, 25], of the 5 x 5 cells around a cell, by rows in the direction of the builder."""
     ahead, right = (
         part.ravel() for part in np.meshgrid(np.arange(2, -3, -1), np.arange(-2, 3), indexing="ij")
     )
@@ -223,7 +221,7 @@ def around(aim: np.ndarray, quarter: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def offset_of(built: np.ndarray, aim: np.ndarray, quarter: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How far ahead and to the right of a cell the middle of the build is, float [n]; 0 where nothing stands."""
+    """Return the offset of the centre of the build from a cell, ahead and to the right, float [n]; 0 if empty."""
     blocks = built.sum(axis=(1, 2, 3))
     x = (built.sum(axis=(1, 3)) @ np.arange(-5, 6)) / np.maximum(blocks, 1) - aim[:, 0]
     z = (built.sum(axis=(1, 2)) @ np.arange(-5, 6)) / np.maximum(blocks, 1) - aim[:, 2]
@@ -232,7 +230,7 @@ def offset_of(built: np.ndarray, aim: np.ndarray, quarter: np.ndarray) -> tuple[
 
 
 def at(layer: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """The cells (x, z) [n, k] of a layer [n, 11, 11]; outside the zone 0."""
+    """Return the cells (x, z) [n, k] of a layer [n, 11, 11], 0 outside the zone."""
     inside = (abs(x) <= 5) & (abs(z) <= 5)
     found = layer[np.arange(len(layer))[:, None], np.clip(x, -5, 5) + 5, np.clip(z, -5, 5) + 5]
     return np.where(inside, found, 0)
@@ -243,12 +241,12 @@ def at(layer: np.ndarray, x: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 @cache
 def wordings_of(colour: int, x: int, z: int) -> list[str]:
-    """Some of the many ways to ask for a block at a place."""
+    """Return some wordings of an instruction to place a block."""
     return list(wordings(CellEdit("place", (x, -1, z), colour)))[::20]
 
 
 class Instructed(TaskSource):
-    """One block to place, told in words: "Put a red block 2 blocks east and 1 north of the centre, on the ground."
+    """One block to place, as an instruction: "Put a red block 2 blocks east and 1 north of the centre, on the ground."
 
     pairs: (colour, x, z) to draw from. The wording is drawn as well.
     """
@@ -259,7 +257,6 @@ class Instructed(TaskSource):
         self._wordings = [wordings_of(*pair) for pair in pairs]
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random task."""
         rng = self.rng if rng is None else rng
         number = int(rng.integers(len(self.pairs)))
         wording = int(rng.integers(len(self._wordings[number])))
@@ -299,7 +296,6 @@ class LanguageTask:
         self.num_actions = len(self.table["attack"])
 
     def make(self, tasks: TaskSource, num_envs: int) -> gym.vector.VectorEnv:
-        """Worlds that draw their tasks from a source."""
         envs = gym.make_vec(
             "IGLUGridworldVector-v0",
             num_envs=num_envs,
@@ -317,11 +313,10 @@ class LanguageTask:
         return envs
 
     def actions(self, chosen: np.ndarray) -> Any:
-        """The environment's actions."""
         return {key: values[chosen] for key, values in self.table.items()}
 
     def features(self, seen: Any) -> Arrays:
-        """The words, int64 [n, 18], and pose, cell aimed at and build, float32 [n, 55]."""
+        """Return words, int64 [n, 18], and pose, aimed cell and build, float32 [n, 55]."""
         pose, grid = seen["agentPos"], seen["grid"]
         hit, aim, reachable = look(pose, grid)
         blocks = (grid > 0).reshape(len(grid), -1).sum(axis=1)
@@ -341,7 +336,7 @@ class LanguageTask:
 
 
 def table_of(actions: list[dict[str, Any]]) -> Arrays:
-    """Actions of the discrete and human-level encodings by number: arrays to be indexed; other keys are 0."""
+    """Return the actions of the discrete and human-level encodings as arrays by index; missing keys are 0."""
     integers = ("move", "strafe", "jump", "attack", "use", "hotbar")
     table = {key: np.array([action.get(key, 0) for action in actions]) for key in integers}
     camera = np.array([action.get("camera", (0, 0)) for action in actions], np.float32)
@@ -352,10 +347,9 @@ def table_of(actions: list[dict[str, Any]]) -> Arrays:
 
 
 class Odd(TaskSource):
-    """Three blocks around the builder, in three colours: the red one is to be removed."""
+    """Three blocks around the builder in three colours; the red one has to be removed."""
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random task."""
         rng = self.rng if rng is None else rng
         colours = [6, *(rng.permutation(5)[:2] + 1).tolist()]
         cells: list[tuple[int, int]] = []
@@ -386,7 +380,6 @@ class PixelsTask:
         self.num_actions = len(self.table["attack"])
 
     def make(self, tasks: TaskSource, num_envs: int) -> gym.vector.VectorEnv:
-        """Worlds that draw their tasks from a source."""
         return gym.make_vec(
             "IGLUGridworld-v0",
             num_envs=num_envs,
@@ -402,7 +395,7 @@ class PixelsTask:
     actions = LanguageTask.actions
 
     def features(self, seen: Any) -> Arrays:
-        """The pictures, uint8 [n, 3, 64, 64]."""
+        """Return the pictures, uint8 [n, 3, 64, 64]."""
         return {"pov": np.zeros_like(seen["pov"]) if self.config.blind else seen["pov"]}
 
 
@@ -413,7 +406,7 @@ TASKS: dict[str, Any] = {"target": TargetTask, "language": LanguageTask, "pixels
 
 
 def linear(inputs: int, outputs: int, gain: float = 2**0.5) -> nn.Linear:
-    """A layer with orthogonal weights."""
+    """Return a layer with orthogonal weights."""
     layer = nn.Linear(inputs, outputs)
     nn.init.orthogonal_(layer.weight, gain)
     nn.init.zeros_(layer.bias)
@@ -421,7 +414,7 @@ def linear(inputs: int, outputs: int, gain: float = 2**0.5) -> nn.Linear:
 
 
 class Reader(nn.Module):
-    """Words int [n, length] to float [n, size]: embeddings, a convolution over three neighbours, the largest values."""
+    """Words int [n, length] to float [n, size]: embeddings, convolution over three neighbours, maximum."""
 
     def __init__(self, vocabulary: int, size: int, width: int = 16) -> None:
         super().__init__()
@@ -429,13 +422,13 @@ class Reader(nn.Module):
         self.phrases = nn.Conv1d(width, size, 3, padding=1)
 
     def forward(self, words: torch.Tensor) -> torch.Tensor:
-        """Instructions that occur several times in a batch are read once."""
+        """Read each instruction of a batch once."""
         different, number = torch.unique(words, dim=0, return_inverse=True)
         return self.phrases(self.embedding(different).transpose(1, 2)).amax(dim=2).relu()[number]
 
 
 class Policy(nn.Module):
-    """Actor and critic on one body, a small MLP, which a reader of words or a small CNN feeds where there are any."""
+    """Actor and critic on one MLP, with a reader for words and a small CNN for pictures."""
 
     def __init__(self, example: Arrays, num_actions: int, vocabulary: int, hidden: int) -> None:
         super().__init__()
@@ -452,13 +445,11 @@ class Policy(nn.Module):
         self.actor, self.critic = linear(hidden, num_actions, 0.01), linear(hidden, 1, 1.0)
 
     def forward(self, seen: Tensors) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits float [n, actions] and values float [n]."""
+        """Return logits float [n, actions] and values float [n]."""
         parts = []
         if "state" in seen:
             parts.append(seen["state"])
-        if (
-            "words" in seen
-        ):  # products tell easily whether two things agree: the place meant, and the place looked at
+        if "words" in seen:  # the product shows whether the named and the aimed place agree
             parts.append(self.meaning(self.reader(seen["words"])) * self.place(seen["state"]))
         if "pov" in seen:
             parts.append(self.eye(seen["pov"].float() / 255))
@@ -467,7 +458,6 @@ class Policy(nn.Module):
 
 
 def tensors(seen: Arrays) -> Tensors:
-    """The same numbers for torch, without copying."""
     return {key: torch.from_numpy(value) for key, value in seen.items()}
 
 
@@ -498,7 +488,7 @@ def evaluate(task: Any, policy: Policy, split: str, episodes: int, seed: int) ->
 
 
 class Rollout:
-    """Steps of all worlds: what was seen, done and paid, arrays [steps, worlds, ...]."""
+    """Observations, actions and rewards of all worlds, arrays [steps, worlds, ...]."""
 
     def __init__(self, config: Config, example: Arrays) -> None:
         shape = (config.rollout, config.num_envs)
@@ -508,7 +498,7 @@ class Rollout:
         self.terminated, self.over, self.valid = (np.zeros(shape, bool) for _ in range(3))
 
     def advantages(self, last: np.ndarray, config: Config) -> np.ndarray:
-        """Generalised advantage estimates. After a truncation the value of the last observation goes on counting."""
+        """Return generalised advantage estimates; a truncated episode is bootstrapped."""
         result, running = np.zeros_like(self.values), np.zeros_like(last)
         for t in reversed(range(config.rollout)):
             following = self.values[t + 1] if t + 1 < config.rollout else last
@@ -551,7 +541,7 @@ def collect(
 def update(
     policy: Policy, optimizer: Any, rollout: Rollout, last: np.ndarray, config: Config, remaining: float
 ) -> float:
-    """Some epochs of PPO on a rollout, when this share of the training remains; returns the last loss."""
+    """Run the epochs of PPO on a rollout, and return the last loss. remaining: share of the training."""
     advantages = rollout.advantages(last, config)
     optimizer.param_groups[0]["lr"] = config.learning_rate * remaining
     valid = np.flatnonzero(rollout.valid)
@@ -584,7 +574,7 @@ def update(
 
 @dataclass
 class Run:
-    """What learns, and how far it is: `record` is the next update's number."""
+    """State of a run; `number` is the next update."""
 
     config: Config
     policy: Policy
@@ -594,7 +584,7 @@ class Run:
     seconds: float = 0.0  # of the processor
 
     def save(self, folder: Path) -> None:
-        """Write `checkpoint.pt`, whole or not at all."""
+        """Write `checkpoint.pt` atomically."""
         folder.mkdir(parents=True, exist_ok=True)
         state = {
             "config": asdict(self.config),
@@ -609,7 +599,7 @@ class Run:
         (folder / "checkpoint.new").replace(folder / CHECKPOINT)
 
     def load(self, folder: Path) -> None:
-        """Go on from what `save` wrote. Plain tensors and numbers: somebody else's file cannot run code."""
+        """Resume from the file of `save`, which holds tensors and numbers only and cannot run code."""
         state = torch.load(folder / CHECKPOINT, weights_only=True)
         for name, value in asdict(self.config).items():
             if state["config"][name] != value:
@@ -624,9 +614,9 @@ class Run:
 
 
 def train(config: Config, folder: Path | None = None, resume: bool = False) -> Iterator[dict[str, Any]]:
-    """Learn; gives a record of measurements now and then, and at the end, with `final`, one of more episodes.
+    """Train, and yield records of measurements; the last one, `final`, has more episodes.
 
-    folder: where the run is kept before each of them. resume: go on from there; new episodes begin then.
+    folder: Place of the checkpoint. resume: Continue from it, with new episodes.
     """
     torch.manual_seed(config.seed)
     task = TASKS[config.task](config)
@@ -674,14 +664,13 @@ def train(config: Config, folder: Path | None = None, resume: bool = False) -> I
 
 
 def tensorboard_events(folder: Path) -> Any:
-    """Where TensorBoard's events are written. Needs the library `tensorboard`."""
+    """Return a writer of TensorBoard events. Needs the library `tensorboard`."""
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(folder)
 
 
 def write_events(events: Any, record: dict[str, Any]) -> None:
-    """A record's numbers, for TensorBoard."""
     for name, value in record.items():
         numbers = value if isinstance(value, dict) else {"": value}
         for part, number in numbers.items():
@@ -689,8 +678,7 @@ def write_events(events: Any, record: dict[str, Any]) -> None:
                 events.add_scalar(f"{name}/{part}" if part else name, number, record["steps"])
 
 
-def told(record: dict[str, Any]) -> str:
-    """A line about a record."""
+def line_of(record: dict[str, Any]) -> str:
     shares = "  ".join(
         f"{split}: {value['success']:6.1%} in {value['length']:5.1f} steps, return {value['return']:+.2f}"
         for split, value in record.items()
@@ -701,14 +689,12 @@ def told(record: dict[str, Any]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
-    """Train by command line, print the measurements and return them."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Train by command line; print and return the measurements."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--task", choices=sorted(TASKS), default="target")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
     parser.add_argument("--output", type=Path, help="folder for the checkpoint and the events")
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --output")
+    parser.add_argument("--resume", action="store_true", help="continue from the checkpoint in --output")
     parser.add_argument("--tensorboard", action="store_true", help="write events into --output")
     for field in fields(Config):
         if field.name == "blind":
@@ -722,13 +708,13 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     if folder is None and (resume or tensorboard):
         parser.error("--resume and --tensorboard need --output FOLDER")
     if folder is not None and (folder / CHECKPOINT).exists() != resume:
-        parser.error(f"{folder} has {'no' if resume else 'a'} {CHECKPOINT}: --resume goes on from one")
+        parser.error(f"{folder} has {'no' if resume else 'a'} {CHECKPOINT}: --resume continues from one")
     config = replace(Config(**PRESETS[given["task"]]), **given)
     records = []
     with tensorboard_events(folder) if tensorboard else nullcontext() as events:
         for record in train(config, folder, resume):
             records.append(record)
-            print(told(record), flush=True)
+            print(line_of(record), flush=True)
             if events is not None:
                 write_events(events, record)
     return records

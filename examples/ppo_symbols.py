@@ -2,16 +2,13 @@
 
     python examples/ppo_symbols.py --seed 0
 
-Two blocks are to stand in two of the eight cells around the builder, each in one of three colours, exactly there. Only
-the architect sees which. It says five symbols of ten that mean nothing, once. The builder has a body with the keys and
-the camera of `human-level` controls, begins with a gaze in one of eight directions, and has to turn, look down, place
-and correct, in 20 steps. A fifth of the meanings is never trained.
+The target is two blocks of three colours in two of the eight cells around the builder; only the architect sees it. It
+sends five of ten symbols without meaning once. The builder has `human-level` controls, starts in one of eight
+directions, and has 20 steps. A fifth of the meanings is held out.
 
-1. `practise`: the builder alone. It draws itself what it would like to stand there, one to three blocks, and learns to
-   build it.
-2. `converse`: the architect learns what to say, the builder what to wish for when it hears that. Both from the game's
-   reward alone. `--channel mute`, `--channel scrambled` and `--hidden` (the architect does not see the target) are the
-   controls.
+1. `practise`: the builder alone learns to build random goals of one to three blocks.
+2. `converse`: the architect learns messages, the builder goals for messages, both from the reward of the game.
+   Controls: `--channel mute`, `--channel scrambled`, and `--hidden` (the architect does not see the target).
 """
 
 from __future__ import annotations
@@ -22,31 +19,35 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.distributions import Categorical
-from torch.nn.functional import mse_loss, one_hot
 
 from iglu_marl import Task
-from iglu_marl.agents.learned.symbols import (
-    ACTIONS,
-    COLORS,
-    RING,
-    WAIT,
-    body_view,
-    drawn,
-    keys_of,
-    satisfied,
-    target_view,
-)
+from iglu_marl.core.extras import extra
 from iglu_marl.envs import VectorGame
+
+with extra("rl", script=True):
+    import torch
+    from torch import Tensor, nn
+    from torch.distributions import Categorical
+    from torch.nn.functional import mse_loss, one_hot
+
+    from iglu_marl.agents.learned.symbols import (
+        ACTIONS,
+        COLORS,
+        RING,
+        WAIT,
+        body_view,
+        drawn,
+        keys_of,
+        satisfied,
+        target_view,
+    )
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 VIEW = 82  # numbers that the builder sees
 
 
 class Settings(NamedTuple):
-    """What a run depends on, besides the code."""
+    """Settings of a run."""
 
     channel: str = "open"  # or "mute", "scrambled"
     hidden: bool = False  # whether the architect sees no target
@@ -62,7 +63,7 @@ class Settings(NamedTuple):
     games: int = 2048  # in an update
     epochs: int = 4
     minibatches: int = 4
-    practice_rate: float = 1e-3  # learning rates; they fall to 0 in a straight line
+    practice_rate: float = 1e-3  # learning rates; they fall linearly to 0
     rate: float = 2e-3
     discount: float = 0.95
     trace: float = 0.95  # lambda of GAE
@@ -74,14 +75,14 @@ class Settings(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Meanings as colours of the eight cells, int [n, 8]: those in training, and those held out."""
+    """Meanings as colours of the eight cells, int [n, 8]."""
 
     trained: np.ndarray
     held_out: np.ndarray
 
 
 def meanings(settings: Settings) -> Split:
-    """All pairs of blocks. Held out are pairs, never a colour or a cell, or a colour in a cell."""
+    """Return all pairs of blocks. Held out are pairs, never a colour, a cell, or a colour in a cell."""
     found = []
     for first, second in itertools.combinations(range(len(RING)), 2):
         for colors in itertools.product(range(1, settings.colors + 1), repeat=2):
@@ -89,20 +90,19 @@ def meanings(settings: Settings) -> Split:
             row[[first, second]] = colors
             found.append(row)
     rows = np.stack(found)
-    chosen = np.random.default_rng(0).permutation(len(rows)) < round(
-        settings.held_out * len(rows)
-    )  # for all seeds
+    order = np.random.default_rng(0).permutation(len(rows))  # the same split for all seeds
+    chosen = order < round(settings.held_out * len(rows))
     return Split(rows[~chosen], rows[chosen])
 
 
 def task_of(colors: np.ndarray) -> Task:
-    """To build some colours in the eight cells, exactly there."""
+    """Return the task of some colours in the eight cells, at that place."""
     blocks = [(x, -1, z, int(color)) for (x, z), color in zip(RING, colors, strict=True) if color]
     return Task("", blocks, invariant=False)
 
 
 class Games:
-    """Many games that begin and end together."""
+    """A batch of games that start and end together."""
 
     def __init__(self, settings: Settings, count: int, seed: int, wrong_scale: float = 0.1) -> None:
         self.settings, self.count = settings, count
@@ -127,7 +127,7 @@ class Games:
         self.silence = np.zeros((count, settings.words), np.int64)
 
     def begin(self, wanted: np.ndarray, lowest: int = 0) -> None:
-        """New games for meanings int [games, 8], with gazes in random directions, down to `lowest` times 15 degrees."""
+        """Start games for meanings int [games, 8], in random directions, down to `lowest` times 15 degrees."""
         tasks = [self.tasks.setdefault(row.tobytes(), task_of(row)) for row in wanted]
         poses = np.zeros((self.count, 5))
         poses[:, 3] = 45.0 * self.rng.integers(8, size=self.count)
@@ -137,7 +137,7 @@ class Games:
         self._look(seen)
 
     def step(self, actions: np.ndarray, said: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Actions int [games], and what is said, int [games, words], 0 = nothing. Gives rewards and completions."""
+        """Step with actions [games] and messages [games, words] (0 = nothing); return rewards and completions."""
         acts = {ARCHITECT: self.silence if said is None else said, BUILDER: self._acts(actions)}
         seen, rewards, done, cut, _ = self.env.step(acts)
         paid = np.where(self.running, rewards[BUILDER], 0.0)
@@ -156,7 +156,7 @@ class Games:
 
 
 def network(inputs: int, outputs: int, scale: float, hidden: int = 128) -> nn.Sequential:
-    """Two hidden layers; `scale` of the last one's weights."""
+    """Return two hidden layers and an output layer. scale: gain of the last."""
     layers = [nn.Linear(inputs, hidden), nn.Linear(hidden, hidden), nn.Linear(hidden, outputs)]
     for layer, gain in zip(layers, (2**0.5, 2**0.5, scale), strict=True):
         nn.init.orthogonal_(layer.weight, gain)
@@ -175,25 +175,25 @@ class Pair(nn.Module):
         self.speak = network(len(RING) * COLORS, settings.words * settings.symbols, 0.01)
         self.listen = network(settings.words * settings.symbols, len(RING) * (settings.colors + 1), 0.01)
         self.value = network(len(RING) * COLORS, 1, 1.0)  # of both: it sees the target
-        with torch.no_grad():  # who knows nothing wishes for little
+        with torch.no_grad():  # an untrained pair wishes for few blocks
             self.listen[-1].bias.view(len(RING), -1)[:, 0] = 2.0
 
     def message(self, seen: Tensor) -> Categorical:
-        """[games, words] distributions over the symbols."""
+        """Return distributions over the symbols, [games, words]."""
         return Categorical(logits=self.speak(seen).view(-1, self.settings.words, self.settings.symbols))
 
     def wish(self, heard: Tensor) -> Categorical:
-        """[games, 8] distributions over nothing and the colours. heard: int [games, words], 0 = nothing."""
+        """Return distributions over nothing and the colours, [games, 8]. heard: int [games, words], 0 = nothing."""
         symbols = one_hot(heard, self.settings.symbols + 1)[..., 1:].flatten(1).float()
         return Categorical(logits=self.listen(symbols).view(len(heard), len(RING), -1))
 
     def action(self, seen: Tensor) -> Categorical:
-        """[games] distributions over what a builder can do in a step."""
+        """Return distributions over the actions of the builder, [games]."""
         return Categorical(logits=self.act(seen))
 
 
 def surrogate(ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
-    """PPO's clipped loss, with the advantages of a minibatch normalised."""
+    """Return the clipped loss of PPO, with normalised advantages."""
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     return -torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
 
@@ -209,13 +209,13 @@ def learn(optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
 
 
 def own_wishes(rng: np.random.Generator, count: int, colors: int) -> np.ndarray:
-    """One to three blocks in some of the eight cells, int [count, 8]."""
+    """Return one to three blocks in the eight cells, int [count, 8]."""
     order = rng.random((count, 8)).argsort(1).argsort(1)
     return np.where(order < rng.integers(1, 4, (count, 1)), rng.integers(1, colors + 1, (count, 8)), 0)
 
 
 def practise(pair: Pair, settings: Settings, report: bool = True) -> list[float]:
-    """The builder learns to build what it wishes; the share that it completed, by update."""
+    """Train the builder on its own goals, and return the share completed by update."""
     games = Games(settings, settings.practice_games, settings.seed + 1, wrong_scale=0.05)
     optimizer = torch.optim.Adam(
         [*pair.act.parameters(), *pair.practice_value.parameters()], settings.practice_rate, eps=1e-5
@@ -225,7 +225,7 @@ def practise(pair: Pair, settings: Settings, report: bool = True) -> list[float]
         left = 1 - number / settings.practice_updates
         optimizer.param_groups[0]["lr"] = settings.practice_rate * left
         wish = own_wishes(games.rng, games.count, settings.colors)
-        games.begin(wish, lowest=4)  # or it would hardly ever see the ground
+        games.begin(wish, lowest=4)  # so that it often sees the ground
         rows, completed = [], np.zeros(games.count, bool)
         for _ in range(settings.limit):
             seen, running = torch.as_tensor(body_view(games.pose, games.grid, wish)), games.running.copy()
@@ -263,14 +263,14 @@ def practise(pair: Pair, settings: Settings, report: bool = True) -> list[float]
 
 
 def carried(messages: np.ndarray, channel: str, rng: np.random.Generator) -> np.ndarray:
-    """What the channel makes of messages from 0, as token ids; 0 is silence."""
+    """Return messages as the channel transmits them, as token ids; 0 is silence."""
     if channel == "scrambled":  # every builder hears the architect of another game
         return np.roll(messages, rng.integers(1, len(messages)), axis=0) + 1
     return np.zeros_like(messages) if channel == "mute" else messages + 1
 
 
 class Talk(NamedTuple):
-    """What was seen, said, heard, wished and paid in games, [games, ...]."""
+    """Observations, messages, goals and rewards of games, [games, ...]."""
 
     seen: Tensor
     messages: Tensor
@@ -320,7 +320,7 @@ def play(
             own = torch.as_tensor(body_view(pose[busy], grid[busy], wish[busy]))
             actions[busy] = drawn(pair.act(own).numpy(), games.rng)
         else:
-            break  # nobody would do anything
+            break  # all games wait
         paid, done = games.step(actions)
         rewards, completed = rewards + paid, completed | done
     return Talk(
@@ -336,14 +336,14 @@ def play(
 
 
 def success(pair: Pair, settings: Settings, wanted: np.ndarray, seed: int = 1, **options: Any) -> float:
-    """Share of exact completions when both do what they think best."""
+    """Return the share of completed meanings with greedy messages and goals."""
     games = Games(settings, len(wanted), seed)
     order = games.rng.permutation(len(wanted))
     return float(play(pair, games, wanted[order], greedy=True, **options).completed.float().mean())
 
 
 def converse(pair: Pair, settings: Settings, report: bool = True) -> list[tuple[int, float, float]]:
-    """Architect and builder find a language. (games played, share of trained and of held-out meanings completed)."""
+    """Train both agents. Return rows (games, share of trained and of held-out meanings completed)."""
     s, split = settings, meanings(settings)
     games = Games(s, s.games, s.seed + 2)
     optimizer = torch.optim.Adam(
@@ -377,7 +377,7 @@ def converse(pair: Pair, settings: Settings, report: bool = True) -> list[tuple[
 
 
 def train(settings: Settings, practised: Pair | None = None, report: bool = True) -> tuple[Pair, list[Any]]:
-    """A pair and its curve. practised: whose builder need not practise any more."""
+    """Return a pair and its curve. practised: pair whose builder is copied instead of trained."""
     torch.manual_seed(settings.seed)
     pair = Pair(settings)
     if practised is None:
@@ -397,9 +397,7 @@ def main(**options: Any) -> float:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.set_defaults(**Settings()._asdict())
     parser.add_argument("--channel", choices=("open", "mute", "scrambled"))
     parser.add_argument("--hidden", action="store_true")

@@ -3,12 +3,11 @@
     python examples/ppo_two_agents.py --critic shared --seed 0
     python examples/ppo_two_agents.py --critic independent --output runs/pair --tensorboard
 
-One block of one of six colours is to stand in one of four cells around the builder. Only the architect sees which. It
-says two symbols that mean nothing, once, and the builder has four steps to look, place and break. Both are paid alike,
-and each has a network of its own. `--critic independent`: each learns the value of what it sees itself. `--critic
-shared`: one critic learns the value of the whole game, `state()`, for both. `--channel mute` and `--channel scrambled`
-(each builder hears the architect of another game) are the controls. With `--output` the pair and its optimiser are kept
-at every measurement; the same command with `--resume` goes on from there, with games begun anew.
+The target is one block of six colours in one of four cells around the builder; only the architect sees it. The
+architect sends two symbols without meaning once, and the builder has four steps to look, place and break. Both get
+the same reward and have separate networks. `--critic independent` learns a value from each observation, `--critic
+shared` one from `state()`. Controls: `--channel mute`, and `--channel scrambled` (messages of another game).
+`--output` keeps the pair at every measurement, and `--resume` continues from there with new games.
 """
 
 from __future__ import annotations
@@ -21,13 +20,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor, nn
-from torch.distributions import Categorical
-from torch.nn.functional import mse_loss, one_hot
 
 from iglu_marl import Task
+from iglu_marl.core.extras import extra
 from iglu_marl.envs import VectorGame
+
+with extra("rl", script=True):
+    import torch
+    from torch import Tensor, nn
+    from torch.distributions import Categorical
+    from torch.nn.functional import mse_loss, one_hot
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 CELLS = {"north": (0, -1), "east": (1, 0), "south": (0, 1), "west": (-1, 0)}  # x, z
@@ -40,7 +42,7 @@ CHECKPOINT = "checkpoint.pt"
 
 
 class Settings(NamedTuple):
-    """What a run depends on, besides the code."""
+    """Settings of a run."""
 
     critic: str = "shared"  # or "independent"
     channel: str = "open"  # or "mute", "scrambled"
@@ -65,7 +67,7 @@ class Settings(NamedTuple):
 
 
 def meanings(settings: Settings) -> list[Task]:
-    """All that can be asked for: colours within places."""
+    """Return all tasks, colours within places."""
     cells = list(CELLS.items())[: settings.places]
     return [
         Task("", [(x, -1, z, color)], invariant=False, task_id=f"{COLORS[color - 1]} {name}")
@@ -75,7 +77,7 @@ def meanings(settings: Settings) -> list[Task]:
 
 
 class Views(NamedTuple):
-    """What the networks see of all games, float32 [games, n]."""
+    """Inputs of the networks, float32 [games, n]."""
 
     architect: Tensor
     builder: Tensor
@@ -83,10 +85,7 @@ class Views(NamedTuple):
 
 
 class Games:
-    """Many games, with what the networks see, choose and are paid in arrays.
-
-    columns: those of `state()` that a shared critic is shown.
-    """
+    """A batch of games as arrays. columns: columns of `state()` for a shared critic."""
 
     def __init__(self, settings: Settings, count: int, seed: int, columns: Tensor | None = None) -> None:
         self.settings, self.count, self.columns = settings, count, columns
@@ -113,13 +112,13 @@ class Games:
         self.actions = PLACE + settings.colors
 
     def reset(self, seed: int | None = None, tasks: list[Task] | None = None) -> Views:
-        """Begin all games; tasks: one for each, instead of drawn ones."""
+        """Start all games. tasks: one per game instead of random ones."""
         self.clock = np.zeros(self.count, np.int64)
         observations, _ = self.env.reset(seed=seed, options=None if tasks is None else {"task": tasks})
         return self.views(observations)
 
     def step(self, messages: Tensor, actions: Tensor) -> tuple[Views, Tensor, Tensor, Tensor]:
-        """messages: int [games, words] from 0; actions: int [games]. Gives views, rewards, successes, ends."""
+        """Step with messages [games, words] from 0 and actions [games]; return views, rewards, successes, ends."""
         said = {ARCHITECT: self.carried(messages.numpy()), BUILDER: self.keys(actions.numpy())}
         observations, rewards, terminated, truncated, _ = self.env.step(said)
         over = terminated[BUILDER] | truncated[BUILDER]
@@ -129,11 +128,11 @@ class Games:
 
     @property
     def speaking(self) -> Tensor:
-        """Where the architect speaks now: in first steps; bool [games]."""
+        """Whether the architect speaks now, in the first step of a game; bool [games]."""
         return torch.as_tensor(self.clock == 0)
 
     def carried(self, messages: np.ndarray) -> np.ndarray:
-        """What the channel makes of the messages, as token ids; 0 is silence."""
+        """Return messages as the channel transmits them, as token ids; 0 is silence."""
         tokens = messages + 1
         if self.settings.channel == "scrambled":  # every builder hears the architect of another game
             tokens = np.roll(tokens, self.rng.integers(1, self.count), axis=0)
@@ -141,7 +140,7 @@ class Games:
         return tokens * heard[:, None]
 
     def keys(self, actions: np.ndarray) -> dict[str, np.ndarray]:
-        """The builder's choices as keys and camera of the `discrete` controls."""
+        """Return actions as keys and camera of the `discrete` controls."""
         camera = np.zeros((self.count, 2), np.float32)
         looks = (actions >= LOOK) & (actions < PLACE)
         camera[:, 0] = np.where(looks, (90.0 * (actions - LOOK) - self.yaw + 180.0) % 360.0 - 180.0, 0.0)
@@ -155,7 +154,7 @@ class Games:
         }
 
     def views(self, observations: dict[str, Any]) -> Views:
-        """What of the observations the networks are shown."""
+        """Return the inputs of the networks."""
         seen, target = observations[BUILDER], observations[ARCHITECT]["target_grid"]
         self.pitch, self.yaw = seen["agentPos"][:, 3:].T
         facing = one_hot(torch.as_tensor(self.yaw / 90.0).round().long() % 4, 4)
@@ -168,14 +167,14 @@ class Games:
 
 
 def blocks(grid: np.ndarray) -> Tensor:
-    """Which of the 9 cells around the builder are filled, and which of the 6 colours are there; 0 or 1 [games, 15]."""
+    """Return which of the 9 cells around the builder are filled, and which of the 6 colours occur, [games, 15]."""
     near = torch.as_tensor(grid[NEAR]).long().flatten(1)
     colors = one_hot(near, len(COLORS) + 1)[..., 1:].amax(1)
     return torch.cat([(near > 0).long(), colors], dim=1)
 
 
 def network(inputs: int, outputs: int, scale: float, hidden: int = 64) -> nn.Sequential:
-    """Two hidden layers; `scale` of the last one's weights."""
+    """Return two hidden layers and an output layer. scale: gain of the last."""
     layers = [nn.Linear(inputs, hidden), nn.Linear(hidden, hidden), nn.Linear(hidden, outputs)]
     for layer, gain in zip(layers, (2**0.5, 2**0.5, scale), strict=True):
         nn.init.orthogonal_(layer.weight, gain)
@@ -184,7 +183,7 @@ def network(inputs: int, outputs: int, scale: float, hidden: int = 64) -> nn.Seq
 
 
 class Pair(nn.Module):
-    """The two policies and their critics."""
+    """Policies of both agents, and their critics."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -200,23 +199,23 @@ class Pair(nn.Module):
             self.values = nn.ModuleList(network(part.shape[1], 1, 1.0) for part in seen[:2])
 
     def message(self, seen: Tensor) -> Categorical:
-        """[games, words] distributions over the symbols."""
+        """Return distributions over the symbols, [games, words]."""
         logits = self.speak(seen)
         return Categorical(logits=logits.view(-1, self.settings.words, self.settings.symbols))
 
     def action(self, seen: Tensor) -> Categorical:
-        """[games] distributions over what a builder can do in a step."""
+        """Return distributions over the actions of the builder, [games]."""
         return Categorical(logits=self.act(seen))
 
     def worth(self, views: Views) -> Tensor:
-        """The values for architect and builder, [games, 2]."""
+        """Return the values for architect and builder, [games, 2]."""
         if self.settings.critic == "shared":
             return self.value((views.state - self.mean) / self.spread).expand(-1, 2)
         return torch.cat([self.values[0](views.architect), self.values[1](views.builder)], dim=1)
 
 
 def varying_columns(settings: Settings) -> tuple[Tensor, Tensor, Tensor]:
-    """Which columns of `state()` ever change in random play, their means and spreads: a critic needs no others."""
+    """Return the columns of `state()` that vary in random play, their means and standard deviations."""
     games = Games(settings, 256, 0)
     games.reset(0)
     seen = []
@@ -230,7 +229,7 @@ def varying_columns(settings: Settings) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class Rollout(NamedTuple):
-    """What was seen and done, [steps, games, ...]."""
+    """Observations, actions and rewards, [steps, games, ...]."""
 
     views: Views
     speaking: Tensor
@@ -245,7 +244,7 @@ class Rollout(NamedTuple):
 
 @torch.no_grad()
 def play(pair: Pair, games: Games, views: Views, steps: int) -> tuple[Rollout, Views]:
-    """Some steps in all games, and the views after them."""
+    """Play some steps of all games; return them and the next views."""
     rows = []
     for _ in range(steps):
         speech, choice, speaking = pair.message(views.architect), pair.action(views.builder), games.speaking
@@ -260,7 +259,7 @@ def play(pair: Pair, games: Games, views: Views, steps: int) -> tuple[Rollout, V
 
 
 def advantages(data: Rollout, last: Tensor, discount: float, trace: float) -> Tensor:
-    """Generalised advantage estimation for both agents, [steps, games, 2]."""
+    """Return generalised advantage estimates for both agents, [steps, games, 2]."""
     result, ahead = torch.zeros_like(data.worth), torch.zeros_like(last)
     for t in reversed(range(len(data.rewards))):
         goes_on = (~data.over[t])[:, None]
@@ -271,13 +270,13 @@ def advantages(data: Rollout, last: Tensor, discount: float, trace: float) -> Te
 
 
 def surrogate(ratio: Tensor, advantage: Tensor, clip: float) -> Tensor:
-    """PPO's clipped loss, with the advantages of this agent in this minibatch normalised."""
+    """Return the clipped loss of PPO, with normalised advantages."""
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     return -torch.min(ratio * advantage, ratio.clamp(1 - clip, 1 + clip) * advantage).mean()
 
 
 def update(pair: Pair, optimizer: torch.optim.Optimizer, data: Rollout, gain: Tensor, scale: float) -> None:
-    """Some epochs of PPO for both agents. scale: of the entropy bonuses."""
+    """Run the epochs of PPO for both agents. scale: factor of the entropy bonuses."""
     s = pair.settings
     views = Views(*(part.flatten(0, 1) for part in data.views))
     speaking, messages, actions, log_speak, log_act, worth = (part.flatten(0, 1) for part in data[1:7])
@@ -286,12 +285,14 @@ def update(pair: Pair, optimizer: torch.optim.Optimizer, data: Rollout, gain: Te
     for _ in range(s.epochs):
         for rows in torch.randperm(len(actions)).chunk(s.minibatches):
             part = Views(*(column[rows] for column in views))
-            told = rows[speaking[rows]]  # the architect learns where it spoke
-            speech = pair.message(views.architect[told])
+            spoken = rows[speaking[rows]]  # the architect learns where it spoke
+            speech = pair.message(views.architect[spoken])
             choice = pair.action(part.builder)
-            ratio_speak = (speech.log_prob(messages[told]).sum(1) - log_speak[told]).exp()
+            ratio_speak = (speech.log_prob(messages[spoken]).sum(1) - log_speak[spoken]).exp()
             ratio_act = (choice.log_prob(actions[rows]) - log_act[rows]).exp()
-            loss = surrogate(ratio_speak, gain[told, 0], s.clip) + surrogate(ratio_act, gain[rows, 1], s.clip)
+            loss = surrogate(ratio_speak, gain[spoken, 0], s.clip) + surrogate(
+                ratio_act, gain[rows, 1], s.clip
+            )
             bonus = (
                 s.architect_entropy * speech.entropy().sum(1).mean()
                 + s.builder_entropy * choice.entropy().mean()
@@ -326,7 +327,7 @@ def success(
 
 @dataclass
 class Run:
-    """What learns, and its successes so far [(environment steps, share)]."""
+    """State of a run, with its curve [(environment steps, share completed)]."""
 
     settings: Settings
     pair: Pair
@@ -335,7 +336,7 @@ class Run:
     number: int = 0  # updates made
 
     def save(self, folder: Path) -> None:
-        """Write `checkpoint.pt`, whole or not at all."""
+        """Write `checkpoint.pt` atomically."""
         folder.mkdir(parents=True, exist_ok=True)
         state = {
             "settings": self.settings._asdict(),
@@ -349,7 +350,7 @@ class Run:
         (folder / "checkpoint.new").replace(folder / CHECKPOINT)
 
     def load(self, folder: Path) -> None:
-        """Go on from what `save` wrote. Plain tensors and numbers: somebody else's file cannot run code."""
+        """Resume from the file of `save`, which holds tensors and numbers only and cannot run code."""
         state = torch.load(folder / CHECKPOINT, weights_only=True)
         for name, value in self.settings._asdict().items():
             if (was := state["settings"][name]) != value:
@@ -367,10 +368,9 @@ def train(
     resume: bool = False,
     events: Any = None,
 ) -> tuple[Pair, list[tuple[int, float]]]:
-    """A trained pair, and its successes [(environment steps, share)]. The same settings give the same result.
+    """Return a trained pair, and its curve [(environment steps, share completed)]. Runs are reproducible.
 
-    folder: where the run is kept at every measurement. resume: go on from there; new games begin then. events: a
-    `SummaryWriter` of TensorBoard.
+    folder: Place of the checkpoint. resume: Continue from it, with new games. events: A `SummaryWriter`.
     """
     torch.manual_seed(settings.seed)
     pair = Pair(settings)
@@ -407,7 +407,7 @@ def train(
 
 
 def tensorboard_events(folder: Path) -> Any:
-    """Where TensorBoard's events are written. Needs the library `tensorboard`."""
+    """Return a writer of TensorBoard events. Needs the library `tensorboard`."""
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(folder)
@@ -422,7 +422,7 @@ def main(
     if output is None and (resume or tensorboard):
         raise SystemExit("--resume and --tensorboard need --output FOLDER")
     if output is not None and (output / CHECKPOINT).exists() != resume:
-        raise SystemExit(f"{output} has {'no' if resume else 'a'} {CHECKPOINT}: --resume goes on from one")
+        raise SystemExit(f"{output} has {'no' if resume else 'a'} {CHECKPOINT}: --resume continues from one")
     with tensorboard_events(output) if tensorboard and output else nullcontext() as events:
         _, curve = train(settings, True, output, resume, events)
     print(
@@ -432,15 +432,13 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.set_defaults(**Settings()._asdict())
     parser.add_argument("--critic", choices=("shared", "independent"))
     parser.add_argument("--channel", choices=("open", "mute", "scrambled"))
     parser.add_argument("--seed", type=int)
     parser.add_argument("--total-steps", type=int)
     parser.add_argument("--output", type=Path, help="folder for the checkpoint and the events")
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in --output")
+    parser.add_argument("--resume", action="store_true", help="continue from the checkpoint in --output")
     parser.add_argument("--tensorboard", action="store_true", help="write events into --output")
     main(**vars(parser.parse_args()))

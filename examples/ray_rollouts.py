@@ -1,10 +1,10 @@
-"""Plain Ray: rollouts and an evaluation shared out among workers, with the results of a single process.
+"""Plain Ray: rollouts and an evaluation on several workers, with the results of a single process.
 
     python examples/ray_rollouts.py --workers 2 --worlds 64 --steps 500 --games 6 --output results
 
-World w has its own seed, whichever worker it is with, and a game's seeds follow from its task, so how the work is
-shared out changes nothing. Each shard of the evaluation writes its games to a folder of its own as they end: killed and
-started again, it goes on where it was. On a cluster, give `--address auto` and an output folder that all machines see.
+World w has its own seed, and the seeds of a game follow from its task, so the number of workers changes no result. Each
+shard of the evaluation has a folder for its games, from which an interrupted run resumes. On a cluster, pass
+`--address auto` and a shared output folder.
 Needs the extra `rllib`, or `pip install ray` beside iglu_marl.
 """
 
@@ -18,18 +18,21 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import ray
 
 import iglu_marl  # registers the ids  # noqa: F401
 from iglu_marl import Task
+from iglu_marl.core.extras import extra
 from iglu_marl.evaluation import Evaluation, evaluate, tasks_of
 from iglu_marl.tasks import RandomTasks
+
+with extra("rllib", script=True):
+    import ray
 
 CONFIG = {"max_steps": 3000}
 
 
 def rollouts(first: int, count: int, steps: int, seed: int) -> dict[str, Any]:
-    """Steps of worlds first .. first + count - 1 with random walkers: arrays [count, steps, …]."""
+    """Step the worlds first .. first + count - 1 at random; return arrays [count, steps, …]."""
     envs = gym.make_vec(
         "IGLUGridworldVector-v0", num_envs=count, tasks=RandomTasks(max_blocks=3), max_steps=100, copy=False
     )
@@ -45,7 +48,7 @@ def rollouts(first: int, count: int, steps: int, seed: int) -> dict[str, Any]:
 
 
 def games(tasks: list[Task], seed: int, folder: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The settings and rows of an evaluation on some of the tasks."""
+    """Return the settings and rows of an evaluation."""
     done = evaluate(
         "scripted", "scripted", tasks, seed=seed, config=CONFIG, output=folder, examples=0, progress=False
     )
@@ -53,27 +56,27 @@ def games(tasks: list[Task], seed: int, folder: str | None) -> tuple[dict[str, A
 
 
 def shares(count: int, workers: int) -> list[tuple[int, int]]:
-    """Where the part of each worker begins and ends."""
+    """Return the range of each worker."""
     ends = np.linspace(0, count, min(workers, count) + 1).astype(int).tolist()
     return list(itertools.pairwise(ends))
 
 
 def spread_rollouts(workers: int, worlds: int, steps: int, seed: int) -> dict[str, Any]:
-    """`rollouts` of all worlds, each worker's part by a Ray task."""
+    """Run `rollouts` for all worlds in Ray tasks."""
     task = ray.remote(rollouts)
     parts = ray.get([task.remote(low, high - low, steps, seed) for low, high in shares(worlds, workers)])
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}
 
 
 def spread_evaluation(workers: int, tasks: list[Task], seed: int, output: Path | None) -> Evaluation:
-    """`evaluate` on all tasks, each worker's part by a Ray task. Tasks that are equal belong into one shard."""
+    """Run `evaluate` on all tasks in Ray tasks. Equal tasks belong into one shard."""
     task = ray.remote(games)
     waiting = []
     for number, (low, high) in enumerate(shares(len(tasks), workers)):
         folder = None if output is None else str(output.absolute() / f"shard-{number:03}")
         waiting.append(task.remote(tasks[low:high], seed, folder))
     parts = ray.get(waiting)
-    settings = {**parts[0][0], "tasks": [name for told, _ in parts for name in told["tasks"]]}
+    settings = {**parts[0][0], "tasks": [name for given, _ in parts for name in given["tasks"]]}
     return Evaluation(settings, [row for _, rows in parts for row in rows], tasks=tasks)
 
 
@@ -86,12 +89,11 @@ def main(
     output: str | None = None,
     address: str | None = None,
 ) -> tuple[dict[str, Any], Evaluation]:
-    """Roll out and evaluate; returns both results."""
+    """Run rollouts and an evaluation, and return both results."""
     own = {} if address else {"num_cpus": workers, "include_dashboard": False}
     ray.init(address=address, log_to_driver=False, **own)
-    ray.get(
-        [ray.remote(rollouts).remote(0, 1, 1, 0) for _ in range(workers)]
-    )  # processes started, kernels loaded
+    # Start the processes and load the kernels.
+    ray.get([ray.remote(rollouts).remote(0, 1, 1, 0) for _ in range(workers)])
 
     began = time.perf_counter()
     rolled = spread_rollouts(workers, worlds, steps, seed)
@@ -109,9 +111,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--worlds", type=int, default=64)
     parser.add_argument("--steps", type=int, default=500)

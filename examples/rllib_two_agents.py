@@ -12,17 +12,19 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import ray
-from ray.rllib.algorithms.ppo import PPOConfig
-from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
-from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
-from ray.rllib.core.rl_module.rl_module import RLModuleSpec
-from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
-from ray.tune.registry import register_env
-
 import iglu_marl
 from iglu_marl import Task
+from iglu_marl.core.extras import extra
 from iglu_marl.envs.wrappers import discretize, flatten
+
+with extra("rllib", script=True):
+    import ray
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+    from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
+    from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+    from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
+    from ray.tune.registry import register_env
 
 ROLES = ("architect", "builder")
 
@@ -35,7 +37,7 @@ ACTIONS = (
 
 
 def make_env(config: dict[str, Any]) -> ParallelPettingZooEnv:
-    """The game as RLlib takes it: Box observations, MultiDiscrete words, Discrete moves."""
+    """Return the game with Box observations, MultiDiscrete messages and Discrete moves."""
     env = iglu_marl.parallel_env(
         tasks=[Task("", [(0, -1, 0, color)]) for color in (1, 6)],
         controls="flying",
@@ -54,12 +56,12 @@ def make_env(config: dict[str, Any]) -> ParallelPettingZooEnv:
 
 
 def role_of(agent: str, episode: Any = None, **_: Any) -> str:
-    """The policy of an agent."""
+    """Return the name of an agent's policy."""
     return agent.removesuffix("_0")
 
 
 def algorithm(env_runners: int, batch: int, max_steps: int, seed: int) -> Any:
-    """PPO with a network for each role."""
+    """Return PPO with a network per role."""
     register_env("architect_builder", make_env)
     networks = {
         role: RLModuleSpec(model_config=DefaultModelConfig(fcnet_hiddens=[128, 128])) for role in ROLES
@@ -79,7 +81,7 @@ def algorithm(env_runners: int, batch: int, max_steps: int, seed: int) -> Any:
 def main(
     iterations: int = 20, env_runners: int = 2, batch: int = 2000, max_steps: int = 50, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Train, and print a line each iteration; returns RLlib's results."""
+    """Train, print a line per iteration, and return the results of RLlib."""
     ray.init(num_cpus=env_runners + 1, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
     algo = algorithm(env_runners, batch, max_steps, seed)
     results = []
@@ -98,9 +100,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--env-runners", type=int, default=2)
     parser.add_argument("--batch", type=int, default=2000, help="steps for each update")

@@ -3,11 +3,11 @@
     python examples/sb3_silent_builder.py --seed 0
     python examples/sb3_silent_builder.py --seed 0 --blind
 
-A block of one of six colours is to stand in one of 5 x 5 cells, exactly there; a wrong one costs, and has to go again.
-One colour is held out in each cell, so that 125 pairs of colour and cell are trained and 25 are not. SB3 takes neither
-Dict actions nor texts: observations become one vector, and what the builder can do the rows of a table. Two controls
-tell what can be done without looking: `--blind` trains on zeros, and a search looks for the fixed sequence of actions
-that completes the most pairs. Needs the extra `rl`.
+The target is one block of six colours in one of 5 x 5 cells; wrong blocks cost and have to be removed. One colour is
+held out in each cell: 125 pairs of colour and cell are trained, 25 are not. SB3 supports neither Dict actions nor
+texts, so observations become a vector and actions the rows of a table. Two controls act without observations:
+`--blind` trains on zeros, and a search finds the fixed sequence of actions that completes the most pairs. Needs the
+extra `rl`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import torch
 from gymnasium import spaces
-from stable_baselines3 import PPO
-from stable_baselines3.common.env_util import make_vec_env
 
 from iglu_marl import Pose, Task
+from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import cells_of, index_of
 from iglu_marl.envs.wrappers import discretize, flatten
 from iglu_marl.evaluation import best_open_loop
+
+with extra("rl", script=True):
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.env_util import make_vec_env
 
 # Colour, x and z. Of each cell one colour is held out, of each colour some cells.
 PAIRS = [(color, x, z) for color in range(1, 7) for x in range(-2, 3) for z in range(-2, 3)]
@@ -61,7 +64,6 @@ class NextChange(gym.ObservationWrapper[Any, Any, Any]):
         self.observation_space = spaces.Dict(place=spaces.Box(0, 1, (2, 5)), block=spaces.Box(0, 1, (7,)))
 
     def observation(self, observation: Any) -> dict[str, np.ndarray]:
-        """What of an observation is shown."""
         x, _, z, _, yaw = observation["agentPos"]
         place, block = np.zeros((2, 5), np.float32), np.zeros(7, np.float32)
         cells = cells_of(observation["grid"] != observation["target_grid"])
@@ -76,12 +78,12 @@ class NextChange(gym.ObservationWrapper[Any, Any, Any]):
 
 
 def tasks_of(pairs: list[tuple[int, int, int]]) -> list[Task]:
-    """One block each, which is to stand there and not anywhere else."""
+    """Return tasks of one block at a fixed place."""
     return [Task("", [(x, -1, z, color)], invariant=False) for color, x, z in pairs]
 
 
 def make_env(tasks: list[Task], blind: bool = False) -> gym.Env[Any, Any]:
-    """The builder's environment as SB3 takes it: a Box and Discrete(14)."""
+    """Return the environment with a Box and Discrete(14)."""
     env = gym.make("IGLUGridworldVector-v0", tasks=tasks, target_in_obs=True, **GAME)
     env.unwrapped.initialize_world(None, START)  # type: ignore[attr-defined]
     env = discretize(flatten(NextChange(env)), table=ACTIONS)
@@ -89,7 +91,7 @@ def make_env(tasks: list[Task], blind: bool = False) -> gym.Env[Any, Any]:
 
 
 def completed(model: PPO, tasks: list[Task], repeats: int, blind: bool = False) -> float:
-    """The share of episodes that the policy completes: each task some times."""
+    """Return the share of completed episodes, `repeats` per task."""
     env = make_env(tasks, blind)
     wins = 0
     for task in tasks * repeats:
@@ -104,7 +106,7 @@ def completed(model: PPO, tasks: list[Task], repeats: int, blind: bool = False) 
 
 
 def without_looking(tries: int, seed: int = 0) -> float:
-    """The share of all pairs that the best fixed sequence of actions completes, of those that a search has tried."""
+    """Return the share of pairs that the best of the tried fixed sequences of actions completes."""
     tasks = tasks_of(PAIRS)
     envs = discretize(gym.make_vec("IGLUGridworldVector-v0", len(tasks), **GAME), table=ACTIONS)
     options = {"task": tasks, "pose": START}
@@ -119,7 +121,7 @@ def main(
     seed: int = 0,
     blind: bool = False,
 ) -> dict[str, float]:
-    """Train; returns the shares of completed episodes, and that of the best fixed sequence."""
+    """Train, and return the shares of completed episodes and of the best fixed sequence."""
     torch.set_num_threads(1)  # networks as small as this one are slower on several
     many = make_vec_env(lambda: make_env(tasks_of(TRAINED), blind), n_envs=envs, seed=seed)
     schedule = {"n_steps": 128, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3}
@@ -136,9 +138,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--steps", type=int, default=60_000)
     parser.add_argument("--envs", type=int, default=8)
     parser.add_argument(

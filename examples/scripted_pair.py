@@ -37,9 +37,7 @@ def main(task: str = "domino-line", controls: str = "walking", seed: int = 0) ->
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--task", default="domino-line")
     parser.add_argument("--controls", choices=("flying", "walking"), default="walking")
     parser.add_argument("--seed", type=int, default=0)

@@ -16,7 +16,7 @@ from iglu_marl.tasks import DUMMY_TASK, BundledTasks, RandomTasks
 
 
 def episode(env: gym.Env, seed: int) -> float:
-    """Play one episode with random actions; returns the sum of rewards."""
+    """Play one episode of random actions, and return the sum of rewards."""
     observation, info = env.reset(seed=seed)
     print(f"target: {(info['target_grid'] > 0).sum()} blocks, {observation['dialog'][-70:]!r}")
     total, over = 0.0, False
@@ -31,7 +31,7 @@ def episode(env: gym.Env, seed: int) -> float:
 
 
 def main(episodes: int = 3, steps: int = 200, seed: int = 0) -> list[float]:
-    """Play some episodes of each kind of task; returns their returns."""
+    """Play episodes of each kind of task, and return their returns."""
     env = gym.make("IGLUGridworld-v0", action_space="walking", max_steps=steps)
     env.action_space.seed(seed)
     returns = []
@@ -49,9 +49,7 @@ def main(episodes: int = 3, steps: int = 200, seed: int = 0) -> list[float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--episodes", type=int, default=3)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)

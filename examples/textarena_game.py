@@ -12,23 +12,26 @@ import argparse
 from typing import Any
 
 import numpy as np
-import textarena as ta
 
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.extras import extra
 from iglu_marl.text import TextGame
-from iglu_marl.text.export import right_reply
+from iglu_marl.text.export import reference_reply
+
+with extra("textarena", script=True):
+    import textarena as ta
 
 PLAYERS = (Role.ARCHITECT, Role.BUILDER)
 
 
 class BuildingGame(ta.Env):
-    """The game as TextArena plays it. options: as of `TextGame`."""
+    """The game for TextArena. options: those of `TextGame`."""
 
     def __init__(self, **options: Any) -> None:
         self.game = TextGame(role="both", **options)
 
     def reset(self, num_players: int = 2, seed: int | None = None) -> None:
-        """Begin a game. Without a seed, any."""
+        """Start a game, a random one without a seed."""
         if num_players != len(PLAYERS):
             raise ValueError(f"num_players is {num_players}, expected 2")
         self.state = ta.State(num_players)  # without the seed, with which it would seed the global `random`
@@ -37,7 +40,7 @@ class BuildingGame(ta.Env):
         self._ask(self.game.reset(int(np.random.SeedSequence(seed).generate_state(1)[0])))
 
     def step(self, action: str) -> tuple[bool, dict[str, Any]]:
-        """Take the reply of the one whose turn it is."""
+        """Step with the reply of the current player."""
         chat, reward, done, self.state.step_info = self.game.step(action)
         self.earned += reward
         if done:
@@ -45,11 +48,11 @@ class BuildingGame(ta.Env):
             self.state.rewards = dict.fromkeys(range(len(PLAYERS)), self.earned)
         else:
             self._ask(chat)
-        told: tuple[bool, dict[str, Any]] = self.state.step()
-        return told
+        result: tuple[bool, dict[str, Any]] = self.state.step()
+        return result
 
     def get_observation(self) -> tuple[int, str]:
-        """Whose turn it is, and the chat that is to be answered: rules, and what there is now."""
+        """Return the current player, and the chat to answer."""
         player, messages = super().get_observation()
         return player, "\n\n".join(text for _, text, _ in messages)
 
@@ -63,12 +66,12 @@ ta.register("IgluBuilding-v0", entry_point=BuildingGame)
 
 
 def reply_of(player: int, observation: str, game: TextGame) -> str:
-    """A player by rules, who knows the game itself. An agent of TextArena: `agents[player](observation)`."""
-    return right_reply(game)
+    """Return the reply of a rule-based player that knows the game."""
+    return reference_reply(game)
 
 
 def main() -> None:
-    """Play some games by rules."""
+    """Play games of rule-based players."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--games", type=int, default=3)
     options = parser.parse_args()

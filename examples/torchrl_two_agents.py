@@ -13,17 +13,19 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import torch
-from tensordict.nn import TensorDictModule
-from torch import nn
-from torchrl.collectors import Collector
-from torchrl.envs import MarlGroupMapType, PettingZooWrapper, RewardSum, TransformedEnv
-from torchrl.modules import MaskedCategorical, ProbabilisticActor
-from torchrl.objectives import ClipPPOLoss, ValueEstimators
-
 import iglu_marl
 from iglu_marl import Task
+from iglu_marl.core.extras import extra
 from iglu_marl.envs.wrappers import align, discretize, mask
+
+with extra("rl", script=True):
+    import torch
+    from tensordict.nn import TensorDictModule
+    from torch import nn
+    from torchrl.collectors import Collector
+    from torchrl.envs import MarlGroupMapType, PettingZooWrapper, RewardSum, TransformedEnv
+    from torchrl.modules import MaskedCategorical, ProbabilisticActor
+    from torchrl.objectives import ClipPPOLoss, ValueEstimators
 
 GROUP = "agents"
 
@@ -37,7 +39,7 @@ ACTIONS = (
 
 
 def make_env(max_steps: int, seed: int) -> TransformedEnv:
-    """The game with both agents in one group; tensors have the shape [2, …]."""
+    """Return the game with both agents in one group; tensors have the shape [2, …]."""
     env = iglu_marl.parallel_env(
         tasks=[Task("", [(0, -1, 0, color)]) for color in (1, 6)],
         controls="flying",
@@ -65,7 +67,7 @@ def network(inputs: int, outputs: int) -> nn.Sequential:
 
 
 def make_modules(env: TransformedEnv) -> tuple[ProbabilisticActor, TensorDictModule, ClipPPOLoss]:
-    """Actor, critic and loss."""
+    """Return actor, critic and loss."""
     inputs = env.observation_spec[GROUP, "observation"].shape[-1]
     outputs = env.full_action_spec_unbatched[GROUP, "action"].space.n
     logits = TensorDictModule(network(inputs, outputs), [(GROUP, "observation")], [(GROUP, "logits")])
@@ -101,7 +103,7 @@ def make_modules(env: TransformedEnv) -> tuple[ProbabilisticActor, TensorDictMod
 def main(
     iterations: int = 20, batch: int = 1000, epochs: int = 4, max_steps: int = 50, seed: int = 0
 ) -> list[dict[str, float]]:
-    """Train, and print a line each iteration; returns what was printed."""
+    """Train; print and return the measurements of each iteration."""
     torch.set_num_threads(1)  # networks as small as this one are slower on several
     torch.manual_seed(seed)
     env = make_env(max_steps, seed)
@@ -114,29 +116,29 @@ def main(
         total_frames=batch * iterations,
         auto_register_policy_transforms=False,  # the policy has no memory to reset
     )
-    told = []
+    rows = []
     for number, data in enumerate(collector):
         with torch.no_grad():
             loss.value_estimator(data)
         flat = data.reshape(-1)
         for _ in range(epochs):
-            for rows in torch.randperm(len(flat)).split(250):
-                losses = loss(flat[rows])
+            for part in torch.randperm(len(flat)).split(250):
+                losses = loss(flat[part])
                 optimizer.zero_grad()
                 sum(losses[name] for name in ("loss_objective", "loss_critic", "loss_entropy")).backward()
                 nn.utils.clip_grad_norm_(loss.parameters(), 1.0)
                 optimizer.step()
-        told.append(summary(data))
+        rows.append(summary(data))
         print(
-            f"{number + 1}: {', '.join(f'{name} {value:.2f}' for name, value in told[-1].items())}",
+            f"{number + 1}: {', '.join(f'{name} {value:.2f}' for name, value in rows[-1].items())}",
             flush=True,
         )
     collector.shutdown()
-    return told
+    return rows
 
 
 def summary(data: Any) -> dict[str, float]:
-    """Of the episodes that ended in a batch: their mean return, and the share that was completed."""
+    """Return the number, mean return and completed share of the episodes that ended in a batch."""
     ended = data["next", GROUP, "done"][:, 0, 0]
     returns = data["next", GROUP, "episode_reward"][ended][:, 0, 0]
     completed = data["next", GROUP, "terminated"][ended][:, 0, 0].float()
@@ -148,9 +150,7 @@ def summary(data: Any) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--batch", type=int, default=1000, help="steps for each update")
     parser.add_argument("--epochs", type=int, default=4)

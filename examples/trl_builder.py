@@ -3,9 +3,9 @@
     python examples/trl_builder.py
 
 Without `--model`, a tiny one is made here, whose words are its calls of the tool: a block in one of three colours. It
-is shown what a call looks like, and is to learn which one earns something. With `--openenv` the games are played by a
-server, `iglu-marl serve-openenv --observations delta --tasks FILE`; `--write-tasks FILE` writes that file. Tried with
-TRL 1.16.
+is shown the form of a call, and learns which call is rewarded. With `--openenv` the games are played by a server,
+`iglu-marl serve-openenv --observations delta --answers tools --task-source FILE`; `--write-tasks FILE` writes that
+file. Tried with TRL 1.16.
 """
 
 from __future__ import annotations
@@ -17,22 +17,25 @@ import time
 from pathlib import Path
 from typing import Any
 
-import torch
-from datasets import Dataset
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-)
-from trl import GRPOConfig, GRPOTrainer
-from trl.chat_template_utils import qwen3_chat_template
-
 from iglu_marl import Task
+from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import COLOR_NAMES
-from iglu_marl.text.trl import BuilderEnvironment, rows
+
+with extra("trl", script=True):
+    import torch
+    from datasets import Dataset
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import (
+        AutoModelForCausalLM,
+        AutoTokenizer,
+        LlamaConfig,
+        LlamaForCausalLM,
+        PreTrainedTokenizerFast,
+    )
+    from trl import GRPOConfig, GRPOTrainer
+    from trl.chat_template_utils import qwen3_chat_template
+
+    from iglu_marl.text.trl import BuilderEnvironment, rows
 
 END = "<|im_end|>"
 COLORS = COLOR_NAMES[1:4]
@@ -40,13 +43,13 @@ TASKS = [Task("", [(0, -1, 0, 1)], task_id="blue")]
 
 
 def call_of(color: str) -> str:
-    """A call of the tool that places one block at the centre."""
+    """Return a call of the tool that places one block at the centre."""
     edit = {"action": "place", "color": color, "east": 0, "north": 0, "height": 1}
     return f"<tool_call>\n{json.dumps({'name': 'build', 'arguments': {'edits': [edit]}})}\n</tool_call>"
 
 
 def prompts(tokenizer: Any, seeds: Any) -> list[str]:
-    """The chats that a game begins with, as text."""
+    """Return the initial chats of games as text."""
     found = []
     for row in rows(seeds):
         environment = BuilderEnvironment(tasks=TASKS)
@@ -61,7 +64,7 @@ def prompts(tokenizer: Any, seeds: Any) -> list[str]:
 
 
 def tiny(seed: int = 0) -> tuple[Any, Any]:
-    """A model with random weights and its tokenizer, to whom calls of the tool are words."""
+    """Return a model with random weights, and a tokenizer in which calls of the tool are words."""
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     marks = ["<pad>", "<|im_start|>", END]
@@ -88,7 +91,7 @@ def tiny(seed: int = 0) -> tuple[Any, Any]:
 
 
 def show_calls(model: Any, tokenizer: Any, steps: int = 30) -> None:
-    """Train on calls in any colour: what a call looks like, and nothing about which."""
+    """Train on calls of random colours, so that the model knows the form of a call."""
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     begun = prompts(tokenizer, range(len(COLORS)))
     for step in range(steps):
@@ -102,10 +105,12 @@ def show_calls(model: Any, tokenizer: Any, steps: int = 30) -> None:
 
 
 def main() -> None:
-    """Train, and tell the mean rewards as they go."""
+    """Train, and print the mean rewards."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", help="a chat model with a template that TRL knows; default: a tiny one")
-    parser.add_argument("--openenv", help="address of `iglu-marl serve-openenv --observations delta`")
+    parser.add_argument(
+        "--openenv", help="address of `iglu-marl serve-openenv --observations delta --answers tools`"
+    )
     parser.add_argument(
         "--write-tasks", type=Path, help="write a file of the tasks of the tiny model, and stop"
     )

@@ -14,19 +14,21 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-import verifiers.v1 as vf
-from openai import AsyncOpenAI
-from verifiers.v1.dialects.chat import message_to_wire
-from verifiers.v1.runtimes import ProgramResult, SubprocessConfig
-
+from iglu_marl.core.extras import extra
 from iglu_marl.text import TextGame
+
+with extra("verifiers", script=True):
+    import verifiers.v1 as vf
+    from openai import AsyncOpenAI
+    from verifiers.v1.dialects.chat import message_to_wire
+    from verifiers.v1.runtimes import ProgramResult, SubprocessConfig
 
 __all__ = ["BuilderEnv", "BuilderTaskset", "InProcessHarness"]
 NAME = "verifiers_builder"
 
 
 class GameConfig(vf.TasksetConfig):
-    """games: how many, by their seeds."""
+    """games: number of games, one per seed."""
 
     games: int = 100
 
@@ -38,11 +40,11 @@ class GameData(vf.TaskData):
 
 
 class GameTask(vf.Task[GameData, vf.State, vf.TaskConfig]):
-    """A game to be played."""
+    """One game."""
 
 
 class BuilderTaskset(vf.Taskset[GameTask, GameConfig]):
-    """A task for each seed; the rules of the game are its system prompt."""
+    """A task per seed, with the rules of the game as system prompt."""
 
     def load(self) -> Iterator[GameTask]:
         """All tasks."""
@@ -53,11 +55,11 @@ class BuilderTaskset(vf.Taskset[GameTask, GameConfig]):
 
 
 class InProcessConfig(vf.HarnessConfig):
-    """Of the harness below."""
+    """Settings of the harness below."""
 
 
 class InProcessHarness(vf.Harness[InProcessConfig]):
-    """Sends the chat so far, and takes the reply: no program, no process."""
+    """Sends the chat and takes the reply within this process."""
 
     APPENDS_SYSTEM_PROMPT = SUPPORTS_RESUME = True
     EXECUTES_CODE = NEEDS_CONTAINER = False
@@ -74,13 +76,13 @@ class InProcessHarness(vf.Harness[InProcessConfig]):
 
 
 class BuilderEnvConfig(vf.EnvConfig):
-    """The one who builds; on this machine."""
+    """The builder, on this machine."""
 
     player: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
 
 
 class BuilderEnv(vf.Env[BuilderEnvConfig]):
-    """Plays the game: each reply is a step, and what comes of it the next message."""
+    """Plays the game: each reply is a step, its result the next message."""
 
     async def run(self, task: Any, agents: Any) -> None:
         """One game."""
@@ -112,7 +114,7 @@ async def play(endpoint: str, model: str, games: int, at_once: int) -> list[floa
 
 
 def main() -> None:
-    """Play, and tell the rewards."""
+    """Play, and print the rewards."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--endpoint", required=True, help="an OpenAI-compatible server, https://host/v1")
     parser.add_argument("--model", required=True)

@@ -1,4 +1,4 @@
-"""An agent of your own: an object with `reset`, `act` and `close`. This one is a rather talkative architect.
+"""An agent of your own: an object with `reset`, `act` and `close`. `iglu-marl new` writes others.
 
     python examples/your_own_agent.py --seed 3
 
@@ -21,28 +21,27 @@ from iglu_marl.tasks import RandomTasks
 
 
 class TalkativeArchitect:
-    """Asks for the lowest block that is not right yet, in ever new words."""
+    """Ask for the lowest block that differs from the target, in varied words."""
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """An episode begins."""
+        """Start an episode."""
         self.rng = np.random.default_rng(seed)  # all randomness follows from the seed
 
     def act(self, observation: dict[str, Any]) -> str:
-        """What to say now; "" is silence."""
+        """Return a message; "" is silence."""
         target, grid = observation["target_grid"], observation["grid"]
         wrong = cells_of(target != grid).tolist()  # (x, y, z), the lowest layer first
         if not wrong:
             return ""
-        x, y, z = wrong[0]
-        cell = (x, y, z)
+        cell = tuple(wrong[0])
         return render(CellEdit.between(cell, color_at(grid, cell), color_at(target, cell)), self.rng)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Release nothing."""
 
 
 def main(seed: int = 0) -> bool:
-    """Play one game and print what was said; returns whether it was completed."""
+    """Play one game, print the dialogue, and return whether the structure was completed."""
     env = iglu_marl.env(
         tasks=RandomTasks(max_blocks=6, height_levels=2, num_colors=3),
         controls="flying",
@@ -58,8 +57,6 @@ def main(seed: int = 0) -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seed", type=int, default=0)
     main(**vars(parser.parse_args()))

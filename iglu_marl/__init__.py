@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from iglu_marl._version import __version__ as __version__
-from iglu_marl.core.lazy import members
-from iglu_marl.core.moved import lead
+from iglu_marl.core.lazy import lazy_exports
 from iglu_marl.envs.registration import register
 
 if TYPE_CHECKING:  # the list of public names: what type checkers and editors see
@@ -26,6 +25,7 @@ if TYPE_CHECKING:  # the list of public names: what type checkers and editors se
     from iglu_marl.core.errors import GridError as GridError
     from iglu_marl.core.errors import IgluMarlError as IgluMarlError
     from iglu_marl.core.errors import LanguageError as LanguageError
+    from iglu_marl.core.errors import MissingExtraError as MissingExtraError
     from iglu_marl.core.errors import PlanningError as PlanningError
     from iglu_marl.core.errors import PoseError as PoseError
     from iglu_marl.core.errors import RenderError as RenderError
@@ -75,19 +75,7 @@ _MODULES = frozenset(
     }
 )
 
-__getattr__, __dir__, _public = members(__name__, _MODULES)
+__getattr__, __dir__, _public = lazy_exports(__name__, _MODULES)
 __all__ = ["__version__", *_public]
 
-lead(
-    {
-        "iglu_marl.action_prediction": "iglu_marl.evaluation.action_prediction",
-        "iglu_marl.language.interpreter": "iglu_marl.language.scene.interpreter",
-        "iglu_marl.language.kernels": "iglu_marl.language.scene.kernels",
-        "iglu_marl.language.program": "iglu_marl.language.scene.program",
-        "iglu_marl.language.random_scenes": "iglu_marl.language.scene.random_scenes",
-        "iglu_marl.language.reference_evaluator": "iglu_marl.language.scene.reference_evaluator",
-        "iglu_marl.metrics": "iglu_marl.evaluation.metrics",
-        "iglu_marl.rollout": "iglu_marl.recording.rollout",
-    }
-)
 register()

@@ -1,26 +1,27 @@
 """The command line: `iglu-marl`, or `python -m iglu_marl`. Each command is a function in `iglu_marl.commands`.
 
-Exit codes: 0 done; 1 done, and the answer is no (a structure was not completed, a pack is not whole, a text is not
-understood, a recorded game came out otherwise, games of an evaluation ended with an error, a rung did not pass its
-audit); 2 wrong usage or input, or nothing that can be played.
+Exit codes:
+    0: The command succeeded.
+    1: The command ran, and its result is negative: a structure is incomplete, a pack is damaged, a text is not
+        understood, a replay differs, or games ended with an error.
+    2: The usage or the input is wrong.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand
 
 from iglu_marl._version import __version__
 from iglu_marl.commands import study
 from iglu_marl.commands.agents import agents
 from iglu_marl.commands.bench import bench
-from iglu_marl.commands.benchmark import audit_rungs, list_rungs, report_results, run_rung
+from iglu_marl.commands.benchmark import audit_levels, list_levels, report_results, run_level
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_pack
 from iglu_marl.commands.demo import demo
@@ -29,7 +30,9 @@ from iglu_marl.commands.export import export
 from iglu_marl.commands.film import film
 from iglu_marl.commands.language import check, parse, sample
 from iglu_marl.commands.llm import export_prompts, run_benchmark
+from iglu_marl.commands.new import new
 from iglu_marl.commands.options import in_options
+from iglu_marl.commands.output import printable
 from iglu_marl.commands.play import play
 from iglu_marl.commands.predict import predict
 from iglu_marl.commands.questions import questions
@@ -43,36 +46,61 @@ from iglu_marl.commands.train import train_edits, train_pov
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
 
+PANELS = {
+    "Play": ("demo", "play", "watch", "tasks", "agents"),
+    "Evaluate": ("evaluate", "benchmark", "predict", "questions", "bench"),
+    "Record and read data": ("record", "replay", "film", "data", "render", "language"),
+    "Develop and train agents": ("new", "train", "llm"),
+    "Serve": ("serve", "serve-openenv", "study"),
+}
+_PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
-def _leave(answer: Any, **_: Any) -> None:
-    """Turn what a command returned into the exit code: False means that its answer is no."""
-    raise typer.Exit(1 if answer is False else 0)
+# Former names of options, which still work but are not shown, and the options that replace them.
+FORMER_NAMES = {
+    "--beside": ("--references",),
+    "--alone": ("--no-references",),
+    "--endpoint": ("--llm-endpoint",),
+    "--folder": ("--output",),
+    "--games": ("--outcomes",),
+    "--model": ("--trained", "--llm-model"),
+    "--out": ("--output",),
+    "--path": ("--data",),
+    "--record": ("--output",),
+    "--rung": ("--level",),
+    "--sessions": ("--max-sessions",),
+    "--tape": ("--world-file",),
+    "--tasks": ("--task-source",),
+    "--video": ("--video-format",),
+    "--view": ("--text-view", "--api", "--llm-view"),
+    "--world": ("--structure",),
+}
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, DeprecationWarning, stacklevel=1)  # here, for the filter of `main`
+class _Command(TyperCommand):
+    """A command that also accepts the former names of its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Replace former names by the present ones, and parse."""
+        known = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
+
+        def present(word: str) -> str:
+            name, equals, value = word.partition("=")
+            if name in known:
+                return word
+            return next((new for new in FORMER_NAMES.get(name, ()) if new in known), name) + equals + value
+
+        return super().parse_args(ctx, [present(word) for word in args])
 
 
-class _Commands(TyperGroup):
-    """The commands, and what was once one of them."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is meant, its name and its words."""
-        if args[:1] == ["watch"] and any(word.split("=")[0] in ("--tape", "--session") for word in args):
-            _warn("watch of --tape or --session is now called film")
-            args = ["film", *args[1:]]
-        elif args[:1] == ["watch"] and "--live" in args:
-            _warn("watch is --live without saying so")
-            args = [word for word in args if word != "--live"]
-        return super().resolve_command(ctx, args)
+def _exit_with(result: Any, **_: Any) -> None:
+    raise typer.Exit(1 if result is False else 0)
 
 
 app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},  # of the commands below, too
     no_args_is_help=True,
-    cls=_Commands,
     pretty_exceptions_enable=False,
-    result_callback=_leave,
+    result_callback=_exit_with,
 )
 
 
@@ -88,11 +116,11 @@ def _options(
         bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Architect and builder in one voxel world."""
+    """Play, evaluate, record and train architects and builders in a voxel world."""
 
 
-def _worded(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command whose errors name its options, where those of the API name arguments."""
+def _with_option_names(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the command with error messages that name its options instead of arguments of the API."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
@@ -108,30 +136,32 @@ def _worded(command: Callable[..., Any]) -> Callable[..., Any]:
 def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
     group = typer.Typer(no_args_is_help=True, help=summary)
     for own_name, command in commands.items():
-        group.command(own_name)(_worded(command))
-    app.add_typer(group, name=name)
+        group.command(own_name, cls=_Command)(_with_option_names(command))
+    app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])
 
 
 for _command in (
     demo,
+    play,
+    watch,
     tasks,
     agents,
-    watch,
-    play,
-    serve,
-    serve_openenv,
+    evaluate,
+    predict,
+    questions,
+    bench,
     record,
     replay,
     film,
-    evaluate,
-    bench,
-    predict,
-    questions,
+    new,
+    serve,
+    serve_openenv,
 ):
-    app.command()(_worded(_command))
+    _name = _command.__name__.replace("_", "-")
+    app.command(_name, cls=_Command, rich_help_panel=_PANEL_OF[_name])(_with_option_names(_command))
 _add_group(
     "data",
-    "Real human data: what there is, where it is, getting it.",
+    "List, download, check and export the human datasets.",
     list=list_packs,
     fetch=fetch_packs,
     info=show_pack,
@@ -141,50 +171,48 @@ _add_group(
 )
 _add_group(
     "render",
-    "Pictures of structures and changes, pages that replay games.",
+    "Draw structures and changes; write pages that replay games.",
     structure=render_structure,
     diff=render_diff,
     replay=render_replay,
 )
 _add_group(
     "language",
-    "Questions and statements about worlds, and their programs.",
+    "Generate, parse and check questions and statements about worlds.",
     sample=sample,
     parse=parse,
     check=check,
 )
 _add_group(
     "study",
-    "Studies with people in the browser: where they stand, their data.",
+    "Follow a study with people in the browser, and export its data.",
     status=study.status,
     export=study.export,
     forget=study.forget,
 )
 _add_group(
     "benchmark",
-    "The ladder of learning: its rungs, their audits, agents on them, reports of results.",
-    list=list_rungs,
-    run=run_rung,
-    audit=audit_rungs,
+    "The benchmark of learning: levels, shortcut baselines, results and reports.",
+    list=list_levels,
+    run=run_level,
+    audit=audit_levels,
     report=report_results,
 )
 _add_group(
     "llm",
-    "Language models: data to train them with, a benchmark.",
+    "Export training data for language models; run their benchmark.",
     export=export_prompts,
     benchmark=run_benchmark,
 )
-_add_group("train", "Training of the models that come with the package.", edits=train_edits, pov=train_pov)
+_add_group("train", "Train the models that come with the package.", edits=train_edits, pov=train_pov)
 
 
 def main() -> None:
     """Entry point of the command."""
-    warnings.filterwarnings("default", category=DeprecationWarning, module=__name__)
-    warnings.formatwarning = lambda message, *_: f"Warning: {message}\n"
     try:
         app()
     except IgluMarlError as error:
-        typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+        typer.secho(f"Error: {printable(error)}", fg=typer.colors.RED, err=True)
         sys.exit(2)
 
 

@@ -17,6 +17,7 @@ from iglu_marl.core.grid import (
     from_iglu2022_ids,
     to_iglu2022_ids,
 )
+from iglu_marl.core.kernels.records import EYE_HEIGHT, PLACED, REMOVED, STEP_S, WALK_SPEED
 
 id2color: dict[int, str] = dict(enumerate(COLOR_NAMES))
 """Colour names by id: {0: 'air', 1: 'blue', 2: 'yellow', 3: 'green', 4: 'orange', 5: 'purple', 6: 'red'}."""
@@ -35,8 +36,13 @@ BUILD_ZONE_SIZE = (11, 9, 11)
 __all__ = [
     "BLOCKS_PER_COLOR",
     "BUILD_ZONE_SIZE",
+    "EYE_HEIGHT",
     "MAX_CORNER",
     "MIN_CORNER",
+    "PLACED",
+    "REMOVED",
+    "STEP_S",
+    "WALK_SPEED",
     "ZONE_SHAPE",
     "Color",
     "color2id",

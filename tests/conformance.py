@@ -128,13 +128,13 @@ IGLU_TASKS = [
 # CLEVR-Robot is not imitated but followed: its README on a builder and its blocks.
 CLEVR_ROBOT = [
     Row("`ClevrEnv()`: objects on a table, MuJoCo", "differs", '`gym.make("iglu_marl/LanguageGoal-v0")`: a builder and blocks', f"{_GOALS}::test_a_goal_is_drawn_that_does_not_hold_yet"),
-    Row("objects of customizable color, shape, size and material, up to 5", "differs", "blocks of six colours, and rows, towers and squares of them; there is no material", f"{_GOALS}::test_resets_put_the_same_things_down_anew"),
+    Row("objects of customizable color, shape, size and material, up to 5", "differs", "blocks of six colours, and rows, towers and squares of them; there is no material", f"{_GOALS}::test_resets_place_the_same_things_again"),
     Row("text and program; programs are executed on the scene graph", "same", "", f"{_GOALS}::test_questions_in_words"),
     Row("descriptions resemble questions, but need not be questions", "same", "`describe=` says which", f"{_GOALS}::test_questions_can_be_descriptions"),
     Row("the standard OpenAI gym interface: `env.reset()`, `env.step(action)`, `action_space`", "differs", "Gymnasium's, of two and five values", f"{_GOALS}::test_the_reward_is_one_when_the_goal_holds"),
     Row("`obs_type`: state or images", "same", '"direct", "order_invariant" or "image"; OpenCV is not needed', f"{_GOALS}::test_observations_lie_in_their_space"),
     Row("`env.sample_random_action()`", "same", "", f"{_GOALS}::test_the_reward_is_one_when_the_goal_holds"),
-    Row("`env.reset(new_scene_content=True)`", "same", "", f"{_GOALS}::test_resets_put_the_same_things_down_anew"),
+    Row("`env.reset(new_scene_content=True)`", "same", "", f"{_GOALS}::test_resets_place_the_same_things_again"),
     Row("`env.get_description()`: description, full_description with question, program, answer", "same", "", f"{_GOALS}::test_descriptions_are_right_and_lazy"),
     Row("`env.descriptions`, `env.full_descriptions`, lazily", "same", "", f"{_GOALS}::test_descriptions_are_right_and_lazy"),
     Row("`env.step(action, update_des=True)`: `info['descriptions']`, `info['full_descriptions']`", "same", "", f"{_GOALS}::test_descriptions_are_right_and_lazy"),
@@ -177,7 +177,7 @@ KEYWORDS = [
     Row("`gridworld.data.SingleTurnIGLUDataset`", "differs", 'a task for each game that was built; `rules="default"` for upstream\'s choice', f"{_TASKS}::test_iteration_gives_four"),
     Row("`set_task(Subtasks)`", "same", "", f"{_TASKS}::test_a_session_as_the_task_of_an_environment"),
     Row("`set_task_generator(None)`", "same", "what `set_task` was given last is played again", f"{_EXAMPLES}::test_sessions_and_no_generator"),
-    Row("`initialize_world(starting_grid, initial_position)`", "differs", "from the next reset on, until tasks are set anew", f"{_EXAMPLES}::test_initialize_world"),
+    Row("`initialize_world(starting_grid, initial_position)`", "differs", "from the next reset on, until other tasks are set", f"{_EXAMPLES}::test_initialize_world"),
     Row("`env.task.chat`, `env.task.last_instruction`", "same", "the task is `iglu_marl`'s", f"{_EXAMPLES}::test_custom_tasks"),
     Row("a task of a difference of grids, with negative ids", "differs", "scored whole (`Task.maximal_intersection`), and played without what is to be taken away, for no world has such blocks", f"{_TASKS}::test_differences_are_scored_whole_and_played_without_what_goes"),
 ]
@@ -187,7 +187,7 @@ BEHAVIOUR = [
     Row("recorded actions and observations of `gridworld`", "same", 'with `compat="iglu2022"`', "core/test_golden_traces.py::test_bundled_traces_through_gym"),
     Row("colour ids of `gridworld`: blue, green, red, orange, purple, yellow", "same", 'with `compat="iglu2022"`; else `to_iglu2022_ids` and `from_iglu2022_ids`, by colour name', "core/test_golden_traces.py::test_ids_of_2022_are_mapped_by_name"),
     Row("speed, slices and colour in hand survive a reset", "differs", "a reset restores everything", "test_docs.py::test_reset_restores_everything"),
-    Row("the first observation tells a pose and a compass of 0", "differs", "it tells the true ones", f"{_EXAMPLES}::test_initialize_world"),
+    Row("the first observation has a pose and a compass of 0", "differs", "it has the true ones", f"{_EXAMPLES}::test_initialize_world"),
     Row("the reward compares what changed since the start with what was to change", "differs", "the whole build with the target, as the document says", f"{_SCORING}::test_incremental_score_equals_the_definition"),
     Row("shifts that keep the target inside", "differs", 'all shifts, as the document says; `shifts="inside"` for theirs', f"{_SCORING}::test_published_and_implemented_definition_differ"),
     Row("the end: all asked changes made, surplus ignored", "differs", 'the build is the target; `completion="cover"` ignores what is too much', f"{_SCORING}::test_completion_equals_its_definition"),

@@ -16,13 +16,14 @@ from iglu_marl.envs.documentation import (
     ENDS,
     GOAL_ENDS,
     action_rows,
+    reward_rows,
     sight_rows,
     spelled,
 )
 from iglu_marl.envs.language import make_language_goal, observation_rows
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, GameConfig
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, Game, GameConfig
 
 Rows = list[list[str]]
 
@@ -41,6 +42,7 @@ MEANINGS = {
     "goal_program": "the goal as a program",
     "grid": "the colour of each cell, [y, x, z]",
     "grid_view": "a picture of the build",
+    "hotbar": "the colour in hand, as the number that selects it",
     "inventory": "blocks left of each colour",
     "pov": "the picture through the builder's eyes",
     "target_egocentric": "the target around the builder, as the score aligns it",
@@ -247,23 +249,10 @@ def actions(environment: Environment) -> Rows:
 
 def rewards(environment: Environment) -> Rows:
     """What pays, by which option, how much by default."""
-    config = GameConfig()
-    cost = ["each step of the builder", "`-step_cost`", f"{config.step_cost:g}"]
-    if environment.maker is make_language_goal:
-        return [["the goal holds after the step", "", "1"], ["it does not", "", "0"], cost]
-    rows = [
-        ["the maximal intersection grows", "`right_scale`", f"{config.right_scale:g}"],
-        ["it shrinks", "`-right_scale`", f"{-config.right_scale:g}"],
-        ["it stays, and a block was removed", "`wrong_scale`", f"{config.wrong_scale:g}"],
-        ["it stays, and a block was added", "`-wrong_scale`", f"{-config.wrong_scale:g}"],
-        ["the target is completed, besides", "`completion_reward`", f"{config.completion_reward:g}"],
-        cost,
-    ]
-    if _of_two(environment):
-        rows.append(
-            ["each word of the architect, to the architect", "`-message_cost`", f"{config.message_cost:g}"]
-        )
-    return rows
+    game: Game = (
+        "goal" if environment.maker is make_language_goal else "pair" if _of_two(environment) else "builder"
+    )
+    return [[event, f"`{option}`" if option else "", amount] for event, option, amount in reward_rows(game)]
 
 
 def ends(environment: Environment) -> Rows:

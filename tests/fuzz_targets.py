@@ -30,13 +30,13 @@ import test_damaged_input as damaged
 
 import iglu_marl
 from iglu_marl import GameConfig, IgluMarlError, Task, Worlds, parallel_env, raw_env
-from iglu_marl.agents.llm.reading import Unreadable, clipped, read_message, read_order, text_of_calls
+from iglu_marl.agents.llm.reading import Unreadable, clip, read_message, read_order, text_of_calls
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.kernels.records import CONTROL, WORLD
 from iglu_marl.core.state_bounds import check_state
 from iglu_marl.data.packs.archive import open_pack
-from iglu_marl.language import Scene, answered, parse_question, read, understand
+from iglu_marl.language import Scene, parse_question, parse_small_talk, understand, understand_answer
 from iglu_marl.tasks import RandomTasks
 from iglu_marl.text import TextGame
 
@@ -246,19 +246,20 @@ def run_instruction(data: bytes) -> None:
     first, _, second = data.decode("utf-8", "surrogateescape").partition("\n")
     grid = np.array(a_state()["grid"][0])
     with ours():
-        found = understand(first[:300], grid)
+        found = understand(first[:2000], grid)
         str(found.found).encode("utf-8", "surrogateescape")
         if second:
-            answered(found, second[:300], grid)
-    for reader in (read, parse_question):
+            understand_answer(found, second[:2000], grid)
+    for reader in (parse_small_talk, parse_question):
         with ours():
-            reader(first[:300])
+            reader(first[:2000])
 
 
 SENTENCES = (
     "Place a red block two north of the middle.", "Remove the block", "build a row of 3 blue blocks west of it\nred",
     "Now put two green ones on top of the tower, then remove the yellow one.", "How many red blocks are there?",
     "There is a blue column of height 4 at the centre; put a purple square of size 3 around it.", "make it ²", "yes",
+    "Remove the block" + " left of the block" * 45, "plase a redd blok nort of the blu blok " * 25,
 )  # fmt: skip
 
 
@@ -270,7 +271,7 @@ def run_reply(data: bytes) -> None:
         order.say.encode()
         assert len(order.edits) <= 30
     with ours():
-        clipped(read_message(text), 200).encode()
+        clip(read_message(text), 200).encode()
     with suppress(ValueError, RecursionError), ours():
         read_order(text_of_calls(json.loads(text)), grid, 30)
 
@@ -426,7 +427,7 @@ class Server:
             await asyncio.sleep(0)
             for room in self.app.state.rooms.rooms.values():  # time passes, too
                 if room.playing:
-                    room.go_on()
+                    room.run_tick()
             return next(coming, {"type": "http.disconnect"})
 
         async def send(message: dict[str, Any]) -> None:
@@ -510,7 +511,7 @@ TARGETS: dict[str, FuzzTarget] = {
     "JSON of tasks": reader_target("own JSON"),
     "zip": FuzzTarget(run_zip, zip_seeds, (b"PK\x01\x02", b"PK\x05\x06", b"PK\x06\x06", b"../", b"\xff\xff\xff\xff")),
     "instruction": FuzzTarget(run_instruction, encoded(*SENTENCES), tuple(
-        f" {word} ".encode() for sentence in SENTENCES for word in sentence.split()
+        f" {word} ".encode() for word in dict.fromkeys(" ".join(SENTENCES).split())
     )),
     "LLM reply": FuzzTarget(run_reply, encoded(*REPLIES), (*JSON_WORDS, b"</think>", b"```", b'"edits"')),
     "text game": FuzzTarget(run_text_game, encoded("\0".join(REPLIES)), (*JSON_WORDS, b"\0")),

@@ -62,7 +62,7 @@ def builder_games() -> None:
 
 def other_games() -> None:
     """An architect; and a game on a server in the hands of a trainer."""
-    with openenv_server("--role", "architect") as address:
+    with openenv_server("--role", "architect", "--show-changes") as address:
         game = RemoteGame(address)
         messages, total, done = game.reset(3), 0.0, False
         while not done:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from iglu_marl.core.grid import BlockGrid, color_id, grid_to_blocks
+from iglu_marl.data.iglu.action_log import ActionLog, Broke, Placed, VoxelWorld
 
 # The voxel engine's ids of the colours: as inherited from the start world, and as placed by the annotator.
 FIRST = {"blue": 57, "yellow": 50, "green": 59, "orange": 47, "purple": 56, "red": 60}
@@ -124,3 +125,14 @@ def stats_blocks(listed: Sequence[Sequence[int]]) -> list[tuple[int, int, int, i
 
 def our_blocks(grid: BlockGrid) -> list[tuple[int, int, int, int]]:
     return grid_to_blocks(grid)
+
+
+def world_by_actions(log: ActionLog) -> VoxelWorld:
+    """Return the world that the placements and removals give, without the recorded changes of cells."""
+    world: VoxelWorld = {}
+    for event in log.events:
+        if isinstance(event, Placed):
+            world[event.cell] = event.voxel
+        elif isinstance(event, Broke):
+            world.pop(event.cell, None)
+    return world

@@ -33,8 +33,13 @@ def require(name: str, condition: object, reason: str) -> None:
     pytest.skip(f"{name}: {reason}")
 
 
+def shared_place() -> Path:
+    """Where golden traces and data are looked for: `IGLU_MARL_SHARED`, by default `../shared`."""
+    return Path(os.environ.get("IGLU_MARL_SHARED") or ROOT.parent / "shared").resolve()
+
+
 def shared_folder() -> Path:
-    """The folder with golden traces and data: `../shared`, or `IGLU_MARL_SHARED`; skips when absent."""
-    folder = Path(os.environ.get("IGLU_MARL_SHARED") or ROOT.parent / "shared").resolve()
+    """`shared_place()`; skips the test where it is absent."""
+    folder = shared_place()
     require("shared", (folder / "golden").is_dir(), f"{folder} has no folder golden/")
     return folder

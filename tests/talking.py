@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.language import verbs as v
 from iglu_marl.language.blocks import CellEdit
-from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, NextTo, You
+from iglu_marl.language.references import Anaphor, At, Beside, Blocks, BuilderPosition, LastBlock, NextTo
 from iglu_marl.language.shapes import COMPASS, Direction, Kind, Shape
 
 CELLS = list(itertools.product(range(-5, 6), range(-1, 8), range(-5, 6)))
@@ -45,10 +45,10 @@ def edits(draw: Any) -> CellEdit:
 
 
 offsets = built(
-    lambda *steps: Beside(steps, It()).offset,
+    lambda *steps: Beside(steps, Anaphor()).offset,
     st.tuples(directions, st.integers(1, 9)),
 ) | built(
-    lambda *steps: Beside(steps, It()).offset,
+    lambda *steps: Beside(steps, Anaphor()).offset,
     st.tuples(directions, st.integers(1, 9)),
     st.tuples(directions, st.integers(1, 9)),
 )
@@ -71,12 +71,12 @@ chosen_blocks = built(
     st.none() | st.deferred(lambda: places),
 )
 references = st.deferred(
-    lambda: st.sampled_from([It(), LastBlock()]) | simple_blocks | chosen_blocks | placed_blocks
+    lambda: st.sampled_from([Anaphor(), LastBlock()]) | simple_blocks | chosen_blocks | placed_blocks
 )
 places = st.deferred(
     lambda: (
         cells.map(At)
-        | built(Beside, offsets, references | st.just(You()))
+        | built(Beside, offsets, references | st.just(BuilderPosition()))
         | built(lambda of: Beside((), of), references)
         | built(NextTo, references)
     )
@@ -125,8 +125,8 @@ sentences = (
     | built(v.Mirror, references, directions, st.booleans())
     | built(v.Extend, references, directions, st.integers(1, 9))
 )
-sequences = built(lambda *parts: v.Then(parts), sentences, sentences) | built(
-    lambda *parts: v.Then(parts), sentences, sentences, sentences
+sequences = built(lambda *parts: v.Sequence(parts), sentences, sentences) | built(
+    lambda *parts: v.Sequence(parts), sentences, sentences, sentences
 )
 
 
@@ -137,5 +137,5 @@ def instructions() -> Any:
         | sequences
         | built(v.Pick, places)
         | built(v.Facing, compass, sentences | sequences)
-        | built(lambda a, b: v.Then((a, v.Facing("south", b))), sentences, sentences)
+        | built(lambda a, b: v.Sequence((a, v.Facing("south", b))), sentences, sentences)
     )

@@ -36,27 +36,28 @@ from made_packs import (
 import iglu_marl
 from iglu_marl import IgluMarlError, Recorder, Task, replay
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.parsing import parse_json, read_file, reading
+from iglu_marl.core.parsing import parse_json, read_file, wrap_errors
 from iglu_marl.data import (
     CDMDataset,
     MultiturnDataset,
-    OwnTasks,
     SingleturnDataset,
     clarifying_questions,
     human_evaluation,
     question_bank,
     write_tasks,
 )
-from iglu_marl.data.iglu.event_stream import read_recording as read_tape
+from iglu_marl.data.iglu.action_log import read_recording as read_tape
 from iglu_marl.data.iglu.human_evaluation import COLUMNS as FEEDBACK_COLUMNS
 from iglu_marl.data.packs.archive import MemberError, Unsafe, open_pack
 from iglu_marl.data.report import Report
+from iglu_marl.data.task_files import OwnTasks
 from iglu_marl.evaluation.action_prediction import Prediction
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import Tables, row_from_json
 from iglu_marl.recording import read_recording
 from iglu_marl.rendering import read_replay
-from iglu_marl.tasks import RandomTasks, load_structures
+from iglu_marl.tasks import RandomTasks
+from iglu_marl.tasks.structures import load_structures
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:1d87e9bc\nsize 917915\n"
 ANNEX = b"/annex/objects/SHA256E-s917915--1d87e9bc.json\n"
@@ -223,7 +224,7 @@ def read_corpus(path: Path) -> Read:
 def read_world_file(path: Path) -> Read:
     tape = read_tape(read_file(path / "step-2", 1 << 20), name="step-2")
     assert tape.reproduces in (True, False)
-    return Read({"step-2"}, [str(entry) for entry in tape.tape.skipped] + [tape.name])
+    return Read({"step-2"}, [str(entry) for entry in tape.log.skipped] + [tape.name])
 
 
 def read_own(path: Path) -> Read:
@@ -452,7 +453,8 @@ def recorded_game(folder: Path) -> bytes:
 
 def replay_page(folder: Path) -> bytes:
     """A replay of one moment."""
-    from iglu_marl.rendering import ReplayRecorder, write_replay
+    from iglu_marl.rendering import ReplayRecorder
+    from iglu_marl.rendering.html import write_replay
 
     recorder = ReplayRecorder()
     env = gym.make("IGLUGridworldVector-v0", tasks=Task("<Architect> two", GRID))
@@ -705,7 +707,7 @@ def test_step_numbers_that_are_none(value: str, tmp_path: Path) -> None:
     content = table(DIALOG_COLUMNS, [row, *DIALOGS])
     TABLES["dialogs"].check(tmp_path, content)
     found = read_multiturn(write_zip(tmp_path / "q.zip", {**MULTI, "dialogs.csv": content}))
-    assert any("cannot be read" in told and "line 2" in told for told in found.told)
+    assert any("unreadable" in text and "line 2" in text for text in found.told)
 
 
 # --------------------------------------------------------------------------------------- packs as a whole
@@ -891,17 +893,17 @@ def test_stock_files(tmp_path: Path) -> None:
 def test_the_boundary_names_the_place_once() -> None:
     with (
         pytest.raises(DataError, match=r"^a\.json: it is not in the expected form \(KeyError: 'b'\)$"),
-        reading("a.json"),
+        wrap_errors("a.json"),
     ):
         _ = {}["b"]  # type: ignore[var-annotated]
-    with pytest.raises(DataError, match=r"^a\.json: seven$"), reading("a.json"):
+    with pytest.raises(DataError, match=r"^a\.json: seven$"), wrap_errors("a.json"):
         raise ConfigError("seven")
-    with pytest.raises(MemberError, match=r"^in a\.json$"), reading("a.json"):
+    with pytest.raises(MemberError, match=r"^in a\.json$"), wrap_errors("a.json"):
         raise MemberError("in a.json")
     with pytest.raises(ConfigError, match=r"^a\.json: it is not JSON: .* \(line 2, column 1\)$"):
         parse_json("[\n", "a.json", ConfigError)
     for error in (KeyboardInterrupt, NameError, AssertionError):
-        with pytest.raises(error), reading("a.json"):
+        with pytest.raises(error), wrap_errors("a.json"):
             raise error
 
 

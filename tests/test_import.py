@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import iglu_marl
+from iglu_marl.core.lazy import deprecated_names
 
 HEAVY = (
     "OpenGL",
@@ -132,34 +133,22 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 @pytest.mark.slow
-def test_agents_at_the_root_of_the_repository_are_the_installed_ones(root: Path) -> None:
+def test_agents_at_the_root_of_the_repository_are_the_same_classes(root: Path) -> None:
     code = """
-import agents, agents.oracle
-from agents.scripted.builder import ScriptedBuilder
-import iglu_marl.agents as own
-assert agents is own and agents.oracle is own.oracle and ScriptedBuilder is own.ScriptedBuilder
-assert own.oracle.__spec__.name == own.oracle.__name__ == "iglu_marl.agents.oracle"
+import agents, iglu_marl.agents
+assert all(getattr(agents, name) is getattr(iglu_marl.agents, name) for name in ("ScriptedBuilder", "OracleBuilder"))
 """
     done = run_python(code, root)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("metrics", "evaluation.metrics"),
-        ("action_prediction", "evaluation.action_prediction"),
-        ("rollout", "recording.rollout"),
-        ("language.kernels", "language.scene.kernels"),
-        ("language.program", "language.scene.program"),
-        ("language.interpreter", "language.scene.interpreter"),
-    ],
-)
-def test_modules_that_moved_are_found_under_their_old_names_with_a_warning(old: str, new: str) -> None:
-    sys.modules.pop(f"iglu_marl.{old}", None)
-    with pytest.warns(DeprecationWarning, match=f"iglu_marl.{old} has moved to iglu_marl.{new}"):
-        module = importlib.import_module(f"iglu_marl.{old}")
-    assert module is importlib.import_module(f"iglu_marl.{new}")
+def test_a_renamed_export_is_found_with_a_warning_at_its_user() -> None:
+    load = deprecated_names("iglu_marl", {"Old": "iglu_marl.core.task:Task"})
+    with pytest.warns(DeprecationWarning, match=r"iglu_marl\.Old is now iglu_marl\.core\.task\.Task") as seen:
+        assert load("Old") is iglu_marl.Task
+    assert seen[0].filename == __file__
+    with pytest.raises(AttributeError, match="no attribute 'Older'"):
+        load("Older")
 
 
 # --- a read-only install ------------------------------------------------------------------------------------
@@ -202,7 +191,6 @@ def unwritable(root: Path, tmp_path: Path) -> tuple[Path, dict[str, str]]:
     site = tmp_path / "site"
     ignore = shutil.ignore_patterns("__pycache__")
     shutil.copytree(root / "iglu_marl", site / "iglu_marl", ignore=ignore)
-    shutil.copytree(root / "agents", site / "iglu_marl" / "agents", ignore=ignore)
     (site / "cached_kernel.py").write_text(CACHED_KERNEL, encoding="utf-8")
     for folder in [site, *(path for path in site.rglob("*") if path.is_dir())]:
         (folder / "__pycache__").write_text("a file, not a folder")

@@ -78,16 +78,17 @@ submodules = [
     for package in (iglu_marl, iglu_marl.agents)
     for module in __import__("pkgutil").iter_modules(package.__path__, package.__name__ + ".")
 ]
-def inside(name):  # as installed for editing, agents/ lies elsewhere
-    package = "iglu_marl.agents" if name.startswith("agents/") else "iglu_marl"
-    return importlib.resources.files(package).joinpath(name.removeprefix("agents/"))
 print(json.dumps({
     "package": iglu_marl.__file__,
     "agents": iglu_marl.agents.__file__,
     "submodules": sorted({*submodules, "iglu_marl.agents"}),
     "version": importlib.metadata.version("iglu_marl"),
     "script": [e.value for e in importlib.metadata.distribution("iglu_marl").entry_points],
-    "missing": [name for name in json.loads(data) if not inside(name).is_file()],
+    "missing": [
+        name
+        for name in json.loads(data)
+        if not importlib.resources.files("iglu_marl").joinpath(name).is_file()
+    ],
     "stranger": importlib.util.find_spec("agents") is not None,
 }))
 """
@@ -157,7 +158,7 @@ def checkout(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     version = importlib.metadata.version("setuptools")
     require("packaging", int(version.split(".")[0]) >= 77, f"setuptools {version} is older than 77")
     copy = tmp_path_factory.mktemp("packaging") / "checkout"
-    shutil.copytree(root, copy, ignore=NOT_COPIED)
+    shutil.copytree(root, copy, symlinks=True, ignore=NOT_COPIED)
     return copy
 
 
@@ -196,11 +197,14 @@ def check_installed(seen: dict[str, object], root: Path) -> None:
     assert not seen["stranger"], "a top-level package `agents` would stand in the way of others"
 
 
-def test_the_listed_packages_are_the_folders(root: Path) -> None:
-    setuptools = project(root)["tool"]["setuptools"]  # type: ignore[index]
-    assert setuptools["packages"] == sorted(source_folders(root)), (
-        "list every package in pyproject.toml, sorted"
-    )
+def test_agents_are_inside_the_package_from_a_clone_too(checkout: Path) -> None:
+    """With nothing installed for editing: the folder that Python is started in comes first."""
+    code = "import iglu_marl.agents as found; print(found.__file__, found.ScriptedBuilder.__module__)"
+    assert run(sys.executable, "-c", code, folder=checkout).split() == [
+        str(checkout / "iglu_marl" / "agents" / "__init__.py"),
+        "iglu_marl.agents.scripted.builder",
+    ]
+    assert run(sys.executable, "-m", "benchmarks.pairs", "--help", folder=checkout)
 
 
 def test_the_wheel_has_every_file_and_no_other(root: Path, wheel: Path) -> None:
@@ -259,6 +263,7 @@ def test_links_of_the_package_page_are_absolute_once_there_is_a_home(root: Path)
 
 def test_the_version_is_the_same_wherever_it_is_told(root: Path) -> None:
     told = {
+        "README.md": rf"^version {re.escape(iglu_marl.__version__)} ·",
         "CITATION.cff": rf"^version: {re.escape(iglu_marl.__version__)}$",
         "docs/citing.md": rf"version=\{{{re.escape(iglu_marl.__version__)}\}}",
         "CHANGELOG.md": rf"^## \[{re.escape(iglu_marl.__version__)}\]",
@@ -287,7 +292,26 @@ def test_every_dependency_has_a_lower_bound_and_no_upper_one(root: Path) -> None
     for extra in tables["optional-dependencies"].values():  # type: ignore[index]
         entries += extra
     for entry in entries:
+        if entry.startswith("iglu_marl["):
+            continue
         assert re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z0-9,]+\])?>=[\d.]+(,!=[\d.]+)?", entry), entry
+
+
+def test_the_licence_of_every_dependency_is_named(root: Path) -> None:
+    tables = project(root)["project"]
+    groups = {"": tables["dependencies"], **tables["optional-dependencies"]}  # type: ignore[index]
+    wanted: dict[str, set[str]] = {}
+    for extra, entries in groups.items():
+        for entry in entries:
+            wanted.setdefault(re.split(r"[>\[]", entry)[0].lower(), set()).add(extra)
+    del wanted["iglu_marl"]  # extras that contain others
+    text = (root / "NOTICES.md").read_text(encoding="utf-8").partition("## Dependencies")[2]
+    rows = re.findall(r"^\| ([\w.-]+) \| ([a-z, ]*)\| ([^|]+) \| [^|]*\|$", text, re.MULTILINE)
+    named = {name.lower(): {part.strip() for part in extras.split(",")} for name, extras, _ in rows}
+    named.pop("dependency")
+    assert named.keys() == wanted.keys()
+    for name, extras in wanted.items():  # a dependency of the package itself has no extra
+        assert named[name] == ({""} if "" in extras else extras), name
 
 
 def test_the_extras_that_messages_and_pages_name_exist(root: Path) -> None:
@@ -302,14 +326,27 @@ def test_the_extras_that_messages_and_pages_name_exist(root: Path) -> None:
             for name in next(part for part in match.groups() if part).split(","):
                 assert name in extras, f"{path.relative_to(root)} names the extra {name!r}"
                 found.add(name)
-    assert {"data", "llm", "rl"} <= found
+    assert {"minari", "rl"} <= found
 
 
 def test_every_extra_is_explained(root: Path) -> None:
     extras = set(project(root)["project"]["optional-dependencies"])  # type: ignore[index]
-    for page in ("README.md", "docs/faq.md"):
-        rows = set(re.findall(r"^\| `([a-z]+)` \|", (root / page).read_text(encoding="utf-8"), re.MULTILINE))
-        assert extras - {"dev"} <= rows, page
+    faq, readme = ((root / page).read_text(encoding="utf-8") for page in ("docs/faq.md", "README.md"))
+    assert extras <= set(re.findall(r"^\| `([a-z]+)` \|", faq, re.MULTILINE))
+    assert extras <= set(re.findall(r"`([a-z]+)`", readme))
+    assert "docs/faq.md#what-do-the-extras-bring" in readme
+    for package in [
+        "pettingzoo",
+        "gymnasium",
+        "numpy",
+        "pygame",
+        "PyOpenGL",
+        "pandas",
+        "requests",
+        "transformers",
+        "pytest",
+    ]:
+        assert package in readme, package
 
 
 def test_the_sdist_can_be_tested_and_built(root: Path, sdist: Path, wheel: Path, tmp_path: Path) -> None:
@@ -322,6 +359,10 @@ def test_the_sdist_can_be_tested_and_built(root: Path, sdist: Path, wheel: Path,
         kept = {
             path for path in (root / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts
         }
+        if folder == "iglu_marl":  # an archive has the files of agents/ in place of the link
+            agents = (root / "agents").rglob("*")
+            kept |= {root / "iglu_marl" / path.relative_to(root) for path in agents if path.is_file()}
+            kept = {path for path in kept if "__pycache__" not in path.parts}
         there = {path for path in (unpacked / folder).rglob("*") if path.is_file()}
         names = {path.relative_to(root) for path in kept if path.suffix != ".pyc"}
         assert {path.relative_to(unpacked) for path in there} == names, "a stray file, or one that is missing"
@@ -334,7 +375,7 @@ def test_the_sdist_can_be_tested_and_built(root: Path, sdist: Path, wheel: Path,
     assert seen["agents"] == str(target / "iglu_marl" / "agents" / "__init__.py")
 
 
-def test_the_editable_install_maps_agents(root: Path, checkout: Path, tmp_path: Path) -> None:
+def test_the_editable_install_has_agents(root: Path, checkout: Path, tmp_path: Path) -> None:
     hook = "import sys, setuptools.build_meta as backend; backend.build_editable(sys.argv[1])"
     run(sys.executable, "-c", hook, tmp_path, folder=checkout)
     (editable,) = tmp_path.glob("*.whl")
@@ -342,7 +383,7 @@ def test_the_editable_install_maps_agents(root: Path, checkout: Path, tmp_path: 
     seen = report(target, root)
     check_installed(seen, root)
     assert seen["package"] == str(checkout / "iglu_marl" / "__init__.py")
-    assert seen["agents"] == str(checkout / "agents" / "__init__.py")
+    assert seen["agents"] == str(checkout / "iglu_marl" / "agents" / "__init__.py")
 
     # A file that is added later is there without another install.
     added = checkout / "agents" / "added_later.py"
@@ -355,9 +396,15 @@ def test_the_editable_install_maps_agents(root: Path, checkout: Path, tmp_path: 
 
 def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
     """A dependency that nothing lists breaks other people's installs only, so it is looked for here."""
+    brought = {"rich", "typing-extensions"}  # by Typer and Gymnasium
     known = {"PIL": "pillow", "OpenGL": "PyOpenGL", "pygame": "pygame-ce", "imageio_ffmpeg": "imageio-ffmpeg"}
     tables = project(root)["project"]
-    listed = {entry.split(">")[0].lower() for entry in tables["dependencies"]}  # type: ignore[index]
+    listed = brought | {entry.split(">")[0].lower() for entry in tables["dependencies"]}  # type: ignore[index]
+    (within,) = [entry for entry in tables["optional-dependencies"]["dev"] if entry.startswith("iglu_marl[")]  # type: ignore[index]
+    for extra in re.findall(r"\w+", within)[1:]:
+        listed |= {re.split("[>[]", entry)[0].lower() for entry in tables["optional-dependencies"][extra]}  # type: ignore[index]
+    rules = project(root)["tool"]["mypy"]["overrides"]  # type: ignore[index]
+    overridden = {name for rule in rules if rule.get("ignore_missing_imports") for name in rule["module"]}
     extras = {
         entry.split(">")[0].split("[")[0].lower()
         for name, entries in tables["optional-dependencies"].items()  # type: ignore[index]
@@ -375,3 +422,15 @@ def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
                         continue
                     distribution = known.get(name, name).lower().replace("_", "-")
                     assert distribution in listed | extras, f"{path.name} imports {name}, which nothing lists"
+                    absent = (
+                        f"{path.name} imports {name} of an extra: mypy needs an override to pass without it"
+                    )
+                    assert distribution in listed or f"{name}.*" in overridden, absent
+
+
+def test_ci_checks_with_the_development_tools_alone(root: Path) -> None:
+    """`make setup && make check` is what CONTRIBUTING.md promises, so CI runs it before it installs the extras."""
+    steps = (root / ".ci" / "run").read_text(encoding="utf-8")
+    assert (
+        steps.index("\nmake setup\n") < steps.index("\nmake check\n") < steps.index("pip install -q -e '.[")
+    )

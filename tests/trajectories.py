@@ -18,8 +18,9 @@ import numpy as np
 
 from iglu_marl import Task
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls
-from iglu_marl.core.worlds import Terms, Worlds
-from iglu_marl.rendering import paint_scenes
+from iglu_marl.core.kernels.records import EpisodeRules
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.rendering.painter import paint_scenes
 
 FROZEN = Path(__file__).with_name("golden") / "hashes.json"
 LENGTHS = (30, 300, 3000)
@@ -31,10 +32,10 @@ TASKS = (
     Task("", TARGET, starting_grid=START),
     Task("", TARGET, starting_grid=START, invariant=True),
 )
-TERMS = (
-    Terms(step_cost=0.25, turn_steps=7),
-    Terms(completion="cover", shifts="inside"),
-    Terms(size_reward=True),
+RULES = (
+    EpisodeRules(step_cost=0.25, turn_steps=7),
+    EpisodeRules(completion="cover", shifts="inside"),
+    EpisodeRules(size_reward=True),
 )
 POSES = ((0.3, -0.25, 0.6, 350.0, -40.0), (-2.0, 0.5, 3.0, 10.0, -60.0))
 SIZE = (18, 24)  # of pictures, in pixels
@@ -68,10 +69,10 @@ def actions(controls: Controls, step: int, count: int) -> Any:
 def hashes(name: str, steps: int) -> dict[str, str]:
     """The hashes of a trajectory under one encoding, by its length, up to `steps`."""
     controls = CellControls() if name == "perfect" else Controls(name)  # type: ignore[arg-type]
-    cases = [(task, terms) for task in TASKS for terms in TERMS]
+    cases = [(task, rules) for task in TASKS for rules in RULES]
     worlds = Worlds(len(cases))
-    for index, (task, terms) in enumerate(cases):
-        worlds.spawn(index, task, terms, POSES[index % 2])
+    for index, (task, rules) in enumerate(cases):
+        worlds.spawn(index, task, rules, POSES[index % 2])
     seen, found = hashlib.sha256(), {}
     for step in range(1, min(steps, LENGTHS[-1]) + 1):
         records, numbers = controls.encode_many(actions(controls, step, len(cases)), len(cases))

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.rendering import Lens, palette
+from iglu_marl.rendering import palette
+from iglu_marl.rendering.renderer import Lens
 
 PLAIN = Lens()
 

@@ -1,4 +1,4 @@
-"""A person as the architect, who types at a window: an agent like any other."""
+"""A person as the architect, who types at a window."""
 
 from __future__ import annotations
 
@@ -9,30 +9,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl import AgentError, DialogueError, Role, Task, Utterance
+from iglu_marl import AgentError, DialogueError, Pose, Role, Task, Utterance
 from iglu_marl.agents.human.player import DRAG_DEG, TEXT_LIMIT, PlayerWindow, spelled
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, need
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
 from iglu_marl.agents.settings import Settings
+from iglu_marl.const import STEP_S
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.core.kernels.records import STEP_S
 from iglu_marl.core.scoring import Alignment, Shifts, Target, align
-from iglu_marl.rendering.ui.screens import (
-    ArchitectView,
-    OrbitAngles,
-    architect_screen,
-)
+from iglu_marl.rendering.ui.screens import ArchitectView, OrbitAngles, architect_screen
 from iglu_marl.rendering.ui.widgets import Pairs
 
 
 class HumanArchitect:
     """A person who sees the target and explains it in words, through a window.
 
-    `act` waits for a line and Enter; an empty line is silence, which lets the builder go on. To follow the builder at
-    work, pass `watch` to `iglu_marl.play` as `on_step`: the window then shows each step, at the pace of the world
-    (`step_s` seconds a step; 0 = at once), and what is entered meanwhile is said at the next turn.
+    `act` waits for a line and Enter; an empty line says nothing, and the builder continues. To follow the builder at
+    work, pass `watch` to `iglu_marl.play` as `on_step`: the window then shows each step (`step_s` seconds a step; 0 =
+    at once), and lines entered meanwhile are sent at the next turn.
 
-    It is given the task (`privileged`): an architect knows what it wants, and its window shows how far it is. shifts:
-    of the game's score. Leaving raises `iglu_marl.rendering.WindowClosed`.
+    It receives the task (`privileged`), and its window shows the progress. shifts: of the game's score. When the person
+    leaves, `act` raises `iglu_marl.rendering.WindowClosed`.
     """
 
     privileged = True
@@ -56,7 +52,7 @@ class HumanArchitect:
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> HumanArchitect:
-        """One that fits an environment's chat and score."""
+        """Return one that fits an environment's chat and score."""
         fitting = Settings.of(env).only("codec", "message_length")
         return cls(**{**fitting, "shifts": env.unwrapped.config.shifts, **options})
 
@@ -73,34 +69,34 @@ class HumanArchitect:
     # -- Agent
 
     def reset(self, role: Role, seed: int | None, task: Task | None = None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the architect's."""
+        """Start an episode. Raises `AgentError` for another role than the architect's."""
         if role != Role.ARCHITECT:
             raise AgentError(f"a HumanArchitect cannot play the {role}")
         self._forget(task)
 
     def act(self, observation: Any) -> Any:
-        """Show target and build, and return what the person says; an empty line is silence.
+        """Show target and build, and return the person's message; an empty line is "".
 
-        Raises `AgentError` when target or build are not observed, `WindowClosed` when the person leaves.
+        Raises `AgentError` if target or build are not observed, `WindowClosed` if the person leaves.
         """
         self._see(observation)
         self._turns += 1
         while not self._ahead:
-            self._attend("Tell the builder what to do, then press Enter", "your turn")
+            self._attend("Write an instruction, then press Enter", "your turn")
             self.cockpit.rest(time.monotonic() + 1)
         self._due = time.monotonic()
         if not self._ahead[0]:
-            self.cockpit.tell("You said nothing; the builder goes on.")
-        self.cockpit.talking = False  # what is half written stays
+            self.cockpit.show_note("You said nothing; the builder continues.")
+        self.cockpit.talking = False  # an unfinished line stays
         return self._dialogue.utter(self._ahead.popleft())
 
     def watch(self, env: Any) -> None:
-        """Show the state of a two-agent environment; give it to `iglu_marl.play` as `on_step`."""
+        """Show the state of a two-agent environment; pass it to `iglu_marl.play` as `on_step`."""
         self._see(env.unwrapped.observe(f"{Role.ARCHITECT.value}_0"))
         self._steps = int(env.unwrapped.episode.worlds.steps[0])
         while True:
             self._attend(
-                "The builder is at work; what you enter now is said at your next turn", "the builder's turn"
+                "The builder is at work; what you enter now is sent at your next turn", "the builder's turn"
             )
             if time.monotonic() >= self._due and not self.cockpit.has_card:
                 break
@@ -113,8 +109,8 @@ class HumanArchitect:
 
     # -- the window
 
-    def _attend(self, prompt: str, floor: str) -> None:
-        """Answer input and draw, once."""
+    def _attend(self, prompt: str, turn: str) -> None:
+        """Handle input and draw, once."""
         cockpit = self.cockpit
         cockpit.help = _ARCHITECT_HELP
         cockpit.line.limit = self._limit
@@ -124,7 +120,7 @@ class HumanArchitect:
         hints = (("F1", "help"), ("Esc", "menu"))
         cockpit.window.capture(False)
         overlay = cockpit.overlay(hints, prompt)
-        cockpit.window.draw(architect_screen(self.view(floor), cockpit.window.size, overlay, self.orbit))
+        cockpit.window.draw(architect_screen(self.view(turn), cockpit.window.size, overlay, self.orbit))
 
     def _answer(self, event: Any) -> None:
         from iglu_marl.rendering.ui.window import Key, MouseMoved, Wheel
@@ -156,23 +152,25 @@ class HumanArchitect:
         try:
             self._dialogue.utter(text)
         except (AgentError, DialogueError) as error:
-            self.cockpit.tell(str(error))
+            self.cockpit.show_note(str(error))
             self.cockpit.line.insert(text)
             return
         self._ahead.append(text)
 
-    # -- seeing
+    # -- observing
 
     def _see(self, observation: Any) -> None:
-        hint = 'let it see that: architect_sees=("target_grid", "grid", "dialog", "pose")'
+        hint = 'add them to architect_sees=("target_grid", "grid", "dialog", "pose")'
         for key in ("target_grid", "grid"):
-            need(observation, (key,), "HumanArchitect", hint)
+            require_entry(observation, (key,), "HumanArchitect", hint)
         self._observation = observation
         if any(key in observation for key in DIALOG_KEYS):
-            self._heard += self._dialogue.hear(need(observation, DIALOG_KEYS, "HumanArchitect", hint))
+            self._heard += self._dialogue.hear(
+                require_entry(observation, DIALOG_KEYS, "HumanArchitect", hint)
+            )
 
     def _measured(self, grid: Any, goal: npt.NDArray[np.int8]) -> tuple[int, Target, npt.NDArray[np.int8]]:
-        """How much of the target stands, the prepared target, and the target as it lies over the build."""
+        """Return the number of right blocks, the prepared target, and the target as it lies over the build."""
         key = goal.tobytes()
         if self._target is None or self._target[0] != key:
             task = None if self._task is None else self._task.in_ids("iglu")
@@ -184,17 +182,14 @@ class HumanArchitect:
         here = Alignment(0, 0, 0) if matches[0, 10, 10] == best else prepared.alignment(grid)[1]
         return best, prepared, align(goal, here)
 
-    def view(self, floor: str) -> ArchitectView:
-        """What the screen shows now."""
+    def view(self, turn: str) -> ArchitectView:
+        """Return the contents of the screen."""
         grid, goal = (np.asarray(self._observation[key], dtype=np.int8) for key in ("grid", "target_grid"))
         best, prepared, aligned = self._measured(grid, goal)
-        pose = None
-        if "agentPos" in self._observation:
-            x, y, z, pitch, yaw = np.asarray(self._observation["agentPos"], dtype=np.float64).tolist()
-            pose = (x, y, z, yaw, pitch)
+        pose = Pose.from_observation(self._observation) if "agentPos" in self._observation else None
         facts = [("turn", str(self._turns))]
         facts += [("step", str(self._steps))] if self._steps else []
-        facts.append(("", f"{floor}, {len(self._ahead)} to be said" if self._ahead else floor))
+        facts.append(("", f"{turn}, {len(self._ahead)} to be sent" if self._ahead else turn))
         return ArchitectView(
             target=goal,
             grid=grid,
@@ -209,14 +204,14 @@ class HumanArchitect:
 
 
 _ARCHITECT_HELP: Pairs = (
-    ("type, Enter", "tell the builder something"),
-    ("Enter alone", "say nothing: the builder goes on"),
-    ("Up, Down", "what you said before"),
-    ("drag the mouse", "walk around build and target"),
+    ("type, Enter", "send a message to the builder"),
+    ("Enter alone", "say nothing: the builder continues"),
+    ("Up, Down", "earlier messages"),
+    ("drag the mouse", "turn build and target"),
     ("wheel", "look more or less from above"),
-    ("PgUp PgDn", "a step around"),
+    ("PgUp PgDn", "turn by a step"),
     ("F2", "the target's ghost over the build, on or off"),
-    ("F3", "the first view again"),
-    ("Esc", "menu: the game waits; leave it there"),
-    ("F1", "these keys"),
+    ("F3", "reset the view"),
+    ("Esc", "menu: pause or leave the game"),
+    ("F1", "this help"),
 )

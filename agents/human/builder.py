@@ -1,4 +1,4 @@
-"""A person as the builder, with keys and mouse at a window: an agent like any other."""
+"""A person as the builder, with keys and mouse at a window."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Unpack
 
-from iglu_marl import AgentError, DialogueError, Utterance
+from iglu_marl import AgentError, DialogueError, Pose, Utterance
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.human.controls import BACK, DOWN, FAST, FORWARD, LEFT, RIGHT, UP, InputMapper
 from iglu_marl.agents.human.player import HELP_KEYS, TEXT_LIMIT, PlayerWindow, spelled
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, need
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, require_entry
 from iglu_marl.agents.settings import Options, Settings
+from iglu_marl.const import STEP_S
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import COLOR_NAMES
-from iglu_marl.core.kernels.records import STEP_S
-from iglu_marl.rendering.ui.screens import (
-    BuilderView,
-    builder_screen,
-)
+from iglu_marl.core.observed import observed_grid
+from iglu_marl.rendering.ui.screens import BuilderView, builder_screen
 from iglu_marl.rendering.ui.widgets import Pairs
 
-MOUSE_DEG = 0.14  # the gaze turns by this much a pixel
-KEY_DEG = 5.0  # and by this much a step with the arrow keys
-_NEAR_S = 0.045  # the shown position comes nearer to the true one with this time constant
+MOUSE_DEG = 0.14  # turn per pixel
+KEY_DEG = 5.0  # turn per step with the arrow keys
+_NEAR_S = 0.045  # time constant with which the shown position approaches the true one
 
 _MOVES = {
     "w": FORWARD, "s": BACK, "a": LEFT, "d": RIGHT, "space": UP,
@@ -40,17 +38,16 @@ _LOOKS = {"left": (-1, 0), "right": (1, 0), "up": (0, 1), "down": (0, -1)}
 class HumanBuilder(BuilderBase):
     """A person who builds, through a window: mouse to look, keys to walk, clicks to place and break.
 
-    It shows what the observation tells and nothing else: with `agentPos` and `grid` the world is drawn in the window's
-    own size, with no more than `pov` that picture is enlarged. `act` waits until the step is due (`step_s` seconds
-    after the last; 0 = at once), and as long as a menu is open or something is typed. Where the game lets the builder
-    speak (can_ask), T opens a line. `for_env` makes one that fits an environment.
+    The window shows only the observation: with `agentPos` and `grid` it draws the world in its own size, with `pov`
+    alone it enlarges that picture. `act` waits until the step is due (`step_s` seconds after the last; 0 = at once),
+    and while a menu or the text line is open. If the builder may speak (can_ask), T opens the text line.
 
-    controls and the options: as of `Settings`.
-
-    cockpit: the window's surroundings, to be shared with a `HumanArchitect`. can_switch: TAB asks for flying or
-    walking, by `asked_controls`; whoever drives the game has to see to it. Leaving raises
-    `iglu_marl.rendering.WindowClosed` from `act`.
+    controls and the options: as of `Settings`. cockpit: the window's surroundings, which a `HumanArchitect` may share.
+    can_switch: whether TAB asks for flying or walking, by `asked_controls`; the caller has to switch. When the person
+    leaves, `act` raises `iglu_marl.rendering.WindowClosed`.
     """
+
+    reads = "anything"
 
     def __init__(
         self,
@@ -83,21 +80,21 @@ class HumanBuilder(BuilderBase):
         self._words: deque[str] = deque()
 
     def use(self, controls: ControlsName) -> None:
-        """Go on in another encoding: of the same game, elsewhere."""
+        """Continue with other controls, after the game was moved to an environment that has them."""
         active = self.inputs.active
         self.inputs = InputMapper(
             controls, select_and_place=self.inputs.select_and_place, can_yield=self.inputs.can_yield
         )
         self.inputs.active = active
         self.asked_controls = None
-        self.cockpit.tell("You fly." if self.inputs.is_flying else "You walk.")
+        self.cockpit.show_note("You fly." if self.inputs.is_flying else "You walk.")
 
     # -- Agent
 
     def act(self, observation: Any) -> Any:
-        """Show what is seen, and return what the person does in this step.
+        """Show the observation, and return the person's action in this step.
 
-        Raises `AgentError` for an observation without anything to see, `WindowClosed` when the person leaves.
+        Raises `AgentError` if the observation has neither picture nor world, `WindowClosed` if the person leaves.
         """
         self._see(observation)
         self.cockpit.line.limit = self._limit
@@ -129,18 +126,18 @@ class HumanBuilder(BuilderBase):
         return self._with_words(self.inputs.action(self._yaw_deg()))
 
     def _say(self, text: str) -> None:
-        """Keep what was typed for the next step; say so at once when the chat cannot carry it."""
+        """Queue a line for the next step, or show why the chat cannot send it."""
         try:
             self._dialogue.utter(text)
         except (AgentError, DialogueError) as error:
-            self.cockpit.tell(str(error))
+            self.cockpit.show_note(str(error))
             return
         self.cockpit.talk(False)
         if text:
             self._words.append(text)
 
     def _answer(self, event: Any) -> None:
-        """Do what a key or a button asks for."""
+        """Handle a key or a button."""
         from iglu_marl.rendering.ui.window import Button, Key, MouseMoved, Unfocused, Wheel
 
         if isinstance(event, str):
@@ -203,7 +200,7 @@ class HumanBuilder(BuilderBase):
         counts = self._seen.get("inventory")
         if counts is None or counts[color - 1] > 0:
             return False
-        self.cockpit.tell(f"No {COLOR_NAMES[color]} blocks are left.")
+        self.cockpit.show_note(f"No {COLOR_NAMES[color]} blocks are left.")
         return True
 
     def _open_line(self) -> None:
@@ -212,29 +209,29 @@ class HumanBuilder(BuilderBase):
             self.inputs.release()
             self._keys.clear()
         else:
-            self.cockpit.tell("In this game the builder cannot speak.")
+            self.cockpit.show_note("In this game the builder cannot speak.")
 
     def _yield_turn(self) -> None:
         if self.inputs.can_yield:
             self.inputs.yield_turn()
             self._gave_way = True
         else:
-            self.cockpit.tell("In this game there are no turns to end.")
+            self.cockpit.show_note("In this game there are no turns to end.")
 
     def _switch(self) -> None:
         if not self.can_switch:
-            self.cockpit.tell("In this game you stay with the way you move.")
+            self.cockpit.show_note("In this game you cannot switch between walking and flying.")
             return
         low = self._seen.get("pose") is not None and self._seen["pose"][1] < -1.25
         if self.inputs.is_flying and low:
-            self.cockpit.tell("Fly up first: from below the ground one would fall.")
+            self.cockpit.show_note("Fly up first: you are below the ground and would fall.")
             return
         self.asked_controls = "human-level" if self.inputs.is_flying else "flying"
 
-    # -- seeing
+    # -- observing
 
     def _see(self, observation: Any) -> None:
-        """Take what is needed out of an observation."""
+        """Store the needed parts of an observation."""
         if not isinstance(observation, Mapping) or not (
             "pov" in observation or {"agentPos", "grid"} <= observation.keys()
         ):
@@ -242,15 +239,12 @@ class HumanBuilder(BuilderBase):
                 sorted(map(str, observation)) if isinstance(observation, Mapping) else f"{observation!r:.60}"
             )
             raise AgentError(
-                f"the HumanBuilder needs something to see and got {got}; let it see that: "
+                f"the HumanBuilder got {got}, expected a picture or the world: set "
                 'builder_sees=("pov", …), or ("pose", "grid", …) for a sharp picture'
             )
         seen: dict[str, Any] = {"pov": observation.get("pov"), "pose": None, "grid": None, "inventory": None}
         if "grid" in observation and "agentPos" in observation:
-            grid = np.asarray(observation["grid"])
-            seen["grid"] = (grid - min(0, int(grid.min()))).astype(np.int8)  # air is -1 in IGLU 2021
-            x, y, z, pitch, yaw = np.asarray(observation["agentPos"], dtype=np.float64).tolist()
-            seen["pose"] = (x, y, z, yaw, pitch)
+            seen["grid"], seen["pose"] = observed_grid(observation), Pose.from_observation(observation)
         if "inventory" in observation:
             seen["inventory"] = tuple(
                 int(count) for count in np.asarray(observation["inventory"]).ravel()[:6]
@@ -260,10 +254,10 @@ class HumanBuilder(BuilderBase):
             compass = compass.get("angle")
         seen["yaw"] = None if compass is None else float(np.asarray(compass).ravel()[0])
         if any(key in observation for key in DIALOG_KEYS):
-            fresh = self._dialogue.hear(need(observation, DIALOG_KEYS, "HumanBuilder", ""))
+            fresh = self._dialogue.hear(require_entry(observation, DIALOG_KEYS, "HumanBuilder", ""))
             self._heard += fresh
             if self._gave_way and not fresh:
-                self.cockpit.tell("The architect says nothing new.")
+                self.cockpit.show_note("The architect says nothing new.")
         self._gave_way = False
         self._seen = seen
 
@@ -272,7 +266,7 @@ class HumanBuilder(BuilderBase):
         return float(pose[3]) if pose is not None else self._seen.get("yaw") or 0.0
 
     def _drawn_pose(self) -> tuple[Any, Any]:
-        """The pose to draw, which glides after the true one, and the true one with the turn that was asked for."""
+        """Return the smoothed pose to draw, and the true position with the turn that was asked for."""
         x, y, z, yaw, pitch = self._seen["pose"]
         right, up = self.inputs.look_deg
         yaw, pitch = (yaw + right) % 360.0, max(-90.0, min(90.0, pitch + up))
@@ -284,7 +278,7 @@ class HumanBuilder(BuilderBase):
         return (*self._near.tolist(), yaw, pitch), (x, y, z, yaw, pitch)
 
     def view(self) -> BuilderView:
-        """What the screen shows now."""
+        """Return the contents of the screen."""
         seen = self._seen
         pose, aim = self._drawn_pose() if seen["pose"] is not None else (None, None)
         seconds = int(self._steps * STEP_S)
@@ -319,11 +313,11 @@ class HumanBuilder(BuilderBase):
             ("mouse, arrows", "look around"),
             ("W A S D", "fly (Ctrl: fast)" if self.inputs.is_flying else "walk"),
             ("Space", "rise (Shift: sink)" if self.inputs.is_flying else "jump"),
-            ("left click, Q", "break the block you look at"),
+            ("left click, Q", "break the block in sight"),
             ("right click, E", "place a block there"),
             ("1 to 6, wheel", "choose a colour"),
         ]
         rows += [("T", "talk to the architect: Enter sends, Esc cancels")] if self.can_ask else []
-        rows += [("Y", "end your turn: what shall I do next?")] if self.inputs.can_yield else []
+        rows += [("Y", "end your turn: ask what comes next")] if self.inputs.can_yield else []
         rows += [("Tab", "walk" if self.inputs.is_flying else "fly")] if self.can_switch else []
-        return (*rows, ("Esc", "menu: the game waits; leave it there"), ("F1, H, ?", "these keys"))
+        return (*rows, ("Esc", "menu: pause or leave the game"), ("F1, H, ?", "this help"))

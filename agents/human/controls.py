@@ -1,4 +1,4 @@
-"""From keys and mouse to a builder's actions, in any of the five encodings. No window is needed for it."""
+"""From keys and mouse to a builder's actions, in each of the five encodings. Needs no window."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from iglu_marl.core.controls import ControlsName
 
 FORWARD, BACK, LEFT, RIGHT, UP, DOWN, FAST = "forward", "back", "left", "right", "up", "down", "fast"
 _ACTION = {action.name.lower(): int(action) for action in Action}
-_REPEAT_STEPS = 5  # whole-cell moves are repeated this seldom
-_FLY_STEPS = 3  # a flier moves in every third step (5 cells/s), unless in a hurry
-_RISE = 0.6  # of the greatest speed of rising and sinking
-_SLIDE_CELLS = 0.25  # a step along the axes without collisions
+_REPEAT_STEPS = 5  # between repeated whole-cell moves
+_FLY_STEPS = 3  # flying moves in every third step (5 cells/s), unless it is fast
+_RISE = 0.6  # share of the greatest vertical speed
+_SLIDE_CELLS = 0.25  # cells a step along the axes without collisions
 _AIMED_DEG = 1e-3
-_MOST_DEEDS = 64  # that wait to be done: more are forgotten
-_MOST_DEG = 3600.0  # that wait to be turned
+_MOST_DEEDS = 64  # waiting actions; later ones are dropped
+_MOST_DEG = 3600.0  # waiting turn
 _MOVES = frozenset({FORWARD, BACK, LEFT, RIGHT, UP, DOWN, FAST})
 
 
 @dataclass
 class _Deed:
-    """Something to do once. `aim`: the turn, in degrees, that was asked for before it and is still to be made."""
+    """An action to do once; yaw_deg and pitch_deg: the turn that was asked for before it and is still to be made."""
 
     name: str  # "hotbar", "break", "place" or "yield"
     color: int = 0
@@ -39,11 +39,11 @@ class _Deed:
 
 
 class InputMapper:
-    """Collects what is held, pressed and looked at, and gives one action a step.
+    """Collects keys, turns and single actions, and returns one action a step.
 
-    A deed happens with the gaze as it was when it was asked for, however far the mouse has gone since. A key that was
-    only tapped counts for one step. What waits is bounded: of more deeds the last are forgotten. What is no direction,
-    number or colour raises `ActionError` at once. controls, select_and_place, can_yield: as in the game.
+    A single action happens with the line of sight at the time it was asked for, however far the mouse has moved since.
+    A key that was only tapped counts for one step. At most 64 actions wait; later ones are dropped. Unknown moves,
+    turns and colours raise `ActionError`. controls, select_and_place, can_yield: as in the game.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class InputMapper:
         self.begin()
 
     def begin(self) -> None:
-        """Nothing held, nothing asked for, the first colour in hand."""
+        """Release everything, and take the first colour in hand."""
         self.active = 1
         self.release()
 
     def release(self) -> None:
-        """Let go of all keys, and forget what was not yet done."""
+        """Release all keys, and drop all waiting actions."""
         self._held: set[str] = set()
         self._tapped: dict[str, None] = {}
         self._deeds: deque[_Deed] = deque()
@@ -81,7 +81,7 @@ class InputMapper:
 
     @property
     def look_deg(self) -> tuple[float, float]:
-        """The turn (yaw, pitch) that is asked for and not yet made, as it will be made."""
+        """The turn (yaw, pitch) that is still to be made."""
         if self.controls.name == "walking":
             yaw, pitch = (round(angle / CAMERA_STEP_DEG) * CAMERA_STEP_DEG for angle in self._look)
             return yaw, pitch
@@ -89,7 +89,7 @@ class InputMapper:
 
     @property
     def busy(self) -> bool:
-        """Whether something that was asked for once waits to be done."""
+        """Whether single actions are waiting."""
         return bool(self._deeds)
 
     @property
@@ -98,7 +98,7 @@ class InputMapper:
         return self.controls.name in ("flying", "continuous")
 
     def hold(self, what: str, down: bool) -> None:
-        """Begin or end to move: forward, back, left, right, up (or jump), down, fast."""
+        """Start or stop moving: forward, back, left, right, up (or jump), down, fast."""
         if what not in _MOVES:
             raise ActionError(f"the move is {what!r:.40}, expected one of {', '.join(sorted(_MOVES))}")
         if down:
@@ -108,7 +108,7 @@ class InputMapper:
             self._held.discard(what)
 
     def turn(self, yaw_deg: float, pitch_deg: float) -> None:
-        """Look further right and up."""
+        """Turn right and up."""
         if not (abs(yaw_deg) <= _MOST_DEG and abs(pitch_deg) <= _MOST_DEG):  # nor nan
             raise ActionError(
                 f"the turn is {yaw_deg!r:.40}, {pitch_deg!r:.40}, expected at most {_MOST_DEG:g} degrees"
@@ -117,7 +117,7 @@ class InputMapper:
         self._look[1] = max(-180.0, min(180.0, self._look[1] + pitch_deg))
 
     def face(self, pitch_deg: float) -> None:
-        """Tell the pitch that the gaze has: what is asked for beyond straight up and down is forgotten."""
+        """Limit the waiting turn to straight up and down, given the current pitch."""
         self._look[1] = max(-90.0 - pitch_deg, min(90.0 - pitch_deg, self._look[1]))
 
     def choose(self, color: int) -> None:
@@ -135,7 +135,7 @@ class InputMapper:
         self._ask("break")
 
     def yield_turn(self) -> None:
-        """End the turn, where that can be done."""
+        """End the turn, if the game has turns."""
         if self.can_yield:
             self._ask("yield")
 
@@ -148,11 +148,11 @@ class InputMapper:
     # -- actions
 
     def still(self) -> Any:
-        """The action that does nothing."""
+        """Return the action that does nothing."""
         return {key: make() for key, make in self._nothing.items()} if self._nothing else 0
 
     def action(self, yaw_deg: float) -> Any:
-        """The action of this step; what it does is no longer asked for. yaw_deg: of the gaze, now."""
+        """Return the action of this step. yaw_deg: of the current line of sight."""
         self._step += 1
         action = self._fill(yaw_deg)
         self._tapped.clear()
@@ -165,7 +165,7 @@ class InputMapper:
         return int(self._wants(plus)) - int(self._wants(minus))
 
     def _turn(self, limit: float) -> tuple[float, float]:
-        """As much of the next turn as a step allows: up to the next deed's aim, or all that was asked for."""
+        """Return the turn of this step, within the limit: to the next action's aim, or all that waits."""
         deed = self._deeds[0] if self._deeds else None
         goal = self._look if deed is None else (deed.yaw_deg, deed.pitch_deg)
         made = tuple(float(np.float32(max(-limit, min(limit, angle)))) for angle in goal)
@@ -183,9 +183,9 @@ class InputMapper:
         return max(abs(deed.yaw_deg), abs(deed.pitch_deg)) <= within
 
     def _dict(self, color_key: str) -> tuple[dict[str, Any], str]:
-        """A Dict action with camera, colour and yield; and the deed of the hands: "break", "place" or ""."""
+        """Return a Dict action with camera, colour and yield, and what the hands do: "break", "place" or ""."""
         action: dict[str, Any] = self.still()
-        if self._deeds and self._deeds[0].name == "yield":  # cancels whatever else this step would do
+        if self._deeds and self._deeds[0].name == "yield":  # replaces all other actions of this step
             self._deeds.popleft()
             action["yield"] = 1
             self._tapped.clear()
@@ -196,7 +196,7 @@ class InputMapper:
             deed = self._deeds[0]
             busy = bool(hands) or (self.select_and_place and action[color_key])
             if busy or deed.name == "yield" or (deed.name == "hotbar" and action[color_key]):
-                break  # one thing a step: the rest comes in the next
+                break  # the rest comes in the next step
             if deed.name == "hotbar":
                 action[color_key] = deed.color
             else:
@@ -244,7 +244,7 @@ class InputMapper:
         return action
 
     def _walk(self, _: float) -> Any:
-        """One thing a step: deeds first, each after the turn before it; then turning and moving in turns."""
+        """Return one action a step: waiting actions first, each after its turn; then turns and moves alternate."""
         deed = self._deeds[0] if self._deeds else None
         half = CAMERA_STEP_DEG / 2
         if deed is not None and self._ready(deed, half):

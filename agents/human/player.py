@@ -1,4 +1,4 @@
-"""What a person at the window has in either role: menu, help, a line to write in, notes, time that can stand still."""
+"""The window of a person in either role: menu, help, text line, notes and pauses."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from iglu_marl.rendering.ui.screens import Overlay
 from iglu_marl.rendering.ui.widgets import Pairs
 
 SCREEN_FRAMES_PER_SECOND = 60
-# "?" stands elsewhere on each keyboard, and is told only while text is written.
-HELP_KEYS = ("f1", "h", "/", "?")
+HELP_KEYS = ("f1", "h", "/", "?")  # the key of "?" depends on the keyboard, so "/" counts too
 NOTE_S = 3.0
-DRAG_DEG = 0.4  # that the orbit camera turns by, a pixel
-TEXT_LIMIT = 200  # characters of a line that is typed
+DRAG_DEG = 0.4  # turn of the orbit camera per pixel
+TEXT_LIMIT = 200  # characters of a typed line
 _BLINK_S = 0.53
-_MENU: Pairs = (("Esc", "go on"), ("H", "help"), ("Q", "leave the game"))
+_MENU: Pairs = (("Esc", "continue"), ("H", "help"), ("Q", "leave the game"))
 
 
 class PlayerWindow:
-    """A window with a menu (Escape), help, a text line and short notes.
+    """A window with a menu (Escape), help, a text line and short notes; two roles may share one.
 
-    Two people's roles may share one. help: keys and meanings for the help card. Leaving, by the menu or by the
-    window's close button, raises `iglu_marl.rendering.WindowClosed` in whatever waits for input.
+    help: keys and meanings for the help card. When the person leaves, by the menu or by the window's close button,
+        methods that read input raise `iglu_marl.rendering.WindowClosed`.
     """
 
     def __init__(self, window: Any = None, title: str = "iglu_marl", limit: int = TEXT_LIMIT) -> None:
@@ -43,7 +42,7 @@ class PlayerWindow:
 
     @property
     def waits(self) -> bool:
-        """Whether the game stands still: a card is open, or something is being typed."""
+        """Whether the game is paused: a card or the text line is open."""
         return bool(self._card) or self.talking
 
     @property
@@ -51,7 +50,7 @@ class PlayerWindow:
         """Whether menu or help are open."""
         return bool(self._card)
 
-    def tell(self, note: str) -> None:
+    def show_note(self, note: str) -> None:
         """Show a note for some seconds."""
         self._note, self._note_until = note, time.monotonic() + NOTE_S
 
@@ -64,16 +63,16 @@ class PlayerWindow:
         self._card = "menu"
 
     def talk(self, on: bool) -> None:
-        """Open or close the line to write in."""
+        """Open or close the text line."""
         self.talking = on
         self.line.clear()
 
     # -- input
 
     def events(self) -> Iterator[Any]:
-        """The input that is left for the role after menu, help and typing took theirs, one by one.
+        """Yield the input that menu, help and text line leave for the role.
 
-        A line that was entered comes as a string. Raises `WindowClosed` when the person leaves.
+        An entered line comes as a string. Raises `WindowClosed` if the person leaves.
         """
         from iglu_marl.rendering.ui.window import Closed, Key, Typed
 
@@ -92,14 +91,14 @@ class PlayerWindow:
                 yield event
 
     def leave(self) -> None:
-        """Close the window; raises `WindowClosed`."""
+        """Close the window, and raise `WindowClosed`."""
         from iglu_marl.rendering.ui.window import WindowClosed
 
         self.window.close()
         raise WindowClosed("the window was closed")
 
     def _key(self, event: Any) -> Iterator[Any]:
-        """A key went down: for the card, for the line, or for the role."""
+        """Handle a key that went down: for the card, for the text line, or for the role."""
         if self._card:
             self._card_key(event)
         elif self.talking:
@@ -123,16 +122,16 @@ class PlayerWindow:
     # -- showing
 
     def overlay(self, hints: Pairs = (), prompt: str = "") -> Overlay:
-        """What lies over the screen now."""
+        """Return what lies over the screen now."""
         now = time.monotonic()
         note = self._note if now < self._note_until else self.notice
         overlay = Overlay(hints=hints, prompt=prompt, note=note, caret=int(now / _BLINK_S) % 2 == 0)
         if self.talking:
             overlay.typed = self.line.text, self.line.cursor
         if self._card == "menu":
-            overlay.card = "Paused", _MENU, "The game waits."
+            overlay.card = "Paused", _MENU, ""
         elif self._card == "help":
-            overlay.card = "Keys", self.help, "Esc goes back to the game, which waits."
+            overlay.card = "Keys", self.help, "The game is paused. Esc continues."
         return overlay
 
     def rest(self, until: float) -> None:
@@ -143,5 +142,5 @@ class PlayerWindow:
 
 
 def spelled(dialogue: Iterable[Any]) -> tuple[tuple[str, str], ...]:
-    """A dialogue's utterances as (speaker, text)."""
+    """Return a dialogue's utterances as (speaker, text)."""
     return tuple((utterance.role.value, utterance.text) for utterance in dialogue)

@@ -1,1 +1,1 @@
-"""A small trained builder: from words, world and pose to edits (needs the extra `rl`)."""
+"""Trained builders and pairs (training and edit models need the extra `rl`)."""

@@ -1,4 +1,4 @@
-"""A builder that learned from people what to do with words."""
+"""A builder that learned from human dialogues."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self, Unpack
 
-from iglu_marl import AgentError, Dialogue, Role, Utterance
+from iglu_marl import Dialogue, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.learned.hybrid import Hybrid
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, need
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.grid import cells_of, color_at, index_of
-from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.core.extras import extra
+from iglu_marl.core.grid import NetAction, cells_of, color_at, index_of
 from iglu_marl.evaluation.action_prediction import Predictor, Situation
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class LearnedBuilder(BuilderBase):
 
     @staticmethod
     def pretrained(name: str) -> Pretrained:
-        """A trained agent that comes with the package: `LearnedBuilder.pretrained(name).for_env(env)` plays.
+        """Return an agent of the zoo: `LearnedBuilder.pretrained(name).for_env(env)` plays.
 
-        Raises `AgentError` for names that `iglu_marl.agents.learned.zoo.zoo()` does not have.
+        Raises `AgentError` if `iglu_marl.agents.learned.zoo.zoo()` has no such agent.
         """
         return pretrained(name)
 
@@ -76,17 +76,19 @@ class LearnedBuilder(BuilderBase):
         self._said: list[Utterance] = []
         self._heeded = 0  # how many utterances there were when it last began to act
         self._new_from = 0
-        self._history: list[tuple[Action, ...]] = []
+        self._history: list[tuple[NetAction, ...]] = []
         self._question = ""  # what is to be asked at once
-        self._intended: list[Action] = []  # the edits of the plan at hand
+        self._intended: list[NetAction] = []  # the edits of the plan at hand
         self._before: Grid | None = None  # the world that they were meant for
         self._goal: Grid | None = None
 
     # -- Agent
 
     def act(self, observation: Any) -> Any:
-        """The next step. Raises `AgentError` when something needed is not observed."""
-        self._said += self._dialogue.hear(need(observation, DIALOG_KEYS, "LearnedBuilder", SHOW_BUILDER))
+        """Return the next step. Raises `AgentError` if a required field is not observed."""
+        self._said += self._dialogue.hear(
+            require_entry(observation, DIALOG_KEYS, "LearnedBuilder", SHOW_BUILDER)
+        )
         executor = self._executor
         if executor.look(observation) and executor.steps and self._goal is not None:
             executor.steps = self._way_to(self._goal) or []
@@ -97,10 +99,10 @@ class LearnedBuilder(BuilderBase):
         question, self._question = self._question, ""
         return self._with_words(executor.act(), question)
 
-    # -- deciding
+    # -- decide
 
     def _decide(self) -> None:
-        """Predict what to do now, and plan for it."""
+        """Predict edits, and plan for them."""
         executor = self._executor
         self._remember()
         now = executor.state.grid.copy()
@@ -119,15 +121,15 @@ class LearnedBuilder(BuilderBase):
             if further is not None:
                 executor.steps, self._goal = further, more
 
-    def _edits(self, situation: Situation) -> list[Action]:
+    def _edits(self, situation: Situation) -> list[NetAction]:
         """What it makes of a situation."""
         found = self._predict(situation)
         if isinstance(found, np.ndarray):
             return _edits(situation.grid, found)
-        return [Action(*one) for one in found]
+        return [NetAction(*one) for one in found]
 
     def _remember(self) -> None:
-        """Of what was intended last, what has been done is history."""
+        """Add the intended edits that were carried out to the history."""
         if self._before is None:
             return
         done = tuple(
@@ -140,7 +142,7 @@ class LearnedBuilder(BuilderBase):
             self._new_from = self._heeded
 
     def _way_to(self, goal: Grid) -> list[Any] | None:
-        """The steps to a build, the next one last; None when there is no way."""
+        """Return the steps to a build, the next one last; None if there is no plan."""
         if np.array_equal(self._executor.state.grid, goal):
             return []
         plan = self._executor.state.plan(goal)
@@ -148,7 +150,7 @@ class LearnedBuilder(BuilderBase):
 
 
 class HybridBuilder(LearnedBuilder):
-    """A `LearnedBuilder` that follows the grammar where it understands, and asks where grammar and model are unsure."""
+    """A `LearnedBuilder` that follows the grammar where it understands, and asks if grammar and model are unsure."""
 
     def __init__(
         self,
@@ -159,28 +161,26 @@ class HybridBuilder(LearnedBuilder):
         self._hybrid = model if isinstance(model, Hybrid) else Hybrid(_loaded(model))
         super().__init__(self._hybrid, controls, **options)
 
-    def _edits(self, situation: Situation) -> list[Action]:
-        """What it makes of a situation; nothing where it has to ask."""
+    def _edits(self, situation: Situation) -> list[NetAction]:
+        """Return predicted edits; none if it has to ask."""
         if self.can_ask:
             self._question = self._hybrid.question(situation, self._fits)
         return [] if self._question else super()._edits(situation)
 
     def _fits(self, text: str) -> bool:
         length = len(self._dialogue.codec.encode(text)) if self._dialogue.tokens else len(text)
-        return length <= self.game.most
+        return length <= self.game.max_length
 
 
 def _loaded(model: str | os.PathLike[str] | Pretrained) -> TrainedModel:
-    try:
+    with extra("rl"):
         from iglu_marl.agents.learned.checkpoint import TrainedModel
-    except ImportError as error:
-        raise AgentError(f"a LearnedBuilder needs PyTorch ({error}): pip install 'iglu_marl[rl]'") from None
     if isinstance(model, Pretrained):
         return TrainedModel.pretrained(model, decoding="steps")
     return TrainedModel.load(model, decoding="steps")
 
 
-def _done(grid: Grid, actions: list[Action]) -> Grid:
+def _done(grid: Grid, actions: list[NetAction]) -> Grid:
     """A grid after actions."""
     after = grid.copy()
     for place, x, y, z, color in actions:
@@ -188,16 +188,16 @@ def _done(grid: Grid, actions: list[Action]) -> Grid:
     return after
 
 
-def _holds(grid: Grid, action: Action) -> bool:
+def _holds(grid: Grid, action: NetAction) -> bool:
     """Whether a grid is as an action leaves its cell."""
     return color_at(grid, action.cell) == (action.color if action.place else 0)
 
 
-def _edits(before: Grid, after: npt.NDArray[Any]) -> list[Action]:
-    """What leads from one grid to another: removals before placements, from the ground up."""
+def _edits(before: Grid, after: npt.NDArray[Any]) -> list[NetAction]:
+    """Return the edits between two grids: removals before placements, from the ground up."""
     cells = [(x, y, z) for x, y, z in cells_of(before != after).tolist()]
     old = [(cell, color_at(before, cell)) for cell in cells]
     new = [(cell, color_at(after, cell)) for cell in cells]
-    return [Action(False, *cell, color) for cell, color in old if color] + [
-        Action(True, *cell, color) for cell, color in new if color
+    return [NetAction(False, *cell, color) for cell, color in old if color] + [
+        NetAction(True, *cell, color) for cell, color in new if color
     ]

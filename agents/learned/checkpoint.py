@@ -1,6 +1,6 @@
-"""A trained model in a folder: `model.json` (sizes, vocabulary, thresholds, how it was made) and `weights.pt`.
+"""A trained model in a folder: `model.json` (sizes, vocabulary, thresholds, notes) and `weights.pt`.
 
-The weights are read as plain tensors (`weights_only`): a model of somebody else's cannot run code.
+Weights are read as plain tensors (`weights_only`): loading runs no code.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from iglu_marl.agents.learned.examples import Example, example_of
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, network
 from iglu_marl.agents.learned.text import LENGTH, Vocabulary
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained, zoo
-from iglu_marl.core.files import replacing, write_text
-from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.core.files import atomic_write, write_text
+from iglu_marl.core.grid import NetAction
 from iglu_marl.evaluation.action_prediction import Situation
 
 FORMAT, VERSION = "iglu_marl edit model", 1
@@ -35,7 +35,7 @@ DESCRIPTION, WEIGHTS = "model.json", "weights.pt"
 class TrainedModel:
     """A model with its vocabulary and thresholds; a predictor for `iglu_marl.evaluation.action_prediction`.
 
-    thresholds: by decoding ("threshold" and "steps"). decoding: the one that calls use. notes: how it was made.
+    thresholds: by decoding ("threshold" and "steps"). decoding: the default one. notes: facts of the training.
     """
 
     model: EditModel | Ensemble
@@ -45,16 +45,16 @@ class TrainedModel:
     notes: dict[str, Any] = field(default_factory=dict)
     device: str = "cpu"
 
-    def __call__(self, situation: Situation) -> list[Action]:
-        """What the model would do in a situation."""
+    def __call__(self, situation: Situation) -> list[NetAction]:
+        """Return the predicted edits in a situation."""
         return self.actions([example_of(situation, self.vocabulary)])[0]
 
-    def predict(self, situations: Iterable[Situation]) -> list[list[Action]]:
-        """What it would do in each of many situations."""
+    def predict(self, situations: Iterable[Situation]) -> list[list[NetAction]]:
+        """Return the predicted edits in each of many situations."""
         return self.actions([example_of(situation, self.vocabulary) for situation in situations])
 
-    def actions(self, examples: Sequence[Example], decoding: Decoding | None = None) -> list[list[Action]]:
-        """The actions for examples; their own are not looked at."""
+    def actions(self, examples: Sequence[Example], decoding: Decoding | None = None) -> list[list[NetAction]]:
+        """Return predicted actions for examples, whose own actions are ignored."""
         chosen: Decoding = decoding or self.decoding
         threshold = self.thresholds[chosen]
         rows: list[npt.NDArray[np.int64]]
@@ -66,7 +66,7 @@ class TrainedModel:
 
     @property
     def fingerprint(self) -> str:
-        """Twelve hexadecimal digits that tell this model and its thresholds from others."""
+        """Hash of weights and thresholds, 12 hexadecimal digits."""
         made = hashlib.blake2b(
             json.dumps([self.thresholds, self.vocabulary.words, self.vocabulary.length]).encode(),
             digest_size=6,
@@ -76,14 +76,14 @@ class TrainedModel:
         return made.hexdigest()
 
     def sureness(self, situation: Situation) -> float:
-        """How probable the most probable action is."""
+        """Return the probability of the most probable action."""
         return float(
             marginals(self.model, [example_of(situation, self.vocabulary)], device=self.device).max()
         )
 
     @property
     def description(self) -> dict[str, Any]:
-        """What is known of it besides the weights, JSON-ready."""
+        """Return the content of `model.json`."""
         members = list(self.model) if isinstance(self.model, Ensemble) else [self.model]
         return {
             "format": FORMAT,
@@ -97,7 +97,7 @@ class TrainedModel:
         }
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the two files; what was there stays whole until the new ones are."""
+        """Write both files atomically."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         save_tensors(self.model.state_dict(), path / WEIGHTS)
@@ -111,7 +111,7 @@ class TrainedModel:
         decoding: Decoding = "threshold",
         device: str = "cpu",
     ) -> TrainedModel:
-        """A model of its description and weights. Raises whatever a damaged one makes go wrong."""
+        """Make a model from its description and weights. Damaged ones raise various errors."""
         if described["format"] != FORMAT or described["version"] != VERSION:
             raise ValueError(f"format {described['format']!r}, version {described['version']!r}")
         vocabulary = Vocabulary(described["words"], described.get("length", LENGTH))
@@ -124,7 +124,7 @@ class TrainedModel:
 
     @classmethod
     def pretrained(cls, model: Pretrained, decoding: Decoding = "threshold") -> TrainedModel:
-        """One of the zoo."""
+        """Return a model of the zoo."""
         state = {name: torch.from_numpy(part) for name, part in model.tensors.items()}
         return cls.of(model.card["network"], state, decoding)
 
@@ -132,7 +132,7 @@ class TrainedModel:
     def named(
         cls, model: str | os.PathLike[str], *, decoding: Decoding = "threshold", threads: int = 0
     ) -> TrainedModel:
-        """A model of the zoo by its name, or that in a folder (see `load`)."""
+        """Return a model of the zoo by name, or that in a folder (`load`)."""
         if Path(model).exists() or str(model) not in zoo():
             return cls.load(model, decoding=decoding, threads=threads)
         if threads:
@@ -148,10 +148,11 @@ class TrainedModel:
         device: str = "cpu",
         threads: int = 0,
     ) -> TrainedModel:
-        """Read what `save` wrote. Raises `DataError` where no model fits, `ConfigError` for other decodings.
+        """Read what `save` wrote.
 
-        threads: of PyTorch, in the whole process; 0 leaves them as they are. A single situation is too small to be
-        shared among several.
+        threads: of PyTorch, in the whole process; 0: unchanged. Single situations are too small for several threads.
+
+        Raises `DataError` if the files are damaged. Raises `ConfigError` if the decoding is unknown.
         """
         path = Path(folder)
         if decoding not in get_args(Decoding):
@@ -169,9 +170,9 @@ class TrainedModel:
 
 
 def save_tensors(state: Any, path: Path) -> None:
-    """`torch.save`, whole or not at all."""
+    """Call `torch.save` atomically."""
     with (
-        replacing(path) as partial,
+        atomic_write(path) as partial,
         partial.open("wb") as file,
     ):  # a file: a name would become part of the content
         torch.save(state, file)

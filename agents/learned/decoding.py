@@ -1,9 +1,11 @@
-"""From marginal probabilities to actions, in one look or step by step.
+"""From marginal probabilities to actions, at once or step by step.
 
-`"threshold"`: everything whose probability exceeds a threshold is done at once. Where the words leave several places
-open this names more than one of them, which is what an F1 over actions rewards. `"steps"`: the most probable action
-is done, then the model looks again, until nothing is probable enough; of several such sequences, which begin
-differently, the one counts that agrees best with the first look. It makes up its mind, so a builder in a game uses it.
+| decoding | |
+|---|---|
+| `threshold` | all actions above a threshold. If several places are possible, it names several, as F1 rewards |
+| `steps` | the most probable action, then another evaluation, until none exceeds the threshold (used in games) |
+
+`steps` tries several first actions, and takes the sequence that fits the first evaluation best.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import torch
 from iglu_marl.agents.learned.examples import Example, ExampleBatch, batch_of
 from iglu_marl.agents.learned.frames import CELLS, INTO, MIRROR, cell_of, frame_of
 from iglu_marl.agents.learned.model import EditModel, Ensemble, Scores, tensors
-from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.core.grid import NetAction
 
 Decoding = Literal["threshold", "steps"]
 MOST_STEPS = 40
@@ -29,7 +31,7 @@ Marginals = npt.NDArray[np.float32]
 
 
 def scored(model: EditModel | Ensemble, batch: dict[str, torch.Tensor], precision: str) -> Scores:
-    """The model's logits as float32; precision: "float32", or "bfloat16" where the device is faster with it."""
+    """Return the logits as float32. precision: "float32" or "bfloat16"."""
     with torch.autocast(batch["words"].device.type, torch.bfloat16, enabled=precision == "bfloat16"):
         scores = model(batch)
     return Scores(*(part.float() for part in scores))
@@ -43,10 +45,10 @@ def marginals(
     device: torch.device | str = "cpu",
     precision: str = "float32",
 ) -> Marginals:
-    """How likely each action is, float32 [n, 1089, 7] in the map's cells: 0 to remove, 1..6 to place that colour.
+    """Return the probability of each action, float32 [n, 1089, 7] in the map's cells: 0 removes, 1..6 place that
+    colour.
 
-    The mean of what the model says of the world and of its mirror image. done: the actions of the examples are done
-    already, in their order; otherwise they are not looked at.
+    Predictions for the world and its mirror image are averaged. done: whether the examples' own actions count as done.
     """
     found = [np.zeros((0, CELLS, 7), np.float32)]
     model.eval()
@@ -74,9 +76,9 @@ def _looked_at(
 
 
 def chosen(probabilities: Marginals, grid: npt.NDArray[Any], threshold: float) -> npt.NDArray[np.int64]:
-    """The actions (cell, 1 for placing, color) that exceed a threshold, [n, 3]: removals, then placements.
+    """Return the actions (cell, 1 for placing, color) above a threshold, [n, 3]: removals, then placements.
 
-    probabilities: [1089, 7]. grid: [1089]. At most one colour a cell; an occupied cell has to be emptied for it.
+    probabilities: [1089, 7]. grid: [1089]. Each cell gets one colour; an occupied cell must be emptied before.
     """
     removed = (probabilities[:, 0] > threshold) & (grid != 0)
     best = probabilities[:, 1:].max(1)
@@ -90,7 +92,7 @@ def chosen(probabilities: Marginals, grid: npt.NDArray[Any], threshold: float) -
 def in_one_look(
     probabilities: Marginals, examples: Sequence[Example], threshold: float
 ) -> list[npt.NDArray[np.int64]]:
-    """The actions of each example, see `chosen`."""
+    """Return the actions of each example, see `chosen`."""
     return [
         chosen(part, example.grid, threshold) for part, example in zip(probabilities, examples, strict=True)
     ]
@@ -99,8 +101,8 @@ def in_one_look(
 class Tried(NamedTuple):
     """A sequence of actions for an example.
 
-    example: its number. actions: int64 [n, 3], (cell, 1 for placing, color). sure: how probable each was when it was
-    chosen, [n]. seen: how probable it was at the first look, to the whole model, [n].
+    example: its number. actions: int64 [n, 3], (cell, 1 for placing, color). sure: probability of each action when it
+    was chosen, [n]. seen: its probability in the first evaluation by the whole model, [n].
     """
 
     example: int
@@ -119,9 +121,9 @@ def sequences(
     device: torch.device | str = "cpu",
     precision: str = "float32",
 ) -> list[Tried]:
-    """For each example, so many sequences of each member of an ensemble, with different first actions.
+    """Return n sequences per example and ensemble member, with different first actions.
 
-    They go on with what is then the most probable action, and end where nothing is more probable than the threshold.
+    Each continues with the most probable action, until none exceeds the threshold.
     """
     where: dict[str, Any] = {"device": device, "precision": precision}
     empty = [replace(example, actions=example.actions[:0]) for example in examples]
@@ -153,7 +155,7 @@ def _go_on(
     most: int,
     where: dict[str, Any],
 ) -> None:
-    """Add to begun sequences what is then the most probable action, and how probable it is; so many at most."""
+    """Append the most probable action to sequences, up to a maximum length."""
     busy = list(range(len(made)))
     for _ in range(most):
         if not busy:
@@ -170,10 +172,10 @@ def _go_on(
 
 
 def settled(tried: Iterable[Tried], count: int, threshold: float) -> list[npt.NDArray[np.int64]]:
-    """Of the sequences of each of so many examples the one that the first look gives most for, [n, 3].
+    """Return for each example the sequence with the highest score, [n, 3].
 
-    A sequence ends where its next action is not more probable than the threshold, and each action counts by how much
-    it exceeds that at the first look.
+    The score is the sum over actions of the probability in the first evaluation minus the threshold. A sequence ends
+    at the first action that is not above the threshold.
     """
     best = [(-np.inf, np.empty((0, 3), np.int64))] * count
     for sequence in tried:
@@ -187,10 +189,7 @@ def settled(tried: Iterable[Tried], count: int, threshold: float) -> list[npt.ND
 def step_by_step(
     model: EditModel | Ensemble, examples: Sequence[Example], threshold: float, **how: Any
 ) -> list[npt.NDArray[np.int64]]:
-    """The actions of each example, one after the other, as [n, 3] (cell, 1 for placing, color).
-
-    how: arguments of `sequences`.
-    """
+    """Return the actions of each example in order, as rows (cell, 1 for placing, color). how: of `sequences`."""
     return settled(sequences(model, examples, threshold, **how), len(examples), threshold)
 
 
@@ -202,7 +201,7 @@ class _Likely(NamedTuple):
 
 
 def _likely(probabilities: Marginals, made: Example, threshold: float, most: int) -> list[_Likely]:
-    """The most probable actions above a threshold that can be done now, and undo none that was; so many at most."""
+    """Return the `most` most probable valid actions above a threshold that undo no earlier one."""
     grid = made.grid.copy()
     for cell, placing, color in made.actions:
         grid[cell] = color if placing else 0
@@ -221,6 +220,6 @@ def _likely(probabilities: Marginals, made: Example, threshold: float, most: int
     return found
 
 
-def as_actions(rows: npt.NDArray[np.int64]) -> list[Action]:
-    """Rows (cell, 1 for placing, color) as actions."""
-    return [Action(bool(placing), *cell_of(cell), int(color)) for cell, placing, color in rows]
+def as_actions(rows: npt.NDArray[np.int64]) -> list[NetAction]:
+    """Return rows (cell, 1 for placing, color) as actions."""
+    return [NetAction(bool(placing), *cell_of(cell), int(color)) for cell, placing, color in rows]

@@ -1,7 +1,7 @@
 """Situations as arrays, and batches of them for the model, in the builder's frame.
 
-A batch is made on the fly: a frame for each example (mirrored and shifted ones among them, in training), and a prefix
-of the sequence that counts as done already, so that the model learns to go on, and to stop.
+A batch has a frame for each example (in training also mirrored and shifted ones), and a prefix of the sequence that
+counts as done, so that the model learns to continue and to stop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from iglu_marl.agents.learned.frames import CELLS, MIRROR, OUT_OF, cell_number, frame_of, turned
 from iglu_marl.agents.learned.text import Vocabulary, facing, turned_words
-from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.core.grid import NetAction
 from iglu_marl.evaluation.action_prediction import Sample, Situation
 
 NEVER = 99  # actions ago
@@ -43,8 +43,8 @@ class Example:
     actions: Ints
 
 
-def example_of(situation: Situation, vocabulary: Vocabulary, actions: Iterable[Action] = ()) -> Example:
-    """A situation, and what was done in it, as arrays."""
+def example_of(situation: Situation, vocabulary: Vocabulary, actions: Iterable[NetAction] = ()) -> Example:
+    """Return a situation and its actions as arrays."""
     since, kind = np.full(CELLS, NEVER), np.zeros(CELLS, np.int64)
     latest = np.zeros(CELLS, np.bool_)
     done = [(action, number) for number, part in enumerate(situation.history) for action in part]
@@ -70,7 +70,7 @@ def example_of(situation: Situation, vocabulary: Vocabulary, actions: Iterable[A
 
 
 def examples_of(samples: Iterable[Sample], vocabulary: Vocabulary) -> list[Example]:
-    """Samples as examples, with their actions."""
+    """Return samples as examples."""
     return [example_of(sample.situation, vocabulary, sample.actions) for sample in samples]
 
 
@@ -104,10 +104,10 @@ def batch_of(
     prefixes: Sequence[Ints] | None = None,
     frames: Sequence[int] | None = None,
 ) -> ExampleBatch:
-    """A batch of examples.
+    """Return a batch of examples.
 
-    prefixes: for each, which rows of its actions are done already, in order (default none). frames: for each, the
-    frame (default: by its yaw).
+    prefixes: for each, the rows of its actions that are done, in order (default none). frames: for each, the frame
+    (default: by its yaw).
     """
     rows = []
     for index, example in enumerate(examples):
@@ -145,7 +145,7 @@ def batch_of(
 
 
 def training_batch(examples: Sequence[Example], rng: np.random.Generator) -> ExampleBatch:
-    """A batch with chance in it: a mirror image, a shift, another quarter turn near its border, and a prefix."""
+    """Return a batch with random mirror images, shifts, quarter turns near their border, and prefixes."""
     drawn, prefixes, frames = [], [], []
     for example in examples:
         drawn.append(shifted(example, rng))
@@ -159,7 +159,7 @@ def training_batch(examples: Sequence[Example], rng: np.random.Generator) -> Exa
 
 
 def shifted(example: Example, rng: np.random.Generator, most: int = 2) -> Example:
-    """The same a little further east or south, if nothing falls out of the zone."""
+    """Return the example shifted east or south, unless a block would leave the zone."""
     east, south = (int(step) for step in rng.integers(-most, most + 1, 2))
     if rng.random() < 0.5 or not (east or south):
         return example

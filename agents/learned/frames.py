@@ -1,9 +1,8 @@
-"""The builder's frame: the zone turned by quarter turns until the builder looks along -z, and perhaps mirrored.
+"""The builder's frame: the zone rotated by quarter turns until the builder looks along -z, optionally mirrored.
 
-In it "left" is -x and "in front" is -z whatever the compass says, so that a model has to learn them once. A frame is a
-number 0..7: quarter turns, plus 4 for the mirror image (x becomes -x), which is used to augment data.
-
-Cells are numbered as in a flattened grid [y, x, z].
+In the frame, "left" is -x and "in front" is -z in every direction. A frame is a number 0..7: quarter turns, plus 4 for
+the mirror image (x becomes -x), which is used for data augmentation. Cells are numbered as in a flattened grid [y, x,
+z].
 """
 
 from __future__ import annotations
@@ -12,32 +11,32 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.grid import ZONE_SHAPE, cells_of, index_of
-from iglu_marl.core.kernels.cells import CELLS as CELLS
 
 FRAMES, MIRROR = 8, 4
 _PLACES = cells_of(np.ones(ZONE_SHAPE))  # by number
+CELLS = len(_PLACES)
 
 Array = npt.NDArray[np.int64]
 
 
 def cell_number(x: int, y: int, z: int) -> int:
-    """The number of the cell (x, y, z), with x and z in -5..5 and y in -1..7."""
+    """Return the number of the cell (x, y, z), with x and z in -5..5 and y in -1..7."""
     return int(np.ravel_multi_index(index_of((x, y, z)), ZONE_SHAPE))
 
 
 def cell_of(number: int) -> tuple[int, int, int]:
-    """The cell (x, y, z) of a number."""
+    """Return the cell (x, y, z) of a number."""
     x, y, z = _PLACES[number].tolist()
     return x, y, z
 
 
 def frame_of(yaw_deg: float) -> int:
-    """The frame of a builder with that yaw: the nearest quarter turn."""
+    """Return the frame of a builder with that yaw: the nearest quarter turn."""
     return int(np.floor(yaw_deg / 90.0 + 0.5)) % 4
 
 
 def turned(x: float, z: float, frame: int) -> tuple[float, float]:
-    """The horizontal coordinates in a frame."""
+    """Return horizontal coordinates in a frame."""
     for _ in range(frame % 4):
         x, z = z, -x
     return (-x if frame >= MIRROR else x), z

@@ -1,4 +1,4 @@
-"""The grammar where it understands for sure, a trained model elsewhere, and a question where both are unsure."""
+"""A predictor that combines the grammar with a trained model, and asks if both are unsure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from iglu_marl import Role
 from iglu_marl.agents.scripted.asking import Fits, objection
-from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.core.grid import NetAction
 from iglu_marl.evaluation.action_prediction import Situation
-from iglu_marl.language import Context, Failure, read
-from iglu_marl.language.repair import Understanding, answered, understand
+from iglu_marl.language import Context, Failure, parse_small_talk
+from iglu_marl.language.repair import Understanding, understand, understand_answer
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
@@ -33,18 +33,18 @@ class Hybrid:
     model: TrainedModel
     unsure: float = UNSURE
 
-    def __call__(self, situation: Situation) -> npt.NDArray[np.int8] | list[Action]:
-        """The world afterwards, or actions."""
+    def __call__(self, situation: Situation) -> npt.NDArray[np.int8] | list[NetAction]:
+        """Return the world afterwards, or actions."""
         read_as = self._read(situation)
         return self.model(situation) if isinstance(read_as, Understanding) or read_as is None else read_as
 
     @property
     def fingerprint(self) -> str:
-        """That of the model."""
+        """Hash of the model."""
         return self.model.fingerprint
 
     def question(self, situation: Situation, fits: Fits) -> str:
-        """What to ask instead of acting; "" where grammar or model are sure, or there is nothing to be asked.
+        """Return a question to ask instead of acting; "" if there is none.
 
         fits: whether a text fits a message.
         """
@@ -60,7 +60,7 @@ class Hybrid:
         return "" if asked in before[-1:] else asked  # once is enough
 
     def _read(self, situation: Situation) -> npt.NDArray[np.int8] | Understanding | None:
-        """The world that all new utterances lead to, or the one that could not be followed; None without any."""
+        """Return the world that all new utterances lead to, or the one that failed; None without any."""
         world, context = situation.grid, _context(situation)
         failed: Understanding | None = None
         understood = False
@@ -69,10 +69,10 @@ class Hybrid:
                 continue
             heard = None
             if failed is not None and failed.question is not None:
-                heard = answered(failed, said.text, world, context)
-            elif failed is not None:
+                heard = understand_answer(failed, said.text, world, context)
+            elif failed is not None and failed.instruction is not None:  # understood, but cannot be followed
                 return failed
-            elif read(said.text) is not None:  # a greeting, say
+            elif parse_small_talk(said.text) is not None:  # a greeting, say
                 continue
             heard = heard or understand(said.text, world, context)
             if isinstance(heard.found, Failure):
@@ -87,7 +87,7 @@ class Hybrid:
 
 
 def _context(situation: Situation) -> Context:
-    """What may be spoken of: what was done before, and where the builder stands."""
+    """Return the context of the new utterances: earlier actions, and the builder's pose."""
     cells = [tuple(action.cell for action in part) for part in situation.history]
     pose: Any = situation.pose
     return Context(

@@ -1,4 +1,4 @@
-"""Imitation of a teacher by a builder that sees pictures: games, relabelling, training, and what is held out."""
+"""Imitation of a teacher by a builder that sees pictures: games, labels, and what is held out."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import torch
 from iglu_marl.agents.learned import pov_senses as senses
 from iglu_marl.agents.learned.pov_builder import Body, Knows, Seen, decide
 from iglu_marl.agents.learned.pov_model import DONE, PLACE, REMOVE, PovModel
+from iglu_marl.const import PLACED, REMOVED
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import BLOCKS_PER_COLOR
-from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning import plan
 from iglu_marl.rendering import Painter
@@ -29,18 +29,18 @@ LATEST = 45, 60, 75  # steps after which the teacher takes over, at most, by lay
 LATE = 0.5  # of the games in which it may do so in all the time that a test allows: most are done before
 # Of the lessons are short; their steps, and those of the next try, on average.
 SHORT, LESSON, PRACTICE = 0.6, 12, 20
-ENDING = 0.4  # of the games that are over: the others go on with another request
+ENDING = 0.4  # share of finished requests that end the game; the others are followed by another request
 AFTER = 2  # labels that say that nothing is left to be done
 
 
 def is_held_out(cell: tuple[int, int, int], color: int) -> bool:
-    """Whether a pair of cell and colour is kept for tests, the same everywhere."""
+    """Whether a pair of cell and colour is held out for tests."""
     digest = hashlib.blake2b(repr((*map(int, cell), int(color))).encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") < HELD_OUT * 2**32
 
 
 class Request(NamedTuple):
-    """One cell to change, and to which grid, int8 [9, 11, 11], that leads."""
+    """One cell to change, and the grid afterwards, int8 [9, 11, 11]."""
 
     cell: tuple[int, int, int]
     verb: int
@@ -56,7 +56,7 @@ def random_request(
     verb: int = 0,
     near: tuple[int, int, int] | None = None,
 ) -> Request | None:
-    """A cell of a world to fill or to clear, in one of the three lowest layers, or None; mostly near a cell."""
+    """Return a cell of the three lowest layers to fill or to clear, mostly near a given cell; None if there is none."""
     level = int(rng.choice(LAYERS, p=(0.45, 0.3, 0.25))) if layer is None else layer
     what = verb or (REMOVE if rng.random() < 0.3 else PLACE)
     filled = grid != 0
@@ -79,7 +79,7 @@ def random_request(
 
 
 def supported(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """The cells, bool [9, 11, 11], that touch the ground or a block with a side."""
+    """Return the cells, bool [9, 11, 11], that share a face with the ground or a block."""
     padded = np.pad(filled, 1)
     padded[0] = True  # the ground
     core = (slice(1, -1),) * 3
@@ -87,7 +87,7 @@ def supported(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 class Site(NamedTuple):
-    """A world to begin in, grid int8 [9, 11, 11] and pose float64 [5], and what is asked for there."""
+    """An initial world, grid int8 [9, 11, 11] and pose float64 [5], and its request."""
 
     grid: npt.NDArray[np.int8]
     pose: npt.NDArray[np.float64]
@@ -95,7 +95,7 @@ class Site(NamedTuple):
 
 
 def random_site(rng: np.random.Generator, held_out: bool, layer: int | None = None, verb: int = 0) -> Site:
-    """A scene of up to seven columns, a walker somewhere in the open, and a request."""
+    """Return up to seven columns, a builder in the open, and a request."""
     while True:
         grid = np.zeros((9, 11, 11), np.int8)
         for x, z in rng.integers(0, 11, (rng.integers(0, 8), 2)):
@@ -113,14 +113,14 @@ def random_site(rng: np.random.Generator, held_out: bool, layer: int | None = No
 
 @lru_cache(maxsize=1)
 def controls_table() -> npt.NDArray[Any]:
-    """CONTROL[19]: the walking actions, and doing nothing for `DONE`."""
+    """CONTROL[19]: the walking actions, and no action for `DONE`."""
     encode = Controls("walking").encode
     found = (encode(action) for action in (*range(DONE), Action.NOOP))
     return np.concatenate([table[[row]] for table, row in found])
 
 
 class Attempt(NamedTuple):
-    """How an episode ended: whether the build was as asked, with no needless change, and what was asked where."""
+    """Outcome of an episode: whether the build is exact without needless changes, and the request."""
 
     exact: bool
     first_try: bool
@@ -132,7 +132,7 @@ class Attempt(NamedTuple):
 
 @dataclass
 class Labelled:
-    """Labelled moments."""
+    """Labelled steps."""
 
     features: senses.Floats
     glimpses: npt.NDArray[np.uint8]
@@ -145,8 +145,8 @@ class School:
     steps, after which the learner tries again.
 
     knows: what the learner may know. teach: without it the learner plays on its own, for a test, and each game that
-    was begun counts. alone: the share of games in which the learner begins. games: so many, then no more; None: for
-    ever. site: arguments of `random_site`.
+    was begun counts. alone: the share of games in which the learner begins. games: largest number; None: no
+    limit. site: arguments of `random_site`.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class School:
             self._begin(index)
 
     def _begin(self, index: int) -> None:
-        """A new game, unless there have been enough."""
+        """Start a new game, unless the maximum is reached."""
         self.begun += 1
         if self.games is not None and self.begun > self.games:
             self.idle[index] = True
@@ -199,7 +199,7 @@ class School:
             self.needed[index] = _changes(world, plan(world, site.asked.target, teach=True).actions)
 
     def _go_on(self, index: int) -> bool:
-        """Ask for more in the same game, as an architect does; False when there is nothing to be asked."""
+        """Make another request in the same game; return False if there is none."""
         grid = self.worlds.grid[index]
         asked = random_request(self.rng, grid, self.held_out, near=self.asked[index].cell)
         if asked is None or (self.worlds.inventory[index] < 1).any():
@@ -219,11 +219,10 @@ class School:
         self.takeover[index] = late if self.rng.random() < self.alone else 0
 
     def _hands(self, index: int) -> senses.Floats:
-        """The blocks in hand as they are seen."""
         return np.maximum(self.worlds.inventory[index], 0).astype(np.float32)
 
     def _label(self, index: int) -> int | None:
-        """What the teacher would do, once it has taken over; None when it is not its turn."""
+        """Return the teacher's action after it has taken over; None before."""
         if not self.teach:
             return None
         tried = self.steps[index] >= 2 * BUDGET[self.asked[index].cell[1] + 1]
@@ -249,7 +248,7 @@ class School:
 
     @torch.no_grad()
     def round(self) -> Labelled:
-        """One step of all games; the moments that the teacher labelled."""
+        """Step all games; return the steps that the teacher labelled."""
         n, worlds, body = self.n, self.worlds, self.body
         self._scene[0][:], self._scene[1][:] = worlds.grid, worlds.pose
         self._paint(np.arange(n), 0, n)
@@ -258,8 +257,8 @@ class School:
         seen = body.see(self._pictures.copy(), yaw, hands, self.request, self.cells, worlds.pose)
         labels = [self._label(index) for index in range(n)]
         given = np.array([label is not None and label >= 0 for label in labels])
-        told = np.array([0 if label is None else max(label, 0) for label in labels])
-        actions = told.copy()
+        labelled = np.array([0 if label is None else max(label, 0) for label in labels])
+        actions = labelled.copy()
         if not given.all():
             free = Seen(seen.features[~given], seen.glimpses[~given])
             actions[~given] = decide(self.model, free, self.request[~given, 1], self.temperature, self.rng)
@@ -269,10 +268,10 @@ class School:
         self.steps += 1
         self.changes += (worlds.event == PLACED) | (worlds.event == REMOVED)
         self._end(over)
-        return Labelled(seen.features[given], seen.glimpses[given], self.request[given, 1], told[given])
+        return Labelled(seen.features[given], seen.glimpses[given], self.request[given, 1], labelled[given])
 
     def _end(self, over: npt.NDArray[np.bool_]) -> None:
-        """Go on with other requests or games where these are over."""
+        """Start other requests or games after the end of an episode."""
         for index in np.flatnonzero(over if self.teach else ~self.idle).tolist():
             asked = self.asked[index]
             if self.teach:
@@ -289,7 +288,6 @@ class School:
 
 
 def _changes(world: Worlds, actions: list[int]) -> int:
-    """How many blocks a plan changes."""
     copy, count = Worlds(1), 0
     copy.state[0] = world.state[0]
     table = controls_table()

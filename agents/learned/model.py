@@ -1,11 +1,10 @@
-"""The model: for every cell, how likely a block is to be placed there (and of which colour), or taken away.
+"""The edit model: for every cell, the probability that a block is placed there (by colour), or removed.
 
-A recurrent network reads the words; a convolutional one sees the world in the builder's frame, with what was done
-lately, the builder's place and gaze; the words steer it (FiLM: Perez et al. 2018). Colours are equivariant: a colour is
-known by what was said of it and by how it was used, never by its name, and the blocks of the world carry what was said
-of their colour.
+A recurrent network reads the words. A convolutional network sees the world in the builder's frame, with recent edits
+and the builder's pose, modulated by the words (FiLM: Perez et al. 2018). Colours are equivariant: a colour is
+described by the words said about it and by its use, never by its name.
 
-The outputs are marginal probabilities of everything that is still to be done in the sequence. To act, see `decoding`.
+The outputs are marginal probabilities of all remaining actions of the sequence. For actions, see `decoding`.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from iglu_marl.agents.learned.text import COLOR, MANNERS
 from iglu_marl.core.grid import COLORS, ZONE_SHAPE, cells_of
 
 COLOR_COUNT = len(COLORS)
-COUNTED = 8  # actions done in the sequence that are told apart
+COUNTED = 8  # actions done in the sequence that are distinguished
 _CELL_PLANES = 23
 _COLOR_FEATURES = 6
 _LEAST = 1e-12  # probability of a member, so that its logarithm is one
@@ -31,7 +30,7 @@ _LEAST = 1e-12  # probability of a member, so that its logarithm is one
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The size of a model. words: of its vocabulary."""
+    """Size of a model. words: size of its vocabulary."""
 
     words: int
     embedding: int = 64
@@ -44,12 +43,12 @@ class ModelConfig:
     dropout: float = 0.25
 
     def to_json(self) -> dict[str, Any]:
-        """As a dict."""
+        """Return a dict."""
         return asdict(self)
 
 
 class Scores(NamedTuple):
-    """Logits: place, remove [n, 1089]; color [n, 1089, 6] (of colours 1..6, given that something is placed)."""
+    """Logits: place, remove [n, 1089]; color [n, 1089, 6] (colours 1..6, given a placement)."""
 
     place: Tensor
     remove: Tensor
@@ -57,14 +56,14 @@ class Scores(NamedTuple):
 
 
 def tensors(batch: ExampleBatch, device: torch.device | str = "cpu") -> dict[str, Tensor]:
-    """The arrays of a batch as tensors."""
+    """Return the arrays of a batch as tensors."""
     return {
         name: torch.from_numpy(np.ascontiguousarray(part)).to(device) for name, part in vars(batch).items()
     }
 
 
 class _Reader(nn.Module):
-    """Words to states [n, length, 2 × hidden] and a summary [n, text]."""
+    """Maps words to states [n, length, 2 × hidden] and a summary [n, text]."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -86,7 +85,7 @@ class _Reader(nn.Module):
 
 
 class _Block(nn.Module):
-    """A convolution steered by the words, with what lies further along the three axes, added to its input."""
+    """A residual convolution modulated by the words, with features pooled along the three axes."""
 
     def __init__(self, channels: int, text: int) -> None:
         super().__init__()
@@ -104,7 +103,7 @@ class _Block(nn.Module):
 
 
 class EditModel(nn.Module):
-    """See the module's description."""
+    """The network described in the module's docstring."""
 
     places: Tensor
 
@@ -135,7 +134,7 @@ class EditModel(nn.Module):
         self.register_buffer("places", torch.from_numpy(places), persistent=False)
 
     def forward(self, batch: dict[str, Tensor]) -> Scores:
-        """Logits for a batch (see `tensors`)."""
+        """Return logits for a batch (see `tensors`)."""
         states, text = self.reader(batch["words"], batch["manner"])
         text = functional.relu(
             text + self.count(batch["progress"].clamp(max=COUNTED)) + self.outlook(self._outlook(batch))
@@ -155,7 +154,7 @@ class EditModel(nn.Module):
         return Scores(world[:, 0], world[:, 1].masked_fill(batch["grid"] == 0, -30.0), color)
 
     def _outlook(self, batch: dict[str, Tensor]) -> Tensor:
-        """What is known of builder and world as a whole, [n, 6]."""
+        """Return features of builder and world as a whole, [n, 6]."""
         pose, grid = batch["pose"], batch["grid"]
         size = (grid != 0).sum(1).float()
         return torch.stack(
@@ -166,7 +165,7 @@ class EditModel(nn.Module):
         )  # fmt: skip
 
     def _colors(self, batch: dict[str, Tensor], states: Tensor) -> Tensor:
-        """What is known of each colour, [n, 7, mention]; zeros for air."""
+        """Return features of each colour, [n, 7, mention]; zeros for air."""
         is_color = (batch["words"] == COLOR)[..., None]
         names = functional.one_hot(batch["colors"], COLOR_COUNT + 1).float() * is_color  # [n, length, 7]
         said = torch.tanh(self.said(states)) * torch.sigmoid(self.gate(states))
@@ -187,7 +186,7 @@ class EditModel(nn.Module):
         return known * (torch.arange(COLOR_COUNT + 1, device=known.device) > 0)[:, None]
 
     def _planes(self, batch: dict[str, Tensor]) -> Tensor:
-        """What is known of each cell, [n, 1089, 23], but its colour."""
+        """Return features of each cell without its colour, [n, 1089, 23]."""
         filled = (batch["grid"] != 0).float()
         since, kind, done = batch["since"].float(), batch["kind"].float(), batch["done"].float()
         grid = filled.reshape(-1, 1, *ZONE_SHAPE)
@@ -220,23 +219,23 @@ class EditModel(nn.Module):
 
 
 class Ensemble(nn.ModuleList):
-    """Several models as one, whose probabilities are the means of theirs."""
+    """Several models whose probabilities are averaged."""
 
     def forward(self, batch: dict[str, Tensor]) -> Scores:
-        """Logits for a batch."""
-        told = [model(batch) for model in self]
+        """Return logits for a batch."""
+        scores = [model(batch) for model in self]
         place, remove = (
-            torch.stack([getattr(one, name).float().sigmoid() for one in told])
+            torch.stack([getattr(one, name).float().sigmoid() for one in scores])
             for name in ("place", "remove")
         )
-        color = torch.stack([one.color.float().softmax(2) for one in told]) * place[..., None]
+        color = torch.stack([one.color.float().softmax(2) for one in scores]) * place[..., None]
         return Scores(
             place.mean(0).logit(_LEAST), remove.mean(0).logit(_LEAST), (color.mean(0) + _LEAST).log()
         )
 
 
 def network(config: ModelConfig, members: int = 1) -> EditModel | Ensemble:
-    """A model, or an ensemble of so many."""
+    """Return a model, or an ensemble of `members`."""
     return EditModel(config) if members == 1 else Ensemble(EditModel(config) for _ in range(members))
 
 
@@ -246,7 +245,7 @@ def _steered(world: Tensor, steering: Tensor) -> Tensor:
 
 
 def losses(scores: Scores, batch: dict[str, Tensor]) -> Tensor:
-    """The mean over examples of the summed cross-entropy of what is still to be done, [3]: place, remove, color."""
+    """Return the mean over examples of the summed cross-entropy of remaining actions, [3]: place, remove, color."""
     placing = batch["place"] > 0
     place = functional.binary_cross_entropy_with_logits(scores.place, placing.float(), reduction="none")
     remove = functional.binary_cross_entropy_with_logits(

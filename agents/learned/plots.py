@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def draw_curve(table: Path | str, picture: Path | str) -> None:
-    """Draw a `curve.csv`: losses on the left, precision, recall and F1 on the right. The suffix says the format."""
+    """Draw a `curve.csv`: losses on the left; precision, recall and F1 on the right. The suffix is the format."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

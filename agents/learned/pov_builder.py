@@ -1,4 +1,4 @@
-"""A builder that sees pictures: it reads what it is told, finds out where it is, and walks there and acts."""
+"""A builder that sees pictures: it reads the request, localises itself, walks to the cell and acts."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from iglu_marl.agents.learned.pov_model import (
     PovModel,
     best_places,
 )
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, need
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, require_entry
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.files import replacing, write_text
+from iglu_marl.core.files import atomic_write, write_text
 from iglu_marl.language.templates import words
 from iglu_marl.language.vocabulary import vocabulary_words
 
@@ -45,28 +45,28 @@ SHOW = 'let it see that: builder_sees=("pov", "dialog", "inventory", "compass")'
 
 @lru_cache(maxsize=1)
 def words_known() -> dict[str, int]:
-    """The vocabulary of the templates by number, from 2 on: 0 is no word, 1 an unknown one."""
+    """Return the templates' vocabulary by number from 2 on; 0 is no word, 1 an unknown one."""
     return {word: 2 + number for number, word in enumerate(vocabulary_words())}
 
 
 def encode(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Sentences as numbers, int64 [n, WORDS]: their first words."""
+    """Return the first words of sentences as numbers, int64 [n, WORDS]."""
     table = np.zeros((len(texts), WORDS), np.int64)
     for row, text in enumerate(texts):
-        told = [words_known().get(word, 1) for word in words(text)][:WORDS]
-        table[row, : len(told)] = told
+        numbers = [words_known().get(word, 1) for word in words(text)][:WORDS]
+        table[row, : len(numbers)] = numbers
     return table
 
 
 class Seen(NamedTuple):
-    """What the policy is given: features float32 [n, features], glimpses uint8 [n, GLIMPSES]."""
+    """Input of the policy: features float32 [n, features], glimpses uint8 [n, GLIMPSES]."""
 
     features: senses.Floats
     glimpses: npt.NDArray[np.uint8]
 
 
 class Body:
-    """The senses of n walkers: from pictures, compass, inventory and actions to what a policy is given."""
+    """State of n walkers: maps pictures, compass, inventory and actions to the input of the policy."""
 
     def __init__(self, n: int, model: PovModel, knows: Knows = "pictures") -> None:
         self.model, self.knows = model, knows
@@ -78,20 +78,20 @@ class Body:
         self.error, self.start = np.zeros(n), np.zeros((n, 2), np.float32)  # the true start, by its own steps
 
     def forget(self, chosen: Any, hands: senses.Floats) -> None:
-        """Begin anew: chosen walkers, with what is in their hands."""
+        """Reset chosen walkers, given the blocks in their hands."""
         self.odometry.forget(chosen)
         self.recollection.forget(chosen)
         self.memory[chosen] = 0.0
         self.before[chosen] = senses.NOWHERE
         self.hands[chosen] = hands
 
-    def look_anew(self) -> None:
-        """Begin anew to find out where one is: one's steps lead astray in time, at walls and on blocks."""
+    def relocalise(self) -> None:
+        """Restart localisation: errors of odometry add up at walls and on blocks."""
         self.memory[:] = 0.0
         self.odometry.way = np.zeros_like(self.odometry.way)
 
     def begin(self, hands: senses.Floats) -> None:
-        """A request is made; hands: the blocks in hand then, float32 [n, 6]."""
+        """Start a request; hands: the blocks in hand, float32 [n, 6]."""
         self.hands = hands.copy()
 
     @torch.no_grad()
@@ -104,7 +104,7 @@ class Body:
         cells: senses.Floats,
         poses: npt.NDArray[np.float64] | None = None,
     ) -> Seen:
-        """Take in a moment. poses: the true ones, used by the baseline that knows them, and to measure the error."""
+        """Process a step. poses: the true ones, for the baseline that knows them and to measure the error."""
         odometry = self.odometry
         odometry.look((pictures != self.before).reshape(len(pictures), -1).any(axis=1))
         self.before = pictures
@@ -136,30 +136,34 @@ class Body:
         eye = np.stack([place[:, 0], eye_y, place[:, 1]], 1)
         offset = (cells - eye).astype(np.float32)
         frame = senses.axes(yaw_deg, odometry.pitch)
-        remembers = self.model.policy.remembers  # and tells left from right among the cells around its target
+        remembers = self.model.policy.remembers  # and distinguishes left from right near its target
         quarters = np.rint(yaw_deg / 90 * remembers).astype(int)
         near = senses.glimpses(pictures, frame, offset, quarters)
-        told = senses.features(odometry, yaw_deg, offset, doubt, request, hands - self.hands)
+        features = senses.features(odometry, yaw_deg, offset, doubt, request, hands - self.hands)
         if remembers:
             self.recollection.look(pictures, frame, eye, odometry, hands)
-            told = np.concatenate([told, self.recollection.features(eye, yaw_deg, quarters, cells)], 1)
-        return Seen(told, near)
+            features = np.concatenate(
+                [features, self.recollection.features(eye, yaw_deg, quarters, cells)], 1
+            )
+        return Seen(features, near)
 
     def act(self, actions: npt.NDArray[np.int64], yaw_deg: senses.Floats) -> None:
-        """What is done now; yaw_deg: before it."""
+        """Process the actions; yaw_deg: before them."""
         done = np.where(actions == DONE, Action.NOOP, actions)
         self.odometry.act(done, yaw_deg)
         self.recollection.act(done)
 
 
 class PovBuilder(BuilderBase):
-    """Follows requests for single blocks by what it sees: it needs `pov`, `dialog`, `inventory` and `compass`, no more.
+    """Follows requests for single blocks by what it sees: it needs `pov`, `dialog`, `inventory` and `compass`, no
+    more.
 
     model: a file that `save` wrote, a model, or an agent of the zoo (whose `tensors` are taken). temperature: of the
     draw among actions; 0 takes the likeliest.
 
     It walks with the 18 actions, and takes it that it begins a game looking level, and no more than a cell above the
-    ground: there it waits for `LANDING` steps. What takes it more than `LOST` steps has it find out anew where it is.
+    ground: there it waits for `LANDING` steps. What takes it more than `LOST` steps makes it find out again where it
+    is.
     """
 
     def __init__(
@@ -189,12 +193,13 @@ class PovBuilder(BuilderBase):
         self._begun, self._waited, self._steps = False, 0, 0
 
     def act(self, observation: Any) -> Any:
-        """The next step. Raises `AgentError` when something needed is not observed."""
-        for said in self._dialogue.hear(need(observation, DIALOG_KEYS, "PovBuilder", SHOW)):
+        """Return the next step. Raises `AgentError` if a required field is not observed."""
+        for said in self._dialogue.hear(require_entry(observation, DIALOG_KEYS, "PovBuilder", SHOW)):
             if said.role is Role.ARCHITECT:
                 self._hear(said.text)
         seen = {
-            name: need(observation, (name,), "PovBuilder", SHOW) for name in ("pov", "inventory", "compass")
+            name: require_entry(observation, (name,), "PovBuilder", SHOW)
+            for name in ("pov", "inventory", "compass")
         }
         hands = np.asarray(seen["inventory"], np.float32)[None]
         if self._waited < LANDING:
@@ -202,18 +207,18 @@ class PovBuilder(BuilderBase):
             return self._with_words(int(Action.NOOP) if self._requests else self._rest)
         if not self._begun and self._requests:
             self._body.begin(hands)
-            self._body.look_anew()
+            self._body.relocalise()
             self._begun, self._steps = True, 0
         action = self._next(seen["pov"], np.asarray(seen["compass"], np.float32).reshape(1), hands)
         return self._with_words(self._rest if action == DONE else action)
 
     @property
     def _rest(self) -> int:
-        """What it does while there is nothing to do."""
+        """Return the action between requests."""
         return int(Action.YIELD if self.game.can_yield else Action.NOOP)
 
     def _hear(self, text: str) -> None:
-        """What an utterance asks for takes the place of what was asked before."""
+        """Replace the current request by that of an utterance."""
         with torch.no_grad():
             made = self.model.reader(torch.from_numpy(encode([text])))
         verb, before, after, x, y, z = (int(part.argmax()) for part in made)
@@ -232,7 +237,7 @@ class PovBuilder(BuilderBase):
         action = DONE
         self._steps += 1
         if self._steps % LOST == 0:
-            self._body.look_anew()
+            self._body.relocalise()
         if self._requests:
             action = int(decide(self.model, made, request[:, 1], self.temperature, self._rng)[0])
         if action == DONE and self._requests:
@@ -246,7 +251,7 @@ class PovBuilder(BuilderBase):
 def decide(
     model: PovModel, seen: Seen, colors: npt.NDArray[np.int64], temperature: float, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Actions drawn by the policy, int64 [n]; temperature 0: the likeliest."""
+    """Sample actions from the policy, int64 [n]; temperature 0: the most probable."""
     logits = model.policy(*map(torch.from_numpy, (*seen, colors))).numpy()
     if temperature:
         logits = logits / temperature + rng.gumbel(size=logits.shape)
@@ -258,16 +263,16 @@ def decide(
 
 
 def save(model: PovModel, path: str | os.PathLike[str], card: dict[str, Any]) -> None:
-    """Write the weights as float16 arrays (.npz), and what there is to know of them beside it (.json)."""
+    """Write the weights as float16 arrays (.npz), and their card (.json)."""
     file = Path(path)
     arrays = {name: part.detach().numpy().astype(np.float16) for name, part in model.state_dict().items()}
-    with replacing(file) as partial, partial.open("wb") as stream:
+    with atomic_write(file) as partial, partial.open("wb") as stream:
         np.savez_compressed(stream, **arrays)
     write_text(file.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
 
 
 def load(path: str | os.PathLike[str]) -> PovModel:
-    """Read what `save` wrote. Raises `DataError` where no model of this version is."""
+    """Read what `save` wrote. Raises `DataError` if the file has no model of this version."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             return model_of({name: arrays[name] for name in arrays.files})
@@ -276,7 +281,7 @@ def load(path: str | os.PathLike[str]) -> PovModel:
 
 
 def model_of(tensors: Mapping[str, npt.NDArray[Any]]) -> PovModel:
-    """The model with these weights, ready to play."""
+    """Return the model with these weights in evaluation mode."""
     state = {name: torch.from_numpy(part.astype(np.float32)) for name, part in tensors.items()}
     remembers = state["policy.net.0.weight"].shape[1] > Policy().net[0].in_features
     model = PovModel(len(state["reader.words.weight"]), remembers)

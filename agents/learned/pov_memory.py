@@ -1,7 +1,7 @@
-"""What walkers remember, as numbers: a map of the blocks that they have seen, and a fading trace of their own actions.
+"""Memory of walkers: a map of the blocks that they have seen, and a fading trace of their own actions.
 
-The map is carved from pictures: where a cell's centre shows ground or sky, the cell is empty; where it shows a block,
-that cell or one before it is filled. Nothing is told that was not seen, felt (a wall) or done.
+The map is carved from pictures: a cell whose centre shows ground or sky is empty; if it shows a block, that cell or
+one before it is filled. Walls that were felt and own actions are added.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Recollection:
         self.start, self.held = np.zeros((n, 2), np.float32), np.zeros(n, np.float32)
 
     def forget(self, chosen: Any) -> None:
-        """Begin anew: chosen walkers."""
+        """Reset chosen walkers."""
         self.map[chosen], self.trace[chosen], self.held[chosen] = 0.0, 0.0, 0.0
 
     def act(self, actions: npt.NDArray[np.int64]) -> None:
-        """Keep a trace of what is done."""
+        """Add actions to the trace."""
         self.trace *= FADES[:, None]
         self.trace[np.arange(len(actions)), :, actions] += 1.0
 
@@ -58,7 +58,7 @@ class Recollection:
         odometry: senses.Odometry,
         hands: senses.Floats,
     ) -> None:
-        """Take in pictures. frame: `axes`; eye: where it is in the map, float32 [n, 3]; hands: blocks, [n, 6]."""
+        """Process pictures. frame: `axes`; eye: position in the map, float32 [n, 3]; hands: blocks, [n, 6]."""
         n = len(pictures)
         start = eye[:, [0, 2]] - odometry.way
         self.map[np.abs(start - self.start).max(1) > MOVED] = 0.0
@@ -85,7 +85,9 @@ class Recollection:
             self.map[where] = np.minimum(self.map[where] + 2 * FILLED, 1.0)
 
     def sample(self, points: senses.Floats) -> senses.Floats:
-        """The map at points [n, k, 3]: ground is filled, all round the arena is empty, above the map is unknown."""
+        """Return the map at points [n, k, 3]: the ground is filled, cells around the arena are empty, above it
+        unknown.
+        """
         x, y, z = np.moveaxis(np.rint(points).astype(int) + (5, 1, 5), -1, 0)
         beside = (np.minimum(x, z) < 0) | (np.maximum(x, z) > 10)
         rows = np.arange(len(points))[:, None]
@@ -100,8 +102,10 @@ class Recollection:
         quarters: npt.NDArray[np.int64],
         cells: senses.Floats,
     ) -> senses.Floats:
-        """What a policy is told of it, float32 [n, MEMORIES]: the cells around the body, by where it faces; on the way
-        to the target cell; around that, by `quarters` (see `pov_senses.turned`), and what the yaw is more; the traces.
+        """Return features for the policy, float32 [n, MEMORIES].
+
+        They are the cells around the body, by its heading; those on the way to the target cell; those around that, by
+        `quarters` (see `pov_senses.turned`), with the rest of the yaw; and the traces.
         """
         n, place, goal = len(eye), eye[:, [0, 2]], cells[:, [0, 2]]
         bearing = np.radians(yaw_deg[:, None] + _RING[:, 0])

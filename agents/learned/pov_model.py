@@ -19,7 +19,7 @@ NOTHING, PLACE, REMOVE, CHANGE = range(4)  # verbs
 
 
 class ReadRequest(NamedTuple):
-    """Logits of what a sentence asks for: verb [n, 4], colours before and after [n, 7] each, x, z [n, 11], y [n, 9]."""
+    """Logits of a sentence's request: verb [n, 4], colours before and after [n, 7] each, x, z [n, 11], y [n, 9]."""
 
     verb: Tensor
     before: Tensor
@@ -30,7 +30,7 @@ class ReadRequest(NamedTuple):
 
 
 class SentenceReader(nn.Module):
-    """From words, int64 [n, WORDS] (0: none), to what is asked for."""
+    """Maps words, int64 [n, WORDS] (0: none), to a request."""
 
     SIZES = (4, 7, 7, 11, 9, 11)
 
@@ -41,7 +41,7 @@ class SentenceReader(nn.Module):
         self.heads = nn.Sequential(nn.Linear(4 * width, 128), nn.ReLU(), nn.Linear(128, sum(self.SIZES)))
 
     def forward(self, words: Tensor) -> ReadRequest:
-        """The logits."""
+        """Return the logits."""
         words = torch.where(
             words < self.words.num_embeddings, words, 1
         )  # the vocabulary may have grown since
@@ -63,7 +63,7 @@ class Belief(NamedTuple):
 
 
 class Localiser(nn.Module):
-    """Where one started, from what is remembered of the ground (see `pov_senses.seen_ground`)."""
+    """Estimates the starting position from remembered pictures of the ground (see `pov_senses.seen_ground`)."""
 
     def __init__(self, width: int = 192) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Localiser(nn.Module):
         self.straight = nn.Linear(inputs, 8)
 
     def forward(self, memory: Tensor) -> Belief:
-        """From float32 [..., GROUND]: roughly, by how far the ground reaches, and exactly, by its lines."""
+        """Map float32 [..., GROUND] to a rough position, by the extent of the ground, and an exact one, by lines."""
         reach, (sine_x, cosine_x, sine_z, cosine_z, near) = (
             memory[..., :REACHES],
             memory[..., REACHES:].unbind(-1),
@@ -93,13 +93,15 @@ class Localiser(nn.Module):
 
 
 def surprise(belief: Belief, places: Tensor) -> Tensor:
-    """The negative logarithm of the density at places in cells, [..., 2]: of x and of z."""
+    """Return the negative log density at places in cells, [..., 2]: of x and of z."""
     off = (places[..., None] - belief.middle) / belief.width.exp()
     return -(belief.share - 0.5 * off**2 - belief.width).logsumexp(-1)
 
 
 def best_places(belief: Belief) -> tuple[Tensor, Tensor]:
-    """The likeliest peak in cells [..., 2], and how uncertain it is, [...]: the share of others, and its width."""
+    """Return the most probable peak in cells [..., 2], and its uncertainty [...]: weight of other peaks, and its
+    width.
+    """
     share, best = belief.share.max(-1, keepdim=True)
     sure, width = share[..., 0].exp().prod(-1), belief.width[..., 0].exp().sum(-1)
     return belief.middle.gather(-1, best)[..., 0], (1 - sure + width).clamp(0, 2)
@@ -126,9 +128,9 @@ LOOKS = 9
 
 
 class Policy(nn.Module):
-    """The next action from features float32 [n, features] and glimpses uint8 [n, GLIMPSES]: logits [n, ACTIONS + 1].
+    """Maps features float32 [n, features] and glimpses uint8 [n, GLIMPSES] to logits of actions [n, ACTIONS + 1].
 
-    remembers: whether its features are followed by what is remembered, `MEMORIES` more.
+    remembers: whether `MEMORIES` further features follow.
     """
 
     def __init__(self, remembers: bool = False, width: int = 256) -> None:
@@ -144,7 +146,7 @@ class Policy(nn.Module):
         )
 
     def forward(self, features: Tensor, glimpses: Tensor, color: Tensor) -> Tensor:
-        """The logits. color: the one that is spoken of, int64 [n]."""
+        """Return the logits. color: the requested one, int64 [n]."""
         index = glimpses.long()
         mine = (index - palette.FIRST_BLOCK).div(palette.ENTRIES_PER_COLOR, rounding_mode="floor")
         same = (mine + 1 == color[:, None]) & (index < NOWHERE)
@@ -153,14 +155,14 @@ class Policy(nn.Module):
 
 
 class PovModel(nn.Module):
-    """All three. words: the vocabulary's size; remembers: see `Policy`."""
+    """Reader, localiser and policy. words: size of the vocabulary; remembers: see `Policy`."""
 
     def __init__(self, words: int, remembers: bool = False) -> None:
         super().__init__()
         self.reader, self.localiser, self.policy = SentenceReader(words), Localiser(), Policy(remembers)
 
     def learn_from(self, other: PovModel) -> None:
-        """Take over another's weights; a memory that the other lacks counts for nothing at first."""
+        """Copy another model's weights; a memory that it lacks starts with zero weights."""
         state = other.state_dict()
         first = "policy.net.0.weight"
         if self.policy.remembers and not other.policy.remembers:
@@ -170,5 +172,5 @@ class PovModel(nn.Module):
 
 
 def size_of(model: nn.Module) -> int:
-    """How many numbers a model has."""
+    """Return the number of parameters."""
     return sum(math.prod(part.shape) for part in model.parameters())

@@ -1,10 +1,10 @@
-"""What a walker can know from pictures, compass, inventory and its own actions, as numbers: for many walkers at once.
+"""Perception of many walkers: positions and features from pictures, compass, inventory and own actions.
 
-Geometry is given, not learned: how a step moves the body (odometry), where a pixel of the ground lies relative to the
-eye, and where a cell appears in the picture. What is made of it, a model learns (see `pov_builder.py`).
+Geometry is given, not learned: the effect of a step on the body (odometry), the position of a ground pixel relative to
+the eye, and the position of a cell in the picture. A model learns the rest (see `pov_builder.py`).
 
-All coordinates are the map's axes (x east, z south). Places are told from where the walker started, since that is what
-its own steps tell; where it started is to be seen.
+All coordinates use the map's axes (x east, z south). Positions are relative to the start, as odometry gives them; the
+start is estimated from pictures.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.const import EYE_HEIGHT, STEP_S, WALK_SPEED
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
-from iglu_marl.core.kernels.motion import rise
-from iglu_marl.core.kernels.records import EYE_HEIGHT, JUMP_SPEED, STEP_S, WALK_SPEED
+from iglu_marl.planning.walking.controller import jump_height
 from iglu_marl.rendering import palette
 
 Floats = npt.NDArray[np.float32]
@@ -37,10 +37,10 @@ ACTIONS = 18
 
 
 def _jump() -> Floats:
-    """The height of the eye above where it rests, by steps since a jump began, until it rests again; float32 [k]."""
+    """Return the height of the eye above its rest position by steps since the start of a jump, float32 [k]."""
     heights = [0.0]
     while len(heights) < 2 or heights[-1] > 0.0:
-        heights.append(max(0.0, rise(JUMP_SPEED, len(heights))))
+        heights.append(max(0.0, jump_height(len(heights))))
     return np.array(heights, np.float32)
 
 
@@ -62,7 +62,7 @@ def _inverse() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
 
 
 def palette_indices(pov: npt.NDArray[np.uint8]) -> Pictures:
-    """Pictures [..., 3] of this package as palette indices [...]; other colours become the nearest below."""
+    """Return pictures [..., 3] as palette indices [...]; other colours become the nearest below."""
     packed, order = _inverse()
     rgb = pov.astype(np.int64)
     at = np.searchsorted(packed, rgb[..., 0] << 16 | rgb[..., 1] << 8 | rgb[..., 2], side="right") - 1
@@ -86,12 +86,12 @@ class Odometry:
         self.walked_into = np.zeros((n, 2), np.float32)
 
     def forget(self, chosen: Any) -> None:
-        """Begin anew: chosen walkers."""
+        """Reset chosen walkers."""
         self.way[chosen], self.pitch[chosen], self.air[chosen], self.active[chosen] = 0.0, 0.0, 0, 1
         self.last[chosen], self.walked[chosen], self.blocked[chosen] = -1, 0.0, False
 
     def act(self, actions: npt.NDArray[np.int64], yaw_deg: Floats) -> None:
-        """What actions do to the body; yaw_deg: before them."""
+        """Update the body by actions; yaw_deg: before them."""
         self.pitch = np.clip(self.pitch + _TURN_DEG[actions, 1], -90.0, 90.0)
         bearing = np.radians(yaw_deg + _WALK[actions, 0])
         far = _WALK[actions, 1]
@@ -104,7 +104,7 @@ class Odometry:
         self.last = np.stack([actions, self.last[:, 0]], 1)
 
     def look(self, changed: npt.NDArray[np.bool_]) -> None:
-        """Whether the picture changed with the last action, bool [n]: against a wall one does not move."""
+        """Return whether the picture changed with the last action, bool [n]; if not, a wall blocked it."""
         self.blocked = self.walked.any(1) & ~changed
         self.walked_into = self.walked * ~changed[:, None]
         self.way -= self.walked_into
@@ -112,12 +112,12 @@ class Odometry:
 
     @property
     def eye_y(self) -> Floats:
-        """The height of the eyes in the map, float32 [n]: as if the ground were all one stands on."""
+        """Height of the eyes in the map, float32 [n], as if standing on the ground."""
         return EYE_Y + JUMP[self.air]
 
 
 def axes(yaw_deg: Floats, pitch_deg: Floats) -> Floats:
-    """Right, up and forward of gazes in the map, float32 [n, 3, 3]."""
+    """Return right, up and forward of view directions in the map, float32 [n, 3, 3]."""
     yaw, pitch = np.radians(yaw_deg), np.radians(pitch_deg)
     zero, sy, cy, sp, cp = np.zeros_like(yaw), np.sin(yaw), np.cos(yaw), np.sin(pitch), np.cos(pitch)
     rows = [(cy, zero, sy), (-sy * sp, cp, cy * sp), (sy * cp, sp, -cy * cp)]
@@ -126,7 +126,7 @@ def axes(yaw_deg: Floats, pitch_deg: Floats) -> Floats:
 
 @lru_cache(maxsize=4096)
 def _on_ground(pitch_deg: float, eye_y: float) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Where pixels show the ground, ahead and to the right of the eye, float32 [2, SIDE * SIDE], and which do."""
+    """Return where pixels show the ground, ahead and right of the eye, float32 [2, SIDE * SIDE], and which do."""
     side = (np.arange(SIDE) - (SIDE - 1) / 2) / (SIDE / 2)
     right, up = np.meshgrid(side, -side)
     sine, cosine = np.sin(np.radians(pitch_deg)), np.cos(np.radians(pitch_deg))
@@ -140,10 +140,10 @@ def _on_ground(pitch_deg: float, eye_y: float) -> tuple[Floats, npt.NDArray[np.b
 def seen_ground(
     pictures: Pictures, yaw_deg: Floats, pitch_deg: Floats, eye_y: Floats, way: Floats, turn: int
 ) -> Floats:
-    """What pictures show of the ground, told from where one started: float32 [n, GROUND], to be remembered.
+    """Return what pictures show of the ground, relative to the start, float32 [n, GROUND].
 
-    How far white and grey reach to the east, south, west and north, and how near grey begins there, in cells and
-    `NONE` more (0: none is seen); then the phase of the lines near by, as sums. turn: which half of the pixels.
+    The extent of white and grey to the east, south, west and north, and the distance of the grey there, in cells plus
+    `NONE` (0: not seen); then the phase of nearby lines, as sums. turn: which half of the pixels.
     """
     n = len(pictures)
     chosen = np.arange(turn % 2, SIDE * SIDE, 2) ^ ((np.arange(SIDE * SIDE // 2) // (SIDE // 2)) % 2)
@@ -175,9 +175,9 @@ def seen_ground(
 
 
 def slipped(memory: Floats, seen: Floats) -> Floats:
-    """By how many cells a look at the lines is off what is remembered of them, float32 [n, 2], each in -0.5..0.5.
+    """Return the offset in cells between seen and remembered lines, float32 [n, 2], each in -0.5..0.5.
 
-    That far one has walked less than one's steps tell; 0 where lines are not seen well enough to tell.
+    It is the error of odometry; 0 if the lines are not visible enough.
     """
     turns = []
     for part in (seen, memory):
@@ -190,7 +190,7 @@ def slipped(memory: Floats, seen: Floats) -> Floats:
 
 
 def remembered(memory: Floats, seen: Floats) -> Floats:
-    """What is known of the ground after one more look: float32 [n, GROUND]."""
+    """Return the memory of the ground after one more look, float32 [n, GROUND]."""
     far = np.maximum(memory[:, :REACHES], seen[:, :REACHES])
     return np.concatenate([far, memory[:, REACHES:] + seen[:, REACHES:]], 1)
 
@@ -208,7 +208,7 @@ GLIMPSES = len(_SIGHTS) + len(_SCREEN) + len(_CENTRE)
 def pixels(
     points: npt.NDArray[np.floating[Any]],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """The rows and columns at which points, [..., 3] right, up and forward of the eye, appear, and which do."""
+    """Return rows and columns of points, [..., 3] right, up and forward of the eye, and which are visible."""
     depth = np.maximum(points[..., 2], 1e-3)
     column = (SIDE - 1) / 2 + SIDE / 2 * points[..., 0] / depth
     row = (SIDE - 1) / 2 - SIDE / 2 * points[..., 1] / depth
@@ -218,9 +218,7 @@ def pixels(
 
 
 def turned(points: Floats, quarters: npt.NDArray[np.int64]) -> Floats:
-    """Points [k, 3], told as one who faces north tells them, as offsets in the map of those who have made so many
-    quarter turns to the right: float32 [n, k, 3].
-    """
+    """Rotate points [k, 3], given for a walker that faces north, by quarter turns to the right: float32 [n, k, 3]."""
     cosine, sine = np.cos(np.pi / 2 * quarters).round(), np.sin(np.pi / 2 * quarters).round()
     x, y, z = points.T
     east, south = np.outer(cosine, x) - np.outer(sine, z), np.outer(sine, x) + np.outer(cosine, z)
@@ -230,7 +228,7 @@ def turned(points: Floats, quarters: npt.NDArray[np.int64]) -> Floats:
 def glimpses(
     pictures: Pictures, frame: Floats, offset: Floats, quarters: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.uint8]:
-    """Palette indices uint8 [n, GLIMPSES]: where the cells around the target appear, and all over the picture.
+    """Return palette indices uint8 [n, GLIMPSES] around the target and all over the picture.
 
     frame: `axes`; offset: from the eye to the target cell's centre in the map, float32 [n, 3]; quarters: see `turned`.
     """
@@ -246,7 +244,7 @@ def _scales(angle: Floats, *limits: float) -> list[Floats]:
 
 
 def _turned(far: Floats, aside: Floats, yaw_deg: Floats) -> tuple[Floats, Floats]:
-    """East and south of what lies ahead and to the right."""
+    """Return east and south of points ahead and to the right."""
     yaw = np.radians(yaw_deg)
     return far * np.sin(yaw) + aside * np.cos(yaw), aside * np.sin(yaw) - far * np.cos(yaw)
 
@@ -262,11 +260,11 @@ def features(
     request: npt.NDArray[np.int64],
     gained: Floats,
 ) -> Floats:
-    """What a policy is told beside pictures, float32 [n, FEATURES].
+    """Return the policy's features besides pictures, float32 [n, FEATURES].
 
-    offset: from the eye to the target cell's centre, float32 [n, 3]. doubt: that the place is right, 0..1.
-    request: verb (1 place, 2 remove, else 0) and colour, int [n, 2]. gained: blocks in hand more than when it was said,
-    float32 [n, 6].
+    offset: from the eye to the target cell's centre, float32 [n, 3]. doubt: uncertainty of the position, 0..1.
+    request: verb (1 place, 2 remove, else 0) and colour, int [n, 2]. gained: blocks in hand since the request, float32
+    [n, 6].
     """
     n, (east, up, south) = len(yaw_deg), offset.T
     level = np.hypot(east, south)

@@ -1,7 +1,7 @@
-"""Training of a builder that sees pictures: its reader on sentences, its localiser on walks, its policy by imitation.
+"""Training of a builder that sees pictures: reader on sentences, localiser on walks, policy by imitation.
 
-The policy learns by DAgger: it plays until a teacher takes over at a random step (see `imitation.py`). A run is gone on
-with from its checkpoint; what the policy learned from last is gathered anew.
+The policy learns by DAgger: it plays until a teacher takes over at a random step (see `imitation.py`). A run resumes
+from its checkpoint; the policy's latest examples are collected again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _kinds_of_words() -> tuple[dict[str, int], frozenset[str], frozenset[str]]:
 
 
 def wording(text: str) -> str:
-    """A sentence without its numbers, colours and directions: what is held out of wordings."""
+    """Return a sentence without numbers, colours and directions, by which wordings are held out."""
     colors, numbers, sides = _kinds_of_words()
     slots = (
         "C" if word in colors else "N" if word in numbers else "D" if word in sides else word
@@ -59,20 +59,20 @@ def wording(text: str) -> str:
 
 
 def is_held_out_wording(text: str) -> bool:
-    """Whether the wording of a sentence is kept for tests, the same everywhere."""
+    """Whether the wording of a sentence is held out for tests."""
     digest = hashlib.blake2b(wording(text).encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") < HELD_OUT * 2**32
 
 
 class Sentences(NamedTuple):
-    """Sentences, int64 [n, WORDS], and what they ask for: verb, before, after, x + 5, y + 1, z + 5, int64 [n, 6]."""
+    """Sentences, int64 [n, WORDS], and their requests: verb, before, after, x + 5, y + 1, z + 5, int64 [n, 6]."""
 
     sentences: npt.NDArray[np.int64]
     asked: npt.NDArray[np.int64]
 
 
 def edit_sentence(rng: np.random.Generator, cell: Cell, before: int, after: int, held_out: bool) -> str:
-    """An edit in words: any wording of those held out, or of the others."""
+    """Return an edit in words, in a held-out wording or in another one."""
     edit = CellEdit.between(cell, before, after)
     for _ in range(60):
         text = render(edit, rng)
@@ -82,7 +82,7 @@ def edit_sentence(rng: np.random.Generator, cell: Cell, before: int, after: int,
 
 
 def sentences_to_read(rng: np.random.Generator, count: int, held_out: bool) -> Sentences:
-    """Random edits in words, and some sentences that ask for none; pairs of colour and cell as held out as wordings."""
+    """Return random edits in words, and some sentences without a request; held-out pairs match held-out wordings."""
     texts: list[str] = []
     asked: list[tuple[int, ...]] = []
     chats = [said for talk in templates()["talk"].values() for said in talk]
@@ -103,11 +103,11 @@ def sentences_to_read(rng: np.random.Generator, count: int, held_out: bool) -> S
     return Sentences(encode(texts), np.array(asked, np.int64))
 
 
-def _mixed(told: Sentences, rows: npt.NDArray[np.int64], rng: np.random.Generator) -> Sentences:
-    """Some sentences, in each the colours exchanged, and east with west and north with south, at random."""
+def _mixed(given: Sentences, rows: npt.NDArray[np.int64], rng: np.random.Generator) -> Sentences:
+    """Permute colours, and mirror east-west and north-south, in random sentences."""
     colors, _, _ = _kinds_of_words()
     number = words_known()
-    sentences, asked = told.sentences[rows].copy(), told.asked[rows].copy()
+    sentences, asked = given.sentences[rows].copy(), given.asked[rows].copy()
     n = len(rows)
     names = np.array([0, *(number[word] for word in colors)])
     order = np.concatenate([np.zeros((n, 1), int), rng.permuted(np.tile(np.arange(1, 7), (n, 1)), axis=1)], 1)
@@ -125,10 +125,10 @@ def _mixed(told: Sentences, rows: npt.NDArray[np.int64], rng: np.random.Generato
     return Sentences(swapped, asked)
 
 
-def reading_loss(model: PovModel, told: Sentences) -> torch.Tensor:
-    """The mean cross-entropy of what is asked for; of places and colours where something is."""
-    asked = torch.from_numpy(told.asked)
-    made = model.reader(torch.from_numpy(told.sentences))
+def reading_loss(model: PovModel, sentences: Sentences) -> torch.Tensor:
+    """Return the mean cross-entropy of requests; of cells and colours only if there is a request."""
+    asked = torch.from_numpy(sentences.asked)
+    made = model.reader(torch.from_numpy(sentences.sentences))
     verb, *rest = (
         functional.cross_entropy(part, asked[:, at], reduction="none") for at, part in enumerate(made)
     )
@@ -142,14 +142,14 @@ PICTURES = 6  # of a walk
 
 
 class Walks(NamedTuple):
-    """What is remembered after each picture, [n, PICTURES, GROUND], and where the walks began, [n, 2]: float32."""
+    """Memory after each picture, [n, PICTURES, GROUND], and start positions, [n, 2]: float32."""
 
     memories: torch.Tensor
     starts: torch.Tensor
 
 
 def random_walks(rng: np.random.Generator, n: int) -> Walks:
-    """Moments of n walks as a teacher goes them, in order: it turns to a cell, looks at it, and walks up to it."""
+    """Return steps of n walks of a teacher: it turns to a cell, looks at it, and walks to it."""
     grids = np.zeros((n, 9, 11, 11), np.int8)
     count = rng.integers(0, 9, n)
     rows = np.repeat(np.arange(n), count)
@@ -232,7 +232,7 @@ class PovConfig:
 
 
 class Examples:
-    """The latest labels of a teacher, as many as there is room for."""
+    """The latest labels of a teacher, in a ring buffer."""
 
     def __init__(self, room: int, features: int) -> None:
         self.features = np.zeros((room, features), np.float16)
@@ -241,14 +241,14 @@ class Examples:
         self.count = 0
 
     def add(self, batch: Labelled) -> None:
-        """Keep a batch in place of the oldest."""
+        """Replace the oldest by a batch."""
         rows = np.arange(self.count, self.count + len(batch.labels)) % len(self.labels)
         for name, part in vars(batch).items():
             getattr(self, name)[rows] = part
         self.count += len(rows)
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[torch.Tensor, ...]:
-        """Features, glimpses, colours and labels of some."""
+        """Sample features, glimpses, colours and labels."""
         rows = rng.integers(0, min(self.count, len(self.labels)), size)
         parts = (
             self.features[rows].astype(np.float32),
@@ -262,10 +262,7 @@ class Examples:
 def mirrored(
     memories: torch.Tensor, starts: torch.Tensor, rng: np.random.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The same as it would be in a mirror image of the map, turned by quarter turns: one of eight for each.
-
-    memories [n, GROUND], starts [n, 2].
-    """
+    """Apply one of eight symmetries of the map to each: memories [n, GROUND], starts [n, 2]."""
     n = len(memories)
     reach = memories[:, : senses.REACHES].unflatten(1, (2, 2, -1))  # axis, side, what
     sine, cosine = memories[:, senses.REACHES : -1].unflatten(1, (2, 2)).unbind(2)
@@ -285,7 +282,7 @@ def mirrored(
 
 
 class Places:
-    """The latest memories of the ground, and where the walkers had begun, as far as their steps can tell."""
+    """The latest memories of the ground, and start positions by odometry, in a ring buffer."""
 
     def __init__(self, room: int) -> None:
         self.memories, self.starts = (
@@ -295,13 +292,13 @@ class Places:
         self.count = 0
 
     def add(self, memories: senses.Floats, starts: senses.Floats) -> None:
-        """Keep some in place of the oldest."""
+        """Replace the oldest."""
         rows = np.arange(self.count, self.count + len(starts)) % len(self.starts)
         self.memories[rows], self.starts[rows] = memories, starts
         self.count += len(rows)
 
     def loss(self, model: PovModel, rng: np.random.Generator, size: int) -> torch.Tensor:
-        """Of the localiser, on some of them."""
+        """Return the localiser's loss on a sample."""
         rows = rng.integers(0, min(self.count, len(self.starts)), size)
         parts = torch.from_numpy(self.memories[rows]), torch.from_numpy(self.starts[rows])
         memories, starts = mirrored(*parts, rng)
@@ -309,7 +306,7 @@ class Places:
 
 
 class PovRun:
-    """A run of training in a folder; see `train`."""
+    """A training run in a folder; see `train`."""
 
     def __init__(self, folder: Path, config: PovConfig, report: Callable[[dict[str, Any]], None]) -> None:
         self.folder, self.config, self.report = folder, config, report
@@ -329,7 +326,7 @@ class PovRun:
         return np.random.default_rng([self.config.seed, stage, *self.done.values()])
 
     def _learn(self, name: str, loss: torch.Tensor, progress: float) -> None:
-        """One step of an optimizer, at a rate that falls to a twentieth."""
+        """Make an optimizer step, at a rate that decays to a twentieth."""
         optimizer = self.optimizers[name]
         for group in optimizer.param_groups:
             base = self.config.learning_rate if name == "policy" else 2e-3
@@ -340,20 +337,22 @@ class PovRun:
         optimizer.step()
 
     def read(self) -> None:
-        """The reader's lessons."""
+        """Train the reader."""
         config, rng = self.config, self._rng(0)
         if self.done["reading"] >= config.reading_steps:
             return
-        told = sentences_to_read(np.random.default_rng([config.seed, 9]), config.sentences, held_out=False)
+        sentences = sentences_to_read(
+            np.random.default_rng([config.seed, 9]), config.sentences, held_out=False
+        )
         while self.done["reading"] < config.reading_steps:
-            rows = rng.integers(0, len(told.asked), 128)
-            loss = reading_loss(self.model, _mixed(told, rows, rng))
+            rows = rng.integers(0, len(sentences.asked), 128)
+            loss = reading_loss(self.model, _mixed(sentences, rows, rng))
             self._learn("reader", loss, self.done["reading"] / config.reading_steps)
             self.done["reading"] += 1
             self._note("reading", loss)
 
     def walk(self) -> None:
-        """The localiser's walks."""
+        """Train the localiser."""
         rng = self._rng(1)
         while self.done["walks"] < self.config.walks:
             walks = random_walks(rng, 42)
@@ -363,7 +362,7 @@ class PovRun:
             self._note("walks", loss)
 
     def imitate(self) -> None:
-        """The policy's games."""
+        """Train the policy."""
         config, rng = self.config, self._rng(2)
         examples = Examples(config.memory, self.model.policy.features)
         places = Places(config.memory)
@@ -384,7 +383,7 @@ class PovRun:
             self._note("labels", loss)
 
     def _note(self, stage: str, loss: torch.Tensor, every_s: float = 60.0) -> None:
-        """Report and save, once in a while."""
+        """Report and save from time to time."""
         now = time.monotonic()
         if now - self._saved >= every_s:
             self.save()
@@ -393,7 +392,7 @@ class PovRun:
             )
 
     def save(self) -> None:
-        """Write the checkpoint, and the model as it is now."""
+        """Write the checkpoint and the current model."""
         now = time.monotonic()
         self.seconds += now - self._began
         self._began = self._saved = now
@@ -409,12 +408,12 @@ class PovRun:
         save(self.model, self.folder / WEIGHTS, {**card, "numbers": size_of(self.model)})
 
     def begin(self, model: PovModel) -> None:
-        """Begin with the weights of a model that reads and finds its place."""
+        """Start with the weights of a trained reader and localiser."""
         self.model.learn_from(model)
         self.done = {"reading": self.config.reading_steps, "walks": self.config.walks, "labels": 0}
 
     def load(self) -> None:
-        """Go on from the checkpoint. Raises `DataError` for a damaged one."""
+        """Resume from the checkpoint. Raises `DataError` if it is damaged."""
         path = self.folder / CHECKPOINT
         try:
             state = torch.load(path, weights_only=True)
@@ -424,7 +423,7 @@ class PovRun:
             self.done, self.seconds = state["done"], state["seconds"]
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(
-                f"{path} is no checkpoint ({error!s:.200}); start anew in another folder"
+                f"{path} is no checkpoint ({error!s:.200}); start again in another folder"
             ) from None
 
 
@@ -448,7 +447,7 @@ def train(
     if (path / CHECKPOINT).exists():
         if not resume:
             raise ConfigError(
-                f"{path} holds a run already; go on with it (resume=True), or choose another folder"
+                f"{path} holds a run already; resume it (resume=True), or choose another folder"
             )
         run.load()
     elif begin is not None:
@@ -462,7 +461,7 @@ def train(
 
 
 def curve_writer(folder: Path, tensorboard: bool) -> Callable[[dict[str, Any]], None]:
-    """What writes rows of a run's curve: a line of JSON each, and for TensorBoard, if it is asked for."""
+    """Return a function that writes rows of the curve as JSON lines, and optionally for TensorBoard."""
     folder.mkdir(parents=True, exist_ok=True)
     board: Any = None
     if tensorboard:
@@ -492,7 +491,7 @@ def judge(
     layer: int | None = None,
     verb: int = 0,
 ) -> list[Attempt]:
-    """Games on held-out pairs of cell and colour, as many at once as there are: a model alone."""
+    """Play games on held-out pairs of cell and colour with a model alone, all at once."""
     torch.manual_seed(seed)
     school = School(
         min(episodes, 100),

@@ -1,9 +1,9 @@
-"""A silent builder that sees the target: what its network sees, the network, and the agent that plays with it.
+"""A builder that sees the target: the input of its network, the network, and the agent.
 
-It walks with the 18 actions. It sees `egocentric`, `target_egocentric`, `aim` and `agentPos`, and knows the colour in
-its hand, its last action, and what it is about. In two steps it decides what to do: it points at one of the nearest
-cells in which build and target differ (`point`), and acts with this cell in mind (`act`). That there are these two
-steps, and what of the sights each is shown, is made by hand; the rest is learned: examples/dagger_silent_builder.py.
+It walks with the 18 actions and observes `egocentric`, `target_egocentric`, `aim` and `agentPos`. It knows the colour
+in hand, its last action and its goal. It decides in two steps: it points at one of the nearest cells in which build
+and target differ (`point`), and acts with this cell in mind (`act`). The two steps and their inputs are designed by
+hand; the rest is learned: examples/dagger_silent_builder.py.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import Unpack
 
-from iglu_marl import AgentError, Role, Task
+from iglu_marl import AgentError, Pose, Role, Task
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.learned.zoo import Pretrained
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.actions import Action
-from iglu_marl.core.kernels.sights import see_many
-from iglu_marl.game.observations import make_sights
+from iglu_marl.game.observations import fill_sights, make_sights
 
 Array = npt.NDArray[Any]
 
@@ -33,7 +32,7 @@ NEAREST = 20  # cells that can be pointed at
 ACTIONS = 18
 OUTSIDE = 7
 CELL_FEATURES, ACT_FEATURES = 25, 164
-REDECIDES = 0.02  # how often, in a step, it asks itself anew what it is about
+REDECIDES = 0.02  # probability per step of choosing a new goal
 _RIGHT_X, _RIGHT_Z = np.array([1, 0, -1, 0]), np.array([0, 1, 0, -1])
 _SIDES = np.array([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)])  # up, right, back
 _BODY = np.array([(i, j, k) for i in (-2, -1, 0, 1) for j in range(-2, 3) for k in range(-2, 3)])
@@ -54,12 +53,12 @@ class Memory:
         self.height, self.goal = np.zeros(count), np.full((count, 3), _NOWHERE)
 
     def forget(self, chosen: Any) -> None:
-        """Begin anew in some worlds."""
+        """Reset some worlds."""
         self.active[chosen], self.action[chosen], self.height[chosen] = 1, 0, 0.0
         self.goal[chosen] = _NOWHERE
 
     def keep(self, actions: Array, heights: Array, goals: Array) -> None:
-        """Remember actions, int [n], how high the eye was before, float [n], and the cells in mind, int [n, 3]."""
+        """Store actions, int [n], heights of the eye before them, float [n], and goal cells, int [n, 3]."""
         picked = (actions >= Action.HOTBAR_1) & (actions <= Action.HOTBAR_6)
         self.active = np.where(picked, actions - Action.HOTBAR_1 + 1, self.active)
         self.action, self.height = actions.astype(np.int64), heights.astype(np.float64)
@@ -87,7 +86,7 @@ class Surroundings(NamedTuple):
 
 
 def scene_of(seen: Mapping[str, Array]) -> Surroundings:
-    """The scene of observations with a leading axis."""
+    """Return the scene of observations with a leading axis."""
     pose, aim = seen["agentPos"].astype(np.float64), seen["aim"]
     cell = np.rint(pose[:, :3]).astype(np.int64)
     quarter = np.rint(pose[:, 4] / 90.0).astype(np.int64) % 4
@@ -113,21 +112,21 @@ def _turned(x: Array, z: Array, quarter: Array) -> tuple[Array, Array]:
 
 
 def place_of(cells: Array, cell: Array, quarter: Array) -> Array:
-    """Cells of the map, [n, 3] as x, y, z, as places in a scene: up, right, back, int [n, 3]."""
+    """Map cells, [n, 3] as x, y, z, to places in a scene: up, right, back, int [n, 3]."""
     x, y, z = (cells.astype(np.int64) - cell).T
     right, back = _turned(x, z, quarter)
     return np.stack([y, right, back], axis=1) + RADIUS
 
 
 def cell_of_place(places: Array, cell: Array, quarter: Array) -> Array:
-    """Places in a scene, [n, 3], as cells of the map, [n, 3] as x, y, z."""
+    """Map places in a scene, [n, 3], to cells of the map, [n, 3] as x, y, z."""
     up, right, back = (places - RADIUS).T
     right_x, right_z = _RIGHT_X[quarter], _RIGHT_Z[quarter]
     return np.stack([right * right_x - back * right_z, up, right * right_z + back * right_x], axis=1) + cell
 
 
 def _codes(blocks: Array, rows: Array, places: Array) -> Array:
-    """The blocks at places [..., 3] of worlds `rows` [...]; `OUTSIDE` beyond what is seen."""
+    """Return the blocks at places [..., 3] of worlds `rows` [...]; `OUTSIDE` beyond the field of view."""
     inside = ((places >= 0) & (places <= 2 * RADIUS)).all(-1)
     up, right, back = np.moveaxis(np.clip(places, 0, 2 * RADIUS), -1, 0)
     return np.where(inside, blocks[rows, up, right, back], OUTSIDE)
@@ -140,7 +139,7 @@ def _solid(codes: Array, places: Array, cell: Array) -> Array:
 
 
 def _bearings(scene: Surroundings, rows: Array, places: Array) -> Array:
-    """Where cells lie from the eye, by its gaze, float [k, 9]."""
+    """Return the directions of cells from the eye, float [k, 9]."""
     up, right, back = (places - RADIUS).T - scene.off[rows][:, [1, 0, 2]].T
     rest = np.radians(scene.rest[rows])
     ahead, aside = -back * np.cos(rest) + right * np.sin(rest), right * np.cos(rest) + back * np.sin(rest)
@@ -160,7 +159,7 @@ def _bearings(scene: Surroundings, rows: Array, places: Array) -> Array:
 
 
 class Candidates(NamedTuple):
-    """What can be pointed at: places int [n, 20, 3], which of them there are, bool [n, 20], features [n, 20, 25]."""
+    """Cells to point at: places int [n, 20, 3], which exist, bool [n, 20], features [n, 20, 25]."""
 
     places: Array
     there: Array
@@ -168,7 +167,7 @@ class Candidates(NamedTuple):
 
 
 def choice_of(scene: Surroundings, memory: Memory) -> Candidates:
-    """The nearest cells in which build and target differ."""
+    """Return the nearest cells in which build and target differ."""
     count = len(scene.build)
     other = (scene.build != scene.target) & (scene.build != OUTSIDE) & (scene.target != OUTSIDE)
     rows, *found = np.nonzero(other)
@@ -209,7 +208,7 @@ def choice_of(scene: Surroundings, memory: Memory) -> Candidates:
 
 
 def act_view(scene: Surroundings, memory: Memory, goals: Array) -> Array:
-    """What is seen with cells in mind, float32 [n, 164]. goals: places int [n, 3]."""
+    """Return the input for acting, float32 [n, 164]. goals: places int [n, 3]."""
     rows = np.arange(len(goals))
     build, target = _codes(scene.build, rows, goals), _codes(scene.target, rows, goals)
     beside, body = goals[:, None] + _SIDES, RADIUS + np.broadcast_to(_BODY, (len(goals), *_BODY.shape))
@@ -241,7 +240,7 @@ def act_view(scene: Surroundings, memory: Memory, goals: Array) -> Array:
 
 
 class SilentModel(nn.Module):
-    """Scores of the cells that can be pointed at, and of the 18 actions with one in mind."""
+    """Scores of the candidate cells, and of the 18 actions given a goal cell."""
 
     def __init__(self, width: int = 192) -> None:
         super().__init__()
@@ -257,20 +256,20 @@ class SilentModel(nn.Module):
         )
 
     def point(self, features: Tensor, there: Tensor) -> Tensor:
-        """Scores [n, 20]."""
+        """Return scores [n, 20]."""
         return self.points(features).squeeze(-1).masked_fill(~there, -1e4)
 
     def act(self, seen: Tensor) -> Tensor:
-        """Scores [n, 18]."""
+        """Return scores [n, 18]."""
         return self.acts(seen)
 
 
 def decide(
     net: SilentModel, scene: Surroundings, memory: Memory, rng: np.random.Generator, temperature: float = 1.0
 ) -> tuple[Array, Array]:
-    """Actions int64 [n], and the cells of the map that they are about, int [n, 3]."""
-    anew = rng.random(len(memory.goal)) < REDECIDES
-    memory.goal[anew] = _NOWHERE
+    """Return actions int64 [n], and their goal cells in the map, int [n, 3]."""
+    again = rng.random(len(memory.goal)) < REDECIDES
+    memory.goal[again] = _NOWHERE
     choice = choice_of(scene, memory)
     with torch.no_grad():
         scores = net.point(torch.as_tensor(choice.features), torch.as_tensor(choice.there)).double().numpy()
@@ -283,13 +282,14 @@ def decide(
 
 
 class SilentBuilder(BuilderBase):
-    """Builds the target of the `Task` that it is given as it learned to.
+    """Builds the target of the `Task` that it is given.
 
-    model: of the zoo. temperature: of the actions that it draws; 0 takes the best. The other arguments are those of
-    `ScriptedBuilder`. The sights that it needs follow from pose and build, which it tracks by itself.
+    model: of the zoo. temperature: of sampled actions; 0 takes the best. The other arguments are those of
+    `ScriptedBuilder`. Its observations are computed from pose and build.
     """
 
     privileged = True
+    reads = ""
 
     def __init__(self, *, model: Pretrained, temperature: float = 1.0, **options: Unpack[Options]) -> None:
         super().__init__(Settings(**options))
@@ -300,12 +300,12 @@ class SilentBuilder(BuilderBase):
         self._net.load_state_dict(weights)
         self._net.eval()
         self.temperature = temperature
-        self._sights = make_sights(1, aim=True, egocentric=True, target_egocentric=True, radius=RADIUS)
+        self._sights = make_sights(1, ("aim", "egocentric", "target_egocentric"), radius=RADIUS)
         self._state = StateTracker("walking", **self.game.only("can_yield", "select_and_place"))
         self._task: Task | None = None
 
     def reset(self, role: Role, seed: int | None, task: Task | None = None) -> None:
-        """Begin an episode. Raises `AgentError` for another role than the builder's, or without the task."""
+        """Start an episode. Raises `AgentError` if `role` is not the builder, or the task is missing."""
         if role != Role.BUILDER or task is None:
             raise AgentError(
                 f"a SilentBuilder plays the builder and needs the task, got {role} and {task!r:.60}"
@@ -316,17 +316,16 @@ class SilentBuilder(BuilderBase):
         self._memory = Memory(1)
 
     def act(self, observation: Any) -> Any:
-        """The next step."""
+        """Return the next step."""
         if self._task is None:
             raise AgentError("the SilentBuilder has no task yet: call reset(role, seed, task=task) first")
         world = self._state.world
         if not self._began:
             world.spawn(0, self._task)
             if "agentPos" in observation:
-                x, y, z, pitch, yaw = np.asarray(observation["agentPos"], np.float64).tolist()
-                world.spawn(0, self._task, pose=(x, y, z, yaw, pitch))
+                world.spawn(0, self._task, pose=Pose.from_observation(observation))
             self._began = True
-        see_many(world.state, self._sights, 0, 1)
+        fill_sights(world.state, self._sights)
         sights = self._sights
         seen = {
             "agentPos": world.seen_pose,

@@ -1,13 +1,14 @@
-"""A pair that talks in symbols of its own: what its two networks see, in arrays, and the agents that play with them.
+"""A pair with its own symbols: the input of its two networks, and the agents.
 
-Two blocks are to stand in two of the eight cells around the start. The architect turns the target into symbols; the
-builder turns symbols into a wish, colours for the eight cells, and acts until its build is as wished. How they learned:
+Two blocks are to be built in two of the eight cells around the start. The architect maps the target to symbols; the
+builder maps symbols to a wish, colours for the eight cells, and acts until its build matches. Training:
 examples/ppo_symbols.py. Playing needs no PyTorch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ import numpy.typing as npt
 
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned.zoo import Pretrained
-from iglu_marl.agents.settings import game_of
+from iglu_marl.agents.settings import unwrap_game
+from iglu_marl.core.grid import grid_to_blocks
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
@@ -50,17 +52,17 @@ _SIXTHS = np.arange(1, COLORS + 1)
 
 
 def ring_of(grid: Array, layer: int = 0) -> Array:
-    """The colours of the eight cells in a layer of grids [n, 9, 11, 11], [n, 8]."""
+    """Return the colours of the eight cells in a layer of grids [n, 9, 11, 11], [n, 8]."""
     return grid[:, layer, _COLUMNS[0], _COLUMNS[1]]
 
 
 def target_view(target: Array) -> Floats:
-    """What the architect's network sees of targets [n, 9, 11, 11]: one-hot colours of the eight cells, [n, 48]."""
+    """Return the architect's input for targets [n, 9, 11, 11]: one-hot colours of the eight cells, [n, 48]."""
     return _one_hot(ring_of(target)).reshape(len(target), -1)
 
 
 def body_view(pose: Array, grid: Array, wish: Array) -> Floats:
-    """What the builder's network sees of its own world and wish, [n, 82], as it looks: ahead first, then clockwise.
+    """Return the builder's input, [n, 82], relative to its view direction: ahead first, then clockwise.
 
     pose: agentPos [n, 5]; grid [n, 9, 11, 11]; wish: colours of the eight cells, int [n, 8], 0 = nothing.
     """
@@ -93,17 +95,17 @@ def body_view(pose: Array, grid: Array, wish: Array) -> Floats:
 
 
 def satisfied(grid: Array, wish: Array) -> Array:
-    """Where the eight cells are as wished, bool [n]."""
+    """Whether the eight cells match the wish, bool [n]."""
     return (ring_of(grid) == wish).all(axis=1)
 
 
 def drawn(scores: Array, rng: np.random.Generator) -> Array:
-    """An action for each row of scores [n, actions], by their softmax, int64 [n]."""
+    """Sample an action for each row of scores [n, actions] by their softmax, int64 [n]."""
     return (scores + rng.gumbel(size=scores.shape)).argmax(axis=-1)
 
 
 def keys_of(actions: Array, space: Mapping[str, Any]) -> dict[str, Array]:
-    """Numbers of `ACTIONS` [n] as actions of the `human-level` controls, with the keys that the space has."""
+    """Map numbers of `ACTIONS` [n] to actions of the `human-level` controls, with the keys of the space."""
     return {key: TABLE[key][actions] for key in space}
 
 
@@ -115,7 +117,7 @@ def _one_hot(colors: Array) -> Floats:
 
 
 class _Network:
-    """Linear layers with tanh between them, from tensors named `PART.0.weight`, `PART.0.bias`, `PART.2.weight`, …"""
+    """Linear layers with tanh, from tensors named `PART.0.weight`, `PART.0.bias`, `PART.2.weight`, …"""
 
     def __init__(self, tensors: Mapping[str, Array], part: str) -> None:
         numbers = sorted({int(name.split(".")[1]) for name in tensors if name.startswith(f"{part}.")})
@@ -131,8 +133,8 @@ class _Network:
 
 
 def _check_game(env: Any, model: Pretrained, needs: str, role: str) -> Any:
-    """The configuration of an environment that the pair knows. Raises `AgentError` for others."""
-    config = game_of(env).config
+    """Return the configuration of an environment. Raises `AgentError` if the pair cannot play it."""
+    config = unwrap_game(env).config
     for name, expected in model.card["game"].items():
         found = getattr(config, name)
         if name in ("controls", "chat", "vocabulary", "select_and_place") and found != expected:
@@ -147,8 +149,19 @@ def _check_game(env: Any, model: Pretrained, needs: str, role: str) -> Any:
     return config
 
 
+def _check_task(name: str, task: Any) -> None:
+    """Raise `AgentError` if a task has blocks outside the eight cells."""
+    found = task.in_ids("iglu")
+    for x, y, z, _ in (*grid_to_blocks(found.target_grid), *grid_to_blocks(found.start_grid)):
+        if y != -1 or (x, z) not in RING:
+            raise AgentError(
+                f"{name} sees the eight cells around the start and no others: the task {task.task_id!r} has a block at "
+                f"{(x, y, z)}, expected blocks beside (0, -1, 0), as in the tasks of symbols-two-v0"
+            )
+
+
 class SymbolsArchitect:
-    """Says once what it was trained to say of a target, in symbols; then it is silent."""
+    """Sends its learned message for the target once, then is silent."""
 
     view = staticmethod(target_view)  # of targets
 
@@ -156,21 +169,22 @@ class SymbolsArchitect:
         sizes = model.card["network"]
         self._speak = _Network(model.tensors, "speak")
         self._shape, self._length = (sizes["words"], sizes["symbols"]), message_length
+        self.check_task = partial(_check_task, model.name)
         self._spoke = False
 
     @classmethod
     def for_env(cls, env: Any, *, model: Pretrained) -> SymbolsArchitect:
-        """One for an environment. Raises `AgentError` where its game is another."""
+        """Return an agent for an environment. Raises `AgentError` if the pair cannot play its game."""
         return cls(model, _check_game(env, model, "target_grid", "architect").max_message_length)
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the architect's."""
+        """Start an episode. Raises `AgentError` if `role` is not the architect."""
         if role != Role.ARCHITECT:
             raise AgentError(f"a SymbolsArchitect cannot play the {role}")
         self._spoke = False
 
     def act(self, observation: Any) -> Array:
-        """The message, int [words], in the first turn; silence, zeros, later."""
+        """Return the message, int [words], in the first turn; zeros later."""
         tokens = np.zeros(self._length, np.int64)
         if not self._spoke:
             scores = self._speak(self.view(np.asarray(observation["target_grid"])[None]))
@@ -180,41 +194,42 @@ class SymbolsArchitect:
         return tokens
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 class SymbolsBuilder:
-    """Turns the first message that it hears into a wish, and builds it."""
+    """Maps the first message to a wish, and builds it."""
 
     def __init__(self, model: Pretrained, space: Any, can_ask: bool, message_length: int, mark: int) -> None:
         self._listen, self._act = (_Network(model.tensors, part) for part in ("listen", "act"))
         self._sizes, self._mark = model.card["network"], mark
+        self.check_task = partial(_check_task, model.name)
         self._space, self._can_ask, self._length = space, can_ask, message_length
         self._wish, self._rng = np.zeros((1, 8), np.int64), np.random.default_rng(0)
 
     @classmethod
     def for_env(cls, env: Any, *, model: Pretrained) -> SymbolsBuilder:
-        """One for an environment. Raises `AgentError` where its game is another."""
+        """Return an agent for an environment. Raises `AgentError` if the pair cannot play its game."""
         config = _check_game(env, model, "grid pose dialog", "builder")
-        space = game_of(env).action_space("builder_0")
+        space = unwrap_game(env).action_space("builder_0")
         inner = space["act"] if config.builder_can_ask else space
         mark = int(model.card["network"]["symbols"]) + 1  # begins what the architect said
         return cls(model, inner, config.builder_can_ask, config.max_message_length, mark)
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the builder's."""
+        """Start an episode. Raises `AgentError` if `role` is not the builder."""
         if role != Role.BUILDER:
             raise AgentError(f"a SymbolsBuilder cannot play the {role}")
         self._wish, self._rng = np.zeros((1, 8), np.int64), np.random.default_rng(seed)
 
     def act(self, observation: Any) -> Any:
-        """The next step."""
+        """Return the next step."""
         keys = keys_of(np.array([self.chosen(observation)]), self._space.spaces)
         act = {key: part[0] for key, part in keys.items()}
         return {"act": act, "say": np.zeros(self._length, np.int64)} if self._can_ask else act
 
     def chosen(self, observation: Any) -> int:
-        """The number of the next action."""
+        """Return the number of the next action."""
         grid, words = np.asarray(observation["grid"])[None], self._sizes["words"]
         dialog = np.asarray(observation["dialog"])
         begins = np.flatnonzero(dialog == self._mark)
@@ -234,4 +249,4 @@ class SymbolsBuilder:
         return self._listen(symbols.reshape(1, -1)).reshape(1, 8, -1).argmax(-1)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""

@@ -1,7 +1,7 @@
-"""Dialogues as numbers: words of a vocabulary, who said them, how long ago, and which colour they name.
+"""Dialogues as numbers: words of a vocabulary, their speaker, age, and the colour that they name.
 
-Names of colours are all one word, with the colour beside it: what is said of red blocks holds for blue ones.
-The compass is told apart from the builder's own directions, and turned with its frame.
+All colour names are one word, with the colour in a separate array, so that words about red blocks generalise to blue
+ones. Compass directions are distinct from the builder's own directions, and rotated with its frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from iglu_marl import Dialogue, Role
 
-LENGTH = 64  # words that are read, the latest, unless told otherwise
+LENGTH = 64  # default number of words that are read, the latest ones
 PAD, UNKNOWN, COLOR = 0, 1, 2
 COMPASS = 3  # 3 forward, 4 right, 5 back, 6 left in the frame: north, east, south, west in the map
 LEFT, RIGHT = 7, 8
@@ -36,7 +36,7 @@ _AGES = 7
 
 
 def words_of(text: str) -> list[str]:
-    """The words of an utterance: lower case, digits spelled out."""
+    """Return the words of an utterance: lower case, digits spelled out."""
     text = text.lower().replace("'", "").replace("northeast", "north east").replace("northwest", "north west")
     text = text.replace("southeast", "south east").replace("southwest", "south west")
     found = _WORD.findall(text)
@@ -44,7 +44,7 @@ def words_of(text: str) -> list[str]:
 
 
 def facing(dialogue: Dialogue) -> float | None:
-    """The yaw in degrees that the last utterance of the architect tells the builder to face, or None."""
+    """Return the yaw in degrees that the architect's last utterance asks the builder to face, or None."""
     for said in reversed(dialogue):
         if said.role is Role.ARCHITECT:
             found = _FACING.findall(said.text)
@@ -68,7 +68,7 @@ MANNERS = 1 + 4 * (_AGES + 1)
 
 
 class Vocabulary:
-    """The words that are known, by number. words: those after the special ones. length: words that are read."""
+    """Known words by number. words: those after the special ones. length: number of words that are read."""
 
     def __init__(self, words: Iterable[str], length: int = LENGTH) -> None:
         self.length = length
@@ -77,7 +77,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, dialogues: Iterable[Dialogue], *, least: int = 2, length: int = LENGTH) -> Vocabulary:
-        """The words that occur `least` times or more, the most frequent first."""
+        """Make a vocabulary of the words that occur `least` times or more, the most frequent first."""
         counts: Counter[str] = Counter()
         for dialogue in dialogues:
             for said in dialogue:
@@ -89,13 +89,13 @@ class Vocabulary:
         return len(self.words)
 
     def number(self, word: str) -> int:
-        """The number of a word."""
+        """Return the number of a word."""
         if word in COLOR_WORDS:
             return COLOR
         return _SIDES.get(word) or self._number.get(word, UNKNOWN)
 
     def encode(self, dialogue: Dialogue, new_from: int) -> EncodedDialogue:
-        """A dialogue as numbers. new_from: the first utterance since the builder last did something."""
+        """Return a dialogue as numbers. new_from: the first utterance since the builder last acted."""
         columns: list[tuple[int, int, int]] = []
         last = len(dialogue) - 1
         for index in range(last, -1, -1):
@@ -114,7 +114,7 @@ class Vocabulary:
 
 
 def turned_words(words: npt.NDArray[np.int64], frame: int) -> npt.NDArray[np.int64]:
-    """The words as they are in a frame: compass directions become directions of the frame."""
+    """Return the words in a frame: compass directions become directions of the frame."""
     side = (words >= COMPASS) & (words < COMPASS + 4)
     turned = np.where(side, COMPASS + (words - COMPASS - frame % 4) % 4, words)
     if frame >= 4:

@@ -1,8 +1,8 @@
-"""Training an `EditModel`: on sequences of people, judged by sequences that it never sees.
+"""Training of an `EditModel` on human action sequences, with a held-out part.
 
-An epoch is a function of the seed, its number, and the state before it, so a run that was interrupted goes on from its
-last epoch (`checkpoint.pt`) as if nothing had happened. The weights that count are a running average over steps. The
-epoch, and the thresholds of both decodings, are chosen by F1 on the held-out part.
+An epoch depends on the seed, its number and the state before it only, so an interrupted run resumes from its last
+epoch (`checkpoint.pt`) with the same result. The final weights are a running average over steps. The epoch and the
+thresholds of both decodings are chosen by F1 on the held-out part.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from iglu_marl.agents.learned.decoding import in_one_look, marginals, scored, se
 from iglu_marl.agents.learned.examples import Example, examples_of, training_batch
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, losses, tensors
 from iglu_marl.agents.learned.text import LENGTH, RIGHT, UNKNOWN, Vocabulary
-from iglu_marl.core.files import made_folder, replacing
+from iglu_marl.core.files import atomic_write, made_folder
 from iglu_marl.evaluation.action_prediction import Sample
 from iglu_marl.evaluation.metrics import Counts, micro
 
@@ -85,7 +85,7 @@ class TrainingConfig:
             raise ConfigError(f"precision is {self.precision!r}, expected 'auto', 'float32' or 'bfloat16'")
 
     def here(self) -> TrainingConfig:
-        """With device and precision of this machine in place of "auto"."""
+        """Return the configuration with device and precision of this machine instead of "auto"."""
         device = self.device
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -97,7 +97,7 @@ class TrainingConfig:
 
 
 def _cpu_has_bfloat16() -> bool:
-    """Whether this processor multiplies bfloat16; PyTorch has no public question for it everywhere."""
+    """Whether the processor multiplies bfloat16, for which PyTorch has no public query on all platforms."""
     try:
         return "avx512_bf16" in Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -105,7 +105,7 @@ def _cpu_has_bfloat16() -> bool:
 
 
 def score(examples: Sequence[Example], made: Actions) -> Counts:
-    """The micro counts of predicted actions against those of the examples."""
+    """Return the micro counts of predicted actions against those of the examples."""
     rows = []
     for example, part in zip(examples, made, strict=True):
         asked, found = {tuple(row) for row in example.actions.tolist()}, {tuple(row) for row in part.tolist()}
@@ -114,7 +114,7 @@ def score(examples: Sequence[Example], made: Actions) -> Counts:
 
 
 class Training:
-    """A run of training in a folder; see `train`."""
+    """A training run in a folder; see `train`."""
 
     def __init__(
         self, samples: Sequence[Sample], held_out: Sequence[Sample], folder: Path, config: TrainingConfig
@@ -142,13 +142,13 @@ class Training:
 
     @property
     def steps(self) -> int:
-        """Optimizer steps of an epoch."""
+        """Optimizer steps per epoch."""
         return math.ceil(len(self.examples) / self.config.batch_size)
 
     # -- an epoch
 
     def run_epoch(self) -> dict[str, float]:
-        """Train one epoch, judge, and remember; returns its row of the curve."""
+        """Train and evaluate an epoch; return its row of the curve."""
         began = time.perf_counter()
         rng = np.random.default_rng([self.config.seed, self.epoch])
         with torch.random.fork_rng(devices=_cuda(self.config.device)):
@@ -179,13 +179,13 @@ class Training:
         return {"device": self.config.device, "precision": self.config.precision}
 
     def _rate(self, number: int) -> float:
-        """The learning rate of a step: a warm-up, then half a cosine."""
+        """Return the learning rate of a step: warm-up, then half a cosine."""
         total = self.config.epochs * self.steps
         falling = 0.5 * (1 + math.cos(math.pi * min(1.0, number / total)))
         return self.config.learning_rate * min(1.0, (number + 1) / min(WARM_UP, 1 + total // 10)) * falling
 
     def _step(self, examples: Sequence[Example], rng: np.random.Generator, number: int) -> list[float]:
-        """One step of the optimizer; returns the losses."""
+        """Make an optimizer step; return the losses."""
         drawn = training_batch(examples, rng)
         forgotten = (rng.random(drawn.words.shape) < self.config.word_dropout) & (drawn.words > RIGHT)
         drawn = replace(drawn, words=np.where(forgotten, UNKNOWN, drawn.words))
@@ -220,7 +220,7 @@ class Training:
         }
         save_tensors(state, self.folder / CHECKPOINT)
         with (
-            replacing(self.folder / CURVE) as partial,
+            atomic_write(self.folder / CURVE) as partial,
             partial.open("w", newline="", encoding="utf-8") as file,
         ):
             table = csv.DictWriter(file, COLUMNS)
@@ -228,14 +228,17 @@ class Training:
             table.writerows({key: f"{value:.6g}" for key, value in row.items()} for row in self.curve)
 
     def load(self) -> None:
-        """Go on from `checkpoint.pt`. Raises `DataError` for a damaged one, `ConfigError` for one of another run."""
+        """Resume from `checkpoint.pt`.
+
+        Raises `DataError` if it is damaged. Raises `ConfigError` if it is of another run.
+        """
         path = self.folder / CHECKPOINT
         try:
             state = torch.load(path, map_location=self.config.device, weights_only=True)
             settings = state["settings"]
         except Exception as error:  # torch raises what its unpickler does for damaged or malicious files
             raise DataError(
-                f"{path} is no checkpoint ({error!s:.200}); start anew in another folder"
+                f"{path} is no checkpoint ({error!s:.200}); start again in another folder"
             ) from None
         if settings != self.settings():
             odd = [name for name, value in self.settings().items() if settings.get(name) != value]
@@ -247,7 +250,7 @@ class Training:
         self.curve, self.best = state["curve"], state["best"]
 
     def settings(self) -> dict[str, Any]:
-        """What has to be the same in a run that is gone on with."""
+        """Return the settings that a resumed run must share."""
         config = {
             name: value for name, value in asdict(self.config).items() if name not in ("threads", "device")
         }
@@ -255,7 +258,7 @@ class Training:
         return {**config, "examples": len(self.examples), "held_out": len(self.held_out), "words": words}
 
     def run(self, on_epoch: Callable[[dict[str, float]], None] | None = None) -> None:
-        """All epochs that are left; afterwards the model is the best one of them."""
+        """Run all remaining epochs; the model is then the best one."""
         while self.epoch < self.config.epochs:
             row = self.run_epoch()
             self.save()
@@ -267,7 +270,7 @@ class Training:
 def _best_threshold(
     model: EditModel | Ensemble, held_out: Sequence[Example], **where: Any
 ) -> tuple[float, Counts]:
-    """The threshold with the highest F1 of all that exceeds it, and its counts."""
+    """Return the threshold with the highest F1, and its counts."""
     found = marginals(model, held_out, **where)
     counts = {threshold: score(held_out, in_one_look(found, held_out, threshold)) for threshold in THRESHOLDS}
     threshold = max(counts, key=lambda key: counts[key].f1)
@@ -275,7 +278,7 @@ def _best_threshold(
 
 
 def _finished(runs: Sequence[Training], folder: Path, notes: dict[str, Any]) -> TrainedModel:
-    """The model of one run, or the mean of several, with a threshold for each decoding; written to the folder."""
+    """Write the model of one run, or the mean of several, with a threshold for each decoding."""
     first = runs[0]
     model = first.average if len(runs) == 1 else Ensemble(run.average for run in runs)
     where: dict[str, Any] = {"device": first.config.device, "precision": first.config.precision}
@@ -286,7 +289,7 @@ def _finished(runs: Sequence[Training], folder: Path, notes: dict[str, Any]) -> 
         for least in STEP_THRESHOLDS
     }
     step_threshold = max(steps, key=lambda key: steps[key])
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         **notes,
         "training": first.settings(),
         "epoch": first.best["epoch"],
@@ -294,7 +297,7 @@ def _finished(runs: Sequence[Training], folder: Path, notes: dict[str, Any]) -> 
         "seconds": round(sum(run.seconds for run in runs), 1),
     }
     if len(runs) > 1:
-        told["members"] = [
+        facts["members"] = [
             {"seed": run.config.seed, "epoch": run.best["epoch"], "held_out_f1": run.best["f1"]}
             for run in runs
         ]
@@ -302,7 +305,7 @@ def _finished(runs: Sequence[Training], folder: Path, notes: dict[str, Any]) -> 
         model.eval(),
         first.vocabulary,
         {"threshold": threshold, "steps": step_threshold},
-        notes=told,
+        notes=facts,
         device=first.config.device,
     )
     trained.save(folder)
@@ -314,7 +317,7 @@ def _cuda(device: str) -> list[str]:
 
 
 def _whole_dialogues(samples: Sequence[Sample]) -> list[Any]:
-    """Each dialogue once: the longest of each unit."""
+    """Return the longest dialogue of each unit."""
     longest: dict[str, Any] = {}
     for sample in samples:
         known = longest.get(sample.unit)
@@ -357,7 +360,7 @@ def train(
         if (own / CHECKPOINT).exists():
             if not resume:
                 raise ConfigError(
-                    f"{own} holds a run already; go on with it (resume=True), or choose another folder"
+                    f"{own} holds a run already; resume it (resume=True), or choose another folder"
                 )
             run.load()
         run.run(on_epoch)

@@ -32,7 +32,8 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import Agent, AgentError, DataError, Role
-from iglu_marl.core.files import replacing, write_text
+from iglu_marl.core.extras import extra
+from iglu_marl.core.files import atomic_write, write_text
 from iglu_marl.core.text import similar
 
 FOLDER = Path(__file__).with_name("weights")
@@ -63,7 +64,7 @@ CARD = (
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A trained agent of the zoo. card: what is known of it; see the module's description."""
+    """A trained agent of the zoo. card: see the module's docstring."""
 
     name: str
     card: Mapping[str, Any]
@@ -71,12 +72,12 @@ class Pretrained:
 
     @property
     def roles(self) -> tuple[Role, ...]:
-        """What it can play."""
+        """Roles that it can play."""
         return tuple(Role(role) for role in self.card["roles"])
 
     @property
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
-        """Its weights by name. Raises `DataError` where they are missing or damaged."""
+        """Weights by name. Raises `DataError` if they are missing or damaged."""
         path = self.folder / f"{self.name}.npz"
         try:
             with np.load(path, allow_pickle=False) as file:
@@ -85,22 +86,23 @@ class Pretrained:
             raise DataError(f"{path} holds no weights ({error!s:.200})") from None
 
     def for_env(self, env: Any, role: Role = Role.BUILDER, **options: Any) -> Agent:
-        """The agent in an environment. Raises `AgentError` for a role that it does not play, or without PyTorch."""
+        """Return the agent for an environment.
+
+        Raises `AgentError` if it does not play the role, or PyTorch is missing.
+        """
         if role not in self.roles:
             raise AgentError(
                 f"{self.name} cannot play the {role}, expected {' or '.join(self.card['roles'])}"
             )
-        try:
+        with extra("rl"):
             found = pkgutil.resolve_name(KINDS[self.card["kind"]][role])
-        except ModuleNotFoundError as error:
-            raise AgentError(f"{self.name} needs PyTorch ({error}): pip install 'iglu_marl[rl]'") from None
         agent: Agent = found.for_env(env, model=self, **options)
         return agent
 
 
 @dataclass(frozen=True)
 class InRole:
-    """An agent of the zoo in one role, as a registry of agents has it."""
+    """An agent of the zoo in one role, for the registry of agents."""
 
     name: str
     role: Role
@@ -111,18 +113,21 @@ class InRole:
         return dict(pretrained(self.name).card["game"])
 
     def for_env(self, env: Any, **options: Any) -> Agent:
-        """The agent in an environment."""
+        """Return the agent for an environment."""
         return pretrained(self.name).for_env(env, self.role, **options)
 
 
 def zoo(folder: Path = FOLDER) -> list[str]:
-    """The names of the trained agents that come with the package, sorted."""
+    """Return the names of the trained agents that come with the package, sorted."""
     return sorted(path.stem for path in folder.glob("*.json"))
 
 
 @lru_cache(maxsize=64)
 def pretrained(name: str, folder: Path = FOLDER) -> Pretrained:
-    """A trained agent by name. Raises `AgentError` for unknown names, `DataError` for a card that is incomplete."""
+    """Return a trained agent by name.
+
+    Raises `AgentError` if the name is unknown. Raises `DataError` if its card is incomplete.
+    """
     if name not in zoo(folder):
         names = zoo(folder)
         raise AgentError(
@@ -138,7 +143,7 @@ def pretrained(name: str, folder: Path = FOLDER) -> Pretrained:
 
 
 def check_card(card: Any, where: str) -> None:
-    """Raises `DataError` unless a card says everything that it has to."""
+    """Raise `DataError` if a card is incomplete."""
     if not isinstance(card, dict) or (missing := [key for key in CARD if not card.get(key)]):
         raise DataError(f"{where} lacks {', '.join(missing) if isinstance(card, dict) else 'everything'}")
     kind, roles = card["kind"], card["roles"]
@@ -155,19 +160,19 @@ def check_card(card: Any, where: str) -> None:
 
 
 def in_role(role: Role) -> dict[str, InRole]:
-    """The trained agents that play a role, by name."""
+    """Return the trained agents that play a role, by name."""
     return {name: InRole(name, role) for name in zoo() if role in pretrained(name).roles}
 
 
 def save(
     name: str, card: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]], folder: Path = FOLDER
 ) -> Path:
-    """Write an agent's two files; the card's path. Raises `DataError` for a card that is incomplete."""
+    """Write the two files of an agent and return the path of the card. Raises `DataError` if the card is incomplete."""
     path = folder / f"{name}.json"
     check_card(card, str(path))
     folder.mkdir(parents=True, exist_ok=True)
     arrays: dict[str, Any] = {key: np.asarray(value) for key, value in tensors.items()}
-    with replacing(folder / f"{name}.npz") as partial, partial.open("wb") as file:
+    with atomic_write(folder / f"{name}.npz") as partial, partial.open("wb") as file:
         np.savez_compressed(file, **arrays)
     write_text(path, json.dumps(card, indent=1, ensure_ascii=False) + "\n")
     pretrained.cache_clear()

@@ -1,4 +1,4 @@
-"""Agents that a language model decides for: a local chat model, or any OpenAI-compatible endpoint.
+"""Agents controlled by a language model: a local chat model, or any OpenAI-compatible endpoint.
 
 >>> from iglu_marl.agents.llm import LLMSettings
 >>> LLMSettings(model="some-model", endpoint="https://host/v1").temperature
@@ -31,5 +31,3 @@ __all__ = [
     "act_together",
     "make_backend",
 ]
-
-Request, Failure = ChatRequest, RequestFailure  # their former names

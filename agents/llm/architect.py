@@ -1,4 +1,4 @@
-"""An architect that lets a language model do the talking."""
+"""An architect whose messages a language model writes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl import AgentError, Role, Utterance
-from iglu_marl.agents.llm.decision import Decider, Deciding, ModelClient, check_sayable
+from iglu_marl import AgentError, Pose, Role, Utterance
+from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_vocabulary
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.world_text import as_png, pictured, told, told_changes, told_pose
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
+from iglu_marl.agents.llm.world_text import (
+    build_picture,
+    describe_build,
+    describe_changes,
+    describe_pose,
+    encode_png,
+)
+from iglu_marl.agents.scripted.dialogue_tracker import (
+    DIALOG_KEYS,
+    SHOW_ARCHITECT,
+    DialogueTracker,
+    require_entry,
+)
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.language import (
@@ -25,21 +36,21 @@ from iglu_marl.language import (
     CellEdit,
     Direction,
     Instruction,
-    Kind,
     Place,
     Shape,
     render,
 )
+from iglu_marl.language.shapes import Kind
 
-PATIENCE = 3  # turns in which nothing visible happens before something new is said
-BLIND_PATIENCE = 20  # the same where the builder's pose is not seen
-SETTLE_AFTER = 60  # turns since the build has changed, even though the builder moves about
-MAX_SILENCE = 64  # turns
+PATIENCE = 3  # turns without a visible change before the model is asked again
+BLIND_PATIENCE = 20  # the same where the builder's pose is not observed
+SETTLE_AFTER = 60  # turns since the last change of the build, even if the builder moves
+MAX_SILENCE = 64  # turns; upper limit of the growing patience after silent replies
 
 
 @lru_cache(maxsize=1)
 def examples() -> str:
-    """Instructions as the grammar says them, a line each: every builder of this package reads them."""
+    """Return example instructions of the grammar, one per line; every builder of this package understands them."""
     said: tuple[Instruction, ...] = (
         CellEdit.between((2, -1, -3), 0, 6),
         CellEdit.between((0, 0, 0), 0, 1),
@@ -53,19 +64,22 @@ def examples() -> str:
 
 
 class LLMArchitect(Decider):
-    """Tells a builder what to build, in the words of a language model.
+    """Explain the target to the builder in messages that a language model writes.
 
-    At its turn the model is shown target and build (as layers, lists or pictures: `settings.view`), what is still to be
-    done, where the builder stands, and the dialogue; it writes one message. It is not asked while the builder is seen
-    to be at work, nor when the build is the target; the longer it has nothing to say, the more seldom it is asked.
-    It knows nothing but the observation.
+    The prompt shows target and build (`settings.view`), the remaining changes, the builder's pose and the dialogue.
+    The model is not asked while the builder works or when the build equals the target. After silent replies it is
+    asked less and less often.
 
-    settings: see `LLMSettings`; None = from the environment. backend: one of your own instead. codec: the vocabulary of
-    token chat. message_length: of an utterance, in characters or tokens. patience: turns in which nothing visible
-    happens before it is asked again; settle_after: turns after a change of the build, however the builder moves.
-    show_changes: whether it is told what is still to be done, besides what there is; None: as the settings say
-    (`changes`). background: be silent until the
-    reply is there.
+    Args:
+        settings: None = from the environment variables.
+        backend: a backend of your own instead of that of the settings.
+        codec: vocabulary of token chat.
+        message_length: length limit of an utterance, in characters or tokens.
+        patience: turns without a visible change before the model is asked again.
+        settle_after: turns after a change of the build, even if the builder moves.
+        show_changes: whether the prompt lists the remaining changes; None = as `settings.changes` says.
+        background: stay silent until the reply arrives instead of waiting for it.
+
     """
 
     role = Role.ARCHITECT
@@ -89,40 +103,38 @@ class LLMArchitect(Decider):
         changes = self.client.settings.changes
         shown = changes == "shown" or (changes == "auto" and self.client.settings.view != "picture")
         self.show_changes, self.background = shown if show_changes is None else show_changes, background
-        self.message_length = Settings(codec=codec, message_length=message_length).most
+        self.message_length = Settings(codec=codec, message_length=message_length).max_length
         self._dialogue = DialogueTracker(codec, self.message_length)
         self._forget(None)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> LLMArchitect:
-        """One that fits an environment's chat; its settings come from the environment variables."""
+        """Return an architect for the chat of an environment; settings come from the environment variables."""
         return cls(**{**Settings.of(env).only("codec", "message_length"), **options})
 
     def _forget(self, seed: int | None) -> None:
-        self.forget_call()
+        self.cancel_call()
         self.client.begin(seed)
         self._dialogue.forget()
         self._asked = False
         self._seen = self._built = b""
-        self._still = self._silences = 0  # turns in which nothing happened; requests that came to silence
+        self._still = self._silences = 0  # turns without a change; silent replies in a row
         self._settled: int | None = (
-            None  # turns since the build has changed, if it has since the last request
+            None  # turns since a change of the build; None: no change since the last request
         )
 
-    # -- Agent
-
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the architect's."""
+        """Start an episode. Raises `AgentError` if `role` is not the architect."""
         if role != Role.ARCHITECT:
             raise AgentError(f"an LLMArchitect cannot play the {role}")
         self._forget(seed)
 
-    def waiting(self) -> Any:
-        """Silence."""
+    def wait_action(self) -> Any:
+        """Return silence."""
         return self._dialogue.utter("")
 
-    def deciding(self, observation: Any) -> Deciding:
-        """The next utterance, or silence. Raises `AgentError` when no target or goal is observed."""
+    def decide(self, observation: Any) -> Decision:
+        """Decide on the next utterance. Raises `AgentError` if neither target nor goal is observed."""
         self._check(observation)
         if not self._is_due(observation):
             return self._dialogue.utter("")
@@ -131,19 +143,17 @@ class LLMArchitect(Decider):
         self._silences = 0 if said else self._silences + 1
         return self._dialogue.utter(said or "")
 
-    # -- when
-
     def _check(self, observation: Any) -> None:
         known = {"target_grid", "target_view", "goal"}
         if not known & set(observation if hasattr(observation, "keys") else ()):
-            need(observation, ("target_grid",), "LLMArchitect", SHOW_ARCHITECT)
+            require_entry(observation, ("target_grid",), "LLMArchitect", SHOW_ARCHITECT)
         if self.client.settings.view != "picture" and not {"target_grid", "goal"} & set(observation):
             raise AgentError(
-                "the LLMArchitect sees a picture of the target alone, expected target_grid, or view='picture'"
+                "the LLMArchitect observes only a picture of the target, expected target_grid, or view='picture'"
             )
 
     def _is_due(self, observation: Any) -> bool:
-        """Whether to ask the model now: at first, when spoken to, and when the builder seems to be done."""
+        """Return whether to ask the model now: at the start, after a question, and when the builder seems done."""
         dialog = next((observation[key] for key in DIALOG_KEYS if key in observation), None)
         fresh = () if dialog is None else self._dialogue.hear(dialog)
         self.client.dialogue.extend(fresh)
@@ -159,7 +169,7 @@ class LLMArchitect(Decider):
         return spoken or not self._asked or still or settled
 
     def _watch(self, observation: Any) -> None:
-        """Count the turns in which nothing happened, to the build and at all."""
+        """Count the turns without a change of the build, and without any change."""
 
         def bytes_of(*keys: str) -> bytes:
             return b"".join(np.asarray(observation[key]).tobytes() for key in keys if key in observation)
@@ -175,14 +185,12 @@ class LLMArchitect(Decider):
             self._silences = 0
         self._seen, self._built = seen, built
 
-    # -- what
-
     def _read(self, text: str) -> str:
         said = read_message(text)
         if self._dialogue.tokens and said:
-            check_sayable(self._dialogue.codec, said, self.message_length)
+            check_vocabulary(self._dialogue.codec, said, self.message_length)
             return said
-        return self.client.clipped(said, self.message_length)
+        return self.client.clip_message(said, self.message_length)
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
         tokens = self._dialogue.tokens
@@ -198,10 +206,11 @@ class LLMArchitect(Decider):
 
 
 def architect_rules(client: ModelClient, *, limit: str, codec: Codec | None = None) -> Message:
-    """The rules of an architect's chat. limit: of an utterance, with its unit. codec: of token chat."""
-    form = client.part("structured" if client.settings.structured else "plain").strip()
+    """Return the system message of an architect. limit: length limit of an utterance, with its unit."""
+    text = "structured" if client.settings.structured else "plain"
+    form = client.part("tools" if client.by_tools else text).strip()
     system = client.part("system", limit=limit, examples=examples(), form=form)
-    return Message("system", (system + client.channel(codec)).strip())
+    return Message("system", (system + client.vocabulary_section(codec)).strip())
 
 
 def architect_chat(
@@ -214,47 +223,55 @@ def architect_chat(
     codec: Codec | None = None,
     tokens: bool = False,
 ) -> tuple[Message, ...]:
-    """A chat in which an architect is to say something: the rules, and what it sees.
+    """Return the chat for an architect's next message: the rules, and what it observes.
 
-    said: the end of the dialogue. limit: of an utterance, with its unit. codec: the vocabulary of token chat (tokens).
+    Args:
+        client: prompts and settings.
+        said: the newest part of the dialogue.
+        observation: the architect's observation.
+        limit: length limit of an utterance, with its unit.
+        show_changes: whether to list the remaining changes.
+        codec: vocabulary of token chat; it is shown if `tokens` is True.
+        tokens: whether the game uses token chat.
+
     """
     pictures: list[bytes] = []
     parts = {
         "target": _scene(client, observation, "target", pictures),
         "build": _scene(client, observation, "build", pictures),
-        "difference": told_difference(client, observation) if show_changes else "",
+        "difference": difference_section(client, observation) if show_changes else "",
         "pose": "",
         "goal": _goal(client, observation, codec),
-        "dialogue": client.told(said),
-        "note": client.noted(),
+        "dialogue": client.dialogue_section(said),
+        "note": client.note_section(),
     }
     if "agentPos" in observation:
-        place, gaze = told_pose(np.asarray(observation["agentPos"]))
+        place, gaze = describe_pose(Pose.from_observation(observation))
         parts["pose"] = client.part("pose", place=place, gaze=gaze)
     user = Message("user", client.part("turn", **parts).strip(), tuple(pictures))
     return architect_rules(client, limit=limit, codec=codec if tokens else None), user
 
 
 def _scene(client: ModelClient, observation: Mapping[str, Any], what: str, pictures: list[bytes]) -> str:
-    """Target or build, as far as they are observed; pictures are added to the list."""
+    """Return the section on target or build, "" if it is not observed; pictures are appended to `pictures`."""
     grid_key, view_key = {"target": ("target_grid", "target_view"), "build": ("grid", "grid_view")}[what]
     grid = observation.get(grid_key)
     if client.settings.view != "picture":
         if grid is None:
             return ""
-        return client.part(what, scene=told(np.asarray(grid), client.settings.view))
+        return client.part(what, scene=describe_build(np.asarray(grid), client.settings.view))
     if grid is None and view_key not in observation:
         return ""
-    pictures.append(as_png(observation[view_key]) if grid is None else pictured(np.asarray(grid)))
+    pictures.append(encode_png(observation[view_key]) if grid is None else build_picture(np.asarray(grid)))
     section = "given_picture" if grid is None else "pictures"
     return client.part(what, scene=client.part(section, which=len(pictures)).strip())
 
 
-def told_difference(client: ModelClient, observation: Mapping[str, Any]) -> str:
-    """What is still to be done, where target and build are observed."""
+def difference_section(client: ModelClient, observation: Mapping[str, Any]) -> str:
+    """Return the section on the remaining changes, "" unless target and build are observed."""
     if not {"target_grid", "grid"} <= set(observation):
         return ""
-    changes = told_changes(np.asarray(observation["grid"]), np.asarray(observation["target_grid"]))
+    changes = describe_changes(np.asarray(observation["grid"]), np.asarray(observation["target_grid"]))
     return client.part("difference", changes=changes)
 
 

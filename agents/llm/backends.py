@@ -1,4 +1,4 @@
-"""Which backend settings mean, and one of each kind for all agents that have the same."""
+"""Backends by settings; agents with equal settings share one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iglu_marl.agents.llm.local import LocalBackend
 from iglu_marl.agents.llm.messages import Backend
 from iglu_marl.agents.llm.settings import LLMSettings
 
-_OF_AGENTS = (
+_AGENT_FIELDS = (
     "view",
     "changes",
     "history",
@@ -19,42 +19,42 @@ _OF_AGENTS = (
     "max_edits",
     "prompts",
     "transcript",
-)  # no matter of the model
+)  # fields that do not concern the backend
 
 _lock = threading.Lock()
-_lent: dict[str, tuple[Backend, int]] = {}
+_shared: dict[str, tuple[Backend, int]] = {}
 
 
 def make_backend(settings: LLMSettings) -> Backend:
-    """A new backend: an endpoint where the settings name one, else a local model."""
+    """Return a new backend: an endpoint if the settings name one, else a local model."""
     return EndpointBackend(settings) if settings.endpoint else LocalBackend(settings)
 
 
 def _key(settings: LLMSettings) -> str:
     about = dataclasses.asdict(settings)
     return json.dumps(
-        {name: value for name, value in about.items() if name not in _OF_AGENTS}, sort_keys=True
+        {name: value for name, value in about.items() if name not in _AGENT_FIELDS}, sort_keys=True
     )
 
 
-def borrow(settings: LLMSettings) -> Backend:
-    """The backend of these settings, with one model and one budget for all who borrow it."""
+def acquire_backend(settings: LLMSettings) -> Backend:
+    """Return the backend of these settings, shared by all users; it has one model and one budget."""
     with _lock:
         key = _key(settings)
-        backend, users = _lent.get(key, (None, 0))
+        backend, users = _shared.get(key, (None, 0))
         if backend is None:
             backend = make_backend(settings)
-        _lent[key] = backend, users + 1
+        _shared[key] = backend, users + 1
         return backend
 
 
-def give_back(settings: LLMSettings) -> None:
-    """Done with a borrowed backend; the last one closes it."""
+def release_backend(settings: LLMSettings) -> None:
+    """Release an acquired backend; the last user closes it."""
     with _lock:
         key = _key(settings)
-        backend, users = _lent[key]
+        backend, users = _shared[key]
         if users > 1:
-            _lent[key] = backend, users - 1
+            _shared[key] = backend, users - 1
             return
-        del _lent[key]
+        del _shared[key]
     backend.close()

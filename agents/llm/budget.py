@@ -1,4 +1,4 @@
-"""What may be spent, and how fast: a budget of tokens and cost, and a limit on requests per minute."""
+"""A budget of tokens and cost, and a limit on requests per minute."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from typing import Any, NamedTuple, TypedDict
 from iglu_marl import ConfigError
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.core.files import write_text
-from iglu_marl.core.parsing import parse_json, reading
+from iglu_marl.core.parsing import parse_json, wrap_errors
 
 LOCK_TIMEOUT_S, LOCK_POLL_S = 60.0, 0.005
-
-
-SHARED = "IGLU_MARL_SPENDING"  # the folder in which processes of one job share what may be spent
+SHARED = "IGLU_MARL_SPENDING"  # names the folder in which the processes of one job share their budget
 
 
 def shared_file(settings: LLMSettings) -> str:
-    """Where the spending of these settings is kept: their ledger, or a file of the job's processes; "" for nowhere."""
+    """Return the file that keeps the spending: the ledger, or a file shared by the job's processes; "" for none."""
     folder = os.environ.get(SHARED, "")
     if settings.ledger or not folder:
         return settings.ledger
@@ -32,14 +30,14 @@ def shared_file(settings: LLMSettings) -> str:
 
 
 class SharedFile:
-    """A small JSON file that threads and processes change one after the other. Raises `ConfigError`, naming it."""
+    """A small JSON file that threads and processes update under a lock. Raises `ConfigError` naming the file."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._lock = threading.Lock()  # so that of each process one thread waits for the others
+        self._lock = threading.Lock()  # so that only one thread of each process waits for the file lock
 
     def change(self, change: Callable[[Any], Any]) -> Any:
-        """Put what `change` makes of the content, None if there is none, in its place; returns that."""
+        """Replace the content (None if there is no file) by `change(content)`, and return that."""
         import filelock
 
         path = self.path
@@ -57,26 +55,34 @@ class SharedFile:
 
 
 class TokenCount(NamedTuple):
-    """Tokens sent and received."""
+    """Numbers of tokens sent and received."""
 
     prompt: int = 0
     completion: int = 0
 
     def plus(self, other: TokenCount) -> TokenCount:
-        """Both together."""
+        """Return the sum."""
         return TokenCount(self.prompt + other.prompt, self.completion + other.completion)
 
     def minus(self, other: TokenCount) -> TokenCount:
-        """What is left without the other."""
+        """Return the difference."""
         return TokenCount(self.prompt - other.prompt, self.completion - other.completion)
 
 
 class Budget:
-    """Tokens and cost that may be spent. What a call can cost at most is reserved before it is sent.
+    """A limit on tokens and cost. The upper bound of a call is reserved before the call is sent.
 
-    max_tokens, max_cost: 0 = no limit. prompt_price, completion_price: of a million tokens. ledger: a file in which
-    the spending is kept, so that it counts over processes and over runs; what a process had reserved when it was
-    killed counts as spent. Raises `ConfigError` for a ledger that cannot be read or written.
+    Args:
+        max_tokens: limit of all tokens; 0 = none.
+        max_cost: limit of the cost; 0 = none.
+        prompt_price: price of a million tokens sent.
+        completion_price: price of a million tokens received.
+        ledger: file that keeps the spending across processes and runs. The reservations of a killed process count
+            as spent.
+
+    Raises:
+        ConfigError: if the ledger cannot be read or written.
+
     """
 
     def __init__(
@@ -98,7 +104,7 @@ class Budget:
 
     @classmethod
     def of(cls, settings: LLMSettings) -> Budget:
-        """The budget that settings grant."""
+        """Return the budget of these settings."""
         return cls(
             settings.max_total_tokens,
             settings.max_cost,
@@ -109,20 +115,20 @@ class Budget:
 
     @property
     def spent(self) -> TokenCount:
-        """What is spent or reserved."""
+        """Tokens that are spent or reserved."""
         return self._spent if self._ledger is None else self._with_ledger(lambda spent: spent)
 
     def cost(self, tokens: TokenCount) -> float:
-        """What tokens cost, in the unit of the prices."""
+        """Return the cost of tokens, in the unit of the prices."""
         return (tokens.prompt * self.prompt_price + tokens.completion * self.completion_price) / 1e6
 
     def allows(self, spent: TokenCount) -> bool:
-        """Whether so much may be spent in all."""
+        """Return whether a total of `spent` is within the limits."""
         within = not self.max_tokens or sum(spent) <= self.max_tokens
         return within and (not self.max_cost or self.cost(spent) <= self.max_cost)
 
     def reserve(self, tokens: TokenCount) -> bool:
-        """Set tokens aside for a call; False, and nothing is set aside, when they are more than what is left."""
+        """Reserve tokens for a call. Returns False, without a reservation, if they exceed the budget."""
         granted = False
 
         def change(spent: TokenCount) -> TokenCount:
@@ -134,7 +140,7 @@ class Budget:
         return granted
 
     def settle(self, reserved: TokenCount, used: TokenCount) -> None:
-        """A call is over: what was reserved for it is free again, what it used is spent."""
+        """Replace the reservation of a finished call by the tokens that it used."""
         self._change(lambda spent: spent.minus(reserved).plus(used))
 
     def _change(self, change: Callable[[TokenCount], TokenCount]) -> None:
@@ -156,10 +162,11 @@ class Budget:
 
 
 def _spent(kept: Any, path: Path) -> TokenCount:
-    """What a ledger says; nothing is spent when there is none. Raises `ConfigError` for a damaged one."""
     if kept is None:
         return TokenCount()
-    with reading(f"{path} is no ledger of spent tokens; repair it, or remove it to begin at 0", ConfigError):
+    with wrap_errors(
+        f"{path} is no ledger of spent tokens; repair it, or remove it to start at 0", ConfigError
+    ):
         spent = TokenCount(**kept)
     if not all(type(number) is int and number >= 0 for number in spent):
         raise ConfigError(f"{path} holds {kept!r:.80}, expected tokens spent")
@@ -167,17 +174,21 @@ def _spent(kept: Any, path: Path) -> TokenCount:
 
 
 class _Times(TypedDict):
-    """When the latest requests were or are due, oldest first, and until when none may go; in seconds of the clock."""
+    """Times in seconds: when the latest requests are due, oldest first, and until when none may be sent."""
 
     due: list[float]
     closed_until: float
 
 
 class RateLimit:
-    """Lets at most so many requests go in any minute, and none while a server has asked to wait.
+    """Limit the requests per minute, and send none while a server has asked to wait.
 
-    per_minute: 0 = no limit. file: where processes keep what they share of it; "" = for this process alone. clock,
-    sleep: for tests; with a file, the clock has to be that of all.
+    Args:
+        per_minute: 0 = no limit.
+        file: shares the limit between processes; "" = this process only.
+        clock: seconds; processes that share a file need the same clock.
+        sleep: replaced in tests.
+
     """
 
     def __init__(
@@ -204,17 +215,17 @@ class RateLimit:
             return self._own
 
     def hold(self, wait_s: float) -> None:
-        """Let nothing go for so many seconds from now."""
+        """Send nothing for the next `wait_s` seconds."""
         until = self._clock() + wait_s
         self._change(lambda times: {**times, "closed_until": max(times["closed_until"], until)})
 
     @property
-    def closed_s(self) -> float:
-        """Seconds for which nothing goes, because of `hold`."""
+    def paused_s(self) -> float:
+        """Seconds until requests may be sent again after `hold`."""
         return max(0.0, self._change(lambda times: times)["closed_until"] - self._clock())
 
     def wait(self) -> None:
-        """Return when the next request may go."""
+        """Block until the next request may be sent."""
         now = due = self._clock()
 
         def enter(times: _Times) -> _Times:
@@ -229,5 +240,5 @@ class RateLimit:
         self._change(enter)
         if due > now:
             self._sleep(due - now)
-        while (closed_s := self.closed_s) > 0:  # a server asked to wait in the meantime
-            self._sleep(closed_s)
+        while (paused_s := self.paused_s) > 0:  # a server asked to wait in the meantime
+            self._sleep(paused_s)

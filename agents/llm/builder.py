@@ -1,24 +1,29 @@
-"""A builder that lets a language model decide what to place and what to remove."""
+"""A builder for which a language model decides what to place and what to remove."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from typing_extensions import Unpack
 
-from iglu_marl import Role, Utterance
+from iglu_marl import Pose, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
-from iglu_marl.agents.llm.decision import Decider, Deciding, ModelClient, check_sayable
+from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_vocabulary
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.prompting import joined
 from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_order
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.world_text import as_png, counts_of, pictured, told_edits, told_pose
-from iglu_marl.agents.llm.world_text import told as told_scene
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, need
+from iglu_marl.agents.llm.world_text import (
+    build_picture,
+    describe_build,
+    describe_edits,
+    describe_pose,
+    encode_png,
+    inventory_counts,
+)
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
@@ -26,28 +31,30 @@ from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import cell_index
 from iglu_marl.planning import Edit, Plan
 
-RETRY_AFTER, MAX_PAUSE = 20, 640  # steps of doing nothing before the same is asked once more after a failure
+RETRY_AFTER, MAX_PAUSE = 20, 640  # steps without action before a failed request is repeated
 
 _NOT_YET = "not yet"
 
 
 class LLMBuilder(Decider, BuilderBase):
-    """Builds what a language model makes of the architect's words.
+    """Do the edits that a language model derives from the architect's messages.
 
-    When the architect has said something, the model is shown the build, the inventory, the builder's own pose and the
-    dialogue, and answers with edits in a small JSON form (docs/llm.md). They are checked, planned and done in the same
-    way as those of the `ScriptedBuilder`. A reply that cannot be used in whole changes
-    nothing: the builder yields, and the model learns at the next request what was wrong.
+    After a message of the architect, the model is shown the build, the inventory, the builder's pose and the
+    dialogue. It answers with edits as JSON (docs/llm.md), which are checked, planned and done as in `ScriptedBuilder`.
+    A reply that cannot be used as a whole changes nothing: the builder yields, and the next request explains the
+    problem. The observation must have `dialog`, `agentPos` and `grid`; `inventory` is optional.
 
-    It needs `dialog`, `agentPos` and `grid` in its observation, and is helped by `inventory`.
+    Args:
+        settings: None = from the environment variables.
+        backend: a backend of your own instead of that of the settings.
+        controls: action encoding of the game.
+        background: stand still until the reply arrives instead of waiting for it.
+        options: fields of `iglu_marl.agents.settings.Settings`; with `can_ask` the model may ask the architect.
 
-    settings: see `LLMSettings`; None = from the environment. backend: one of your own instead. controls,
-    select_and_place, can_yield, can_ask: as in the game; can_ask: the model may ask the architect. codec: the
-    vocabulary of token chat. message_length: of an utterance, in characters or tokens. background: stand still until
-    the reply is there, instead of waiting for it.
     """
 
     role = Role.BUILDER
+    reads = "anything"
 
     def __init__(
         self,
@@ -59,7 +66,7 @@ class LLMBuilder(Decider, BuilderBase):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
-        self.background, self.message_length = background, self.game.most
+        self.background, self.message_length = background, self.game.max_length
         self.client = ModelClient(Role.BUILDER, settings, backend)
         self._executor = PlanExecutor(self.game, "LLMBuilder")
         self._forget(None)
@@ -67,38 +74,36 @@ class LLMBuilder(Decider, BuilderBase):
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
         self._executor.forget()
-        self.forget_call()
-        self._remark = ""  # what is to be said when the plan is done
-        self._unheeded = False  # whether the architect's latest words have come to nothing yet
+        self.cancel_call()
+        self._remark = ""  # said when the plan is done
+        self._unheeded = False  # whether the architect's newest message waits for a reply of the model
         self._pause, self._failures = 0, 0
-        self._done: dict[int, str] = {}  # what was done for messages of the architect, by their number
-        self._newest = -1  # the number of the latest one
-        self._order: tuple[int, list[Edit]] | None = None  # what is being done, and for which message
+        self._done: dict[int, str] = {}  # number of an architect's message -> what was built for it
+        self._newest = -1  # number of the architect's newest message
+        self._order: tuple[int, list[Edit]] | None = None  # message and edits in progress
 
     @property
     def plan(self) -> Plan | None:
-        """The last plan that was made."""
+        """The latest plan."""
         return self._executor.plan
 
-    # -- Agent
-
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the builder's."""
+        """Start an episode. Raises `AgentError` if `role` is not the builder."""
         super().reset(role, seed)
         self.client.begin(seed)
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing left to do or to say of what it was told."""
+        """Whether all messages are dealt with."""
         return not (self._executor.steps or self._remark or self._executor.lost or self._unheeded)
 
-    def waiting(self) -> Any:
-        """Stand still."""
+    def wait_action(self) -> Any:
+        """Return the action that does nothing."""
         return self._with_words(self._executor.state.wait())
 
-    def deciding(self, observation: Any) -> Deciding:
-        """The next step for what was said. Raises `AgentError` when something needed is not observed."""
-        dialog = need(observation, DIALOG_KEYS, "LLMBuilder", SHOW_BUILDER)
+    def decide(self, observation: Any) -> Decision:
+        """Decide on the next action. Raises `AgentError` if the observation lacks a required key."""
+        dialog = require_entry(observation, DIALOG_KEYS, "LLMBuilder", SHOW_BUILDER)
         executor = self._executor
         if executor.look(observation):
             interrupted = bool(executor.steps or self._remark)
@@ -112,7 +117,7 @@ class LLMBuilder(Decider, BuilderBase):
             self._hear()
         self._pause = max(0, self._pause - 1)
         if executor.lost:
-            return self.waiting()
+            return self.wait_action()
         if self._unheeded and not self._pause:
             yield from self._decide(observation)
         if executor.steps:
@@ -120,14 +125,11 @@ class LLMBuilder(Decider, BuilderBase):
         remark, self._remark = self._remark, ""
         return self._with_words(executor.act(), remark)
 
-    # -- deciding
-
-    def _decide(self, observation: Any) -> Deciding:
-        """Ask the model what the newest words come to, and plan for it."""
+    def _decide(self, observation: Any) -> Decision:
         self._settle_order()
-        self._executor.drop()  # of what was being done, what is in place counts
+        self._executor.drop()  # of the previous order, only the finished edits count
         self._remark = ""
-        reply = yield from self.client.ask(lambda said: self._chat(observation, said), self._planned)
+        reply = yield from self.client.ask(lambda said: self._chat(observation, said), self._plan_reply)
         if reply is None:
             self._pause = min(RETRY_AFTER * 2**self._failures, MAX_PAUSE)
             self._failures += 1
@@ -139,21 +141,21 @@ class LLMBuilder(Decider, BuilderBase):
                 self._done[number] = "see the next messages"
 
     def _hear(self) -> None:
-        """Note the architect's messages that nothing was done for so far."""
+        """Mark new messages of the architect as not done yet."""
         for number in range(self._newest + 1, len(self.client.dialogue)):
             if self.client.dialogue[number].role == Role.ARCHITECT:
                 self._done[number] = _NOT_YET
                 self._newest = number
 
     def _settle_order(self) -> None:
-        """Note what is in place of what was being done."""
+        """Record which edits of the order in progress are in place."""
         if self._order is not None:
             number, edits = self._order
-            self._done[number] = told_edits(edits, self._executor.state.grid)
+            self._done[number] = describe_edits(edits, self._executor.state.grid)
             self._order = None
 
-    def _planned(self, text: str) -> BuilderReply:
-        """A reply as an order that can be carried out; its plan is at hand then. Raises `Unreadable`."""
+    def _plan_reply(self, text: str) -> BuilderReply:
+        """Read a reply and plan its edits. Raises `Unreadable`."""
         executor = self._executor
         reply = read_order(text, executor.settled, self.client.settings.max_edits)
         goal = executor.settled.copy()
@@ -164,21 +166,21 @@ class LLMBuilder(Decider, BuilderBase):
             executor.drop()
             raise Unreadable(f"this cannot be built: {reason}")
         executor.changes = {edit.cell: edit.color for edit in reply.edits}
-        return BuilderReply(reply.edits, self._sayable(reply.say))
+        return BuilderReply(reply.edits, self._fit_utterance(reply.say))
 
-    def _sayable(self, text: str) -> str:
-        """What is left of an utterance that this game can carry."""
+    def _fit_utterance(self, text: str) -> str:
+        """Return an utterance clipped to the limits of the game, "" if it cannot be sent."""
         if not text or not self.can_ask:
             return ""
         if self._dialogue.tokens:
             try:
-                check_sayable(self._dialogue.codec, text, self.message_length)
+                check_vocabulary(self._dialogue.codec, text, self.message_length)
             except Unreadable:
                 self.client.stats.parse_failures += 1
                 self.client.stats.failures["unreadable"] += 1
                 return ""
             return text
-        return self.client.clipped(text, self.message_length)
+        return self.client.clip_message(text, self.message_length)
 
     def _chat(self, observation: Any, said: Sequence[Utterance]) -> tuple[Message, ...]:
         tokens = self._dialogue.tokens
@@ -195,14 +197,15 @@ class LLMBuilder(Decider, BuilderBase):
 
 
 def builder_rules(client: ModelClient, *, limit: str, can_ask: bool, codec: Codec | None = None) -> Message:
-    """The rules of a builder's chat. limit: of an utterance, with its unit. codec: of token chat."""
+    """Return the system message of a builder. limit: length limit of an utterance, with its unit."""
     system = client.part(
         "system",
+        form=client.part("tools" if client.by_tools else "json").strip(),
         max_edits=client.settings.max_edits,
         say=client.part("can_ask", limit=limit) if can_ask else "",
         say_form=client.part("can_ask_form").strip() if can_ask else "",
     )
-    return Message("system", (system + client.channel(codec)).strip())
+    return Message("system", (system + client.vocabulary_section(codec)).strip())
 
 
 def builder_chat(
@@ -216,31 +219,39 @@ def builder_chat(
     codec: Codec | None = None,
     done: Mapping[int, str] | None = None,
 ) -> tuple[Message, ...]:
-    """A chat in which a builder is to answer: the rules, and what it knows.
+    """Return the chat for a builder's next reply: the rules, and what it knows.
 
-    said: the end of the dialogue. observation: agentPos, and perhaps inventory and pov. grid: the build [9, 11, 11].
-    limit: of an utterance, with its unit. codec: of token chat. done: see `ModelClient.told`.
+    Args:
+        client: prompts and settings.
+        said: the newest part of the dialogue.
+        observation: has agentPos; inventory and pov are optional.
+        grid: the build, int [9, 11, 11].
+        limit: length limit of an utterance, with its unit.
+        can_ask: whether the builder may speak.
+        codec: vocabulary of token chat; None = text chat.
+        done: see `ModelClient.dialogue_section`.
+
     """
     pictures: tuple[bytes, ...] = ()
     if client.settings.view == "picture":
-        pictures = (pictured(grid),)
+        pictures = (build_picture(grid),)
         scene = client.part("pictures", which=1).strip()
         if "pov" in observation:
-            pictures = (*pictures, as_png(observation["pov"]))
+            pictures = (*pictures, encode_png(observation["pov"]))
             scene += "\n" + client.part("pov", which=2).strip()
     else:
-        scene = told_scene(grid, client.settings.view)
+        scene = describe_build(grid, client.settings.view)
     left = ""
     if "inventory" in observation:
-        left = client.part("inventory", counts=joined(counts_of(observation["inventory"])))
-    place, gaze = told_pose(np.asarray(observation["agentPos"]))
+        left = client.part("inventory", counts=joined(inventory_counts(observation["inventory"])))
+    place, gaze = describe_pose(Pose.from_observation(observation))
     user = client.part(
         "turn",
         build=client.part("build", scene=scene),
         inventory=left,
         pose=client.part("pose", place=place, gaze=gaze),
-        dialogue=client.told(said, done),
-        note=client.noted(),
+        dialogue=client.dialogue_section(said, done),
+        note=client.note_section(),
     )
     rules = builder_rules(client, limit=limit, can_ask=can_ask, codec=codec)
     return rules, Message("user", user.strip(), pictures)

@@ -1,4 +1,4 @@
-"""Replies of endpoints, kept on disk: one small JSON file each, named by everything that decides the reply."""
+"""A cache of endpoint replies on disk: one JSON file per request, named by a digest of the request."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from iglu_marl import DataError
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
 
 FORMAT, VERSION = "iglu_marl llm reply", 1
-_LARGEST = 16_000_000  # bytes; no reply is that long
+_LARGEST = 16_000_000  # bytes
 _log = logging.getLogger(__name__)
 
 
 def default_folder() -> Path:
-    """Where replies are kept: under `IGLU_MARL_CACHE`, else in the usual place for this user's caches."""
+    """Return the cache folder: below `IGLU_MARL_CACHE` if set, else in the user's cache folder."""
     place = os.environ.get("IGLU_MARL_CACHE")
     if place:
         return Path(place).expanduser() / "llm"
@@ -28,22 +28,22 @@ def default_folder() -> Path:
 
 
 class ReplyCache:
-    """Kept replies. Safe with several processes: files are written beside their place and moved there.
+    """Cached replies. Several processes can share a folder, since files are moved into place whole.
 
-    A damaged file counts as none. Where nothing can be written, nothing is kept.
+    A damaged file is ignored. If the folder is not writable, nothing is cached.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder).expanduser()
 
     def path_of(self, asked: Any) -> Path:
-        """The file of a request; `asked`, JSON-ready, is everything that decides the reply."""
+        """Return the file of a request; `asked` is JSON-ready and holds everything that determines the reply."""
         text = json.dumps(asked, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         name = hashlib.sha256(text.encode("ascii")).hexdigest()
         return self.folder / name[:2] / f"{name}.json"
 
     def find(self, asked: Any) -> dict[str, Any] | None:
-        """The kept reply, {"text": str, "cut": bool}, or None."""
+        """Return the cached reply, {"text": str, "cut": bool}, or None."""
         path = self.path_of(asked)
         try:
             with path.open("rb") as file:
@@ -59,22 +59,18 @@ class ReplyCache:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            _log.info("the kept reply %s is ignored: %s", path, type(error).__name__)
+            _log.info("the cached reply %s is ignored: %s", path, type(error).__name__)
             return None
         return {"text": reply["text"], "cut": reply["cut"]} if whole else None
 
     def keep(self, asked: Any, text: str, cut: bool) -> None:
-        """Keep a reply."""
+        """Store a reply."""
         path = self.path_of(asked)
-        entry = {
-            "format": FORMAT,
-            "version": VERSION,
-            "request": path.stem,
-            "reply": {"text": text, "cut": cut},
-        }
+        reply = {"text": text, "cut": cut}
+        entry = {"format": FORMAT, "version": VERSION, "request": path.stem, "reply": reply}
         try:
             private_folder(self.folder)
             path.parent.mkdir(exist_ok=True)
             write_text(path, json.dumps(entry), mode=PRIVATE)
         except (OSError, ValueError, DataError) as error:
-            _log.info("a reply is not kept: %s", type(error).__name__)
+            _log.info("a reply is not cached: %s", type(error).__name__)

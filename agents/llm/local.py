@@ -1,4 +1,4 @@
-"""A chat model in this process, through transformers: its chat template, real batches, repeatable replies."""
+"""A chat model in this process (transformers), with its chat template, batches and reproducible replies."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from typing import Any
 from iglu_marl import AgentError
 from iglu_marl.agents.llm.budget import Budget, TokenCount
 from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply, RequestFailure
-from iglu_marl.agents.llm.reading import is_mark
-from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.core.text import cleaned
+from iglu_marl.agents.llm.reading import is_mark, is_unfinished
+from iglu_marl.agents.llm.settings import LLMSettings, explain_cut_thoughts
+from iglu_marl.core.extras import extra
+from iglu_marl.core.text import strip_control
 
-GATHER_S = 0.01  # that a batch with room waits for the next chat
-_UNKNOWN_LENGTH = 10**9  # tokenizers say 10**30 for "no limit"
+GATHER_S = 0.01  # how long a batch that is not full waits for the next chat
+_UNKNOWN_LENGTH = 10**9  # tokenizers report 10**30 for "no limit"
 
 
 class _Pending:
-    """A request that waits for its reply, or for the error in its place."""
+    """A request that waits for its reply or an error."""
 
     def __init__(self, request: ChatRequest) -> None:
         self.request = request
@@ -31,16 +32,16 @@ class _Pending:
         self.error: BaseException | None = None
 
     @property
-    def is_over(self) -> bool:
+    def is_done(self) -> bool:
         return self.reply is not None or self.error is not None
 
 
 class LocalBackend:
-    """A chat model that is loaded when it is first needed.
+    """A chat model that is loaded on first use.
 
-    Chats go through it in batches, padded on the left: those of one call, and those that other threads ask for in the
-    meantime. With temperature 0 the likeliest token is taken; else one is drawn, each chat with a generator of its own
-    seed, so that a reply does not depend on what else is in the batch.
+    Chats are generated in batches, padded on the left: those of one call, and those that other threads add
+    meanwhile. With temperature 0 decoding is greedy. Otherwise each chat samples with a generator of its own seed, so
+    that a reply does not depend on the rest of the batch.
     """
 
     sees_pictures = False
@@ -48,95 +49,95 @@ class LocalBackend:
     def __init__(self, settings: LLMSettings) -> None:
         self.settings = settings
         self.budget = Budget.of(settings)
-        self._reading = threading.RLock()  # held by who uses the tokenizer, or loads
-        self._generating = threading.Lock()  # held by the one thread that serves
+        self._tokenizer_lock = threading.RLock()  # for use of the tokenizer, and for loading
+        self._serving = threading.Lock()  # held by the one thread that generates
         self._pending: deque[_Pending] = deque()
         self._loaded: tuple[Any, Any] | None = None
 
     def __repr__(self) -> str:
         return f"LocalBackend({self.settings.model!r})"
 
-    # -- Backend
-
     def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
-        """One reply for each request; those that wait at the same time are made together."""
+        """Return a reply for each request; requests that wait at the same time form batches."""
         own = [_Pending(request) for request in requests]
         self._pending.extend(sorted(own, key=lambda one: one.size))  # less padding
         replies = []
         for one in own:
-            while not one.is_over:
-                with self._generating:
-                    if not one.is_over:  # else another thread has served it
-                        self._serve(self._gathered())
+            while not one.is_done:
+                with self._serving:
+                    if not one.is_done:  # otherwise another thread has answered it
+                        self._answer_batch(self._next_batch())
             if one.error is not None:
                 raise one.error
             assert one.reply is not None
             replies.append(one.reply)
         return replies
 
-    def _gathered(self) -> list[_Pending]:
-        """The next batch: what waits, and what comes as long as there is room and something comes."""
+    def _next_batch(self) -> list[_Pending]:
+        """Return the next batch; wait as long as it has room and new requests arrive."""
         there = 0
         while there < len(self._pending) < self.settings.batch_size:
             there = len(self._pending)
             time.sleep(GATHER_S)
         return [self._pending.popleft() for _ in range(min(len(self._pending), self.settings.batch_size))]
 
-    def _serve(self, batch: list[_Pending]) -> None:
-        """Answer a batch, or say what failed."""
+    def _answer_batch(self, batch: list[_Pending]) -> None:
+        """Answer a batch; an error becomes that of each request."""
         try:
             for one in batch:
-                one.ids = self._ids(one.request.messages)
-                if len(one.ids) + self.settings.most_tokens > self.context_tokens:
-                    detail = f"{len(one.ids)} tokens and {self.settings.most_tokens} of reply in {self.context_tokens}"
+                one.ids = self._tokenize(one.request.messages)
+                room = self.context_tokens - self.settings.max_reply_tokens
+                if len(one.ids) > room:
+                    detail = f"{len(one.ids)} tokens, expected at most {room} beside the reply"
                     one.reply = Reply(failure=RequestFailure.TOO_LONG, detail=detail)
-            self._pay([one for one in batch if one.reply is None])
-        except BaseException as error:  # raised by `complete`, in each thread that waits
+            self._generate_within_budget([one for one in batch if one.reply is None])
+        except BaseException as error:  # `complete` raises it in each waiting thread
             for one in batch:
                 one.error = error
 
     def fits(self, request: ChatRequest) -> bool:
-        """Whether the chat and its reply are short enough for the model."""
-        return len(self._ids(request.messages)) + self.settings.most_tokens <= self.context_tokens
+        """Return whether the chat and its reply fit into the context."""
+        return len(self._tokenize(request.messages)) + self.settings.max_reply_tokens <= self.context_tokens
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What these tokens cost, in the unit of the prices."""
+        """Return the cost of tokens, in the unit of the prices."""
         return self.budget.cost(TokenCount(prompt_tokens, completion_tokens))
 
     def close(self) -> None:
-        """Let go of the model; it would be loaded again."""
-        with self._reading:
+        """Release the model; the next use loads it again."""
+        with self._tokenizer_lock:
             self._loaded = None
-
-    # -- the model
 
     @property
     def context_tokens(self) -> int:
-        """Tokens of a chat and its reply at most."""
+        """Maximal number of tokens of a chat and its reply."""
         tokenizer, model = self._load()
         own = getattr(model.config, "max_position_embeddings", None) or _UNKNOWN_LENGTH
         known = min(int(own), int(min(tokenizer.model_max_length, _UNKNOWN_LENGTH)))
         return min(known, self.settings.context_tokens or known)
 
     def _load(self) -> tuple[Any, Any]:
-        with self._reading:
+        with self._tokenizer_lock:
             if self._loaded is None:
                 self._loaded = _load(self.settings)
             return self._loaded
 
-    def _ids(self, messages: Sequence[Message]) -> list[int]:
-        """The tokens of a chat, in the model's own form. Texts cannot hold the marks that this form uses."""
+    def _tokenize(self, messages: Sequence[Message]) -> list[int]:
+        """Return the tokens of a chat by the model's template; special tokens in texts are broken up."""
         tokenizer, _ = self._load()
-        chat = [{"role": part.speaker, "content": _defused(part.text, tokenizer)} for part in messages]
-        with self._reading:
-            text = _templated(tokenizer, chat, self.settings.thinking)
+        chat = [
+            {"role": part.speaker, "content": _break_special_tokens(part.text, tokenizer)}
+            for part in messages
+        ]
+        with self._tokenizer_lock:
+            text = _apply_template(tokenizer, chat, self.settings.thinking)
             return [int(token) for token in tokenizer(text, add_special_tokens=False)["input_ids"]]
 
-    def _pay(self, batch: list[_Pending]) -> None:
-        """Answer a batch, as far as the budget goes."""
+    def _generate_within_budget(self, batch: list[_Pending]) -> None:
+        """Answer the requests of a batch for which the budget suffices."""
         granted = []
         for one in batch:
-            if self.budget.reserve(TokenCount(len(one.ids), self.settings.most_tokens)):
+            if self.budget.reserve(TokenCount(len(one.ids), self.settings.max_reply_tokens)):
                 granted.append(one)
             else:
                 detail = f"{sum(self.budget.spent)} tokens are spent"
@@ -144,12 +145,11 @@ class LocalBackend:
         if granted:
             made = self._generate([one.ids for one in granted], [one.request.seed for one in granted])
             for one, reply in zip(granted, made, strict=True):
-                reserved = TokenCount(len(one.ids), self.settings.most_tokens)
+                reserved = TokenCount(len(one.ids), self.settings.max_reply_tokens)
                 self.budget.settle(reserved, TokenCount(reply.prompt_tokens, reply.completion_tokens))
                 one.reply = reply
 
     def _generate(self, prompts: list[list[int]], seeds: list[int]) -> list[Reply]:
-        """Go on with all of these at once."""
         import torch
         from transformers import GenerationConfig
 
@@ -163,14 +163,11 @@ class LocalBackend:
         ids = torch.tensor([[pad] * (longest - len(part)) + part for part in prompts], **shape)
         seen = torch.tensor([[0] * (longest - len(part)) + [1] * len(part) for part in prompts], **shape)
         config = GenerationConfig(
-            max_new_tokens=self.settings.most_tokens,
-            do_sample=False,
-            num_beams=1,
-            pad_token_id=pad,
+            max_new_tokens=self.settings.max_reply_tokens, do_sample=False, num_beams=1, pad_token_id=pad,
             eos_token_id=[end for end in ends if end is not None] or None,
             stop_strings=list(self.settings.stop) or None,
-        )
-        drawing = [_drawing(self.settings, seeds)] if self.settings.temperature else []
+        )  # fmt: skip
+        drawing = [_sampler(self.settings, seeds)] if self.settings.temperature else []
         try:
             with torch.inference_mode():
                 made = model.generate(
@@ -189,37 +186,26 @@ class LocalBackend:
         return [self._reply(row, ends, pad, len(prompt)) for row, prompt in zip(rows, prompts, strict=True)]
 
     def _reply(self, row: list[int], ends: list[Any], pad: int, prompt_tokens: int) -> Reply:
-        """A reply from its tokens, which go on with padding after their end."""
+        """Return a reply from its tokens, which may end with padding."""
         padded = next((back for back, token in enumerate(reversed(row)) if token != pad), len(row))
         length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row) - padded)
         tokenizer, _ = self._load()
-        with self._reading:
-            text = cleaned(_text_of(row[:length], tokenizer))
-        cut = 0 < length == self.settings.most_tokens and row[length - 1] not in ends
+        with self._tokenizer_lock:
+            text = strip_control(_decode(row[:length], tokenizer))
+        cut = 0 < length == self.settings.max_reply_tokens and row[length - 1] not in ends
         for stop in self.settings.stop:
             if stop in text:
                 text, cut = text.partition(stop)[0], False
-        failure = None if text.strip() else RequestFailure.EMPTY
-        return Reply(
-            "" if failure else text,
-            failure,
-            prompt_tokens=prompt_tokens,
-            completion_tokens=length,
-            sent=1,
-            cut=cut,
-        )
+        failure, detail = None if text.strip() else RequestFailure.EMPTY, ""
+        if cut and is_unfinished(text):
+            failure, detail = RequestFailure.THOUGHTS_CUT, explain_cut_thoughts(self.settings, length)
+        return Reply("" if failure else text, failure, detail, prompt_tokens, length, sent=1, cut=cut)
 
 
 def _load(settings: LLMSettings) -> tuple[Any, Any]:
-    """Tokenizer and model. Raises `AgentError` that says what is missing, and where."""
-    try:
+    with extra("llm"):
         import torch
         import transformers
-    except ImportError as error:
-        raise AgentError(
-            f"the local model {settings.model!r} needs torch and transformers ({error}): "
-            'pip install "iglu_marl[llm]"; or name an endpoint'
-        ) from None
     device = _device(settings, torch)
     dtype = settings.dtype
     if dtype == "auto":
@@ -238,12 +224,11 @@ def _load(settings: LLMSettings) -> tuple[Any, Any]:
             "Instruct or Chat)"
         )
     if settings.adapter:
-        _adapt(model, settings.adapter)
+        _load_adapter(model, settings.adapter)
     return tokenizer, model.to(device).eval()
 
 
-def _adapt(model: Any, adapter: str) -> None:
-    """Put an adapter's weights beside those of a model. Raises `AgentError`."""
+def _load_adapter(model: Any, adapter: str) -> None:
     try:
         model.load_adapter(adapter)
     except (ImportError, OSError, ValueError, KeyError, RuntimeError) as error:
@@ -263,9 +248,10 @@ def _device(settings: LLMSettings, torch: Any) -> str:
     return settings.device
 
 
-def _templated(tokenizer: Any, chat: list[dict[str, str]], thinking: str) -> str:
-    """A chat in the form of the model's template; where that knows no system, the system speaks as the user."""
-    from jinja2.exceptions import TemplateError
+def _apply_template(tokenizer: Any, chat: list[dict[str, str]], thinking: str) -> str:
+    """Apply the model's chat template; if it has no system role, the system message joins the user's."""
+    with extra("llm"):
+        from jinja2.exceptions import TemplateError
 
     how: dict[str, Any] = {"tokenize": False, "add_generation_prompt": True}
     if thinking != "auto":
@@ -278,8 +264,8 @@ def _templated(tokenizer: Any, chat: list[dict[str, str]], thinking: str) -> str
         return str(tokenizer.apply_chat_template([merged, *rest], **how))
 
 
-def _text_of(ids: list[int], tokenizer: Any) -> str:
-    """The text of tokens, of special ones only the marks that tell thoughts from the rest."""
+def _decode(ids: list[int], tokenizer: Any) -> str:
+    """Decode tokens; of the special tokens only the marks around thoughts are kept."""
     marks = {number: mark for mark, number in tokenizer.get_added_vocab().items() if is_mark(mark)}
     runs = groupby(ids, lambda number: marks.get(number))
     return "".join(
@@ -287,8 +273,8 @@ def _text_of(ids: list[int], tokenizer: Any) -> str:
     )
 
 
-def _defused(text: str, tokenizer: Any) -> str:
-    """A text in which the tokenizer finds none of its special tokens, so that nobody can forge a role."""
+def _break_special_tokens(text: str, tokenizer: Any) -> str:
+    """Break up special tokens in a text, so that no player can forge a role."""
     marks = {*tokenizer.all_special_tokens, *(str(mark) for mark in tokenizer.get_added_vocab())}
     for mark in sorted(marks, key=len, reverse=True):
         if len(mark.strip()) > 1 and mark in text:
@@ -296,15 +282,15 @@ def _defused(text: str, tokenizer: Any) -> str:
     return text
 
 
-def _drawing(settings: LLMSettings, seeds: Sequence[int]) -> Any:
-    """Draws by adding Gumbel noise, of which the largest sum is a draw from the softmax; one generator a chat."""
+def _sampler(settings: LLMSettings, seeds: Sequence[int]) -> Any:
+    """Return a logits processor that samples by the Gumbel-max trick, with one generator per chat."""
     import torch
     from transformers import LogitsProcessor, TopPLogitsWarper
 
     nucleus = TopPLogitsWarper(settings.top_p) if settings.top_p < 1 else None
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
-    class Drawing(LogitsProcessor):
+    class GumbelSampler(LogitsProcessor):
         def __call__(self, input_ids: Any, scores: Any) -> Any:
             scores = scores.float() / settings.temperature
             if nucleus is not None:
@@ -315,4 +301,4 @@ def _drawing(settings: LLMSettings, seeds: Sequence[int]) -> Any:
             )
             return scores + (-torch.log(-torch.log(noise))).to(scores)
 
-    return Drawing()
+    return GumbelSampler()

@@ -1,4 +1,4 @@
-"""What goes to a language model and what comes back: requests, replies, kinds of failure, the `Backend` protocol."""
+"""Requests to a language model, its replies, kinds of failure, and the `Backend` protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Speaker = Literal["system", "user", "assistant"]
 
 
 class Message(NamedTuple):
-    """One message of a chat. pictures: PNG files as bytes, which stand after the text."""
+    """A message of a chat. pictures: PNG files as bytes, placed after the text."""
 
     speaker: Speaker
     text: str
@@ -19,7 +19,7 @@ class Message(NamedTuple):
 
 
 class ChatRequest(NamedTuple):
-    """One chat to be gone on with. seed: what is drawn at random follows from it. schema: the form of the reply."""
+    """A chat to be completed. seed: for sampling. schema: JSON schema of the reply."""
 
     messages: tuple[Message, ...]
     seed: int = 0
@@ -27,7 +27,7 @@ class ChatRequest(NamedTuple):
 
 
 class RequestFailure(str, Enum):
-    """Why there is no reply that can be used. Members compare equal to their texts."""
+    """Why a request has no usable reply. Members compare equal to their texts."""
 
     UNREACHABLE = "unreachable"
     TIMEOUT = "timeout"
@@ -38,7 +38,7 @@ class RequestFailure(str, Enum):
     NO_CREDIT = "no credit"
     NOT_FOUND = "not found"
     REJECTED = "request rejected"
-    UNSUITABLE = "settings rejected"
+    UNSUITABLE = "unsuitable settings"
     REDIRECTED = "redirected"
     TOO_LARGE = "reply too large"
     NOT_JSON = "not JSON"
@@ -47,6 +47,7 @@ class RequestFailure(str, Enum):
     DECLINED = "declined"
     INVALID = "invalid"
     EMPTY = "empty"
+    THOUGHTS_CUT = "thoughts cut off"
     TOO_LONG = "prompt too long"
     OVER_BUDGET = "over budget"
 
@@ -54,34 +55,31 @@ class RequestFailure(str, Enum):
 
     @property
     def is_final(self) -> bool:
-        """Whether every request will fail like this."""
-        return self in (
-            RequestFailure.REFUSED,
-            RequestFailure.NO_CREDIT,
-            RequestFailure.NOT_FOUND,
-            RequestFailure.REDIRECTED,
-            RequestFailure.UNSUITABLE,
-        )
+        """Whether every further request would fail in the same way."""
+        kind = RequestFailure
+        return self in (kind.REFUSED, kind.NO_CREDIT, kind.NOT_FOUND, kind.REDIRECTED, kind.UNSUITABLE)
 
     @property
     def is_of_model(self) -> bool:
-        """Whether it is a part of what the model does; else it is a fault of what the model runs on."""
-        return self in (
-            RequestFailure.FILTERED,
-            RequestFailure.DECLINED,
-            RequestFailure.INVALID,
-            RequestFailure.EMPTY,
-            RequestFailure.TOO_LONG,
-        )
+        """Whether the model is responsible; otherwise the service is."""
+        kind = RequestFailure
+        return self in (kind.FILTERED, kind.DECLINED, kind.INVALID, kind.EMPTY, kind.TOO_LONG)
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a request.
+    """The outcome of a request.
 
-    text: "" with a failure. failure, detail: why there is none; the detail is for people. prompt_tokens,
-    completion_tokens: what is counted against the budget, over all attempts; where nobody told, what it can have been
-    at most. sent: attempts that went out. cached: it came from the disk. cut: the model came to the limit of its reply.
+    Attributes:
+        text: the reply; "" after a failure.
+        failure: why there is no reply.
+        detail: explanation of the failure for people.
+        prompt_tokens: tokens sent, over all attempts, as counted against the budget; an upper bound if unreported.
+        completion_tokens: the same for tokens received.
+        sent: number of attempts.
+        cached: whether the reply came from the cache.
+        cut: whether the reply reached its length limit.
+
     """
 
     text: str = ""
@@ -96,23 +94,20 @@ class Reply:
 
 @runtime_checkable
 class Backend(Protocol):
-    """Where replies come from: a model in this process, an endpoint, or something of your own.
-
-    sees_pictures: whether messages may have pictures.
-    """
+    """A source of replies: a model in this process, an endpoint, or a class of your own."""
 
     @property
     def sees_pictures(self) -> bool:
         """Whether messages may have pictures."""
 
     def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
-        """One reply for each request, in their order; failures are replies too."""
+        """Return a reply for each request, in order; failures are replies too."""
 
     def fits(self, request: ChatRequest) -> bool:
-        """Whether the chat and its reply are short enough for the model, as far as that is known."""
+        """Return whether the chat and its reply fit into the context, as far as its length is known."""
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What these tokens cost, in the unit of the prices."""
+        """Return the cost of tokens, in the unit of the prices."""
 
     def close(self) -> None:
-        """Release what is held. May be called more than once."""
+        """Release resources. May be called more than once."""

@@ -16,10 +16,10 @@ _NAME = re.compile(r"llm:(?P<model>[^@].*?)(?:@(?P<endpoint>https?://.+|local))?
 
 @dataclass(frozen=True)
 class NamedModel:
-    """LLM agents of a class (`agent`) with a model, and perhaps an endpoint ("" = a local model) or view, of their own.
+    """A maker of agents of the class `agent` with their own model and, optionally, endpoint ("" = local) or view.
 
-    All other settings come from the environment variables. The key of the endpoint that these name goes to no other
-    one: that of host.example is `IGLU_MARL_LLM_KEY_AT_HOST_EXAMPLE`.
+    All other settings come from the environment variables. The key of the endpoint in these variables is sent to no
+    other endpoint: the key for host.example is `IGLU_MARL_LLM_KEY_AT_HOST_EXAMPLE`.
     """
 
     PREFIX: ClassVar[str] = "llm:"
@@ -31,19 +31,17 @@ class NamedModel:
 
     @classmethod
     def of(cls, name: str, agent: Any) -> NamedModel:
-        """That of a name: `llm:MODEL`, `llm:MODEL@https://host/v1`, `llm:MODEL@local`. Raises `AgentError`."""
+        """Parse `llm:MODEL`, `llm:MODEL@https://host/v1` or `llm:MODEL@local`. Raises `AgentError`."""
         match = _NAME.fullmatch(name)
         if match is None:
-            raise AgentError(
-                f"agent {name!r} names no model, expected llm:MODEL or llm:MODEL@https://host/v1"
-            )
+            raise AgentError(f"agent {name!r} has no model, expected llm:MODEL or llm:MODEL@https://host/v1")
         endpoint = match["endpoint"]
         return cls(agent, match["model"], "" if endpoint == "local" else endpoint)
 
     def settings(self) -> LLMSettings:
-        """Its settings. Raises `ConfigError` for an endpoint that is none."""
-        said = {"model": self.model or None, "endpoint": self.endpoint, "view": self.view or None}
-        given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        """Return the settings. Raises `ConfigError` for an invalid endpoint."""
+        own_values = {"model": self.model or None, "endpoint": self.endpoint, "view": self.view or None}
+        given: dict[str, Any] = {name: value for name, value in own_values.items() if value is not None}
         found = LLMSettings.from_environment(**given)
         usual = os.environ.get(f"{PREFIX}ENDPOINT")
         if not self.endpoint or f"{PREFIX}KEY_VARIABLE" in os.environ:
@@ -56,14 +54,14 @@ class NamedModel:
         return found
 
     def for_env(self, env: Any, **options: Any) -> Any:
-        """The agent for an environment."""
+        """Return an agent for an environment."""
         return self.agent.for_env(env, settings=self.settings(), **options)
 
     def describe(self) -> dict[str, Any]:
-        """The settings that decide what it does, JSON-ready."""
+        """Return the settings that determine the behaviour, JSON-ready."""
         found: dict[str, Any] = self.agent.describe(self.settings())
         return found
 
     def games_at_once(self) -> int:
-        """In how many games at once it is to play."""
+        """Return the number of games to play at once."""
         return int(self.agent.games_at_once(self.settings()))

@@ -1,4 +1,4 @@
-"""Prompts: text files in sections, whose places are filled in. Yours may replace any section."""
+"""Prompts: text files in sections with placeholders. Files of your own can replace any section."""
 
 from __future__ import annotations
 
@@ -11,31 +11,37 @@ from importlib import resources
 from pathlib import Path
 
 from iglu_marl import ConfigError, Utterance
-from iglu_marl.core.text import cleaned
+from iglu_marl.core.text import strip_control
 
 _SECTION = re.compile(r"^\[\[(\w+)\]\][ ]*\n", re.MULTILINE)
 _ESCAPED = str.maketrans({mark: f"\\u{ord(mark):04x}" for mark in "<>[]|`"})
 
 
 class Prompts:
-    """The prompts of a role, by section. `fill(section, **values)` gives a text.
+    """The prompts of a role, by section.
 
-    role: "architect" or "builder". folder: one with a file `architect.txt` or `builder.txt`; sections that it has
-    replace those that come along. A section begins with a line `[[name]]`; `$name` in it is filled in, `$$` is a
-    dollar. Raises `ConfigError` for a file that cannot be read, an unknown section, or an unknown `$name`.
+    A section starts with a line `[[name]]`. In it, `$name` is a placeholder and `$$` a dollar sign.
+
+    Args:
+        role: "architect" or "builder".
+        folder: may have a file `architect.txt` or `builder.txt`, whose sections replace those of the package.
+
+    Raises:
+        ConfigError: for a file that cannot be read, an unknown section, or an unknown `$name`.
+
     """
 
     def __init__(self, role: str, folder: str | Path = "") -> None:
         packaged = resources.files("iglu_marl.agents.llm").joinpath("prompts", f"{role}.txt")
         self._sections = _sections(packaged.read_text(encoding="utf-8"))
-        self._place = "the prompts that come along"
+        self._place = "the prompts of the package"
         if not folder:
             return
         path = Path(folder) / f"{role}.txt"
         if not Path(folder).is_dir():
             raise ConfigError(f"prompts is {str(folder)!r}, expected a folder with {role}.txt")
         if not path.exists():
-            return  # the other role's alone
+            return  # the folder replaces only the other role's prompts
         try:
             own = _sections(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
@@ -53,12 +59,12 @@ class Prompts:
         self._place = str(path)
 
     def fill(self, section: str, **values: object) -> str:
-        """The text of a section with its places filled in; values are taken as they are."""
+        """Return a section with its placeholders filled in; values are inserted verbatim."""
         return string.Template(self._sections[section]).substitute(values)
 
     @property
     def digest(self) -> str:
-        """A name for what they say: 12 hexadecimal digits."""
+        """Digest of all sections: 12 hexadecimal digits."""
         return hashlib.blake2b(json.dumps(self._sections).encode(), digest_size=6).hexdigest()
 
     def __repr__(self) -> str:
@@ -83,19 +89,19 @@ def _names(text: str) -> list[str]:
     return found
 
 
-def quoted(utterances: Iterable[Utterance], done: Mapping[int, str] | None = None) -> str:
-    """A dialogue as data: one JSON object a line. No text can end its line, or look like a mark of a chat.
+def quote_dialogue(utterances: Iterable[Utterance], done: Mapping[int, str] | None = None) -> str:
+    """Return a dialogue as data: one JSON object per line, with line ends and marks of chat templates escaped.
 
-    done: what was done for a message, by its number.
+    done: number of a message -> what was built for it.
     """
     lines = []
     for number, said in enumerate(utterances):
         came = "" if done is None or number not in done else f', "done": {json.dumps(done[number])}'
-        text = json.dumps(cleaned(said.text), ensure_ascii=False).translate(_ESCAPED)
+        text = json.dumps(strip_control(said.text), ensure_ascii=False).translate(_ESCAPED)
         lines.append(f'{{"speaker": "{said.role.value}", "text": {text}{came}}}')
     return "\n".join(lines) or "(nothing has been said)"
 
 
 def joined(values: Mapping[str, object]) -> str:
-    """`a 1, b 2` of a mapping."""
+    """Format a mapping as `a 1, b 2`."""
     return ", ".join(f"{name} {value}" for name, value in values.items())

@@ -1,4 +1,4 @@
-"""From a model's words to validated edits, or to one line of text. Nothing else ever comes of them."""
+"""Parse replies of models into validated edits or one line of text, and into nothing else."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import numpy.typing as npt
 
 from iglu_marl.agents.llm.world_text import place_of
 from iglu_marl.core.grid import COLOR_NAMES, Cell, color_at, in_zone
-from iglu_marl.core.text import cleaned
+from iglu_marl.core.text import strip_control
 from iglu_marl.planning import Edit
 
-LONGEST = 50_000  # characters of a reply, without its thoughts, that are looked at
-_OPENINGS = 200  # places at which a JSON object is looked for
+MAX_CHARACTERS = 50_000  # of a reply without its thoughts; the end of a longer one is read
+_OPENINGS, _LEAD = (
+    500,
+    200,
+)  # JSON candidates that are tried; characters before one that may call it an example
 _THOUGHT = re.compile(
     r"(?i:</?(?:seed:)?(?:think|thinking|thought|reasoning)>)|\[/?THINK\]|◁/?think▷|<\|(?:begin|end)_of_thought\|>"
 )
-_NAKED = re.compile(r"\A(?:analysis|commentary)(?=[A-Z{\"'])")  # channels of which the marks were taken out
-_NAKED_FINAL = re.compile(r".*assistant\s*final", re.DOTALL)
+_BARE_CHANNEL = re.compile(r"\A(?:analysis|commentary)(?=[A-Z{\"'])")  # the server removed the channel marks
+_BARE_FINAL = re.compile(r".*assistant\s*final", re.DOTALL)
 _CHANNEL = re.compile(r"<\|(?:start|channel|constrain|message|end|return|call)\|>")
 _FINAL = re.compile(
     r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
@@ -28,10 +31,24 @@ _FINAL = re.compile(
     re.DOTALL,
 )
 _ANSWER = re.compile(r"</?(?:answer|output)>|<\|(?:begin|end)_of_solution\|>", re.IGNORECASE)
-_OPENING = re.compile(r"[{\[]")
+_OPENING = re.compile(r'\{\s*"|\[\s*\{')  # of an object with a key, or of a list of objects
+# Text before an object that marks it as an example; _OF_EXAMPLE leaves open which of two objects is one.
+_EXAMPLE = re.compile(
+    r"(?:\b(?:for (?:example|instance)|an(?:other)? example|e\.g\.)|^\W*examples?\b)[^\n.!?]*\s*\Z",
+    re.I | re.M,
+)
+_OF_EXAMPLE = re.compile(r"\bexamples?\b[^\n.!?]*\s*\Z", re.I)
 _UNFINISHED = re.compile(r'\{\s*"(?:edits|say|action)"|\[\s*\{\s*"action"')
-_FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*$", re.MULTILINE)  # within one line: the search is linear
-_NAME = re.compile(r"^\s*<?(?:the )?(?:architect|assistant|message)>?\s*[:>]\s*", re.IGNORECASE)
+_FENCE = re.compile(r"^[^\S\n]*```[\w-]*[^\S\n]*$", re.MULTILINE)  # within one line: the search stays linear
+_COURTESY = r"(?:sure(?: thing)?|certainly|of course|absolutely|okay|ok|alright|great|got it)\b[\s*_,.!]*"
+# A label ("**Message:**"), an opening line ("Sure! Here is the next message:"), or a courtesy on its own line.
+_LABEL = re.compile(
+    rf"\A[\s*_#<]*(?:(?:{_COURTESY}|(?:here(?:['’]s| is)?|this is|the|my|your|next|first|architect['’]s)\b\s*){{0,9}}"
+    r"\b(?:architect|assistant|message|instruction|utterance|reply|response)\b(?: (?:to|for) the builder)?"
+    rf"(?: is)?[*_]*\s*(?:[:>][*_]*|\n)|{_COURTESY}(?<=\n)"
+    rf"|(?:{_COURTESY}){{0,3}}(?:here(?:['’]s| is| are| it is| you go)|this is)\b[^\n:]{{0,80}}:[*_]*)[\s:>]*",
+    re.IGNORECASE,
+)
 _TAG = re.compile(r"^\s*<(?:architect|builder)>\s*", re.IGNORECASE)
 _QUOTES = (('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("`", "`"), ("*", "*"))
 _COMMAND = re.compile(
@@ -42,62 +59,81 @@ _AXES, _WORLD_AXES = ("east", "north", "height"), ("x", "y", "z")
 
 
 class Unreadable(Exception):
-    """A reply that cannot be used; the message says why, for the model and for people."""
+    """A reply that cannot be used; the message explains why, for the model and for people."""
+
+
+class OnlyThoughts(Unreadable):
+    """A reply that ends within its thoughts."""
 
 
 class BuilderReply(NamedTuple):
-    """What a builder's reply comes to: edits, and what it says to the architect."""
+    """Edits, and a message to the architect."""
 
     edits: list[Edit]
     say: str = ""
 
 
 def is_mark(text: str) -> bool:
-    """Whether a text is one of the marks that set thoughts, or the channels of a reply, apart."""
+    """Return whether a text is a mark around thoughts or channels."""
     return bool(_THOUGHT.fullmatch(text) or _CHANNEL.fullmatch(text))
 
 
-def answer_of(text: str) -> str:
-    """A reply without its thoughts: the last `final` channel, where there are channels, from the last `</think>` on.
+def strip_thoughts(text: str) -> str:
+    """Return a reply without its thoughts: the last `final` channel, and what follows the last `</think>`.
 
-    The `<think>` may be missing: some chat templates end with it. Raises `Unreadable` when there are only thoughts.
+    The opening `<think>` may be missing, since some chat templates end with it. Only the end of a long reply is kept.
+    Raises `OnlyThoughts` if there is no answer.
     """
-    text = cleaned(text)
+    text = strip_control(text)
     if "<|channel|>" in text or "<|message|>" in text:
         finals = _FINAL.findall(text)
         if not finals:
-            raise Unreadable("it was empty, but for channels other than the final one")
+            raise OnlyThoughts("it was empty, but for channels other than the final one")
         text = finals[-1]
-    elif _NAKED.match(text):
-        final = _NAKED_FINAL.match(text)
+    elif _BARE_CHANNEL.match(text):
+        final = _BARE_FINAL.match(text)
         if final is None:
-            raise Unreadable("it was empty, but for channels other than the final one")
+            raise OnlyThoughts("it was empty, but for channels other than the final one")
         text = text[final.end() :]
     *_, last = None, *_THOUGHT.finditer(text)
     if last is not None:
         if "/" not in last[0] and "end_of" not in last[0]:
-            raise Unreadable("it was empty, but for thoughts that did not end")
+            raise OnlyThoughts("it was empty, but for thoughts that did not end")
         text = text[last.end() :]
-    return _ANSWER.sub("", text)[:LONGEST]
+    return _ANSWER.sub("", text)[-MAX_CHARACTERS:]
+
+
+def is_unfinished(text: str) -> bool:
+    """Return whether a reply was cut off before its answer started."""
+    try:
+        return not strip_thoughts(text).strip()
+    except OnlyThoughts:
+        return True
 
 
 def read_message(text: str) -> str:
-    """An architect's message in a model's reply, on one line; "" when it waits. Raises `Unreadable`.
+    """Return an architect's message on one line, "" if it waits. Raises `Unreadable`.
 
-    The reply is the message, or has a JSON object with it: `{"say": "Place …"}`.
+    The reply is a JSON object `{"say": "Place …"}`, or the plain message, optionally after a label or opening line.
     """
-    text = _FENCE.sub("", answer_of(text))
-    if (found := _object(text)) is not None:
+    answer = strip_thoughts(text)
+    text, is_long = (
+        _FENCE.sub("", answer).strip(),
+        len(answer) == MAX_CHARACTERS,
+    )  # at whose end the message is
+    if (found := _find_order(text)) is not None:
         if not isinstance(found.get("say"), str):
-            raise Unreadable(f'"say" is {_shown(found.get("say"))}, expected a text')
-        text = " ".join(cleaned(found["say"]).split())
+            raise Unreadable(f'"say" is {_abbreviate(found.get("say"))}, expected a text')
+        text = " ".join(strip_control(found["say"]).split())
         if not text:
             return ""
     elif text.lstrip().startswith("{"):
         raise Unreadable('it has a JSON object without "say"')
-    lines = [" ".join(line.split()) for line in text.split("\n")]
-    said = next((line for line in lines if line), "")
-    said = _TAG.sub("", _NAME.sub("", said)).strip()
+    for _ in range(3):  # courtesy, opening line and label may follow each other
+        text = _LABEL.sub("", text)
+    lines = [line for part in text.split("\n") if (line := " ".join(part.split()))] or [""]
+    said = _TAG.sub("", lines[-1 if is_long else 0]).strip()
+    said = said.rstrip("*") if said.count("**") % 2 else said  # of a label
     while len(said) > 1 and any(said[0] == one and said[-1] == other for one, other in _QUOTES):
         said = said[1:-1].strip()
     if not said:
@@ -105,8 +141,8 @@ def read_message(text: str) -> str:
     return "" if said.strip(" .!*").upper() in ("WAIT", "SILENCE") else said
 
 
-def clipped(text: str, limit: int) -> str:
-    """At most `limit` characters of a text, cut at the end of a sentence or of a word where there is one."""
+def clip(text: str, limit: int) -> str:
+    """Clip a text to `limit` characters, at the end of a sentence or word if possible."""
     if len(text) <= limit:
         return text
     part = text[:limit]
@@ -117,11 +153,14 @@ def clipped(text: str, limit: int) -> str:
 
 
 def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderReply:
-    """The edits in a builder's reply, all of them valid for a build [9, 11, 11]. Raises `Unreadable`."""
-    text = _FENCE.sub("", answer_of(text))
-    found = _object(text)
+    """Return the changes that a builder's reply makes in a build [9, 11, 11], edit by edit. Raises `Unreadable`.
+
+    Removals of air are left out, unless the reply has nothing else.
+    """
+    text = _FENCE.sub("", strip_thoughts(text))
+    found = _find_order(text)
     if found is None:
-        found = _commands(text)
+        found = _read_commands(text)
     if found is None:
         raise Unreadable('no JSON object with "edits" was found')
     listed, say = found.get("edits", []), found.get("say", "")
@@ -130,21 +169,28 @@ def read_order(text: str, grid: npt.NDArray[Any], max_edits: int) -> BuilderRepl
     if isinstance(listed, dict):
         listed = [listed]
     if not isinstance(listed, list):
-        raise Unreadable(f'"edits" is {_shown(listed)}, expected a list')
+        raise Unreadable(f'"edits" is {_abbreviate(listed)}, expected a list')
     if say is not None and not isinstance(say, str):
-        raise Unreadable(f'"say" is {_shown(say)}, expected a text')
+        raise Unreadable(f'"say" is {_abbreviate(say)}, expected a text')
     if len(listed) > max_edits:
         raise Unreadable(f"there were {len(listed)} edits, expected at most {max_edits}")
     edits: dict[Cell, Edit] = {}
+    needless = ""
     for number, entry in enumerate(listed, start=1):
-        edit = _edit(entry, number, grid)
-        if edits.setdefault(edit.cell, edit) != edit:
-            raise Unreadable(f"edit {number}: a second thing is to be done at {place_of(edit.cell)}")
-    return BuilderReply(list(edits.values()), " ".join(cleaned(say or "").split()))
+        edit = _read_edit(entry, number)
+        stood = edits[edit.cell].color if edit.cell in edits else color_at(grid, edit.cell)
+        if not (edit.color or stood):
+            needless = needless or f"edit {number}: there is no block to remove at {place_of(edit.cell)}"
+        edits[edit.cell] = edit
+    changes = [edit for edit in edits.values() if edit.color or color_at(grid, edit.cell)]
+    say = " ".join(strip_control(say or "").split())
+    if needless and not (changes or say):
+        raise Unreadable(needless)
+    return BuilderReply(changes, say)
 
 
 def text_of_content(content: Any) -> str | None:
-    """The text of a message's content: a text, parts with texts, or nothing; None when it is none of these."""
+    """Return the text of a message's content (a string, a list of parts, or None); None for other types."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -158,10 +204,10 @@ def text_of_content(content: Any) -> str | None:
 
 
 def text_of_calls(calls: Any) -> str:
-    """The calls of tools in a reply as the JSON text that they stand for; "" for none.
+    """Convert the tool calls of a reply to a JSON text, "" without calls.
 
-    The arguments of one call are the reply; several calls that each tell an edit, or are named `place` or `remove`,
-    are its edits.
+    The arguments of a single call are the reply. Several calls with an `action`, or named `place` or `remove`, are
+    its edits.
     """
     found = []
     for call in calls if isinstance(calls, list) else []:
@@ -183,11 +229,11 @@ def text_of_calls(calls: Any) -> str:
     return "\n".join(part if isinstance(part, str) else json.dumps(part) for part in found)
 
 
-def _object(text: str) -> dict[str, Any] | None:
-    """What the last JSON in a text says, as an object with edits or something to say: those before it are drafts.
+def _find_order(text: str) -> dict[str, Any] | None:
+    """Return the last JSON order in a text; earlier ones are drafts, and examples after the answer are skipped.
 
-    A list of edits, or one edit, is meant as `{"edits": [...]}`. Raises `Unreadable` when it is not clear what is
-    meant: different ones without a word between them, or a last one that breaks off.
+    A list of edits, or one edit, stands for `{"edits": [...]}`. Raises `Unreadable` if the order is ambiguous:
+    different objects without a word between them, or a last one that breaks off.
     """
     decoder = json.JSONDecoder(strict=False)
     last, start, end, place, problem = None, 0, 0, 0, ""
@@ -200,17 +246,20 @@ def _object(text: str) -> dict[str, Any] | None:
             found, place = decoder.raw_decode(text, begun)
         except (ValueError, RecursionError) as error:
             if _UNFINISHED.match(text, begun):
-                problem = _where(error)
+                problem = _json_problem(error)
             place = begun + 1
             continue
-        order = _order(found)
+        order = _as_order(found)
         if order is None:
             place = begun + 1
             continue
-        if problem and order is not found:  # a part of what could not be read
+        if problem and order is not found:  # part of an object that could not be read
             continue
-        apart = last is None or problem or re.search(r"\w", text[end:begun])
-        if not apart and text[start:end] != text[begun:place]:
+        lead = text[max(end, begun - _LEAD) : begun]
+        if last is not None and not problem and _EXAMPLE.search(lead):
+            continue
+        apart = re.search(r"\w", text[end:begun]) and not _OF_EXAMPLE.search(lead)
+        if not (last is None or problem or apart) and text[start:end] != text[begun:place]:
             raise Unreadable("there were several JSON objects, expected one")
         last, start, end, problem = order, begun, place, ""
     if not problem and _UNFINISHED.search(text, max(end, place)):
@@ -220,8 +269,7 @@ def _object(text: str) -> dict[str, Any] | None:
     return last
 
 
-def _order(found: Any) -> dict[str, Any] | None:
-    """A JSON value as an object with edits or something to say; None when it is none."""
+def _as_order(found: Any) -> dict[str, Any] | None:
     if isinstance(found, dict):
         if "edits" in found or "say" in found:
             return found
@@ -230,15 +278,14 @@ def _order(found: Any) -> dict[str, Any] | None:
     return {"edits": found} if edits and found else None
 
 
-def _where(error: Exception) -> str:
-    """What is wrong with a JSON text, and where."""
+def _json_problem(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno}, column {error.colno}"
     return "it is nested too deeply"
 
 
-def _commands(text: str) -> dict[str, Any] | None:
-    """Lines such as `place red at 2 3 1` (east, north, height), in the form of the JSON object."""
+def _read_commands(text: str) -> dict[str, Any] | None:
+    """Read lines such as `place red at 2 3 1` (east, north, height) as an order."""
     edits = []
     for line in text.split("\n"):
         if match := _COMMAND.match(line[:200]):
@@ -250,57 +297,53 @@ def _commands(text: str) -> dict[str, Any] | None:
     return {"edits": edits} if edits else None
 
 
-def _edit(entry: Any, number: int, grid: npt.NDArray[Any]) -> Edit:
-    """One edit. Raises `Unreadable`."""
+def _read_edit(entry: Any, number: int) -> Edit:
     if not isinstance(entry, dict):
-        raise Unreadable(f"edit {number} is {_shown(entry)}, expected an object")
-    action = _word(entry.get("action"))
+        raise Unreadable(f"edit {number} is {_abbreviate(entry)}, expected an object")
+    action = _lower(entry.get("action"))
     if action not in ("place", "remove"):
         raise Unreadable(
-            f'edit {number} has "action": {_shown(entry.get("action"))}, expected "place" or "remove"'
+            f'edit {number} has "action": {_abbreviate(entry.get("action"))}, expected "place" or "remove"'
         )
-    cell = _cell(entry, number)
-    stands = color_at(grid, cell)
+    cell = _read_cell(entry, number)
     if action == "remove":
-        if not stands:
-            raise Unreadable(f"edit {number}: there is no block to remove at {place_of(cell)}")
         return Edit(*cell, 0)
-    color = _word(entry.get("color", entry.get("colour")))
+    color = _lower(entry.get("color", entry.get("colour")))
     if color not in COLOR_NAMES[1:]:
-        shown = _shown(entry.get("color", entry.get("colour")))
+        shown = _abbreviate(entry.get("color", entry.get("colour")))
         raise Unreadable(f'edit {number} has "color": {shown}, expected one of {", ".join(COLOR_NAMES[1:])}')
     return Edit(*cell, COLOR_NAMES.index(color))
 
 
-def _cell(entry: dict[str, Any], number: int) -> Cell:
-    """The cell that an edit names: by east, north and height, or by the world's own x, y and z."""
+def _read_cell(entry: dict[str, Any], number: int) -> Cell:
+    """Return the cell of an edit, given by east, north and height, or by x, y and z."""
     world = all(axis in entry for axis in _WORLD_AXES)
-    values = [_whole(entry.get(axis), number, axis) for axis in (_WORLD_AXES if world else _AXES)]
+    values = [_read_integer(entry.get(axis), number, axis) for axis in (_WORLD_AXES if world else _AXES)]
     cell = (values[0], values[1], values[2]) if world else (values[0], values[2] - 2, -values[1])
     if not in_zone(*cell):
-        told = ", ".join(f'"{axis}": {value}' for axis, value in zip(_AXES, values, strict=True))
+        place = ", ".join(f'"{axis}": {value}' for axis, value in zip(_AXES, values, strict=True))
         raise Unreadable(
-            f"edit {number} lies outside the building zone ({told}); "
+            f"edit {number} lies outside the building zone ({place}); "
             "expected east and north in -5..5, height in 1..9"
         )
     return cell
 
 
-def _word(value: Any) -> str:
+def _lower(value: Any) -> str:
     return value.strip().lower() if isinstance(value, str) else ""
 
 
-def _whole(value: Any, number: int, axis: str) -> int:
+def _read_integer(value: Any, number: int, axis: str) -> int:
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,3}\s*", value):
         value = int(value)
     if isinstance(value, float) and abs(value) < 1000 and value == int(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 1000:
-        raise Unreadable(f'edit {number} has "{axis}": {_shown(value)}, expected a whole number')
+        raise Unreadable(f'edit {number} has "{axis}": {_abbreviate(value)}, expected a whole number')
     return value
 
 
-def _shown(value: Any) -> str:
+def _abbreviate(value: Any) -> str:
     if value is None:
         return "nothing"
     text = reprlib.repr(value)

@@ -1,7 +1,6 @@
-"""The form of replies as JSON schemas, for servers that keep to one, for tools, and for those who train models.
+"""JSON schemas of replies, for structured output, tools and training.
 
-Every property is required and no other is allowed, as the strict forms of servers want it: what is not needed is null
-or "".
+All properties are required and no others are allowed, as strict modes of servers demand. Unused ones are null or "".
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ def _tool(name: str, about: str, parameters: dict[str, Any]) -> dict[str, Any]:
 
 SCHEMAS: dict[Role, dict[str, Any]] = {Role.ARCHITECT: MESSAGE_SCHEMA, Role.BUILDER: ORDER_SCHEMA}
 TOOLS: dict[Role, list[dict[str, Any]]] = {
-    Role.ARCHITECT: [_tool("tell", "Say something to the builder.", MESSAGE_SCHEMA)],
+    Role.ARCHITECT: [_tool("speak", "Say something to the builder.", MESSAGE_SCHEMA)],
     Role.BUILDER: [
         _tool("build", "Place and remove blocks, and say something to the architect.", ORDER_SCHEMA)
     ],
 }
-"""The replies of each role as calls of tools, in the form of chat completions."""
+"""The tools of each role, in the format of chat completions."""

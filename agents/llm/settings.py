@@ -1,4 +1,4 @@
-"""`LLMSettings`: which model, where, and what it may spend. From arguments, or from environment variables."""
+"""`LLMSettings`: model, endpoint, limits and budget, from arguments or environment variables."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ THINKING = ("auto", "on", "off")
 DTYPES = ("auto", "float32", "float16", "bfloat16")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 RESERVED = ("messages", "model", "n", "stream", "max_tokens", "max_completion_tokens")
-KEY_AT = PREFIX + "KEY_AT_"  # and the host: the key for that endpoint
+KEY_AT = PREFIX + "KEY_AT_"  # followed by the host: the key for that endpoint
 _LONGEST = 10**9
 
 
-def _doc(default: Any, text: str, least: float | None = None, most: float | None = None) -> Any:
+def _setting(default: Any, text: str, least: float | None = None, most: float | None = None) -> Any:
     metadata = {"doc": text, "least": least, "most": most}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=metadata)
@@ -34,85 +34,74 @@ def _doc(default: Any, text: str, least: float | None = None, most: float | None
 
 @dataclass(frozen=True)
 class LLMSettings:
-    """The settings of LLM agents. Frozen; a wrong value raises `ConfigError` naming field, value and expectation.
+    """Settings of LLM agents; `LLMSettings.table()` lists the fields.
 
     Each field is also an environment variable, in capitals after `IGLU_MARL_LLM_`: see `from_environment`. The key is
-    no field: it stays in the environment, and is read when a request is sent. `LLMSettings.table()` lists the fields.
+    not a field: it stays in the environment, and is read for each request. Raises `ConfigError` for a wrong value.
     """
 
-    model: str = _doc("", "name or folder of the model; at an endpoint, the name that it has there")
-    endpoint: str = _doc(
+    model: str = _setting("", "name or folder of the model; at an endpoint, its name there")
+    endpoint: str = _setting(
         "", "base address of an OpenAI-compatible server, `https://…/v1`; empty: a local model (transformers)"
     )
-    view: str = _doc(
+    view: str = _setting(
         "layers",
-        "how target and build are told: " + ", ".join(VIEWS) + "; auto is the shorter of the first two",
+        "how target and build are shown: " + ", ".join(VIEWS) + "; auto is the shorter of the first two",
     )
-    changes: str = _doc(
+    changes: str = _setting(
         "auto",
-        "whether the architect is told what is still to be done, in words: auto (not with pictures), shown, hidden",
+        "whether the architect is shown a list of the remaining changes: auto (not with pictures), shown, hidden",
     )
-    temperature: float = _doc(0.0, "0: the likeliest reply; else drawn, as the seed says", 0.0, 10.0)
-    top_p: float = _doc(1.0, "drawn from the likeliest tokens of this total probability", 1e-6, 1.0)
-    reply_tokens: int = _doc(800, "length of a reply at most", 1, _LONGEST)
-    reasoning_tokens: int = _doc(
-        0,
-        "of hidden reasoning before the reply, where the server counts it to the reply's length",
-        0,
-        _LONGEST,
+    temperature: float = _setting(0.0, "0: greedy decoding; else replies are sampled, by the seed", 0.0, 10.0)
+    top_p: float = _setting(1.0, "sample from the likeliest tokens of this total probability", 1e-6, 1.0)
+    reply_tokens: int = _setting(800, "maximal length of a reply", 1, _LONGEST)
+    reasoning_tokens: int = _setting(0, "for thoughts, if they count as part of the reply", 0, _LONGEST)
+    structured: bool = _setting(False, "the server enforces a JSON schema (`response_format`)")
+    context_tokens: int = _setting(
+        0, "maximal length of chat and reply; 0: that of the local model, or no limit", 0, _LONGEST
     )
-    structured: bool = _doc(False, "the server keeps replies to a JSON schema (`response_format`)")
-    context_tokens: int = _doc(
-        0, "length of chat and reply at most; 0: what the local model has, or no limit", 0, _LONGEST
-    )
-    stop: tuple[str, ...] = _doc((), "texts at which a reply ends")
-    history: int = _doc(40, "utterances of the dialogue that are shown, the newest", 0, 100_000)
-    attempts: int = _doc(
-        2, "requests at most until a reply can be read; the next one says what was wrong", 1, 10
-    )
-    max_edits: int = _doc(30, "edits in one reply of a builder at most", 1, 1089)
-    prompts: str = _doc("", "folder with prompt files of your own (architect.txt, builder.txt)")
-    transcript: str = _doc("", "file to which every chat and reply is appended (JSON lines)")
+    stop: tuple[str, ...] = _setting((), "texts that end a reply")
+    history: int = _setting(40, "number of newest utterances that are shown", 0, 100_000)
+    attempts: int = _setting(2, "requests per decision; a repeated one explains the problem", 1, 10)
+    max_edits: int = _setting(30, "maximal number of edits in a builder's reply", 1, 1089)
+    prompts: str = _setting("", "folder with your own prompt files (architect.txt, builder.txt)")
+    transcript: str = _setting("", "file to which every chat and reply is appended (JSON lines)")
     # -- local models
-    device: str = _doc("auto", "local: " + ", ".join(DEVICES))
-    dtype: str = _doc("auto", "local: " + ", ".join(DTYPES) + "; auto is bfloat16 on cuda, else float32")
-    adapter: str = _doc("", "local: folder or name of an adapter (LoRA) for the model; needs peft")
-    thinking: str = _doc(
-        "auto", "local: what the chat template is told of `enable_thinking`: auto (nothing), on, off"
-    )
-    batch_size: int = _doc(8, "local: chats that go through the model at once, at most", 1, 4096)
+    device: str = _setting("auto", "local: " + ", ".join(DEVICES))
+    dtype: str = _setting("auto", "local: " + ", ".join(DTYPES) + "; auto is bfloat16 on cuda, else float32")
+    adapter: str = _setting("", "local: folder or name of an adapter (LoRA) for the model; needs peft")
+    thinking: str = _setting("auto", "local: `enable_thinking` of the chat template: auto (not set), on, off")
+    batch_size: int = _setting(8, "local: maximal number of chats per batch", 1, 4096)
     # -- endpoints
-    key_variable: str = _doc(PREFIX + "KEY", "the environment variable with the key")
-    pictures: bool = _doc(False, 'the model sees pictures, as `view="picture"` needs')
-    limit_field: str = _doc(
-        "max_tokens", "what the server calls `reply_tokens`; others: max_completion_tokens"
+    key_variable: str = _setting(PREFIX + "KEY", "environment variable that holds the key")
+    pictures: bool = _setting(False, 'the model reads pictures; `view="picture"` needs it')
+    limit_field: str = _setting(
+        "max_tokens", "the server's name of `reply_tokens`; others: max_completion_tokens"
     )
-    extra: Mapping[str, Any] = _doc({}, "further fields of the request, as JSON; null leaves one out")
-    insecure: bool = _doc(False, "the key may go unencrypted (http) to another machine")
-    connect_timeout_s: float = _doc(10.0, "to connect", 1e-3, 86_400)
-    timeout_s: float = _doc(120.0, "for a whole answer", 1e-3, 86_400)
-    retries: int = _doc(4, "times that a request is sent again after a failure that may pass", 0, 100)
-    backoff_s: float = _doc(
-        1.0, "wait before the first of them; doubled each time, more or less by half", 0, 3600
+    extra: Mapping[str, Any] = _setting({}, "additional fields of the request, as JSON; null removes one")
+    insecure: bool = _setting(False, "allow sending the key unencrypted (http) to another machine")
+    connect_timeout_s: float = _setting(10.0, "limit for connecting", 1e-3, 86_400)
+    timeout_s: float = _setting(120.0, "limit for a whole answer", 1e-3, 86_400)
+    retries: int = _setting(4, "number of retries after transient failures", 0, 100)
+    backoff_s: float = _setting(1.0, "wait before the first retry; doubles each time, ± 50 %", 0, 3600)
+    max_wait_s: float = _setting(
+        60.0, "longest wait; if a server asks for more, the request fails", 0, 86_400
     )
-    max_wait_s: float = _doc(
-        60.0, "longest wait; a server that asks for a longer one is given up on", 0, 86_400
-    )
-    requests_per_minute: float = _doc(0.0, "0: no limit", 0, 1e6)
-    concurrency: int = _doc(4, "requests under way at once, at most", 1, 256)
-    reply_bytes: int = _doc(4_000_000, "length of an answer at most", 100, _LONGEST)
-    cache: str = _doc("", 'folder of kept replies; empty: in the usual place for caches; "off": none')
-    # -- what may be spent
-    max_total_tokens: int = _doc(0, "tokens of all chats and replies together; 0: no limit", 0, 10**15)
-    max_cost: float = _doc(0.0, "in the unit of the prices; 0: no limit", 0.0, 1e12)
-    prompt_price: float = _doc(0.0, "of a million tokens sent", 0.0, 1e12)
-    reply_price: float = _doc(0.0, "of a million tokens received", 0.0, 1e12)
-    picture_tokens: int = _doc(2000, "tokens of a picture at most", 1, _LONGEST)
-    ledger: str = _doc("", "file in which the spending is kept, over processes and runs; empty: per process")
+    requests_per_minute: float = _setting(0.0, "0: no limit", 0, 1e6)
+    concurrency: int = _setting(4, "maximal number of requests at once", 1, 256)
+    reply_bytes: int = _setting(4_000_000, "maximal length of an answer", 100, _LONGEST)
+    cache: str = _setting("", 'folder of cached replies; empty: the user\'s cache folder; "off": no cache')
+    # -- budget
+    max_total_tokens: int = _setting(0, "limit of tokens sent and received; 0: no limit", 0, 10**15)
+    max_cost: float = _setting(0.0, "limit of the cost, in the unit of the prices; 0: no limit", 0.0, 1e12)
+    prompt_price: float = _setting(0.0, "price of a million tokens sent", 0.0, 1e12)
+    reply_price: float = _setting(0.0, "price of a million tokens received", 0.0, 1e12)
+    picture_tokens: int = _setting(2000, "upper bound of the tokens of a picture", 1, _LONGEST)
+    ledger: str = _setting("", "file that keeps the spending across processes and runs; empty: per process")
 
     def __post_init__(self) -> None:
         for part in dataclasses.fields(self):
-            object.__setattr__(self, part.name, _checked(part, getattr(self, part.name)))
+            object.__setattr__(self, part.name, _check_value(part, getattr(self, part.name)))
         if not self.model:
             raise ConfigError(f"model is empty, expected a model's name or folder: model=…, or {PREFIX}MODEL")
         for name, known in (
@@ -128,23 +117,23 @@ class LLMSettings:
             _check_address(self.endpoint)
         if self.view == "picture" and not (self.pictures and self.endpoint):
             raise ConfigError(
-                f"the view is 'picture', expected an endpoint whose model sees them: pictures=True ({PREFIX}PICTURES=1)"
+                f"view is 'picture', expected an endpoint that reads pictures: pictures=True ({PREFIX}PICTURES=1)"
             )
         if odd := [name for name in self.extra if name in (*RESERVED, self.limit_field)]:
-            raise ConfigError(f"extra has {odd[0]!r}, which the settings decide; expected other fields")
+            raise ConfigError(f"extra has {odd[0]!r}, which other settings determine; expected other fields")
         if self.structured and not self.endpoint:
-            raise ConfigError(
-                "structured is True, expected an endpoint; a local model is not kept to a schema"
-            )
+            raise ConfigError("structured is True, expected an endpoint: local models do not support schemas")
         if self.max_cost and not (self.prompt_price or self.reply_price):
-            raise ConfigError("max_cost needs prices: prompt_price and reply_price, of a million tokens")
+            raise ConfigError(
+                "max_cost is set, expected prices of a million tokens: prompt_price, reply_price"
+            )
 
     @classmethod
     def from_environment(cls, **given: Any) -> LLMSettings:
-        """The settings that the environment variables tell, and those given.
+        """Return the settings from the environment variables; arguments override them.
 
-        `IGLU_MARL_LLM_MODEL`, `IGLU_MARL_LLM_ENDPOINT`, … : numbers and flags (1, 0, true, false) as text, `stop` and
-        `extra` as JSON. Raises `ConfigError` for a variable that is no setting, and for values that cannot be read.
+        The variables are `IGLU_MARL_LLM_MODEL`, `IGLU_MARL_LLM_ENDPOINT`, …; flags are 1, 0, true or false, and
+        `stop` and `extra` are JSON. Raises `ConfigError` for an unknown variable or an invalid value.
         """
         fields = {part.name: part for part in dataclasses.fields(cls)}
         found: dict[str, Any] = {}
@@ -156,38 +145,27 @@ class LLMSettings:
             if variable.startswith(KEY_AT):
                 continue
             if name not in fields:
-                raise ConfigError(f"the environment variable {variable} is no setting; see LLMSettings")
-            found[name] = _read(fields[name], text, variable)
+                raise ConfigError(f"the environment variable {variable} is unknown; see LLMSettings")
+            found[name] = _parse_variable(fields[name], text, variable)
         if "model" not in {**found, **given}:
             raise ConfigError(
-                "which language model? Say model=… (and endpoint=…, unless it is a local one), or set "
+                "model is missing, expected model=… (and endpoint=…, unless it is a local model), or "
                 f"{PREFIX}MODEL (and {PREFIX}ENDPOINT)"
             )
         return cls(**{**found, **given})
 
     @property
-    def most_tokens(self) -> int:
-        """Of a reply with its hidden reasoning, at most."""
+    def max_reply_tokens(self) -> int:
+        """Maximal number of tokens of a reply with its thoughts."""
         return self.reply_tokens + self.reasoning_tokens
 
     def describe(self) -> dict[str, Any]:
-        """The settings that decide what agents do, JSON-ready; not how patiently, nor what may be spent."""
+        """Return the settings that determine the behaviour, JSON-ready; without time limits and budget."""
         names = (
-            *(
-                "model",
-                "endpoint",
-                "adapter",
-                "dtype",
-                "thinking",
-                "temperature",
-                "top_p",
-                "reply_tokens",
-                "stop",
-            ),
-            *("reasoning_tokens", "context_tokens", "structured", "view", "changes", "history", "attempts"),
-            *("max_edits", "extra"),
+            "model endpoint adapter dtype thinking temperature top_p reply_tokens stop reasoning_tokens "
+            "context_tokens structured view changes history attempts max_edits extra"
         )
-        found: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in names}))
+        found: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in names.split()}))
         return found
 
     def __hash__(self) -> int:
@@ -195,7 +173,7 @@ class LLMSettings:
 
     @classmethod
     def table(cls) -> str:
-        """The fields as a Markdown table."""
+        """Return the fields as a Markdown table."""
         rows = ["| field | default | |", "|---|---|---|"]
         for part in dataclasses.fields(cls):
             default = {} if part.default is dataclasses.MISSING else part.default
@@ -204,8 +182,17 @@ class LLMSettings:
         return "\n".join(rows)
 
 
-def _checked(part: Any, value: Any) -> Any:
-    """A value of the field's type and within its bounds. Raises `ConfigError`."""
+def explain_cut_thoughts(settings: LLMSettings, reported: int | None) -> str:
+    """Return advice for a reply that ended in its thoughts. reported: their tokens, as the server counts them."""
+    thoughts = "no reasoning_tokens" if reported is None else f"{reported} reasoning_tokens"
+    return (
+        f"the model gave no answer within {settings.max_reply_tokens} tokens (usage: {thoughts}); expected more than "
+        f"{settings.reasoning_tokens} in the setting reasoning_tokens ({PREFIX}REASONING_TOKENS)"
+    )
+
+
+def _check_value(part: Any, value: Any) -> Any:
+    """Check type and bounds of a field's value, and return it. Raises `ConfigError`."""
     name = part.name
     if part.type == "tuple[str, ...]":
         parts = (
@@ -218,7 +205,7 @@ def _checked(part: Any, value: Any) -> Any:
         try:
             return json.loads(json.dumps(dict(value), sort_keys=True, allow_nan=False))
         except (TypeError, ValueError):
-            raise ConfigError(f"{name} is {value!r:.80}, expected a dict that JSON can hold") from None
+            raise ConfigError(f"{name} is {value!r:.80}, expected a dict of JSON values") from None
     if part.type == "str":
         if not isinstance(value, (str, os.PathLike)):
             raise ConfigError(f"{name} is {value!r:.80}, expected a text")
@@ -238,8 +225,8 @@ def _checked(part: Any, value: Any) -> Any:
     return int(value) if whole else float(value)
 
 
-def _read(part: Any, text: str, variable: str) -> Any:
-    """The value that an environment variable holds. Raises `ConfigError` naming it."""
+def _parse_variable(part: Any, text: str, variable: str) -> Any:
+    """Parse the value of an environment variable. Raises `ConfigError` naming it."""
     try:
         if part.type == "str":
             return text
@@ -254,7 +241,7 @@ def _read(part: Any, text: str, variable: str) -> Any:
 
 
 def _check_address(address: str) -> None:
-    """Raises `ConfigError`, which does not repeat what may be secret, unless it is a plain base address."""
+    """Raise `ConfigError` unless it is a plain base address; the text does not repeat possible secrets."""
     try:
         parts = urlsplit(address)
         secret = bool(parts.username or parts.password or parts.query or parts.fragment)

@@ -1,4 +1,4 @@
-"""What LLM agents count, and the transcript of what they asked and were told."""
+"""Counts of LLM agents, and transcripts of their requests and replies."""
 
 from __future__ import annotations
 
@@ -20,35 +20,26 @@ from iglu_marl.core.files import PRIVATE, opened
 
 @dataclass
 class Stats:
-    """Counts of an agent.
+    """Counts of an agent."""
 
-    requests: chats that a reply was wanted for; cache_hits: those that the disk had; sent: those that went out, each
-    retry counted; tokens and cost as they count against the budget. failures: by kind, `RequestFailure` and
-    "unreadable". parse_failures: replies that came, but could not be read as what was asked for. over_budget: requests
-    that were not sent because of the budget. no_ops: decisions at which nothing was done because of any of
-    these. gave_up: episodes
-    in which nothing more was asked after too many failures in a row. cut: replies that came to their limit; clipped:
-    messages that were longer than the game allows; forgotten: utterances that a chat had no room for.
-    """
-
-    requests: int = 0
-    cache_hits: int = 0
-    sent: int = 0
-    retries: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    parse_failures: int = 0
-    over_budget: int = 0
-    no_ops: int = 0
-    gave_up: int = 0
-    cut: int = 0
-    clipped: int = 0
-    forgotten: int = 0
-    failures: Counter[str] = field(default_factory=Counter)
+    requests: int = 0  # requested replies
+    cache_hits: int = 0  # replies from the cache
+    sent: int = 0  # requests sent to a server, retries included
+    retries: int = 0  # repeated attempts
+    prompt_tokens: int = 0  # tokens sent, as counted against the budget
+    completion_tokens: int = 0  # tokens received, as counted against the budget
+    cost: float = 0.0  # in the unit of the prices
+    parse_failures: int = 0  # replies that could not be read
+    over_budget: int = 0  # requests that the budget refused
+    no_ops: int = 0  # decisions without an effect because of failures
+    gave_up: int = 0  # episodes that stopped asking after too many failures in a row
+    cut: int = 0  # replies that reached their length limit
+    clipped: int = 0  # messages longer than the game allows
+    forgotten: int = 0  # utterances that did not fit into a chat
+    failures: Counter[str] = field(default_factory=Counter)  # counts by `RequestFailure`, and "unreadable"
 
     def count(self, reply: Reply, cost: float) -> None:
-        """Take a reply into account."""
+        """Count a reply."""
         self.requests += 1
         self.cache_hits += reply.cached
         self.sent += reply.sent
@@ -67,7 +58,7 @@ class Stats:
         return {**found, "cost": round(self.cost, 9), "failures": dict(sorted(self.failures.items()))}
 
     def add(self, other: Stats) -> None:
-        """Add another's counts to these."""
+        """Add the counts of `other`."""
         for part in dataclasses.fields(self):
             setattr(self, part.name, getattr(self, part.name) + getattr(other, part.name))
 
@@ -76,9 +67,9 @@ _writing = threading.Lock()
 
 
 class Transcript:
-    """Appends every chat and its reply to a file, a JSON object a line. Pictures are named by their SHA-256.
+    """Append every chat and its reply to a file of JSON lines. Pictures are represented by their SHA-256.
 
-    secret: the environment variable whose value never goes there. Raises `AgentError` when it cannot be written.
+    secret: environment variable whose value is redacted. Raises `AgentError` if the file cannot be written.
     """
 
     def __init__(self, path: str | os.PathLike[str], secret: str) -> None:
@@ -86,19 +77,12 @@ class Transcript:
         self._write("")
 
     def note(self, about: Mapping[str, Any], request: ChatRequest, reply: Reply, problem: str) -> None:
-        """Append what was asked and answered. problem: why the reply could not be read."""
-        messages = [
-            {
-                "speaker": part.speaker,
-                "text": part.text,
-                **(
-                    {"pictures": [hashlib.sha256(picture).hexdigest() for picture in part.pictures]}
-                    if part.pictures
-                    else {}
-                ),
-            }
-            for part in request.messages
-        ]
+        """Append a request and its reply. problem: why the reply could not be read."""
+        messages: list[dict[str, Any]] = []
+        for part in request.messages:
+            messages.append({"speaker": part.speaker, "text": part.text})
+            if part.pictures:
+                messages[-1]["pictures"] = [hashlib.sha256(picture).hexdigest() for picture in part.pictures]
         failure = None if reply.failure is None else reply.failure.value
         answer = {**dataclasses.asdict(reply), "failure": failure}
         line = {**about, "seed": request.seed, "messages": messages, "reply": answer, "problem": problem}

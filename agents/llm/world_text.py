@@ -1,13 +1,12 @@
-"""A world for a model to read: layers, lists of blocks or pictures, in the words of the instructions.
+"""Descriptions of a world for a model: layers, lists of blocks, or pictures.
 
-Places are told as architects tell them: blocks east or west and north or south of the centre column, and heights, of
-which 1 is on the ground. Height h is y = h - 2, north is -z.
+Places are given as in instructions: blocks east or west and north or south of the centre column, and a height, where
+1 is on the ground. Height h is y = h - 2, north is -z.
 """
 
 from __future__ import annotations
 
 import io
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.grid import COLOR_NAMES, MIN_Y, Cell, cells_of, color_at
+from iglu_marl.core.pose import Pose
 from iglu_marl.envs.rendering import LETTERS as SMALL_LETTERS
 from iglu_marl.language import CellEdit, render
 from iglu_marl.planning import Edit
@@ -26,12 +26,12 @@ Grid = npt.NDArray[Any]
 
 
 def height_of(y: int) -> int:
-    """The height, 1..9, of a block at y = -1..7."""
+    """Return the height, 1..9, of a block at y = -1..7."""
     return y + 2
 
 
 def place_of(cell: Cell) -> str:
-    """`2 east, 3 north, height 1` of a cell (x, y, z)."""
+    """Format a cell (x, y, z) as `2 east, 3 north, height 1`."""
     x, y, z = cell
     across = f"{abs(x)} {'east' if x > 0 else 'west'}" if x else ""
     along = f"{abs(z)} {'south' if z > 0 else 'north'}" if z else ""
@@ -40,18 +40,17 @@ def place_of(cell: Cell) -> str:
 
 
 def _blocks(grid: Grid) -> list[tuple[Cell, int]]:
-    """The blocks of a grid [9, 11, 11] as (x, y, z) and colour id, from the ground up."""
     return [((x, y, z), color_at(grid, (x, y, z))) for x, y, z in cells_of(grid).tolist()]
 
 
-def told_as_coordinates(grid: Grid) -> str:
-    """One line a block: `red: 2 east, 3 north, height 1`."""
+def coordinates_text(grid: Grid) -> str:
+    """List the blocks, one per line: `red: 2 east, 3 north, height 1`."""
     lines = [f"{COLOR_NAMES[color]}: {place_of(cell)}" for cell, color in _blocks(grid)]
     return "\n".join(lines) or "(no blocks)"
 
 
-def told_as_layers(grid: Grid) -> str:
-    """A map of each height that has blocks, north at the top; only the rows and columns around the blocks."""
+def layers_text(grid: Grid) -> str:
+    """Draw a map of each height that has blocks, north at the top, cropped to the blocks."""
     blocks = _blocks(grid)
     if not blocks:
         return "(no blocks)"
@@ -72,8 +71,8 @@ def _mark(number: int, positive: str, negative: str) -> str:
     return f"{abs(number)}{positive if number > 0 else negative}" if number else "0"
 
 
-def told_changes(grid: Grid, target: Grid, limit: int = 60) -> str:
-    """What is still to be done, an instruction a line: what is wrong, then what is missing from the ground up."""
+def describe_changes(grid: Grid, target: Grid, limit: int = 60) -> str:
+    """List the remaining changes as instructions: wrong blocks first, then missing ones from the ground up."""
     wrong: list[str] = []
     missing: list[str] = []
     for x, y, z in cells_of(grid != target).tolist():
@@ -85,9 +84,9 @@ def told_changes(grid: Grid, target: Grid, limit: int = 60) -> str:
     return "\n".join([*lines[:limit], *more]) or "(nothing: the build is the target)"
 
 
-def told_pose(agent_pos: npt.NDArray[Any]) -> tuple[str, str]:
-    """Where a builder stands and whither it looks, in words, from agentPos (x, y, z, pitch, yaw)."""
-    x, y, z, pitch, yaw = (float(value) for value in agent_pos)
+def describe_pose(pose: Pose) -> tuple[str, str]:
+    """Describe where a builder stands, and in which direction it looks."""
+    x, y, z, yaw, pitch = pose
     across = f"{abs(x):.1f} {'east' if x > 0 else 'west'}" if abs(x) >= 0.05 else ""
     along = f"{abs(z):.1f} {'south' if z > 0 else 'north'}" if abs(z) >= 0.05 else ""
     place = f"{', '.join(part for part in (across, along) if part)} of" if across or along else "at"
@@ -97,8 +96,8 @@ def told_pose(agent_pos: npt.NDArray[Any]) -> tuple[str, str]:
     return f"{place} the centre, {level}", gaze + tilt
 
 
-def told_edits(edits: Iterable[Edit], grid: Grid) -> str:
-    """Edits that are in place in a build, as text: `red at 2 east, height 1; removed centre, height 2`."""
+def describe_edits(edits: Iterable[Edit], grid: Grid) -> str:
+    """List the edits that are in place in a build: `red at 2 east, height 1; removed centre, height 2`."""
     done = [edit for edit in edits if color_at(grid, edit.cell) == edit.color]
     lines = [
         f"{COLOR_NAMES[e.color]} at {place_of(e.cell)}" if e.color else f"removed {place_of(e.cell)}"
@@ -107,15 +106,15 @@ def told_edits(edits: Iterable[Edit], grid: Grid) -> str:
     return "; ".join(lines) or "nothing"
 
 
-def pictured(grid: Grid) -> bytes:
-    """A PNG of a build, seen from two sides, with numbered axes."""
-    from iglu_marl.rendering import axes_view
+def build_picture(grid: Grid) -> bytes:
+    """Return a PNG file of a build from two sides, with numbered axes."""
+    from iglu_marl.rendering.axes import axes_view
 
-    return as_png(axes_view(grid))
+    return encode_png(axes_view(grid))
 
 
-def as_png(picture: npt.NDArray[np.uint8]) -> bytes:
-    """A picture uint8 [height, width, 3] as the bytes of a PNG file."""
+def encode_png(picture: npt.NDArray[np.uint8]) -> bytes:
+    """Encode a picture uint8 [height, width, 3] as a PNG file."""
     from PIL import Image
 
     file = io.BytesIO()
@@ -123,17 +122,14 @@ def as_png(picture: npt.NDArray[np.uint8]) -> bytes:
     return file.getvalue()
 
 
-def told(grid: Grid, view: str) -> str:
-    """A build as text, in one of the views "layers" and "coordinates", or the shorter of them ("auto")."""
-    found = {"layers": told_as_layers, "coordinates": told_as_coordinates}
-    if view in found:
-        return found[view](grid)
-    return min((tell(grid) for tell in found.values()), key=len)
+def describe_build(grid: Grid, view: str) -> str:
+    """Describe a build by the view "layers" or "coordinates", or the shorter of them ("auto")."""
+    views = {"layers": layers_text, "coordinates": coordinates_text}
+    if view in views:
+        return views[view](grid)
+    return min((text_of(grid) for text_of in views.values()), key=len)
 
 
-def counts_of(inventory: Iterable[float]) -> dict[str, int]:
-    """The blocks that are left, by colour name."""
-    found: dict[str, int] = defaultdict(int)
-    for name, count in zip(COLOR_NAMES[1:], inventory, strict=True):
-        found[name] = int(count)
-    return dict(found)
+def inventory_counts(inventory: Iterable[float]) -> dict[str, int]:
+    """Return the numbers of blocks left, by colour name."""
+    return {name: int(count) for name, count in zip(COLOR_NAMES[1:], inventory, strict=True)}

@@ -1,1 +1,1 @@
-"""Agents by rule: architects who tell a structure, builders who act on what they read, imperfect partners."""
+"""Rule-based agents: architects that describe a structure, builders that follow instructions, imperfect partners."""

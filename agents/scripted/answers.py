@@ -1,9 +1,8 @@
-"""What an architect answers a builder: short, true of the target, and about what it asks for at present.
+"""Answers of an architect to a builder's questions: short, true of the target, and about the current request.
 
-A question is read by the rules of `language/grammar/asked.txt`, which give its kind and what it names. The table
-`_ANSWERS` has one function per kind: the answers to it, the fullest first. Questions about what stands there are read
-and answered by `iglu_marl.language.questions`. None is the answer to what is no question; the architect then says its
-request in other words.
+The rules of `language/grammar/asked.txt` give a question's kind and what it names. The table `_ANSWERS` has one
+function per kind, which returns the possible answers, the fullest first. `iglu_marl.language.questions` handles
+questions about existing things. For other texts the answer is None, and the architect rephrases its request.
 """
 
 from __future__ import annotations
@@ -28,31 +27,36 @@ from iglu_marl.language import (
     Scene,
     answer,
     outcomes,
-    parse_question,
     render_place,
     say,
 )
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.engine import Parser
-from iglu_marl.language.grammar.makers import Each
 from iglu_marl.language.grammar.reader import grammar, tokens
-from iglu_marl.language.placing import Put, anchors
-from iglu_marl.language.references import At, Beside, Setting, Unresolved, resolve
+from iglu_marl.language.placing import PlaceGoal, anchors
+from iglu_marl.language.questions import parse as parse_question
+from iglu_marl.language.references import At, Beside, Each, Resolution, Unresolved, resolve
 from iglu_marl.language.repair import bare
 from iglu_marl.language.shapes import COMPASS, VECTORS
 
 Grid = npt.NDArray[np.int8]
 
 GO_ON = ("next", "again", "done", "hello", "okay", "there")
-"""Kinds that the architect answers by what it asks for, next or again."""
+"""Kinds that the architect answers with a request, the next or the same one."""
 
 
 @dataclass(frozen=True)
 class ConversationState:
-    """What an architect knows when it is asked.
+    """What an architect knows when it gets a question.
 
-    grid, target: int8 [9, 11, 11]. base: the grid when it made its request. instruction: the request, None when there
-    is none. cells: those that it changes, in order. goal: the build when it is done. context: of the builder.
+    Args:
+        grid, target: int8 [9, 11, 11].
+        base: the grid at the time of its request.
+        instruction: the request, None if there is none.
+        cells: those that it changes, in order.
+        goal: the build after the request.
+        context: of the builder.
+
     """
 
     grid: Grid
@@ -65,27 +69,27 @@ class ConversationState:
 
     @property
     def open_cells(self) -> list[Cell]:
-        """The cells of the request that are not yet as asked."""
+        """The cells of the request that are not yet right."""
         return [cell for cell in self.cells if color_at(self.grid, cell) != color_at(self.goal, cell)]
 
     @property
     def about(self) -> list[Cell]:
-        """What a question about the request is about: what of it is open, or all of it."""
+        """The cells that a question is about: the open ones, or else all of the request."""
         return self.open_cells or list(self.cells)
 
     def color_of(self, cell: Cell) -> int:
-        """The colour that the request gives a cell, or that of the block to be taken away."""
+        """Return the colour that the request gives a cell, or that of the block to be removed."""
         return color_at(self.goal, cell) or color_at(self.base, cell)
 
     @property
     def wrong(self) -> list[Cell]:
-        """Blocks placed since the request that belong neither there nor in that colour, and those of wrong colour."""
+        """Blocks placed since the request at a wrong place, and those of a wrong colour."""
         placed = (self.grid != 0) & (self.grid != self.target) & (self.grid != self.base)
         return _cells(placed & (self.grid != self.goal))
 
 
 def asked(text: str) -> Asked | None:
-    """The question in a text, None when it is none of the kinds."""
+    """Return the question in a text, None if it has none of the kinds."""
     said = [word for word in tokens(text) if word != "."]
     for words in (said, *bare(said, "")):
         found = [
@@ -98,7 +102,7 @@ def asked(text: str) -> Asked | None:
 
 
 def answers(question: Asked, situation: ConversationState) -> list[str]:
-    """What can be answered, the fullest first; [] for kinds that are answered by the request itself."""
+    """Return the possible answers, the fullest first; [] for kinds that the request itself answers."""
     give = _ANSWERS.get(question.kind)
     if give is None:
         return []
@@ -109,7 +113,7 @@ def answers(question: Asked, situation: ConversationState) -> list[str]:
 
 
 def scene_answer(text: str, situation: ConversationState) -> str:
-    """The answer to a question about what stands there ("how many red blocks are there?"), "" for other texts."""
+    """Return the answer to a question about existing things ("how many red blocks are there?"), "" for other texts."""
     if "?" not in text:
         return ""
     question = parse_question(text)
@@ -124,7 +128,7 @@ def scene_answer(text: str, situation: ConversationState) -> str:
 
 
 def mistake(situation: ConversationState, cell: Cell) -> list[str]:
-    """What is wrong about a block, and what to do about it, the fullest form first."""
+    """Return what is wrong about a block and what to do about it, the fullest form first."""
     there, wanted = color_at(situation.grid, cell), color_at(situation.target, cell)
     names = f"The {color_name(there)} block {place_of(cell)},", f"The {color_name(there)} block"
     if wanted:
@@ -132,11 +136,8 @@ def mistake(situation: ConversationState, cell: Cell) -> list[str]:
     return [say(DialogueAct.MISPLACED, word=name) for name in names]
 
 
-# -------------------------------------------------------------------------------------------------------- saying
-
-
 def place_of(cell: Cell) -> str:
-    """A cell told from the centre: "2 blocks east of the centre, on the ground"."""
+    """Describe a cell from the centre: "2 blocks east of the centre, on the ground"."""
     return render_place(At(cell))
 
 
@@ -162,11 +163,7 @@ def _level(cell: Cell) -> int:
 
 
 def _removal(situation: ConversationState) -> bool:
-    """Whether the request is to take blocks away."""
     return all(not color_at(situation.goal, cell) for cell in situation.about)
-
-
-# ------------------------------------------------------------------------------------------- one function per kind
 
 
 def _color(situation: ConversationState) -> Iterator[str]:
@@ -236,7 +233,6 @@ def _way(situation: ConversationState) -> Iterator[str]:
 
 
 def _ways(cells: list[Cell]) -> list[str]:
-    """The directions from the first to the last of some cells."""
     step = [np.sign(b - a) for a, b in zip(cells[0], cells[-1], strict=True)]
     return [str(way) for way in (*COMPASS, Direction.UP, Direction.DOWN) if _along(VECTORS[way], step)]
 
@@ -285,7 +281,7 @@ def _why(situation: ConversationState) -> Iterator[str]:
     yield "It is in the structure."
 
 
-# -- yes or no, and what is right
+# -- yes or no, and the correction
 
 
 def _no(situation: ConversationState) -> str:
@@ -302,9 +298,9 @@ def _color_check(situation: ConversationState, c: int) -> Iterator[str]:
 
 def _place_check(situation: ConversationState, where: Any) -> Iterator[str]:
     cell = situation.about[0]
-    if isinstance(where, Each):  # "in the corners": one of them
+    if isinstance(where, Each):  # "in the corners": one of these
         where = where.where
-    setting = Setting.of(situation.grid, situation.context)
+    setting = Resolution.of(situation.grid, situation.context)
     there = {one for group in anchors(where, setting) for one in group.cells}
     if cell in there or _in_the_way(where, cell, setting):
         yield f"Yes, {place_of(cell)}."
@@ -313,8 +309,8 @@ def _place_check(situation: ConversationState, where: Any) -> Iterator[str]:
         yield _no(situation)
 
 
-def _in_the_way(where: Any, cell: Cell, setting: Setting) -> bool:
-    """Whether a cell lies on that side of something, however far."""
+def _in_the_way(where: Any, cell: Cell, setting: Resolution) -> bool:
+    """Return whether a cell lies on that side of something, at any distance."""
     if not isinstance(where, Beside) or len(where.offset) != 1:
         return False
     vector = setting.vector(((where.offset[0][0], 1),))
@@ -330,7 +326,7 @@ def _count_check(situation: ConversationState, n: int) -> Iterator[str]:
 
 
 def _way_check(situation: ConversationState, way: Direction) -> Iterator[str]:
-    setting = Setting.of(situation.grid, situation.context)
+    setting = Resolution.of(situation.grid, situation.context)
     vector = VECTORS[setting.on_map(way)]
     first, last = situation.about[0], situation.about[-1]
     step = [np.sign(b - a) for a, b in zip(first, last, strict=True)]
@@ -339,13 +335,13 @@ def _way_check(situation: ConversationState, way: Direction) -> Iterator[str]:
 
 
 def _ref_check(situation: ConversationState, of: Any) -> Iterator[str]:
-    items = resolve(of, Setting.of(situation.grid, situation.context))
+    items = resolve(of, Resolution.of(situation.grid, situation.context))
     meant = any(cell in item for item in items for cell in situation.about)
     yield from (f"{'Yes' if meant else 'No'}: {text[0].lower()}{text[1:]}" for text in _which(situation))
 
 
 def _remove_check(situation: ConversationState, of: Any) -> Iterator[str]:
-    items = resolve(of, Setting.of(situation.grid, situation.context))
+    items = resolve(of, Resolution.of(situation.grid, situation.context))
     spare = {
         cell
         for item in items
@@ -360,7 +356,7 @@ def _remove_check(situation: ConversationState, of: Any) -> Iterator[str]:
 
 
 def _put_check(situation: ConversationState, new: Any, mods: Any) -> Iterator[str]:
-    found = outcomes(Put(new, mods.where), situation.grid, situation.context)
+    found = outcomes(PlaceGoal(new, mods.where), situation.grid, situation.context)
     if not isinstance(found, Failure) and any(_fits(world.grid, situation) for world in found):
         yield "Yes, please."
     else:

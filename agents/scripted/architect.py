@@ -1,4 +1,4 @@
-"""An architect that asks for block after block, or shape after shape, in plain words, and checks what became of it."""
+"""An architect that requests block after block, or shape after shape, in plain words, and checks the result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ import numpy.typing as npt
 from iglu_marl import AgentError, DialogueError, Role
 from iglu_marl.agents.scripted.answers import GO_ON, ConversationState, answers, asked, mistake, scene_answer
 from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_ARCHITECT, DialogueTracker, need
+from iglu_marl.agents.scripted.dialogue_tracker import (
+    DIALOG_KEYS,
+    SHOW_ARCHITECT,
+    DialogueTracker,
+    require_entry,
+)
 from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS, MESSAGE_TOKENS, Settings
 from iglu_marl.core.controls import ControlsName
@@ -26,13 +31,13 @@ from iglu_marl.language import (
     DialogueAct,
     Failure,
     Instruction,
-    Pick,
     outcomes,
-    read,
+    parse_small_talk,
     render,
     say,
 )
 from iglu_marl.language.grammar.answers import Asked
+from iglu_marl.language.verbs import Pick
 from iglu_marl.planning import order_edits
 
 Level = Literal["blocks", "shapes"]
@@ -40,14 +45,12 @@ References = Literal["none", "exact", "loose"]
 LEVELS = ("blocks", "shapes")
 REFERENCES = ("none", "exact", "loose")
 
-PATIENCE = 6  # turns without anything visible happening before something new is said
-REPEAT_AFTER = 60  # turns of waiting before the same is said again, whatever is happening
-PERSISTENCE = 3  # tries at one block before another is asked for instead
-COMMENT_AFTER = 30  # turns that a wrong block stands before it is spoken of
-MAX_TRIES = (
-    4 * PERSISTENCE
-)  # at each block that is left, before the rest is given up: of builders without a voice
-MAX_REFUSALS = 2  # by each block that is left, before the rest is given up
+PATIENCE = 6  # turns without a visible change before a new request
+REPEAT_AFTER = 60  # turns before a request is repeated in any case
+PERSISTENCE = 3  # tries at one block before another one
+COMMENT_AFTER = 30  # turns before a wrong block is mentioned
+MAX_TRIES = 4 * PERSISTENCE  # per open block before giving up: for builders that cannot speak
+MAX_REFUSALS = 2  # per open block before giving up
 
 _NOT_HEARD = frozenset(
     {
@@ -89,12 +92,17 @@ _WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK})
 
 @dataclass(frozen=True)
 class PendingRequest:
-    """What was asked for last.
+    """The last request.
 
-    instruction: in the words that were chosen; plain: the same told from the centre of the zone. cells: those that it
-    changes; about: those that it speaks about, in its order, also where they are right already: "it" to the builder.
-    goal: the build when it is done, target: the one that was aimed at with it, int8 [9, 11, 11]. meant: the block that
-    its reference means, if any.
+    Args:
+        instruction: as worded.
+        plain: the same, counted from the centre of the zone.
+        cells: those that it changes.
+        about: all cells of the instruction in its order, "it" to the builder.
+        goal: the build after it, int8 [9, 11, 11].
+        target: the target at that time, int8 [9, 11, 11].
+        meant: the block that its reference means, if any.
+
     """
 
     instruction: Instruction
@@ -106,34 +114,33 @@ class PendingRequest:
     meant: Cell | None = None
 
     def open_cells(self, grid: npt.NDArray[Any]) -> list[Cell]:
-        """The cells that are not yet as asked."""
+        """Return the cells that are not yet right."""
         return [cell for cell in self.cells if color_at(grid, cell) != color_at(self.goal, cell)]
 
 
 class ScriptedArchitect:
-    """Says one thing per turn in the plain phrasing of `iglu_marl.language`, in an order in which things can be built.
+    """Gives one instruction per turn in the plain phrasing of `iglu_marl.language`, in a buildable order.
 
-    It answers what a builder asks: what, which, where, what colour, how high, how many, whether it is right, what next,
-    what it said, and yes or no (see `agents/scripted/answers.py`); to anything else it says its request in other words.
-    It names a block that stands wrong, and says what to do about it.
+    It takes `target_grid` where the map has it, neither shifted nor turned. It is silent while the builder works,
+    requests that wrong blocks be removed or changed, rephrases an instruction that was not understood, and postpones
+    what cannot be done now. It answers questions of the builder (see `agents/scripted/answers.py`); to other texts
+    it repeats its request in other words. It names wrong blocks, and says what to do about them.
 
-    It looks at `target_grid` and `grid` and takes the target where the map has it, neither shifted nor turned. It
-    keeps silent for as long as the builder is seen to work on what was asked, asks for wrong blocks to be removed or
-    changed, says an instruction again in other words when it was not understood, and comes back later to what cannot
-    be done now.
+    Args:
+        level: "blocks" requests single blocks; "shapes" the shapes of the target
+            (`agents/scripted/decomposition.py`), and single blocks where there is no shape or a shape failed.
+        references: "none" counts places from the centre of the zone; "exact" refers to existing blocks where only one
+            thing can be meant; "loose" also where several can. It answers "which one?", and when the builder only
+            waits, it gives the plain wording.
+        controls: of the builder, which determine a good order.
+        codec: vocabulary of token chat (None: text, or the template vocabulary when the dialog holds tokens).
+        message_length: capacity of a token message; a longer instruction is not given.
+        max_characters: capacity of a text message.
+        patience: turns without a visible change before it continues.
+        repeat_after: turns before it repeats itself in any case.
+        comment_after: turns before it mentions a wrong block.
+        varied: random wordings instead of the preferred ones.
 
-    level: "blocks" asks for one block after the other; "shapes" for the shapes that the target is made of (see
-    `agents/scripted/decomposition.py`), and for single blocks where there is none, or where a shape did not come off.
-    references: "none" tells all places from the centre of the zone; "exact" from blocks that are there, where only one
-    thing can be meant; "loose" as well, but without looking what else could be meant. When the builder asks which one,
-    it is told; when it only waits, the same is said plainly.
-
-    controls: how the builder moves, which decides what is a good order. codec: the vocabulary of token chat (None:
-    text, or the template vocabulary when the dialog is seen to hold tokens). message_length: of token utterances;
-    max_characters: of text. What does not fit is not asked for.
-    patience: turns in which nothing visible happens before it goes on; repeat_after: turns before it repeats itself
-    even so. comment_after: turns that a block which does not belong there stands before it is spoken of. varied: random
-    wordings instead of the plainest.
     """
 
     def __init__(
@@ -165,21 +172,21 @@ class ScriptedArchitect:
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> ScriptedArchitect:
-        """One that fits an environment's chat and its builder."""
-        settings = Settings.of(env)
-        most = {"message_length" if settings.tokens else "max_characters": settings.most}
+        """Return an architect for an environment's chat and its builder."""
+        settings = Settings.in_words(env, cls.__name__)
+        most = {"message_length" if settings.tokens else "max_characters": settings.max_length}
         return cls(**{**settings.only("controls", "codec"), **most, **options})
 
     def _forget(self, seed: int | None) -> None:
         self._dialogue.forget()
         self._rng = np.random.default_rng(seed)
         self._asked: PendingRequest | None = None
-        self._latest: tuple[Cell, ...] = ()  # the cells of the last thing that was asked for and done
-        self._alone: set[Cell] = set()  # cells of shapes that did not come off
-        self._plainly: set[Cell] = set()  # cells of what was said with references and not done
-        self._steps: list[InstructionStep] = []  # what was thought of to be asked for next
-        self._base: npt.NDArray[Any] | None = None  # the build when that was asked
-        self._last = b""  # what could be seen a turn ago
+        self._latest: tuple[Cell, ...] = ()  # cells of the last completed request
+        self._alone: set[Cell] = set()  # cells of failed shapes
+        self._plainly: set[Cell] = set()  # cells of failed requests with references
+        self._steps: list[InstructionStep] = []  # planned requests
+        self._base: npt.NDArray[Any] | None = None  # the build at that time
+        self._last = b""  # visible state of the last turn
         self._goal = b""
         self._still = self._waited = 0
         self._sees_pose = False
@@ -187,25 +194,23 @@ class ScriptedArchitect:
         self._refusals: Counter[Cell] = Counter()
         self._order: list[Cell] = []
         self._closed = self._over = False
-        self._standing: Counter[Cell] = Counter()  # for how many turns wrong blocks stand
-        self._told: set[DialogueAct] = set()  # questions about the present request that were answered
+        self._standing: Counter[Cell] = Counter()  # age of wrong blocks in turns
+        self._answered: set[DialogueAct] = set()  # answered questions about this request
         self._yaw: float | None = None
 
-    # -- Agent
-
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the architect's."""
+        """Begin an episode as the architect, else raise `AgentError`."""
         if role != Role.ARCHITECT:
             raise AgentError(f"a ScriptedArchitect cannot play the {role}")
         self._forget(seed)
 
     def act(self, observation: Any) -> Any:
-        """The next instruction, or silence. Raises `AgentError` when target_grid or grid is not observed."""
-        target = need(observation, ("target_grid",), "ScriptedArchitect", SHOW_ARCHITECT)
-        grid = need(observation, ("grid",), "ScriptedArchitect", SHOW_ARCHITECT)
+        """Return the next instruction, or silence; raise `AgentError` if target_grid or grid is not observed."""
+        target = require_entry(observation, ("target_grid",), "ScriptedArchitect", SHOW_ARCHITECT)
+        grid = require_entry(observation, ("grid",), "ScriptedArchitect", SHOW_ARCHITECT)
         told = self._heard(observation)
         self._watch(grid, observation.get("agentPos"))
-        if (goal := target.tobytes()) != self._goal:  # of the next turn of a progressive task
+        if (goal := target.tobytes()) != self._goal:  # the next stage of a progressive task
             self._goal, self._tries, self._refusals = goal, Counter(), Counter()
             self._alone, self._plainly, self._steps = set(), set(), []
             self._over = False
@@ -213,71 +218,65 @@ class ScriptedArchitect:
 
     @property
     def idle(self) -> bool:
-        """Whether it has said its last words, since there is nothing more to ask for, or nothing that can be done."""
+        """Whether it has said its last words: nothing is left to request, or nothing that can be done."""
         return self._closed
 
     @property
     def ready(self) -> bool:
-        """Whether its next act takes no time, unless somebody speaks or the build changes: it waits."""
+        """Whether its next act takes no time: it waits, unless somebody speaks or the build changes."""
         waits = self._still + 1 < self.patience and self._waited + 1 < self.repeat_after
         return waits and self._asked is not None and not self._over
 
     def close(self) -> None:
-        """Nothing is held."""
-
-    # -- looking and listening
+        """Release nothing."""
 
     def _heard(self, observation: Any) -> str:
-        """The latest new words of the builder."""
         dialog = next((observation[key] for key in DIALOG_KEYS if key in observation), None)
         fresh = () if dialog is None else self._dialogue.hear(dialog)
         texts = [utterance.text for utterance in fresh if utterance.role == Role.BUILDER]
         return texts[-1] if texts else ""
 
     def _watch(self, grid: npt.NDArray[Any], pose: Any) -> None:
-        """Count the turns in which nothing visible happened."""
         self._sees_pose = pose is not None
         self._yaw = None if pose is None else float(np.asarray(pose)[4])
         seen = grid.tobytes() + (b"" if pose is None else np.asarray(pose).tobytes())
         self._still = self._still + 1 if seen == self._last else 0
         if self._closed and seen[: grid.nbytes] != self._last[: grid.nbytes]:
-            self._tries.clear()  # somebody goes on with what was given up
+            self._tries.clear()  # somebody resumed what was given up
         self._last = seen
         self._waited += 1
 
-    def _at_work(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> bool:
-        """Whether the last instruction is not yet done, or not yet tidied up after."""
+    def _is_unfinished(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> bool:
+        """Return whether the last instruction, or tidying up after it, is unfinished."""
         assert self._asked is not None
         assert self._base is not None
-        if left := self._asked.open_cells(grid):  # unless it is no longer wanted
+        if left := self._asked.open_cells(grid):  # unless the target changed
             return any(color_at(target, cell) == color_at(self._asked.target, cell) for cell in left)
         odd = (grid != target) & (grid != self._base) & (grid != self._asked.goal)
         return bool(odd.any())
-
-    # -- speaking
 
     def _speak(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], told: str) -> str:
         if self._over and not told:
             return ""
         if self._over:
             self._over, self._tries, self._refusals = False, Counter(), Counter()
-        answer = read(told) if told else None
+        answer = parse_small_talk(told) if told else None
         talk = None if answer is None else answer.talk
         if told and answer is None:
             return self._reply(asked(told), told, grid, target)
         if (
             self._asked is not None
             and talk in _ASKED
-            and talk not in self._told
+            and talk not in self._answered
             and self._asked.meant is None
         ):
-            self._told.add(talk)  # when that does not help, all is said again in other words
+            self._answered.add(talk)  # next time, rephrase the request
             return self._reply(Asked(_ASKED[talk]), told, grid, target)
-        if self._asked is None or not self._at_work(grid, target):
+        if self._asked is None or not self._is_unfinished(grid, target):
             return self._next(grid, target)
         if comment := self._comment(grid, target):
             return comment
-        if talk is DialogueAct.DONE and self._asked.open_cells(grid):
+        if talk in (DialogueAct.DONE, DialogueAct.UNCHANGED) and self._asked.open_cells(grid):
             return self._reply(Asked("done"), told, grid, target)
         cells = self._asked.cells
         patience = self.patience if self._sees_pose else self.repeat_after
@@ -291,9 +290,7 @@ class ScriptedArchitect:
             if self._waited < self.repeat_after or not self._asked.open_cells(grid):
                 return ""
             self._waited = 0
-            if isinstance(
-                self._asked.plain, (CellEdit, Build)
-            ):  # what can be said twice without being done twice
+            if isinstance(self._asked.plain, (CellEdit, Build)):  # repeating it changes nothing
                 return self._words(self._asked.plain)
         self._tries.update(cells)
         return self._next(grid, target, other_words=talk in _NOT_HEARD | _WHICH)
@@ -301,13 +298,16 @@ class ScriptedArchitect:
     def _reply(
         self, question: Asked | None, text: str, grid: npt.NDArray[Any], target: npt.NDArray[Any]
     ) -> str:
-        """The answer to what a builder says in words of its own."""
         kind = "" if question is None else question.kind
         if kind == "okay":
-            return "" if self._asked is not None and self._at_work(grid, target) else self._next(grid, target)
+            return (
+                ""
+                if self._asked is not None and self._is_unfinished(grid, target)
+                else self._next(grid, target)
+            )
         if self._asked is None and not self._closed:
             return self._next(grid, target)
-        if self._asked is None or (kind in GO_ON and not self._at_work(grid, target)):
+        if self._asked is None or (kind in GO_ON and not self._is_unfinished(grid, target)):
             self._closed = self._closed and bool(np.array_equal(grid, target))
             if (
                 kind not in ("whole", "left", "number", "right", "finished", "wrong", "give_up")
@@ -330,7 +330,6 @@ class ScriptedArchitect:
         return self._words(self._asked.plain, other_words=kind != "done")
 
     def _situation(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> ConversationState:
-        """What is known when something is asked."""
         now, goal = grid.astype(np.int8), target.astype(np.int8)
         last = self._asked.about if self._asked is not None else self._latest
         context = Context(last, self._yaw)
@@ -342,7 +341,7 @@ class ScriptedArchitect:
         )
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
-        """What is wrong about a block that has stood for a while where it does not belong; once for each."""
+        """Return what is wrong about a block that has stood too long at a wrong place; once per block."""
         situation = self._situation(grid, target)
         wrong = situation.wrong
         for cell in [*self._standing]:
@@ -364,7 +363,7 @@ class ScriptedArchitect:
         return self._said(instruction, self._rng if self.varied or other_words else None)
 
     def _said(self, instruction: Instruction, rng: np.random.Generator | None) -> str:
-        """In words that a message can hold; raises `DialogueError` when there are none."""
+        """Return a wording that fits a message; raise `DialogueError` if there is none."""
         if self._dialogue.tokens:
             return render(instruction, rng, max_words=self._dialogue.message_length, max_characters=10_000)
         return render(instruction, rng, max_characters=self.max_characters)
@@ -377,14 +376,14 @@ class ScriptedArchitect:
         return True
 
     def _next(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], other_words: bool = False) -> str:
-        """Ask for the next thing; say the closing line when there is none, once."""
+        """Return the next request; if there is none, the closing line, once."""
         self._still = self._waited = 0
         self._settle(grid)
         cells = self._open_cells(grid, target)
         if any(self._refusals[cell] < MAX_REFUSALS and self._tries[cell] < MAX_TRIES for cell in cells):
             step = self._shape(grid, target) if self.level == "shapes" else None
             self._asked = self._request(step or self._single(cells, grid, target), grid, target)
-            self._told = set()
+            self._answered = set()
             self._base = grid.copy()
             self._closed = False
             return self._words(self._asked.instruction, other_words)
@@ -395,7 +394,6 @@ class ScriptedArchitect:
         return say(DialogueAct.GIVE_UP if cells else DialogueAct.COMPLETE)
 
     def _settle(self, grid: npt.NDArray[Any]) -> None:
-        """Draw the conclusions from what became of the last request."""
         if self._asked is None:
             return
         if not self._asked.open_cells(grid):
@@ -403,7 +401,7 @@ class ScriptedArchitect:
             self._tries = Counter({cell: min(tries, PERSISTENCE) for cell, tries in self._tries.items()})
             for cell in self._asked.cells:
                 self._tries[cell] = 0
-            self._refusals.clear()  # what could not be done before may be possible now
+            self._refusals.clear()  # it may be possible now
             return
         self._latest, self._steps = (), []
         self._plainly.update(self._asked.cells)
@@ -411,9 +409,9 @@ class ScriptedArchitect:
             self._alone.update(self._asked.cells)
 
     def _single(self, cells: list[Cell], grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep:
-        """The first of the cells that were tried least, those before others for which there are blocks.
+        """Return the least tried cell, those first for which there are blocks.
 
-        Where there are none, the first block of the colour that has to go is removed, to be replaced later.
+        If there are no blocks, remove the first block of the colour that has to go, to replace it later.
         """
 
         def used_up(cell: Cell) -> bool:
@@ -430,7 +428,7 @@ class ScriptedArchitect:
     def _request(
         self, step: InstructionStep, grid: npt.NDArray[Any], target: npt.NDArray[Any]
     ) -> PendingRequest:
-        """A step in the words of this architect: with references, if it uses any."""
+        """Return the request for a step: with references, if this architect uses them."""
         goal, aim = grid.astype(np.int8), target.astype(np.int8)
         for cell in step.cells:
             removed = isinstance(step.instruction, CellEdit) and step.instruction.after == 0
@@ -451,7 +449,7 @@ class ScriptedArchitect:
         )
 
     def _shape(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep | None:
-        """The next step of a decomposition; None when it is a single block that was tried before."""
+        """Return the next step of a decomposition; None for a single block that was tried before."""
         done = len(self._steps) and all(
             color_at(grid, cell) == color_at(target, cell) for cell in self._steps[0].cells
         )
@@ -468,10 +466,10 @@ class ScriptedArchitect:
         return None
 
     def _open_cells(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> list[Cell]:
-        """The cells that are not as they shall be, in the order thought of at first, while that will do."""
+        """Return the cells that are not yet right, in the initial order while it is valid."""
         differing = int(np.count_nonzero(grid != target))
         cells = [cell for cell in self._order if color_at(grid, cell) != color_at(target, cell)]
-        if len(cells) < differing:  # the world has changed in ways that were not asked for
+        if len(cells) < differing:  # the world has changed in other ways
             self._order = list(dict.fromkeys(edit.cell for edit in order_edits(grid, target, self.controls)))
             cells = self._order
         return cells

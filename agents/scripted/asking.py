@@ -1,4 +1,4 @@
-"""What a builder says about an instruction that it cannot follow as it is: questions, refusals, misspelt words."""
+"""Utterances of a builder about an instruction that it cannot follow: questions, refusals, misspelt words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_name
 from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, Reason, say
-from iglu_marl.language.grammar.reader import respelled
-from iglu_marl.language.placing import Either
+from iglu_marl.language.grammar.reader import respelled, tokens
+from iglu_marl.language.placing import Ambiguous
 from iglu_marl.language.repair import Understanding, meanings
 from iglu_marl.language.templates import number_of, templates
+from iglu_marl.language.verbs import Facing
 
 _QUESTIONS = {
     "color": DialogueAct.WHICH_COLOR,
@@ -27,16 +28,21 @@ _REFUSALS = {
     Reason.OCCUPIED: DialogueAct.OCCUPIED,
 }
 _WAYS = ("north", "east", "south", "west", "left", "right", "front", "behind", "up", "down", "above", "below")
-MOST_WORDS = 6  # of a part that was not understood, in a refusal
+MOST_WORDS = 6  # maximum length of a quoted part in a refusal
 
 Fits = Callable[[str], bool]
 
 
 def objection(heard: Understanding, fits: Fits, grid: Any = None, context: Context | None = None) -> str:
-    """What is to be asked about an instruction, or what speaks against it: the fullest form that fits a message."""
+    """Return the question about an instruction, or the reason against it: the fullest form that fits a message."""
     failure = heard.found
     assert isinstance(failure, Failure)
     return next(text for text in _forms(heard, failure, grid, context) if fits(text))
+
+
+def asks(failure: Failure) -> bool:
+    """Return whether the objection to a failure is a question."""
+    return failure.missing is not None and (failure.reason not in _REFUSALS or failure.reference is not None)
 
 
 def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context | None) -> Iterator[str]:
@@ -45,26 +51,39 @@ def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context |
         if failure.suggestion:
             yield say(DialogueAct.MEAN_OTHER, word=failure.detail, other=failure.suggestion)
         yield say(DialogueAct.UNKNOWN_NAMED, word=failure.detail)
-    if reason is Reason.NOT_UNDERSTOOD and failure.detail and heard.instruction is None:
+    unread = reason in (Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION) and heard.instruction is None
+    if unread and failure.detail:
         yield say(DialogueAct.NOT_READ, word=" ".join(failure.detail.replace(" .", "").split()[:MOST_WORDS]))
     if reason is Reason.WRONG_COLOR:
         yield say(DialogueAct.WRONG_COLOR, failure.color)
     if reason is Reason.NO_MATCH and isinstance(heard.instruction, CellEdit):
         yield say(DialogueAct.NOTHING_THERE)
     if reason is Reason.AMBIGUOUS:
-        if isinstance(heard.instruction, Either) and failure.reference is None:
+        if isinstance(heard.instruction, Ambiguous) and failure.reference is None:
             readings = list(_readings(heard.instruction, grid, context))
             if len(readings) == 2:
                 yield say(DialogueAct.WHICH_READING, word=readings[0], other=readings[1])
         if isinstance(failure.reference, Blocks) and len(failure.reference.colors) == 1:
             yield say(DialogueAct.WHICH_BLOCK, failure.reference.colors[0])
-    if reason in _REFUSALS:
+    if not asks(failure) and reason in _REFUSALS:
         yield say(_REFUSALS[reason])
     yield say(_QUESTIONS.get(failure.missing or "", DialogueAct.NOT_UNDERSTOOD))
 
 
-def _readings(instruction: Either, grid: Any, context: Context | None) -> Iterator[str]:
-    """What each meaning would change that the others would not."""
+def report_done(text: str, instruction: Any, idle: tuple[int, ...], fits: Fits) -> str:
+    """Return the report on a finished instruction, with the parts that changed nothing."""
+    while isinstance(instruction, (Ambiguous, Facing)):
+        instruction = instruction.readings[0] if isinstance(instruction, Ambiguous) else instruction.then
+    names = [part.strip() for part in " ".join(tokens(text)).split(" . ")]
+    if idle and len(names) != len(instruction.parts):
+        names = [f"the {ordinal} part" for ordinal in templates()["ordinals"]]
+    told = " and ".join(names[number] for number in idle if number < len(names))
+    forms = (say(DialogueAct.UNCHANGED, word=" ".join(told.split()[:n])) for n in (None, MOST_WORDS) if told)
+    return next(filter(fits, forms), say(DialogueAct.DONE))
+
+
+def _readings(instruction: Ambiguous, grid: Any, context: Context | None) -> Iterator[str]:
+    """Return what each reading would change that the others would not."""
     worlds = [world.grid for _, world in meanings(instruction, grid, context or Context())]
     for world in worlds:
         own = world != grid
@@ -79,7 +98,6 @@ def _readings(instruction: Either, grid: Any, context: Context | None) -> Iterat
 
 
 def _briefly(edit: CellEdit) -> str:
-    """An edit in a few words."""
     x, y, z = edit.cell
     steps = [
         f"{abs(n)} {way}"
@@ -91,7 +109,7 @@ def _briefly(edit: CellEdit) -> str:
 
 
 def respelling(text: str) -> str:
-    """What to say about words that were taken for others, where these tell a colour, a number or a direction."""
+    """Return a note on corrected words if they give a colour, a number or a direction."""
     for word, other in respelled(text):
         meaningful = other in COLOR_NAMES or other in _WAYS or number_of(other) is not None
         if meaningful or other in templates()["numbers"]:
@@ -100,12 +118,12 @@ def respelling(text: str) -> str:
 
 
 def is_yes(text: str) -> bool:
-    """Whether a text says yes, and nothing else."""
+    """Return whether a text is only a yes."""
     return _plain(text) in _YES
 
 
 def is_no(text: str) -> bool:
-    """Whether a text says no, and nothing else."""
+    """Return whether a text is only a no."""
     return _plain(text) in _NO
 
 

@@ -1,4 +1,4 @@
-"""From a build to a target in few instructions: which shapes to ask for, in an order in which they can be built."""
+"""Short lists of instructions from a build to a target: which shapes to request, in a buildable order."""
 
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ from iglu_marl.language import (
     ExpectedWorld,
     Failure,
     Instruction,
-    Kind,
-    Remove,
-    Replace,
     Shape,
     outcomes,
 )
+from iglu_marl.language.shapes import Kind
+from iglu_marl.language.verbs import Remove, Replace
 from iglu_marl.planning import order_edits
 from iglu_marl.planning.support import shuts_in, supported_cells
 
 Grid = npt.NDArray[np.int8]
 Sayable = Callable[[Instruction], bool]
 
-MAX_COLOR_RUNS = 6  # of a line; more make a longer sentence than anybody wants to hear
-SHORTLIST = 24  # candidates of a step that are looked at closely
+MAX_COLOR_RUNS = 6  # of a line; more make too long a sentence
+SHORTLIST = 24  # candidates per step that are examined closely
 _AXES: tuple[tuple[Direction, Cell], ...] = (
     (Direction.EAST, (1, 0, 0)),
     (Direction.UP, (0, 1, 0)),
@@ -51,7 +50,7 @@ _WAYS: tuple[tuple[Direction, Cell], ...] = (
 
 @dataclass(frozen=True)
 class InstructionStep:
-    """One thing to ask for, and the cells that it changes."""
+    """One request, and the cells that it changes."""
 
     instruction: Instruction
     cells: tuple[Cell, ...]
@@ -59,12 +58,12 @@ class InstructionStep:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A shape that is part of the target: its cells as the bits of a number."""
+    """A shape that is part of the target, with its cells as the bits of an integer."""
 
     build: Build
     cells: tuple[Cell, ...]
     mask: int
-    effort: int  # about how many words it takes to say
+    effort: int  # approximate number of words
 
 
 def _bit(cell: Cell) -> int:
@@ -84,9 +83,6 @@ def _add(a: Cell, b: Cell) -> Cell:
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
-# -------------------------------------------------------------------------------------------------- the shapes
-
-
 class _Target:
     """The blocks of a target by cell, and the shapes among them."""
 
@@ -97,7 +93,7 @@ class _Target:
         }
 
     def candidates(self) -> list[_Candidate]:
-        """All shapes of two blocks and more, each set of cells once, in its plainest name."""
+        """All shapes of two or more blocks, each set of cells once, with its plainest name."""
         by_mask: dict[int, _Candidate] = {}
         for build in self._builds():
             assert isinstance(build.where, At)
@@ -120,7 +116,7 @@ class _Target:
             yield from self._stairs(cell)
 
     def reach(self, cell: Cell, vector: Cell, color: int | None) -> int:
-        """How many blocks (of a colour) follow each other from a cell on."""
+        """Return the number of blocks (of a colour) in a line from a cell."""
         count = 0
         while (there := self.blocks.get(_step(cell, vector, count))) and color in (None, there):
             count += 1
@@ -139,7 +135,7 @@ class _Target:
             yield from self._along(_add(u, v), Kind.DIAGONAL, (one, other))
 
     def _along(self, vector: Cell, kind: Kind, ways: tuple[Direction, ...]) -> Iterator[Build]:
-        """Every part of every line in a direction, whatever its colours, as long as they are few."""
+        """Yield every part of every line in a direction with few runs of colour."""
         for start in self.blocks:
             colors: list[int] = []
             runs = 0
@@ -153,7 +149,7 @@ class _Target:
                     yield Build(Shape(kind, (len(colors),), ways), tuple(colors), At(start))
 
     def _rectangles(self, one: tuple[Direction, Cell], other: tuple[Direction, Cell]) -> Iterator[Build]:
-        """The rectangles of one colour in a plane, each as wide as its height allows."""
+        """Yield the rectangles of one colour in a plane, each as wide as its height allows."""
         (a, u), (b, v) = one, other
         for start, color in self.blocks.items():
             width, height = self.reach(start, u, color), 1
@@ -166,7 +162,6 @@ class _Target:
                 height += 1
 
     def _crossings(self, cell: Cell) -> Iterator[Build]:
-        """L, T and plus shapes around a cell."""
         color = self.blocks[cell]
         arms = {way: self.reach(cell, vector, color) for way, vector in _WAYS}
         for (a, _), (b, _) in product(_WAYS, _WAYS):
@@ -213,9 +208,6 @@ def _candidates(target: bytes) -> tuple[_Candidate, ...]:
     return tuple(_Target(np.frombuffer(target, np.int8).reshape(9, 11, 11)).candidates())
 
 
-# ---------------------------------------------------------------------------------------------------- the search
-
-
 def decompose(
     grid: npt.ArrayLike,
     target: npt.ArrayLike,
@@ -224,13 +216,13 @@ def decompose(
     alone: Iterable[Cell] = (),
     sayable: Sayable = lambda instruction: True,
 ) -> list[InstructionStep]:
-    """Instructions that turn one dense grid into another, in an order in which they can be built.
+    """Return instructions that turn one dense grid into another, in a buildable order.
 
-    It is never longer than block by block: each step changes a cell that has to change, and none that has not. A shape
-    is asked for when it holds on to something, as far as the target allows that, and when it does not shut in what is
-    still to be placed. Several ways to choose among equally large shapes are tried, and the shortest result is taken.
+    The result is never longer than block by block: each step changes only cells that must change. A shape is
+    requested when it holds on to something, as far as the target allows that, and does not enclose cells that are
+    still to be filled. Several ways to choose among equally large shapes are tried; the shortest result wins.
 
-    alone: cells that are to be asked for one by one. sayable: which instructions a message can hold.
+    alone: cells to request one by one. sayable: returns whether a message can hold an instruction.
     """
     start, wanted = np.array(grid, dtype=np.int8), np.array(target, dtype=np.int8)
     loners = frozenset(alone)
@@ -253,7 +245,7 @@ def _search(
         take(step)
     order = [edit.cell for edit in order_edits(grid, target, controls)]
     for cell in dict.fromkeys(order):
-        if grid[cell_index(*cell)]:  # blocks in the way, and those of a wrong colour
+        if grid[cell_index(*cell)]:  # blocks in the way or of a wrong colour
             if _needed(grid, target, cell):
                 continue
             take(_single(grid, target, cell))
@@ -272,7 +264,7 @@ def _search(
 
 
 def _needed(grid: Grid, target: Grid, cell: Cell) -> bool:
-    """Whether a block that has to go is one that others still to be placed hold on to."""
+    """Return whether blocks that are still to be placed hold on to a block that has to go."""
     if target[cell_index(*cell)]:
         return False
     without = grid != 0
@@ -289,7 +281,7 @@ def _single(grid: Grid, target: Grid, cell: Cell) -> InstructionStep:
 
 
 def _sweeps(grid: Grid, target: Grid, alone: frozenset[Cell], sayable: Sayable) -> Iterator[InstructionStep]:
-    """Removals and changes of colour of many blocks at once: "remove all red blocks", "change the row to blue"."""
+    """Yield removals and recolourings of many blocks: "remove all red blocks", "change the row to blue"."""
     wrong = (grid != 0) & (grid != target)
     while np.count_nonzero(wrong) > 1:
         best: InstructionStep | None = None
@@ -329,7 +321,6 @@ def _cells(wanted: npt.NDArray[np.bool_]) -> tuple[Cell, ...]:
 def _best(
     grid: Grid, target: Grid, usable: list[_Candidate], last: Cell, sayable: Sayable, variant: int
 ) -> InstructionStep | None:
-    """The shape to ask for next, None when only single blocks are left to ask for."""
     missing = _mask((target != 0) & (grid == 0))
     wrong = _mask((grid != 0) & (grid != target))
     ranked = []
@@ -353,7 +344,7 @@ def _best(
     for entry in ranked[: SHORTLIST * 4]:
         candidate = entry[-1]
         cells = tuple(cell for cell in candidate.cells if cell in left)
-        if _holds_on(cells, filled) and not _shuts_in(cells, filled, left) and sayable(candidate.build):
+        if _is_supported(cells, filled) and not _encloses(cells, filled, left) and sayable(candidate.build):
             return InstructionStep(candidate.build, cells)
     near = supported_cells(filled)
     if any(near[cell_index(*cell)] for cell in left):
@@ -367,8 +358,8 @@ def _best(
     return None
 
 
-def _holds_on(cells: tuple[Cell, ...], filled: npt.NDArray[np.bool_]) -> bool:
-    """Whether the cells can be filled in some order in which each touches the ground or a block."""
+def _is_supported(cells: tuple[Cell, ...], filled: npt.NDArray[np.bool_]) -> bool:
+    """Return whether the cells can be filled in an order in which each touches the ground or a block."""
     near = supported_cells(filled)
     done = {cell for cell in cells if near[cell_index(*cell)]}
     return len(_spread(done, set(cells))) == len(cells)
@@ -390,8 +381,8 @@ def _spread(seeds: set[Cell], cells: set[Cell]) -> set[Cell]:
     return reached
 
 
-def _shuts_in(cells: tuple[Cell, ...], filled: npt.NDArray[np.bool_], left: set[Cell]) -> bool:
-    """Whether these blocks would cut off a cell that is to be filled later from the open air."""
+def _encloses(cells: tuple[Cell, ...], filled: npt.NDArray[np.bool_], left: set[Cell]) -> bool:
+    """Return whether these blocks would enclose a cell that is to be filled later."""
     later = left - set(cells)
     if not later:
         return False
@@ -402,5 +393,5 @@ def _shuts_in(cells: tuple[Cell, ...], filled: npt.NDArray[np.bool_], left: set[
 
 
 def leads_to(found: tuple[ExpectedWorld, ...] | Failure, goal: Grid) -> bool:
-    """Whether an instruction has exactly one outcome, and that is this grid."""
+    """Return whether an instruction has exactly one outcome, and that is this grid."""
     return not isinstance(found, Failure) and len(found) == 1 and bool(np.array_equal(found[0].grid, goal))

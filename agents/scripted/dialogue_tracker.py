@@ -1,4 +1,4 @@
-"""Following a dialogue: what is new in an observed dialog, and utterances in the form that the chat takes."""
+"""New utterances in an observed dialog, and utterances in the form of the chat."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ SHOW_BUILDER = (
 )
 
 
-def need(observation: Any, keys: tuple[str, ...], who: str, hint: str) -> Any:
-    """The entry of an observation under one of the keys; raises `AgentError` when there is none."""
+def require_entry(observation: Any, keys: tuple[str, ...], who: str, hint: str) -> Any:
+    """Return the entry of an observation under one of the keys.
+
+    Raises:
+        AgentError: if there is none.
+
+    """
     if isinstance(observation, Mapping):
         for key in keys:
             if key in observation:
@@ -30,10 +35,13 @@ def need(observation: Any, keys: tuple[str, ...], who: str, hint: str) -> Any:
 
 
 class DialogueTracker:
-    """Tells which utterances are new, and says things in the form of the chat: text, or tokens.
+    """Finds new utterances, and encodes utterances for the chat: text, or tokens.
 
-    codec: the vocabulary of token chat; None = the templates. Whether the chat is text or tokens is seen from the
-    dialog; tokens: what it is until then. message_length: of token utterances.
+    Args:
+        codec: vocabulary of token chat; None = the templates.
+        tokens: whether the chat uses tokens, until a dialog shows it.
+        message_length: capacity of a token message.
+
     """
 
     def __init__(self, codec: Codec | None, message_length: int | None, tokens: bool = False) -> None:
@@ -48,9 +56,13 @@ class DialogueTracker:
         self._raw, self._known = None, ()
 
     def hear(self, dialog: Any) -> tuple[Utterance, ...]:
-        """The utterances that were not in the dialog last time, oldest first.
+        """Return the utterances that were not in the last dialog, oldest first.
 
-        A dialog may be a window over the latest part of a longer one. Raises `AgentError` for what is no dialog.
+        A dialog may be a window over the latest part of a longer one.
+
+        Raises:
+            AgentError: if the value is not a dialog.
+
         """
         if isinstance(dialog, str):
             if dialog == self._raw:
@@ -71,7 +83,7 @@ class DialogueTracker:
         return now[_overlap(before, now) :]
 
     def utter(self, text: str) -> Any:
-        """A text as an utterance of this chat; "" is silence."""
+        """Return a text as an utterance of this chat; "" is silence."""
         if not self.tokens:
             return text
         tokens = np.zeros(self.message_length, dtype=np.int64)
@@ -83,7 +95,7 @@ class DialogueTracker:
 
 
 def _overlap(before: tuple[Utterance, ...], now: tuple[Utterance, ...]) -> int:
-    """How many utterances at the beginning of `now` are those at the end of `before`."""
+    """Return how many utterances at the beginning of `now` are the end of `before`."""
     for count in range(min(len(before), len(now)), 0, -1):
         if before[-count:] == now[:count]:
             return count

@@ -1,21 +1,20 @@
-"""Scripted partners of several kinds: the same game with people who talk, listen and err differently.
+"""Scripted partners with different manners, for cross-play.
 
-They are the scripted pair in other manners, for cross-play: a builder that was trained with one architect has to cope
-with the others. The architects answer what a builder asks (`agents/scripted/answers.py`). All of them speak and read
-the plain phrasing of `iglu_marl.language`, in text and in token chat. What they do at random follows from the seed of
-`reset`.
+They vary the scripted pair: a builder trained with one architect has to cope with the others. Architects answer
+questions of the builder (`agents/scripted/answers.py`). All use the plain phrasing of `iglu_marl.language`, in text
+and token chat. Their random choices follow the seed of `reset`.
 
 | name | role | manner |
 |---|---|---|
-| `precise` | architect | one edit a turn, in full, always in the same wording |
-| `terse` | architect | the fewest words that can still be read |
+| `precise` | architect | one full edit a turn, always in the same wording |
+| `terse` | architect | the fewest words that can be read |
 | `talkative` | architect | greets, is polite, varies its words, comments and repeats itself while the builder works |
-| `vague` | architect | often leaves out colour or place at first; tells it when asked, all when nothing happens |
-| `mistaken` | architect | now and then names a wrong colour or cell, sees it and corrects it |
-| `careful` | builder | does what it fully understands, and nothing else; says what it lacks |
-| `hasty` | builder | never asks: guesses what was not said, and now and then slips by a cell or a colour |
-| `forgetful` | builder | now and then has forgotten what it was told, and does nothing |
-| `asking` | builder | often asks back before it begins (where the game lets it speak; else it is `careful`) |
+| `vague` | architect | often omits colour or place at first; adds it when asked, all of it when nothing happens |
+| `mistaken` | architect | now and then names a wrong colour or cell, notices it and corrects it |
+| `careful` | builder | does only what it fully understands; says what is missing |
+| `hasty` | builder | never asks: guesses what is missing, and now and then slips by a cell or a colour |
+| `forgetful` | builder | now and then forgets an instruction, and does nothing |
+| `asking` | builder | often asks before it begins (if it may speak; else it is `careful`) |
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from iglu_marl import AgentError, Dialogue, Role
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, need
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings
 from iglu_marl.core.controls import ControlsName
@@ -46,14 +45,14 @@ from iglu_marl.language import (
     Failure,
     Reason,
     parse,
-    read,
+    parse_small_talk,
     render,
     say,
     wordings,
 )
 from iglu_marl.language.grammar.speaker import spelled
 
-PATIENCE = 3  # turns without a change before a mistaken architect no longer waits for its mistake
+PATIENCE = 3  # turns without a change before the mistake is corrected anyway
 _NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _VAGUE = (Reason.NO_COLOR, Reason.NO_PLACE)
 _HINT = "let it see the dialog and the grid"
@@ -66,13 +65,12 @@ def _check_share(value: float, name: str) -> float:
 
 
 def _edit_of(text: str) -> CellEdit | None:
-    """The single edit that a text asks for, if it does."""
     found = parse(text)
     return found if isinstance(found, CellEdit) else None
 
 
 def _slip(edit: CellEdit, free: Callable[[Cell], bool], rng: np.random.Generator) -> CellEdit:
-    """A placement gone wrong: in another colour, or at a cell beside where `free(cell)`."""
+    """Return a wrong placement: in another colour, or at a free neighbouring cell."""
     assert edit.color is not None
     x, y, z = edit.cell
     beside = [(x + dx, y, z + dz) for dx, dz in _NEAR]
@@ -83,11 +81,8 @@ def _slip(edit: CellEdit, free: Callable[[Cell], bool], rng: np.random.Generator
     return CellEdit(EditKind.PLACE, edit.cell, color=others[int(rng.integers(len(others)))])
 
 
-# ---------------------------------------------------------------------------------------------------- architects
-
-
 class _PlainArchitect(ScriptedArchitect):
-    """What the manners are manners of. fits: whether a message can hold a text."""
+    """Base of the manners. fits: whether a message can hold a text."""
 
     def __init__(self, controls: ControlsName, fits: Callable[[str], bool]) -> None:
         super().__init__(controls=controls)
@@ -98,10 +93,10 @@ class _PlainArchitect(ScriptedArchitect):
 
 
 class PreciseArchitect:
-    """Says one edit a turn in full, always in the same wording.
+    """Gives one full edit a turn, always in the same wording. Base of the other manners.
 
-    The base of the other manners. controls: how the builder moves. codec: the vocabulary of token chat; None for
-    text. message_length: characters or tokens of an utterance.
+    controls: of the builder. codec: vocabulary of token chat, None for text. message_length: characters or tokens of
+    a message.
     """
 
     def __init__(
@@ -119,31 +114,31 @@ class PreciseArchitect:
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> Any:
-        """One that fits an environment's chat and its builder."""
-        return cls(**{**Settings.of(env).only("controls", "codec", "message_length"), **options})
+        """Return an architect for an environment's chat and its builder."""
+        return cls(
+            **{**Settings.in_words(env, cls.__name__).only("controls", "codec", "message_length"), **options}
+        )
 
     def _begin(self, seed: int | None) -> None:
         self._rng = np.random.default_rng(seed)
         self._dialogue.forget()
         self._said = Dialogue()
-        self._asked = False  # whether the builder has just asked something
+        self._asked = False  # whether the builder has just asked
         self._restart()
 
     def _restart(self) -> None:
-        """Forget what belongs to the last episode."""
-
-    # -- Agent
+        pass
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the architect's."""
+        """Begin an episode as the architect, else raise `AgentError`."""
         if role != Role.ARCHITECT:
             raise AgentError(f"a {type(self).__name__} cannot play the {role}")
         self._begin(seed)
         self._inner.reset(role, int(self._rng.integers(2**31)))
 
     def act(self, observation: Any) -> Any:
-        """What is said next. Raises `AgentError` when dialog, target_grid or grid is not observed."""
-        dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
+        """Return the next utterance; raise `AgentError` if dialog, target_grid or grid is not observed."""
+        dialog = require_entry(observation, DIALOG_KEYS, type(self).__name__, _HINT)
         self._asked = False
         for utterance in self._dialogue.hear(dialog):
             self._said = self._said.say(utterance.role, utterance.text)
@@ -152,7 +147,7 @@ class PreciseArchitect:
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing left to say: as it is with the plain architect."""
+        """Whether nothing is left to say, by the plain architect."""
         return self._inner.idle
 
     @property
@@ -161,12 +156,10 @@ class PreciseArchitect:
         return self._inner.ready
 
     def close(self) -> None:
-        """Nothing is held."""
-
-    # -- the manner
+        """Release nothing."""
 
     def _plain(self, observation: Any) -> str:
-        """What the plain architect would say."""
+        """Return what the plain architect would say."""
         text: str = self._inner.act({**observation, "dialog": self._said.text})
         return text
 
@@ -174,7 +167,6 @@ class PreciseArchitect:
         return self._manner(self._plain(observation), observation)
 
     def _manner(self, text: str, observation: Any) -> str:
-        """The text in this architect's way."""
         return text
 
     def _fits(self, text: str) -> bool:
@@ -183,7 +175,7 @@ class PreciseArchitect:
 
 
 class TerseArchitect(PreciseArchitect):
-    """Says the fewest words that can still be read: "Place red block 2 east, on the ground"."""
+    """Uses the fewest words that can be read: "Place red block 2 east, on the ground"."""
 
     def _manner(self, text: str, observation: Any) -> str:
         edit = _edit_of(text)
@@ -192,9 +184,9 @@ class TerseArchitect(PreciseArchitect):
 
 @lru_cache(maxsize=4096)
 def shortest(edit: CellEdit) -> str:
-    """An instruction for an edit without a word that could be left out."""
+    """Return an instruction for an edit without any word that can be omitted."""
     words = min(wordings(edit), key=lambda text: len(text.split())).rstrip(".").split()
-    for size in (2, 1):  # "of centre" goes only as a whole
+    for size in (2, 1):  # "of centre" is omitted as a whole
         number = 0
         while number < len(words):
             fewer = words[:number] + words[number + size :]
@@ -208,7 +200,7 @@ def shortest(edit: CellEdit) -> str:
 class TalkativeArchitect(PreciseArchitect):
     """Greets, is polite, varies its words, and comments or repeats itself while the builder works.
 
-    chatter: the probability that it says something where others are silent.
+    chatter: the probability of an utterance where others are silent.
     """
 
     def __init__(self, *, chatter: float = 0.3, **options: Any) -> None:
@@ -251,9 +243,9 @@ class TalkativeArchitect(PreciseArchitect):
 
 
 class VagueArchitect(PreciseArchitect):
-    """Often leaves out colour or place when it first asks for a block; tells it when asked.
+    """Often omits colour or place in a first request; adds it when asked.
 
-    vagueness: the probability that something is left out.
+    vagueness: the probability of an omission.
     """
 
     def __init__(self, *, vagueness: float = 0.5, **options: Any) -> None:
@@ -275,7 +267,7 @@ class VagueArchitect(PreciseArchitect):
 
 
 def vaguely(edit: CellEdit) -> tuple[str, ...]:
-    """Wordings of a placement that leave out its colour or its place."""
+    """Return wordings of a placement without its colour or its place."""
     _, _, where = render(edit).rstrip(".").partition(" block ")
     one, _, other = where.partition(", ")  # height and place, in the order of the template
     color = color_name(edit.after)
@@ -286,9 +278,9 @@ def vaguely(edit: CellEdit) -> tuple[str, ...]:
 
 
 class MistakenArchitect(PreciseArchitect):
-    """Now and then names a wrong colour or cell; when that is built, it sees it and corrects it.
+    """Now and then names a wrong colour or cell; when that is built, corrects it.
 
-    error: the probability of a mistake, at each block that is asked for the first time.
+    error: the probability of a mistake, at the first request for each block.
     """
 
     def __init__(self, *, error: float = 0.25, **options: Any) -> None:
@@ -297,8 +289,8 @@ class MistakenArchitect(PreciseArchitect):
 
     def _restart(self) -> None:
         self._told: set[CellEdit] = set()
-        self._right: CellEdit | None = None  # what was meant when something else was said
-        self._pending: list[CellEdit] = []  # what was said last, and what is to be said after it is done
+        self._right: CellEdit | None = None  # the intended edit, after a mistake
+        self._pending: list[CellEdit] = []  # the last edit, and those after it
         self._seen = b""
         self._still = 0
 
@@ -318,7 +310,7 @@ class MistakenArchitect(PreciseArchitect):
         return self._go_on(current, done, observation)
 
     def _go_on(self, current: CellEdit, done: bool, observation: Any) -> str:
-        """After a mistake was built, or was not: the correction, step by step; then as ever."""
+        """Return the correction of a mistake, step by step; then continue."""
         right, self._right = self._right, None
         if right is not None:  # `current` was the mistake
             self._pending = self._correction(current, right) if done else [right]
@@ -346,20 +338,17 @@ class MistakenArchitect(PreciseArchitect):
         return render(wrong)
 
 
-# ------------------------------------------------------------------------------------------------------ builders
-
-
 class CarefulBuilder(BuilderBase):
-    """Does what it fully understands, and nothing else.
+    """Does only what it fully understands. Base of the other manners.
 
-    The base of the other manners. The options are those of `ScriptedBuilder`.
+    The options are those of `ScriptedBuilder`.
     """
 
     def __init__(self, controls: ControlsName = "walking", **options: Unpack[Options]) -> None:
         super().__init__(Settings(controls, **options))
         moves = self.game.only("can_yield", "select_and_place")
         self._inner = ScriptedBuilder(controls, can_ask=True, **moves)
-        self._idle = StateTracker(controls, **moves)  # only to know how this encoding rests
+        self._idle = StateTracker(controls, **moves)  # for the idle action of this encoding
         self._forget(None)
 
     def _forget(self, seed: int | None) -> None:
@@ -369,19 +358,17 @@ class CarefulBuilder(BuilderBase):
         self._restart()
 
     def _restart(self) -> None:
-        """Forget what belongs to the last episode."""
-
-    # -- Agent
+        pass
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the builder's."""
+        """Begin an episode as the builder, else raise `AgentError`."""
         super().reset(role, seed)
         self._inner.reset(role, int(self._rng.integers(2**31)))
 
     def act(self, observation: Any) -> Any:
-        """The next step for what was understood. Raises `AgentError` when something needed is not observed."""
-        dialog = need(observation, DIALOG_KEYS, type(self).__name__, _HINT)
-        grid = np.asarray(need(observation, ("grid",), type(self).__name__, _HINT))
+        """Return the next step for what was understood; raise `AgentError` if a needed entry is not observed."""
+        dialog = require_entry(observation, DIALOG_KEYS, type(self).__name__, _HINT)
+        grid = np.asarray(require_entry(observation, ("grid",), type(self).__name__, _HINT))
         reply = ""
         for utterance in self._dialogue.hear(dialog):
             if utterance.role is Role.ARCHITECT:
@@ -394,7 +381,7 @@ class CarefulBuilder(BuilderBase):
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing left to do or to say of what it has taken in."""
+        """Whether nothing is left to do or to say."""
         return self._inner.idle
 
     @property
@@ -402,17 +389,15 @@ class CarefulBuilder(BuilderBase):
         """Whether its next act takes no time, unless somebody speaks."""
         return self._inner.ready
 
-    # -- the manner
-
     def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
-        """What this builder makes of an utterance (the text it acts on, "" for none), and what it replies."""
+        """Return the text to act on ("" for none), and a reply."""
         return text, ""
 
 
 class HastyBuilder(CarefulBuilder):
-    """Never asks: it guesses what was not said, and now and then slips by a cell or a colour.
+    """Never asks: guesses what is missing, and now and then slips by a cell or a colour.
 
-    slips: the probability that it does something else than what was said.
+    slips: the probability of a slip.
     """
 
     def __init__(
@@ -422,7 +407,7 @@ class HastyBuilder(CarefulBuilder):
         super().__init__(controls, **options)
 
     def _restart(self) -> None:
-        self._color = 0  # of the block placed last
+        self._color = 0  # colour of the last placed block
 
     def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
         heard = self._guessed(text)
@@ -436,7 +421,7 @@ class HastyBuilder(CarefulBuilder):
         return heard, ""
 
     def _guessed(self, text: str) -> str:
-        """The text with what it lacks: the colour used last, the ground, the centre."""
+        """Complete a text: with the colour used last, the ground, the centre."""
         for _ in range(3):
             failure = parse(text)
             reason = failure.reason if isinstance(failure, Failure) else None
@@ -453,9 +438,9 @@ class HastyBuilder(CarefulBuilder):
 
 
 class ForgetfulBuilder(CarefulBuilder):
-    """Now and then has forgotten what it was told before it begins, and does nothing until it is told again.
+    """Now and then forgets an instruction before it begins, and does nothing until the next one.
 
-    lapses: the probability of that, at each utterance.
+    lapses: the probability of that, per utterance.
     """
 
     def __init__(
@@ -469,7 +454,7 @@ class ForgetfulBuilder(CarefulBuilder):
 
 
 class AskingBuilder(CarefulBuilder):
-    """Often asks back before it begins, once for each thing asked of it; where it cannot speak it just begins.
+    """Often asks before it begins, once per request; if it cannot speak it just begins.
 
     questions: the probability of a question.
     """
@@ -482,12 +467,12 @@ class AskingBuilder(CarefulBuilder):
 
     def _restart(self) -> None:
         self._asked: set[CellEdit] = set()
-        self._pending = ""  # what it asked back about
+        self._pending = ""  # the text it asked about
 
     def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
         edit = _edit_of(text)
         pending, self._pending = self._pending, ""
-        if pending and edit is None and read(text) is None:  # an answer
+        if pending and edit is None and parse_small_talk(text) is None:  # an answer
             return pending, ""
         if not self.can_ask or edit is None or edit in self._asked:
             return text, ""

@@ -1,4 +1,4 @@
-"""Doing what a builder has decided on: plans, the steps that are left of them, and what gets in the way."""
+"""Execution of plans in a world that others may change."""
 
 from __future__ import annotations
 
@@ -7,24 +7,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.agents.scripted.dialogue_tracker import SHOW_BUILDER, need
+from iglu_marl.agents.scripted.dialogue_tracker import SHOW_BUILDER, require_entry
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.grid import Cell, color_at, index_of
+from iglu_marl.core.observed import observed_grid
+from iglu_marl.core.pose import Pose
 from iglu_marl.planning import Plan, PlanLevel
 
-SEARCHED: PlanLevel = "shortest"  # the level of planning where the fast one comes to nothing
+SEARCHED: PlanLevel = "shortest"  # level of planning after the fast one failed
 
 Grid = npt.NDArray[np.int8]
-PoseTuple = tuple[float, float, float, float, float]
 
 
 class PlanExecutor:
-    """Plans the way to a build and does it, step by step, in a world that others may change.
+    """Plans the way to a build and executes it step by step.
 
-    state: the private world. settled: the build as what was asked before the present changes would have it. changes:
-    what is being done to it, colour ids by cell. steps: what is left of the plan, the next one last. plan: the last one
-    made. lost: whether private and real world have yet to agree. who: the agent, for its errors.
+    Args:
+        state: the private world.
+        settled: the build without the current changes.
+        changes: current changes, colour ids by cell.
+        steps: rest of the plan, the next step last.
+        plan: the last plan.
+        lost: whether the private world still differs from the real one.
+        who: name of the agent, for its errors.
+
     """
 
     def __init__(self, game: Settings, who: str) -> None:
@@ -42,28 +49,29 @@ class PlanExecutor:
         self.changes: dict[Cell, int] = {}
         self.steps: list[Any] = []
         self.plan: Plan | None = None
-        self.pose: PoseTuple = (0.0, 0.0, 0.0, 0.0, 0.0)
-
-    # -- the world
+        self.pose = Pose()
 
     def look(self, observation: Any) -> bool:
-        """Compare the private world with what is seen; where they differ, what is seen counts.
+        """Compare the private world with the observation, which is right where they differ.
 
-        What cannot be seen, the speed of a fall, is unknown then: one has to wait until the two agree for a step.
-        Returns whether that is so just now: then what is left of a plan is to be planned anew. Raises `AgentError` when
-        grid or agentPos is not observed.
+        The speed of a fall cannot be observed: after a difference, wait until both agree for a step.
+
+        Returns:
+            Whether they have just agreed again: then plan the rest again.
+
+        Raises:
+            AgentError: if grid or agentPos is not observed.
+
         """
-        grid = np.asarray(need(observation, ("grid",), self._who, SHOW_BUILDER))
-        agent_pos = np.asarray(need(observation, ("agentPos",), self._who, SHOW_BUILDER), dtype=np.float64)
-        grid = (grid - min(0, int(grid.min()))).astype(np.int8)  # air is -1 in the environments of IGLU 2021
-        x, y, z, pitch, yaw = agent_pos.tolist()
-        self.pose = (x, y, z, yaw, pitch)
+        for key in ("grid", "agentPos"):
+            require_entry(observation, (key,), self._who, SHOW_BUILDER)
+        grid, self.pose = observed_grid(observation), Pose.from_observation(observation)
         if not self._begun:
             self._begun = True
             self.settled, self._wanted = grid.copy(), grid.copy()
             self.state.begin(grid, self.pose)
-        elif not self.state.agrees(grid, agent_pos):
-            changed = grid != self.state.grid  # by someone else: that is how it shall be
+        elif not self.state.agrees(grid, self.pose):
+            changed = grid != self.state.grid  # someone else changed it: keep that
             self.settled[changed] = self._wanted[changed] = grid[changed]
             self.state.correct(grid, self.pose)
             self.lost = True
@@ -73,13 +81,11 @@ class PlanExecutor:
         return False
 
     def act(self) -> Any:
-        """The next step of the plan; at its end the action that ends the turn, or does nothing."""
+        """Return the next step of the plan; at its end the action that ends the turn, or the idle action."""
         return self.state.do(self.steps.pop()) if self.steps else self.state.rest()
 
-    # -- what is wanted
-
     def pursue(self, goal: Grid) -> bool:
-        """Plan the way to a build, quickly, or else with a longer search; False when no way is found."""
+        """Plan the way to a build, quickly or else with a longer search; return False if there is none."""
         self._wanted, self.steps = goal.copy(), []
         if np.array_equal(self.state.grid, goal):
             return True
@@ -92,7 +98,7 @@ class PlanExecutor:
         return False
 
     def settle(self) -> Grid:
-        """Settle what of the present changes is in place; returns the build as it shall be without the rest."""
+        """Settle the finished part of the current changes; return the build without the rest."""
         settled = self.settled.copy()
         for cell, color in self.changes.items():
             if color_at(self._wanted, cell) == color_at(self.state.grid, cell) == color:
@@ -105,13 +111,13 @@ class PlanExecutor:
         self.pursue(self.settled)
 
     def drop(self) -> None:
-        """No changes any more: only tidy up what is left of them."""
+        """Drop the current changes: only tidy up."""
         self.settle()
         self.changes = {}
         self.tidy_up()
 
     def resume(self) -> bool:
-        """Plan the present changes anew; False when no way is found."""
+        """Plan the current changes again; return False if there is no way."""
         goal = self.settle().copy()
         for cell, color in self.changes.items():
             goal[index_of(cell)] = color

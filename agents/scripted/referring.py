@@ -1,4 +1,4 @@
-"""Telling a place by what stands there already: "on top of it", "north of the red tower"."""
+"""Places relative to existing blocks: "on top of it", "north of the red tower"."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from iglu_marl.language import (
     Direction,
     Failure,
     Instruction,
-    It,
-    Kind,
-    LastBlock,
     Place,
     Reason,
     outcomes,
 )
+from iglu_marl.language.references import Anaphor, LastBlock
+from iglu_marl.language.shapes import Kind
 
 Grid = npt.NDArray[np.int8]
-Reference = It | LastBlock | Blocks
+Reference = Anaphor | LastBlock | Blocks
 
-# What is beside a cell in each direction, and how the cell is told from there.
+# Neighbour of a cell -> direction from the neighbour back to the cell.
 _NEIGHBOURS: tuple[tuple[Direction, Cell], ...] = (
     (Direction.UP, (0, -1, 0)),
     (Direction.NORTH, (0, 0, 1)),
@@ -56,7 +55,7 @@ _EXTREMES = (
 
 
 @dataclass(frozen=True)
-class Pointed:
+class ReferringExpression:
     """An instruction that refers to blocks, and the block that it means."""
 
     instruction: Instruction
@@ -69,13 +68,13 @@ def by_reference(
     goal: Grid,
     last: tuple[Cell, ...],
     sayable: Callable[[Instruction], bool],
-) -> Pointed | None:
-    """A placement or shape told from blocks that are there, so that only `goal` can come of it; None if it cannot be.
+) -> ReferringExpression | None:
+    """Return a placement or shape relative to existing blocks that can only lead to `goal`; None if there is none.
 
-    grid: the build now. last: the cells that the last instruction changed, () when that is not certain.
+    grid: the present build. last: cells that the last instruction changed, () if that is uncertain.
     """
     context = Context(last=last)
-    for pointed in _pointed(instruction, grid, last):
+    for pointed in _candidates(instruction, grid, last):
         said = pointed.instruction
         if leads_to(outcomes(said, grid, context), goal) and sayable(said):
             return pointed
@@ -84,8 +83,8 @@ def by_reference(
 
 def by_loose_reference(
     instruction: Instruction, grid: Grid, sayable: Callable[[Instruction], bool]
-) -> Pointed | None:
-    """The same without a look at what else fits the description, as people speak: it may have to be asked about."""
+) -> ReferringExpression | None:
+    """Return one without checking what else fits the reference, as people do: the builder may have to ask."""
     anchor = _anchor(instruction)
     if anchor is None:
         return None
@@ -94,10 +93,10 @@ def by_loose_reference(
         color = int(grid[cell_index(*near)]) if in_zone(*near) else 0
         if not color:
             continue
-        said = _told(instruction, Beside(((way, 1),), Blocks((color,))))
+        said = _refer(instruction, Beside(((way, 1),), Blocks((color,))))
         found = outcomes(said, grid, Context())
         if sayable(said) and not (isinstance(found, Failure) and found.reason is not Reason.AMBIGUOUS):
-            return Pointed(said, near)
+            return ReferringExpression(said, near)
     return None
 
 
@@ -109,15 +108,16 @@ def _anchor(instruction: Instruction) -> Cell | None:
     return None
 
 
-def _told(instruction: Instruction, where: Beside) -> Instruction:
+def _refer(instruction: Instruction, where: Beside) -> Instruction:
     if isinstance(instruction, Build):
         return replace(instruction, where=where)
     assert isinstance(instruction, CellEdit)
     return Place(instruction.after, where)
 
 
-def _pointed(instruction: Instruction, grid: Grid, last: tuple[Cell, ...]) -> Iterator[Pointed]:
-    """Ways to tell the place, the plainest first."""
+def _candidates(
+    instruction: Instruction, grid: Grid, last: tuple[Cell, ...]
+) -> Iterator[ReferringExpression]:
     anchor = _anchor(instruction)
     if anchor is None:
         return
@@ -125,16 +125,16 @@ def _pointed(instruction: Instruction, grid: Grid, last: tuple[Cell, ...]) -> It
     near = [(way, cell) for way, cell in around if in_zone(*cell) and grid[cell_index(*cell)]]
     for way, cell in near:
         for reference in _references(cell, int(grid[cell_index(*cell)]), last):
-            yield Pointed(_told(instruction, Beside(((way, 1),), reference)), cell)
+            yield ReferringExpression(_refer(instruction, Beside(((way, 1),), reference)), cell)
     if last and not near:
         offset = _offset(last[-1], anchor)
         if 1 <= len(offset) <= 2:
-            yield Pointed(_told(instruction, Beside(offset, LastBlock())), last[-1])
+            yield ReferringExpression(_refer(instruction, Beside(offset, LastBlock())), last[-1])
 
 
 def _references(cell: Cell, color: int, last: tuple[Cell, ...]) -> Iterator[Reference]:
     if cell in last:
-        yield It()
+        yield Anaphor()
         if cell == last[-1]:
             yield LastBlock()
     yield Blocks((color,))

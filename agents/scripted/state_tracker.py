@@ -1,7 +1,7 @@
-"""The exact state of a builder, tracked: a private world that goes through the same steps as the real one.
+"""The exact state of a builder: a private world that takes the same steps as the real one.
 
-Observations are float32 and lack the vertical speed and the colour in hand; the plans of `iglu_marl.planning` need the
-exact state. It is known all the same: the dynamics are deterministic, and the start is observed.
+Observations are float32 and lack the vertical speed and the colour in hand, which `iglu_marl.planning` needs. The
+state follows from the observed start, since the dynamics are deterministic.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy.typing as npt
 from iglu_marl import Controls, Task, Worlds
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.pose import NEAR_CELLS, Pose
 from iglu_marl.planning import Plan, PlanLevel, plan
 
-# The controls by which those of a game are planned for: those of "human-level" are the keys of walking.
+# Controls -> controls to plan with: "human-level" has the keys of walking.
 PLANNED_AS: dict[str, ControlsName] = {
     "walking": "walking",
     "human-level": "walking",
@@ -29,12 +30,11 @@ PLANNED_AS: dict[str, ControlsName] = {
 }
 
 _NO_TARGET = np.zeros((9, 11, 11), dtype=np.int8)
-_CELL_TOLERANCE, _DEG_TOLERANCE = 1e-3, 1e-2  # far above what float32 observations round away
 
 
 @lru_cache(maxsize=256)
 def _searched(state: bytes, target: bytes, controls: ControlsName, level: PlanLevel) -> Plan:
-    """The plan from a state: a long search, and the same tasks come up again with every partner."""
+    """Return the plan of a long search. Cached, since the same tasks recur with every partner."""
     world = Worlds(1)
     world.state[:] = np.frombuffer(state, world.state.dtype)
     return plan(world, np.frombuffer(target, np.int8).reshape(9, 11, 11), controls, level)
@@ -49,16 +49,14 @@ class StateTracker:
     def __init__(self, controls: ControlsName, *, select_and_place: bool, can_yield: bool) -> None:
         self.controls = Controls(controls, select_and_place=select_and_place, can_yield=can_yield)
         self.world = Worlds(1)
-        self._pending = 0  # a colour to be chosen together with the next placement
-        # Plans that came to nothing, by world, target and level, so that they need not be made again.
+        self._pending = 0  # colour to select with the next placement
+        # Failed plans by world, target and level.
         self._hopeless: dict[tuple[bytes, PlanLevel], Plan] = {}
 
     @property
     def grid(self) -> npt.NDArray[np.int8]:
-        """What stands now, int8 [9, 11, 11]; a view."""
+        """The present build, int8 [9, 11, 11]; a view."""
         return self.world.grid[0]
-
-    # -- agreement with the real world
 
     def begin(self, grid: npt.NDArray[Any], pose: Sequence[float]) -> None:
         """Start from a grid and a pose (x, y, z, yaw_deg, pitch_deg), at rest."""
@@ -68,31 +66,22 @@ class StateTracker:
         self._hopeless.clear()
 
     def correct(self, grid: npt.NDArray[Any], pose: Sequence[float]) -> None:
-        """Take over an observed grid and pose; the colour in hand is still the one that was chosen last.
+        """Take over an observed grid and pose; keep the last selected colour.
 
-        Coordinates that agree are kept: on the border of two cells, what is seen is too coarse to tell which it is.
+        Coordinates that agree are kept: on the border of two cells, the observation is too coarse to decide between
+        them.
         """
         active, own = int(self.world.active[0]), self.world.pose[0].tolist()
-        seen = [
-            mine if abs(mine - new) < _CELL_TOLERANCE else new for mine, new in zip(own, pose, strict=True)
-        ]
+        seen = [mine if abs(mine - new) < NEAR_CELLS else new for mine, new in zip(own, pose, strict=True)]
         self.begin(grid, seen)
         self.world.active[0] = active
 
-    def agrees(self, grid: npt.NDArray[Any] | None, agent_pos: npt.NDArray[Any] | None) -> bool:
-        """Whether an observed grid and agentPos (x, y, z, pitch, yaw) are those of the private world."""
-        if grid is not None and not np.array_equal(grid, self.grid):
-            return False
-        if agent_pos is None:
-            return True
-        off = np.abs(np.asarray(agent_pos, dtype=np.float64) - self.world.seen_pose[0])
-        off[4] = min(off[4], abs(360.0 - off[4]))
-        return bool((off[:3] < _CELL_TOLERANCE).all() and (off[3:] < _DEG_TOLERANCE).all())
-
-    # -- acting
+    def agrees(self, grid: npt.NDArray[Any], pose: Pose) -> bool:
+        """Return whether an observed grid and pose equal those of the private world."""
+        return np.array_equal(grid, self.grid) and pose.near(Pose(*self.world.pose[0].tolist()))
 
     def plan(self, target: npt.NDArray[np.int8], level: PlanLevel = "fast") -> Plan:
-        """How to get from here to a grid, in the actions of "walking" or "flying"; `level` as of `planning.plan`."""
+        """Return a plan from here to a grid, in the actions of "walking" or "flying"; `level` as in `planning.plan`."""
         self._pending = 0
         world = self.world
         parts = (world.grid, world.pose, world.inventory, np.asarray(target))
@@ -110,7 +99,7 @@ class StateTracker:
         return found
 
     def do(self, planned: Any) -> Any:
-        """The action of a planned step in the encoding of the game; the private world goes along."""
+        """Return the action of a planned step in the encoding of the game; advance the private world."""
         how = PLANNED_AS[self.controls.name]
         action = (
             self._walked(planned)
@@ -123,12 +112,12 @@ class StateTracker:
         return action
 
     def wait(self) -> Any:
-        """The action that does nothing."""
+        """Return the idle action."""
         self._step(*self.controls.noop())
         return int(Action.NOOP) if self.controls.name == "walking" else self._still()
 
     def rest(self) -> Any:
-        """The action that ends the turn, or does nothing where turns cannot be ended."""
+        """Return the action that ends the turn, or the idle action if turns cannot be ended."""
         action = self.wait()
         if not self.controls.can_yield:
             return action
@@ -138,7 +127,6 @@ class StateTracker:
         self.world.step(records[index : index + 1])
 
     def _still(self) -> dict[str, Any]:
-        """The Dict action in which nothing is done."""
         action: dict[str, Any] = {
             key: np.zeros(space.shape, np.float32) if space.shape else 0
             for key, space in self.controls.space.spaces.items()  # type: ignore[attr-defined]
@@ -156,7 +144,7 @@ class StateTracker:
         return action
 
     def _select_late(self, number: int) -> int:
-        """Where choosing a colour also places, a colour is chosen in the very step that shall place it."""
+        """Select a colour in the step that places it, for encodings in which selecting also places."""
         if Action(number).color:
             self._pending = number
             return int(Action.NOOP)

@@ -1,4 +1,4 @@
-"""What drivers share: the error for a broken promise, and the command line of one driver."""
+"""Shared by the drivers: the error for a violated guarantee, and the command line."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ Figures = dict[str, Any]
 
 
 class Broken(AssertionError):
-    """A promise of the package does not hold; the message says which, and by what that can be seen again."""
+    """A violated guarantee of the package; the message has the reproduction."""
 
 
 def expect(holds: object, *said: object) -> None:
-    """Raises `Broken` unless something holds."""
+    """Raise `Broken` unless `holds`."""
     if not holds:
         raise Broken(" ".join(map(str, said)))
 
 
-_told_at = time.monotonic()
+_shown_at = time.monotonic()
 
 
-def tell(figures: Mapping[str, Any]) -> None:
-    """Say how far a driver is, on the error stream, three times a minute at most."""
-    global _told_at
-    if time.monotonic() > _told_at + 20:
-        _told_at = time.monotonic()
+def show_progress(figures: Mapping[str, Any]) -> None:
+    """Print the figures to stderr, three times a minute at most."""
+    global _shown_at
+    if time.monotonic() > _shown_at + 20:
+        _shown_at = time.monotonic()
         print(json.dumps(dict(figures)), file=sys.stderr, flush=True)
 
 
@@ -42,7 +42,7 @@ def main(
     amounts: tuple[int, int],
     arguments: list[str] | None = None,
 ) -> None:
-    """Run a driver by its command line: `--quick`, `--amount N`, `--seed N`; prints its figures as JSON."""
+    """Run a driver by its command line (`--quick`, `--amount N`, `--seed N`); print its figures as JSON."""
     parser = argparse.ArgumentParser(description=sys.modules[drive.__module__].__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{amounts[0]:,} instead of {amounts[1]:,}")
     parser.add_argument("--amount", type=int, help="how much, in the driver's own unit")

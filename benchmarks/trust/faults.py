@@ -1,8 +1,8 @@
-"""What is left when a process is killed, a disk is full, a home cannot be written to, a clock jumps, or two meet.
+"""Kills, full disks, read-only homes, clock jumps, and two processes at once.
 
-The amount is a number of kills, spread over recording, evaluating, fetching, caching, training and serving. Each time a
-child does something for a few milliseconds, tells through a pipe what it has been promised is kept, and is killed
-(SIGKILL); then what is there is read, checked, and gone on with. The other faults come once each.
+The amount is a number of kills, spread over recording, evaluating, fetching, caching, training and serving. A child
+works for a few milliseconds, reports through a pipe what has been saved, and is killed (SIGKILL); then its files are
+read, checked and resumed. The other faults run once each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from benchmarks.trust.driver import ROOT, Broken, Figures, expect, main, tell
+from benchmarks.trust.driver import ROOT, Broken, Figures, expect, main, show_progress
 from iglu_marl import IgluMarlError, Recorder, Task, evaluate, replay
 from iglu_marl.data.packs.cache import cached
 from iglu_marl.data.packs.fetch import Download, download
@@ -42,7 +42,7 @@ LONGEST_S = 0.15  # until a child is killed, after it began
 
 
 def killed(rng: np.random.Generator, work: Callable[[Callable[[int], None]], None]) -> int:
-    """Have a child do some work until it is killed; returns the last number that it told."""
+    """Run work in a child until it is killed; return the last number that it reported."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -52,12 +52,12 @@ def killed(rng: np.random.Generator, work: Callable[[Callable[[int], None]], Non
             work(lambda number: os.write(writing, b"%d\n" % number) and None)
         os._exit(0)
     os.close(writing)
-    with os.fdopen(reading, "rb", buffering=0) as told:
-        select.select([told], [], [], 60)
+    with os.fdopen(reading, "rb", buffering=0) as answers:
+        select.select([answers], [], [], 60)
         time.sleep(float(rng.uniform(0, LONGEST_S)))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        lines = told.readall().split(b"\n")[:-1]
+        lines = answers.readall().split(b"\n")[:-1]
     return int(lines[-1]) if len(lines) > 1 else -1
 
 
@@ -65,68 +65,67 @@ def killed(rng: np.random.Generator, work: Callable[[Callable[[int], None]], Non
 
 
 def recording(rng: np.random.Generator, folder: Path) -> None:
-    """Every move that was made is there, whatever the last line is, and the next game goes behind it."""
+    """All reported moves are in the recording, and the next game is appended to it."""
     path = folder / "games.jsonl"
 
-    def work(tell: Callable[[int], None]) -> None:
+    def work(report: Callable[[int], None]) -> None:
         with Recorder(path) as recorder:
             env = recorder.wrap(gym.make("IGLUGridworldVector-v0", tasks=Task("", GRID), max_steps=40))
             env.reset(seed=0)
             for number in range(10**6):
                 *_, terminated, truncated, _ = env.step(int(number % 18))
-                tell(number)
+                report(number)
                 if terminated or truncated:
                     env.reset()
 
     before = moves_in(path)
-    told = killed(rng, work) + 1
-    Recorder(path).close()  # what it cuts off was never told of
+    reported = killed(rng, work) + 1
+    Recorder(path).close()  # what it cuts off was never reported
     kept = moves_in(path) - before
-    expect(told <= kept <= told + 1, f"{told} moves were made, {kept} are in the recording")
+    expect(reported <= kept <= reported + 1, f"{reported} moves were made, {kept} are in the recording")
     if kept and rng.random() < 0.2:
         for game in read_recording(path)[-2:]:
             replay(game)
 
 
 def moves_in(path: Path) -> int:
-    """The moves in a recording, of which every line has to be whole."""
+    """Return the moves in a recording, all of whose lines must be complete."""
     if not path.exists():
         return 0
     return sum("act" in json.loads(line) for line in path.read_bytes().split(b"\n") if line)
 
 
 def evaluating(rng: np.random.Generator, folder: Path) -> None:
-    """Every finished game is in the log, and the evaluation goes on behind it."""
+    """All finished games are in the log, and the evaluation resumes."""
 
     def log() -> RowLog[Any]:
         return RowLog(
             folder / "log.jsonl", SETTINGS, form=("e", 1), what="games", from_json=row_from_json, to_json=dict
         )
 
-    def work(tell: Callable[[int], None]) -> None:
+    def work(report: Callable[[int], None]) -> None:
         rows = log()
         for number in range(10**6):
             rows.add({**GAME_ROW, "seed": number, "task": "t" * int(number % 3000)})
-            tell(number)
+            report(number)
 
     begun = len(log_of(log))
-    told = killed(rng, work) + 1
+    reported = killed(rng, work) + 1
     kept = log_of(log)[begun:]
-    expect(told <= len(kept) <= told + 1, f"{told} games were played, {len(kept)} are in the log")
+    expect(reported <= len(kept) <= reported + 1, f"{reported} games were played, {len(kept)} are in the log")
     expect([row["seed"] for row in kept] == list(range(len(kept))), "other games are in the log")
     if len(kept) + begun > 3000:
         (folder / "log.jsonl").unlink()
 
 
 def log_of(log: Callable[[], RowLog[Any]]) -> list[Any]:
-    """The rows of a log that nobody writes to."""
     opened = log()
     opened.close()
     return opened.rows
 
 
 def whole_evaluation(rng: np.random.Generator, folder: Path) -> None:
-    """`evaluate`, killed somewhere and started again, comes to what it comes to without."""
+    """An evaluation that was killed and resumed has the same result as an uninterrupted one."""
     options: dict[str, Any] = {
         "tasks": [Task("a", GRID), Task("b", GRID[:1])],
         "episodes": 2,
@@ -143,7 +142,7 @@ def whole_evaluation(rng: np.random.Generator, folder: Path) -> None:
 
 
 def fetching(rng: np.random.Generator, folder: Path) -> None:
-    """A download goes on from where it was, is installed whole, and leaves nothing."""
+    """A download resumes, is installed completely, and leaves no temporary files."""
     body = hashlib.shake_256(b"body").digest(300_000)
     files = FileServer()
     files.thread.start()
@@ -173,20 +172,20 @@ def fetching(rng: np.random.Generator, folder: Path) -> None:
 
 
 class Pack:
-    """What the cache needs to know of a pack."""
+    """The attributes of a pack that the cache uses."""
 
     location, fingerprint = "somewhere", "f"
 
 
 def caching(rng: np.random.Generator, folder: Path) -> None:
-    """An entry of the cache is whole or made anew."""
+    """A cache entry is complete, or made again."""
     os.environ["IGLU_MARL_CACHE"] = str(folder / "cache")
     arrays = {"a": np.arange(200_000), "b": np.array(["x", "yy"])}
 
-    def work(tell: Callable[[int], None]) -> None:
+    def work(report: Callable[[int], None]) -> None:
         for number in range(10**6):
             cached(Pack(), "kind", str(number % 3), lambda: arrays)
-            tell(number)
+            report(number)
 
     killed(rng, work)
     for version in ("0", "1", "2"):
@@ -199,7 +198,7 @@ def caching(rng: np.random.Generator, folder: Path) -> None:
 
 
 def training(rng: np.random.Generator, folder: Path) -> None:
-    """Weights that are written again and again are whole, with the card that belongs to them or the next."""
+    """Weights that are written repeatedly are complete, with their card or the next one."""
     import torch
 
     from iglu_marl.agents.learned import pov_builder
@@ -207,37 +206,37 @@ def training(rng: np.random.Generator, folder: Path) -> None:
     model = pov_builder.PovModel(30, False)
     path = folder / "model.npz"
 
-    def work(tell: Callable[[int], None]) -> None:
+    def work(report: Callable[[int], None]) -> None:
         for number in range(10**6):
             with torch.no_grad():
                 next(model.parameters()).fill_(number % 1000)
             pov_builder.save(model, path, {"number": number})
-            tell(number)
+            report(number)
 
-    told = killed(rng, work)
+    reported = killed(rng, work)
     if path.exists():
         weights = next(pov_builder.load(path).parameters())
         expect(len(weights.unique()) == 1, "weights of two moments")
         card = json.loads(path.with_suffix(".json").read_text()) if path.with_suffix(".json").exists() else {}
-        expect(told < 0 or card.get("number", -1) >= told - 1, "a card of another moment")
-    expect(told < 0 or path.exists(), "the weights are gone")
+        expect(reported < 0 or card.get("number", -1) >= reported - 1, "a card of another moment")
+    expect(reported < 0 or path.exists(), "the weights are gone")
     for left in folder.glob(".model-*"):  # a killed process cannot remove what it was writing
         left.unlink()
 
 
 def serving(rng: np.random.Generator, folder: Path) -> None:
-    """What the database of a study has been told is there, and it can be opened again."""
+    """All reported rows are in the database of a study, which can be opened again."""
     import sqlalchemy as sql
 
     from iglu_marl.web import store as db
 
     url = f"sqlite:///{folder / 'study.db'}"
 
-    def work(tell: Callable[[int], None]) -> None:
+    def work(report: Callable[[int], None]) -> None:
         store = db.Store(url)
         for number in range(10**6):
             store.do(insert, number)
-            tell(number)
+            report(number)
 
     def insert(connection: Any, number: int) -> None:
         connection.execute(sql.insert(db.PARTICIPANTS).values(study="s", code=f"{begun + number}", token="t"))
@@ -248,11 +247,11 @@ def serving(rng: np.random.Generator, folder: Path) -> None:
     store = db.Store(url)
     begun = store.do(count)
     store.close()
-    told = killed(rng, work) + 1
+    reported = killed(rng, work) + 1
     store = db.Store(url)
     kept = store.do(count) - begun
     store.close()
-    expect(told <= kept <= told + 1, f"{told} were told that they are in the study, {kept} are")
+    expect(reported <= kept <= reported + 1, f"{reported} were reported as saved, {kept} are")
 
 
 KILLS = {
@@ -266,7 +265,7 @@ PER_ROUND = {fetching: 2}  # a download is killed twice
 
 @contextlib.contextmanager
 def small_disk(size: str) -> Iterator[Path | None]:
-    """A folder with that little room; None where none can be mounted."""
+    """Return a folder on a small disk; None if none can be mounted."""
     folder = Path(tempfile.mkdtemp(prefix="small-"))
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
@@ -280,7 +279,7 @@ def small_disk(size: str) -> Iterator[Path | None]:
 
 
 def full_disk(folder: Path) -> str:
-    """Whatever is written to a full disk: an error of ours, or done without; nothing half-written stays."""
+    """A full disk leads to an error of ours or is ignored; no incomplete file remains."""
     with small_disk("64k") as disk:
         if disk is None:
             return "no disk could be mounted"
@@ -318,7 +317,7 @@ def full_disk(folder: Path) -> str:
 
 
 def refused(call: Callable[[], object]) -> None:
-    """A call that has to raise an error of ours."""
+    """Expect a call to raise an error of ours."""
     try:
         call()
     except IgluMarlError:
@@ -336,7 +335,7 @@ print("played")
 
 
 def in_process(environment: dict[str, str], code: str) -> None:
-    """Run some lines in a process of another environment; they have to print "played" and complain of nothing."""
+    """Run code in a process with another environment; it must print "played" and nothing on stderr."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, **environment},
@@ -349,7 +348,7 @@ def in_process(environment: dict[str, str], code: str) -> None:
 
 
 def read_only_home(folder: Path) -> str:
-    """A home that cannot be written to, and none at all."""
+    """Run with a read-only home, and without one."""
     nowhere = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "IGLU_MARL_CACHE": ""}
     in_process(nowhere, PLAYED)
     code = PLAYED + "from iglu_marl.data.packs.cache import cached\nimport numpy as np\n"
@@ -368,7 +367,7 @@ time.time_ns = lambda: int(time.time() * 1e9)
 
 
 def clock_jumps(folder: Path) -> str:
-    """A clock that goes years back and forth between any two looks at it."""
+    """Run with a clock that jumps by years."""
     code = (
         JUMPS
         + PLAYED
@@ -392,7 +391,7 @@ print("played")
 
 
 def two_at_once(folder: Path) -> str:
-    """Two processes on each thing that they share: the second is refused, or waits, and nothing is lost."""
+    """Two processes use each shared file: the second is refused or waits, and nothing is lost."""
     with Recorder(folder / "two.jsonl") as recorder:
         env = recorder.wrap(gym.make("IGLUGridworldVector-v0", tasks=Task("", GRID)))
         env.reset(seed=0)
@@ -429,7 +428,7 @@ def two_at_once(folder: Path) -> str:
 
 
 def in_child(call: Callable[[], object]) -> str:
-    """The name of what a call raises in another process; "" for nothing."""
+    """Return the name of the error that a call raises in another process; "" for none."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -442,12 +441,11 @@ def in_child(call: Callable[[], object]) -> str:
         os._exit(0)
     os.close(writing)
     os.waitpid(child, 0)
-    with os.fdopen(reading, "rb") as told:
-        return told.read().decode()
+    with os.fdopen(reading, "rb") as answer:
+        return answer.read().decode()
 
 
 def both_evaluate(output: Path, tasks: Any) -> subprocess.Popen[bytes]:
-    """A process that evaluates into a folder."""
     code = f"from iglu_marl import Task, evaluate; tasks = [Task('a', {GRID!r})]\n"
     code += f"evaluate(tasks=tasks, output={str(output)!r}, progress=False)"
     return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, cwd=ROOT)
@@ -457,7 +455,7 @@ FAULTS = (full_disk, read_only_home, clock_jumps, two_at_once)
 
 
 def drive(amount: int, seed: int) -> Figures:
-    """Kill about `amount` times; then the other faults."""
+    """Kill about `amount` times; then run the other faults."""
     rng = np.random.default_rng(seed)
     figures: Figures = {"kills": 0}
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
@@ -470,7 +468,7 @@ def drive(amount: int, seed: int) -> Figures:
             for _ in range(max(1, round(amount * weight / share / PER_ROUND.get(work, 1)))):
                 work(rng, place)
                 figures["kills"] += PER_ROUND.get(work, 1)
-                tell(figures)
+                show_progress(figures)
         for fault in FAULTS:
             figures[fault.__name__] = fault(folder)
     finally:

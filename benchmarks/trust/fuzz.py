@@ -1,9 +1,8 @@
-"""Coverage-guided fuzzing of everything that reads what others wrote (`tests/fuzz_targets.py`).
+"""Coverage-guided fuzzing of all readers of external data (`tests/fuzz_targets.py`).
 
-`python -m benchmarks.trust.fuzz --amount 60` gives each target 60 seconds of processor time, in a process of its own;
-`--target tape` one of them. Where atheris is installed, it chooses the inputs; otherwise `Engine` does, a small one of
-our own. Inputs that reach new lines are kept in `.fuzzed/` and gone on with; those that break something are written to
-`tests/fuzzed/`, where a test runs them.
+`python -m benchmarks.trust.fuzz --amount 60` gives each target 60 seconds of CPU time in its own process; `--target
+zip` runs one. atheris chooses the inputs if it is installed, else `Engine`. Inputs that reach new lines are kept in
+`.fuzzed/`; those that break something are written to `tests/fuzzed/`, where a test runs them.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Hangs(BaseException):
 
 
 def place_of(error: BaseException) -> str:
-    """Where an error of a target comes from: its kind, and the last line of ours."""
+    """Return the kind of an error, and the last line of this package in its traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/iglu_marl/" in frame.filename or "/agents/" in frame.filename]
     last = (ours or frames)[-1]
@@ -51,7 +50,7 @@ def place_of(error: BaseException) -> str:
 
 
 class Watch:
-    """Runs inputs of a target; the first of each kind of crash is kept."""
+    """Runs inputs of a target; keeps the first input of each kind of crash."""
 
     def __init__(self, target: str, run: Callable[[str, bytes], None]) -> None:
         self.target, self._run = target, run
@@ -81,13 +80,13 @@ class Watch:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
     def report(self) -> Figures:
-        """What there is to tell."""
+        """Return the figures."""
         seconds = round(time.process_time() - self.begun, 1)
         return {"runs": self.runs, "cpu_s": seconds, "crashes": self.crashes}
 
 
 class Engine:
-    """Inputs made of others that were seen to reach new lines of the package."""
+    """Makes inputs from others that reached new lines of the package."""
 
     def __init__(self, corpus: list[bytes], words: tuple[bytes, ...], seed: int) -> None:
         import numpy as np
@@ -120,7 +119,7 @@ class Engine:
         return self._line if self._is_ours(code) and self._whole[code] > 0 else None
 
     def reaches_new(self, run: Callable[[bytes], None], data: bytes) -> bool:
-        """Run an input; whether it reached a line that none before it did."""
+        """Run an input; return whether it reached a new line."""
         before = len(self.lines)
         if hasattr(sys, "monitoring"):
             self._monitored(run, data)
@@ -135,7 +134,9 @@ class Engine:
     def _monitored(self, run: Callable[[bytes], None], data: bytes) -> None:
         events, number = sys.monitoring, 3
 
-        def line(code: CodeType, at: int) -> Any:  # each line is told of once, so that it costs nothing after
+        def line(
+            code: CodeType, at: int
+        ) -> Any:  # each line is reported once, so that it costs nothing after
             if self._is_ours(code):
                 self.lines.add((code, at))
             return events.DISABLE
@@ -157,7 +158,7 @@ class Engine:
         return self.corpus[int(self.rng.integers(first, len(self.corpus)))]
 
     def changed(self) -> bytes:
-        """An input of the corpus with a few changes."""
+        """Return a mutated input of the corpus."""
         rng, data = self.rng, bytearray(self._one())
         for _ in range(int(2 ** rng.integers(0, 5))):
             at = int(rng.integers(len(data) + 1))
@@ -184,7 +185,6 @@ class Engine:
 
 
 def own(target: str, seconds: float, seed: int) -> Figures:
-    """Fuzz a target with our own engine."""
     watch, corpus = begun(target)
     from fuzz_targets import TARGETS
 
@@ -204,14 +204,14 @@ def own(target: str, seconds: float, seed: int) -> Figures:
 
 
 def begun(target: str) -> tuple[Watch, list[bytes]]:
-    """The target, and what is known to reach far in it."""
+    """Return the target, and its initial corpus."""
     os.environ.setdefault("IGLU_MARL_OFFLINE", "1")
     from fuzz_targets import TARGETS, run_target, scratch
 
     os.environ["IGLU_MARL_CACHE"] = str(scratch() / "cache")
     found = TARGETS[target].seeds()
     for data in found:
-        with suppress(Exception):  # tells of it later; what is compiled now counts for no input
+        with suppress(Exception):  # reported later; compiles before the first input
             run_target(target, data)
     for folder in (KEPT / target, CASES / target):
         found += [path.read_bytes() for path in sorted(folder.glob("*"))] if folder.is_dir() else []
@@ -219,13 +219,12 @@ def begun(target: str) -> tuple[Watch, list[bytes]]:
 
 
 def keep(target: str, data: bytes) -> None:
-    """Put an input into the corpus."""
     (KEPT / target).mkdir(parents=True, exist_ok=True)
     (KEPT / target / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
 
 
 def by_atheris(target: str, seconds: float, seed: int) -> None:
-    """Fuzz a target with atheris, which ends the process; what it found goes to a file."""
+    """Fuzz a target with atheris, which ends the process; the findings are written to a file."""
     import atheris
 
     compiled = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in COMPILED]
@@ -240,14 +239,14 @@ def by_atheris(target: str, seconds: float, seed: int) -> None:
         "".join(rf"\x{byte:02x}" for byte in word) for word in TARGETS[target].words if len(word) < 128
     )
     words.write_text("".join(f'"{word}"\n' for word in spelled))
-    told = KEPT / f"{target}.json"
+    report = KEPT / f"{target}.json"
     begun_s = time.process_time()
 
     def once(data: bytes) -> None:
         watch(data)
         if time.process_time() > begun_s + seconds:  # it ends the process either way
             found = {"engine": "atheris", "corpus": len(os.listdir(KEPT / target)), **watch.report()}
-            told.write_text(json.dumps(found))
+            report.write_text(json.dumps(found))
             os._exit(0)
 
     options = [
@@ -271,24 +270,17 @@ def drive(amount: int, seed: int, targets: list[str] | None = None) -> Figures:
     engine = "atheris" if importlib.util.find_spec("atheris") else "own"
     figures: Figures = {"engine": engine, "targets": 0, "runs": 0, "cpu_s": 0.0, "crashes": {}}
     for target in targets or list(TARGETS):
-        told = KEPT / f"{target}.json"
-        told.unlink(missing_ok=True)
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.trust.fuzz",
-            "--only",
-            target,
-            "--amount",
-            str(amount),
-            "--seed",
-            str(seed),
-        ]
+        report = KEPT / f"{target}.json"
+        report.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "benchmarks.trust.fuzz", "--only", target]
+        command += ["--amount", str(amount), "--seed", str(seed)]
         with (KEPT / f"{target}.log").open("ab") as log:
             done = subprocess.run(command, cwd=ROOT, stdout=log, stderr=log, check=False)
-        if not told.exists():
-            raise Broken(f"the process that fuzzed {target} ended with {done.returncode} and told nothing")
-        found = json.loads(told.read_text())
+        if not report.exists():
+            raise Broken(
+                f"the process that fuzzed {target} ended with {done.returncode} and reported nothing"
+            )
+        found = json.loads(report.read_text())
         print(f"{target}: {json.dumps(found)}", file=sys.stderr, flush=True)
         figures["targets"] += 1
         figures["runs"] += found["runs"]
@@ -300,7 +292,6 @@ def drive(amount: int, seed: int, targets: list[str] | None = None) -> Figures:
 
 
 def main() -> None:
-    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--amount", type=int, default=FULL, help="seconds a target")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} seconds a target")

@@ -1,4 +1,4 @@
-"""What scores should be, told once more from the rules of the game (docs/score.md) with NumPy alone."""
+"""A second implementation of the scores, from the rules of the game (docs/score.md), with NumPy alone."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Array = npt.NDArray[Any]
 
 
 def match_counts(grid: Array, target: Array) -> Array:
-    """Equal blocks by rotation of the target and shift, int64 [4, 21, 21], for all shifts. grid, target: [9, 11, 11].
+    """Return equal blocks by rotation of the target and shift, int64 [4, 21, 21]. grid, target: [9, 11, 11].
 
-    A pair of blocks of one layer and colour counts for the one shift that lays them over each other.
+    Each pair of blocks of one layer and colour counts for the one shift that aligns them.
     """
     counts = np.zeros((4, 21, 21), np.int64)
     built, colors = np.argwhere(grid), grid[grid != 0]
@@ -28,9 +28,9 @@ def match_counts(grid: Array, target: Array) -> Array:
 
 
 def admissible(extent: Array, inside: bool, invariant: bool) -> Array:
-    """Which alignments count, bool [4, 21, 21].
+    """Return which alignments count, bool [4, 21, 21].
 
-    All; where `inside`, those that keep every column of `extent` in the zone; unless `invariant`, the map's own alone.
+    With `inside`, those that keep every column of `extent` in the zone; without `invariant`, the identity only.
     """
     allowed = np.ones((4, 21, 21), bool)
     if not invariant:
@@ -49,12 +49,12 @@ def admissible(extent: Array, inside: bool, invariant: bool) -> Array:
 
 
 def best(grid: Array, target: Array, extent: Array, inside: bool, invariant: bool) -> int:
-    """The maximal intersection."""
+    """Return the maximal intersection."""
     return int((match_counts(grid, target) * admissible(extent, inside, invariant)).max())
 
 
 def covered(grid: Array, start: Array, target: Array, allowed: Array) -> bool:
-    """Whether some alignment shows every asked change done; outside the zone there is air."""
+    """Whether an alignment shows every asked change done; outside the zone there is air."""
     asked = np.argwhere(start != target)
     colors = target[start != target]
     for turn, dx, dz in np.argwhere(allowed):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.trust import oracle
-from benchmarks.trust.driver import Figures, expect, main, tell
+from benchmarks.trust.driver import Figures, expect, main, show_progress
 from iglu_marl import intersection_scores
 from iglu_marl.core.scoring import Target, align
 
@@ -16,11 +16,10 @@ QUICK, FULL = 2_000, 25_000
 
 
 def drive(amount: int, seed: int) -> Figures:
-    """Compare `amount` scores."""
     rng = np.random.default_rng(seed)
     figures = {"scores": 0, "alignments": 0, "exact": 0}
     while figures["scores"] < amount:
-        tell(figures)
+        show_progress(figures)
         target = drawn(rng)
         grid = changed(rng, target) if rng.random() < 0.6 else drawn(rng)
         full = (
@@ -62,13 +61,13 @@ def drive(amount: int, seed: int) -> Figures:
 
 
 def drawn(rng: np.random.Generator) -> oracle.Array:
-    """A random grid, sparse or dense, of few or many colours."""
+    """Return a random grid, sparse or dense, of few or many colours."""
     filled = rng.random((9, 11, 11)) < rng.choice((0.0, 0.003, 0.02, 0.1))
     return (rng.integers(1, rng.integers(2, 8), filled.shape) * filled).astype(np.int8)
 
 
 def changed(rng: np.random.Generator, target: oracle.Array) -> oracle.Array:
-    """A grid like the target: turned, shifted around the edge, with a few other blocks."""
+    """Return a grid similar to the target: rotated, shifted, with a few other blocks."""
     grid = np.rot90(target, rng.integers(4), axes=(1, 2)).copy()
     grid = np.roll(grid, rng.integers(-3, 4, 2), axis=(1, 2))
     for _ in range(int(rng.integers(0, 4))):

@@ -45,7 +45,7 @@ SECRET = "sk-3141592653589793"  # in the environment and in options, and nowhere
 
 
 def timed(most_s: float, what: str, call: Callable[[], object]) -> None:
-    """A call has to answer within that processor time, with an error of ours or without."""
+    """Expect a call to end within some CPU time, with an error of ours or without."""
     begun = time.process_time()
     with contextlib.suppress(IgluMarlError, Unreadable):
         call()
@@ -57,7 +57,7 @@ def timed(most_s: float, what: str, call: Callable[[], object]) -> None:
 
 
 def archives(folder: Path) -> str:
-    """Names that lead out, links, bombs, members that lie: nothing is written, and nothing large is held."""
+    """Path traversal, links, bombs, false headers: nothing is written, little memory is used."""
     path, found = folder / "bad.zip", []  # type: ignore[var-annotated]
     link = zipfile.ZipInfo("link")
     link.external_attr = (stat.S_IFLNK | 0o777) << 16
@@ -110,7 +110,7 @@ def archives(folder: Path) -> str:
 
 
 def servers(folder: Path) -> str:
-    """Endless, exploding, slow and lying answers: an error of ours soon, and nothing is installed."""
+    """Endless, growing, slow and false answers: an error of ours soon, and nothing is installed."""
     files = FileServer()
     files.thread.start()
     try:
@@ -149,7 +149,7 @@ def servers(folder: Path) -> str:
 
 
 def models(folder: Path) -> str:
-    """Replies and chat made to take long, or to lead out of their text."""
+    """Replies and chat that are slow to parse or contain escape sequences."""
     grid = a_state()["grid"][0]
     hostile = [
         "{" * 20_000, "[" * 20_000, '{"a":' * 10_000, "```" * 10_000, "<think>" * 8_000, "(" * 30_000, "²" * 1000,
@@ -165,7 +165,7 @@ def models(folder: Path) -> str:
 
 
 def reports(folder: Path) -> str:
-    """Names and words in reports and tables: no formula, no tag, no script; and private where it should be."""
+    """Names and texts in reports and tables: no formula, no tag, no script; restricted permissions."""
     evil = "=HYPERLINK(1)|<img src=x onerror=alert(1)>\n</script>`*_[a](javascript:x)"
     os.umask(0)
     env = raw_env(
@@ -189,7 +189,7 @@ def reports(folder: Path) -> str:
 
 
 def secrets(folder: Path) -> str:
-    """A key in the environment is in nothing that is written or said."""
+    """A key in the environment is in no file or output."""
     environment = {
         **os.environ,
         "OPENAI_API_KEY": SECRET,
@@ -214,7 +214,7 @@ def secrets(folder: Path) -> str:
 
 
 def browsers(folder: Path) -> str:
-    """Requests from elsewhere are refused, and pages say what they may load."""
+    """Requests of other origins are refused; pages have a content security policy."""
     server = Server()
     scope = server._scope("http", "/")
     for headers, wanted in (([(b"host", b"evil")], False), (scope["headers"], True)):
@@ -223,11 +223,12 @@ def browsers(folder: Path) -> str:
             {**scope, "method": "GET", "headers": headers}, [{"type": "http.request", "body": b""}], sent
         )
         expect((sent[0]["status"] == 200) == wanted, f"{headers}: {sent[0]['status']}")
-    told = dict(sent[0]["headers"])
+    headers = dict(sent[0]["headers"])
     expect(
-        b"content-security-policy" in told and told.get(b"x-content-type-options") == b"nosniff", f"{told}"
+        b"content-security-policy" in headers and headers.get(b"x-content-type-options") == b"nosniff",
+        f"{headers}",
     )
-    policy = told[b"content-security-policy"].decode()
+    policy = headers[b"content-security-policy"].decode()
     expect("unsafe-eval" not in policy and "default-src" in policy, policy)
     socket = {**server._scope("websocket", "/ws"), "headers": [(b"host", b"h"), (b"origin", b"http://evil")]}
     answered: list[dict[str, Any]] = []
@@ -249,7 +250,7 @@ def browsers(folder: Path) -> str:
 
 
 def source(folder: Path) -> str:
-    """Nothing in the package can run what it reads (`tests/test_architecture.py`); no secret is in the repository."""
+    """No code execution from data (`tests/test_architecture.py`); no secret in the repository."""
     found = complaints(ROOT)
     expect(not found, "\n".join(found))
     keys = re.compile(
@@ -265,7 +266,7 @@ def source(folder: Path) -> str:
 
 
 def audit() -> str:
-    """Known faults of the dependencies that are installed, by pip-audit, where it is there and reaches its database."""
+    """Known vulnerabilities of the installed dependencies, by pip-audit if it is available."""
     if not importlib.util.find_spec("pip_audit"):
         return "pip-audit is not installed"
     done = subprocess.run(
@@ -283,7 +284,6 @@ def audit() -> str:
 
 
 def drive(amount: int, seed: int) -> Figures:
-    """All of it."""
     os.environ |= {"IGLU_MARL_OFFLINE": "1", "IGLU_MARL_CACHE": tempfile.mkdtemp(prefix="security-cache-")}
     figures: Figures = {}
     with tempfile.TemporaryDirectory(prefix="security-") as place:

@@ -1,7 +1,7 @@
-"""Everything at once for a long time: memory and handles stay what they were. Then many creations, and signals.
+"""Everything at once for a long time: memory and handles must not grow. Then many creations, and signals.
 
-The amount is seconds of the first part. Memory is what the process holds (RSS) after a round; it may grow by
-`GROWTH_MIB` after the first third, the warm-up.
+The amount is seconds of the first part. Memory is the resident size (RSS) after a round; it may grow by `GROWTH_MIB`
+after the first third, the warm-up.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from benchmarks.trust import doors
-from benchmarks.trust.driver import ROOT, Figures, expect, main, tell
+from benchmarks.trust import interfaces
+from benchmarks.trust.driver import ROOT, Figures, expect, main, show_progress
 from iglu_marl import Recorder, Task, evaluate, parallel_env, play, raw_env, replay
 from iglu_marl.agents import agents_for
 from iglu_marl.core.grid import ZONE_SHAPE
@@ -43,24 +43,22 @@ GRID = [(0, -1, -2, 6), (1, -1, -2, 1)]
 
 
 def memory_mib() -> float:
-    """What this process holds."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def handles() -> int:
-    """Open files and sockets."""
+    """Return the number of open files and sockets."""
     return len(os.listdir("/proc/self/fd"))
 
 
 def sentence(number: int) -> str:
-    """Another one for each number."""
     return f"place a red block {number % 7} north of the middle, then remove it {number}"
 
 
 def fill_caches() -> None:
-    """Have the large caches as full as they get, which games do bit by bit for half an hour."""
+    """Fill the large caches, which would take half an hour of games."""
     for task in itertools.islice(TASKS, 1 << 10):
         prepare(task)
     for number in range(1 << 12):
@@ -100,8 +98,8 @@ def everything(rng: np.random.Generator, folder: Path, server: Server, figures: 
     for _ in range(20):
         understand(sentence(int(rng.integers(10**6))), grid)
     counts = {"replies": 0, "read": 0, "games": 0, "messages": 0, "connections": 0}
-    doors.text_game(rng, counts)
-    doors.web_game(server, rng, counts)
+    interfaces.text_game(rng, counts)
+    interfaces.web_game(server, rng, counts)
     rooms = server.app.state.rooms
     for room in tuple(rooms.rooms.values()):
         if room.over and not room.clients:
@@ -126,7 +124,7 @@ def drive(amount: int, seed: int) -> Figures:
             everything(rng, folder, server, figures)
             held.append(memory_mib())
             opened.append(handles())
-            tell({**figures, "mib": round(held[-1], 1), "handles": opened[-1]})
+            show_progress({**figures, "mib": round(held[-1], 1), "handles": opened[-1]})
         warm = len(held) // 3
         figures |= {"mib_warm": round(held[warm], 1), "mib_end": round(held[-1], 1)}
         figures |= {"handles_warm": opened[warm], "handles_end": opened[-1]}
@@ -148,7 +146,7 @@ def drive(amount: int, seed: int) -> Figures:
 
 
 def creations(count: int) -> Figures:
-    """Environments made, reset and let go of."""
+    """Create, reset and drop environments."""
     makers: list[Any] = [
         raw_env, parallel_env, lambda: gym.make("IGLUSilentBuilder-v0"), lambda: gym.make("IGLUGridworldVector-v0"),
     ]  # fmt: skip
@@ -166,7 +164,7 @@ def creations(count: int) -> Figures:
 
 
 def in_process(method: str) -> str:
-    """A process of that kind plays what this one plays."""
+    """Expect another process to play the same game."""
     context = multiprocessing.get_context(method)
     with context.Pool(2) as pool:
         found = pool.map(play_a_little, [1, 1])
@@ -175,7 +173,6 @@ def in_process(method: str) -> str:
 
 
 def play_a_little(seed: int) -> bytes:
-    """A short random game, as bytes."""
     env = gym.make("IGLUGridworldVector-v0", tasks=Task("", GRID))
     env.reset(seed=seed)
     for number in range(50):
@@ -184,7 +181,7 @@ def play_a_little(seed: int) -> bytes:
 
 
 def ended_by(number: signal.Signals, folder: Path) -> str:
-    """An evaluation in two processes ends at a signal, leaves no process, and says what is kept and how to go on."""
+    """Expect an evaluation in two processes to end at a signal without leftover processes, and to say how to resume."""
     output = folder / number.name
     tool = [sys.executable, "-m", "iglu_marl", "evaluate", "--processes", "2", "--tasks", "bundled"]
     signal.signal(
@@ -224,7 +221,7 @@ def ended_by(number: signal.Signals, folder: Path) -> str:
 
 
 def members(session: int) -> list[int]:
-    """The processes of a session."""
+    """Return the processes of a session."""
     found = subprocess.run(
         ["ps", "-o", "pid=", "-s", str(session)], capture_output=True, text=True, check=False
     )

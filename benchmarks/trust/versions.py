@@ -1,10 +1,9 @@
-"""The versions that the package runs with: lowest and newest of every dependency, on every Python that is there.
+"""Supported versions: lowest and newest of every dependency, on every available Python.
 
-For each of `CASES` an environment is made by uv (`pip install uv`), the package installed in it as users have it, the
-hashes of `tests/trajectories.py` compared with the frozen ones, and tests run as `make test` does: all but the slow
-ones for the core, those that need the extra for a larger extra. What passes with the lowest versions is what
-pyproject.toml may promise. The amount is a number of environments: the first five are the core's; for those of the
-larger extras, after them, 20 GB are downloaded (PyTorch brings what GPUs need).
+For each of `CASES`, uv makes an environment (`pip install uv`), installs the package as users do, compares the hashes
+of `tests/trajectories.py`, and runs the tests: all but the slow ones for the core, those that need it for an extra.
+The lowest versions that pass are the bounds in pyproject.toml. The amount is a number of environments: the first five
+are the core's; the larger extras after them download 20 GB.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ ADAPTERS = ("tests/envs/test_adapters.py",)
 
 
 class Case(NamedTuple):
-    """A Python, the extras, which versions go with them, the tests (all by default), and what to tell of."""
+    """A Python, extras, versions of dependencies, the tests (default: all), and expected notes."""
 
     python: str
     extras: str = CORE
@@ -47,13 +46,13 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the case is called in figures, and by `--name`."""
+        """Name in figures, and for `--name`."""
         what = "" if self.extras == CORE else f" {self.extras}"
         return f"{self.python} {'lowest' if self.lowest else 'newest'}{what}"
 
 
 def extra(python: str, extras: str, tests: tuple[str, ...], *shown: str) -> Case:
-    """The lowest versions of a larger extra."""
+    """Return the lowest versions of a larger extra."""
     return Case(python, extras, tests=tests, shown=shown)
 
 
@@ -94,7 +93,7 @@ PYTEST = shlex.split(
 
 
 def uv(*words: str) -> str:
-    """What uv prints. Raises `Broken` with what it says where it fails."""
+    """Return the output of uv; raise `Broken` if it fails."""
     found = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
     done = subprocess.run([found, *words], cwd=ROOT, capture_output=True, text=True, check=False)
     expect(done.returncode == 0, "uv", *words, done.stderr[-2000:])
@@ -102,7 +101,7 @@ def uv(*words: str) -> str:
 
 
 def python_of(version: str) -> str | None:
-    """An interpreter of this version: on the path, or among those of pyenv; None without one."""
+    """Return an interpreter of this version, on the path or of pyenv; None if there is none."""
     homes = sorted(
         Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob(f"versions/{version}.*/bin/python")
     )
@@ -112,7 +111,6 @@ def python_of(version: str) -> str | None:
 
 
 def run(case: Case, folder: Path) -> dict[str, Any]:
-    """Make the environment, and run hashes and tests in it."""
     python = python_of(case.python)
     if python is None:
         return {"python": "not here"}
@@ -159,7 +157,7 @@ def run(case: Case, folder: Path) -> dict[str, Any]:
 
 
 def drive(cases: Sequence[Case]) -> Figures:
-    """Run some cases, each in an environment that is gone afterwards."""
+    """Run some cases, each in a temporary environment."""
     figures: Figures = {}
     for case in cases:
         with tempfile.TemporaryDirectory(prefix="versions-") as folder:
@@ -172,11 +170,8 @@ def drive(cases: Sequence[Case]) -> Figures:
 
 
 def main() -> None:
-    """The command line."""
     cases = {case.name: case for case in CASES}
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--amount", type=int, default=FULL, help=f"how many of {', '.join(cases)}")
     parser.add_argument("--name", action="append", choices=list(cases), help="one of them, by name")
     given = parser.parse_args()

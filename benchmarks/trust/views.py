@@ -1,8 +1,8 @@
-"""State machines over all views of the game: AEC, parallel, live, alone, and in batches.
+"""State machines over all views of the game: AEC, parallel, live, single agent, and batches.
 
-Hypothesis draws the options of a view and what is done with it: moves, actions that are none, saving, going back,
-beginning again. Two environments are led side by side, and have to show the same to the last bit; what is refused
-changes nothing; what was saved goes on as it went. The amount is a number of moves.
+Hypothesis draws the options of a view and a sequence of moves, invalid actions, saves, restores and resets. Two
+environments get the same sequence and must agree bit by bit; invalid actions change nothing. The amount is a number of
+moves.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from benchmarks.trust.driver import Figures, expect, main, tell
+from benchmarks.trust.driver import Figures, expect, main, show_progress
 from iglu_marl import IgluMarlError, Role
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.state_bounds import check_state
@@ -44,7 +44,7 @@ KINDS = (*VIEWS, "live", *BATCHED)
 
 
 class Views(RuleBasedStateMachine):
-    """Two environments of one kind, led alike."""
+    """Two environments of one kind that get the same actions."""
 
     figures: ClassVar[Figures] = {}
 
@@ -63,7 +63,7 @@ class Views(RuleBasedStateMachine):
         self.reset(seed)
 
     def options(self, kind: str, controls: str, data: st.DataObject) -> dict[str, Any]:
-        """Options under which much happens in a few moves."""
+        """Return options under which much happens in a few moves."""
         drawn = data.draw(
             st.fixed_dictionaries({"max_steps": st.integers(1, 40), "step_cost": st.sampled_from((0.0, 0.5))})
         )
@@ -92,15 +92,15 @@ class Views(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 25))
     def moves(self, count: int) -> None:
-        """Some moves; both show the same."""
+        """Make some moves; both environments must agree."""
         one, other = (game.moves(count) for game in self.both)
         expect(one == other, f"two environments of {self.kind} led alike show different things")
         self.figures["moves"] += count * len(self.both)
-        tell(self.figures)
+        show_progress(self.figures)
 
     @rule(count=st.integers(1, 12))
     def back_and_forth(self, count: int) -> None:
-        """Saved, moved, put back, moved: the same again. The twin goes straight on."""
+        """Save, move, restore, move: the result is the same. The twin moves on without that."""
         game, twin = self.both
         saved, generators = copy.deepcopy(game.env.unwrapped.get_state()), copy.deepcopy(game.player)
         first = game.moves(count)
@@ -115,7 +115,7 @@ class Views(RuleBasedStateMachine):
 
     @rule(octets=st.binary(min_size=4, max_size=40))
     def refused(self, octets: bytes) -> None:
-        """An action that is none changes nothing, and is an error of ours."""
+        """An invalid action changes nothing and raises an error of ours."""
         for game in self.both:
             before = game.record()
             try:
@@ -129,7 +129,7 @@ class Views(RuleBasedStateMachine):
 
     @rule(seed=st.none() | st.integers(0, 2**31))
     def reset(self, seed: int | None) -> None:
-        """Begin again."""
+        """Reset both."""
         one, other = (frozen(game.reset(seed)) for game in self.both)
         expect(one == other, f"two resets of {self.kind} show different things")
         self.figures["resets"] += 2
@@ -137,7 +137,7 @@ class Views(RuleBasedStateMachine):
     @precondition(lambda self: hasattr(self, "both"))
     @invariant()
     def worlds_are_whole(self) -> None:
-        """Every field in its range; what is shown lies in its space; both are in the same state."""
+        """All fields are in range, observations are in their space, and both environments have the same state."""
         one, other = self.both
         state = one.worlds.get_state()
         check_state(state, len(state))
@@ -155,7 +155,6 @@ class Views(RuleBasedStateMachine):
 
 
 def led(kind: str, seed: int, options: dict[str, Any]) -> Any:
-    """An environment of that kind, and who plays in it."""
     return (_Batch if kind in BATCHED else _Live if kind == "live" else _Single)(kind, seed, options)
 
 
@@ -294,7 +293,7 @@ class _Batch:
 
 
 def drive(amount: int, seed: int) -> Figures:
-    """Run machines until `amount` moves are made. Hypothesis chooses; what it finds, it shrinks and prints."""
+    """Run state machines until `amount` moves are made. Hypothesis shrinks and prints what it finds."""
     figures = Views.figures = {
         "moves": 0,
         "restored": 0,

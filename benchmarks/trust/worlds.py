@@ -1,8 +1,8 @@
-"""Worlds under random controls of all encodings: what must hold after every single step.
+"""Worlds under random controls of all encodings, with invariants checked after every step.
 
-The amount is a number of control steps. Each step of each world is checked: fields in their ranges, one cell changed at
-most and told by `change`, stock and blocks kept, clocks, floor, reward, ends; and of some worlds, score and completion
-against `oracle`, and that a world alone does, byte by byte, what it does among others.
+The amount is a number of steps. Checked in each world: ranges of fields, at most one changed cell and its `change`,
+stock and number of blocks, clocks, turns, reward, ends; in some, score and completion against `oracle`, and that a
+single world gives the same bytes as in a batch.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Any
 import numpy as np
 
 from benchmarks.trust import oracle
-from benchmarks.trust.driver import Figures, expect, main, tell
+from benchmarks.trust.driver import Figures, expect, main, show_progress
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls
 from iglu_marl.core.grid import ZONE_SHAPE
-from iglu_marl.core.kernels.records import ARCHITECT, COVER
+from iglu_marl.core.kernels.records import ARCHITECT, COVER, EpisodeRules
 from iglu_marl.core.state_bounds import check_state
 from iglu_marl.core.task import Task
-from iglu_marl.core.worlds import Terms, Worlds
+from iglu_marl.core.worlds import Worlds
 
 QUICK, FULL = 300_000, 10_000_000
 COUNT = 1024  # worlds
-EPISODE = 120  # steps until all begin anew
+EPISODE = 120  # steps per episode
 ALONE, ASKED = 4, 6  # worlds that are also stepped alone, and whose score is asked for again
-TERMS = (
-    Terms(),
-    Terms(completion="cover", step_cost=0.25, turn_steps=7, max_steps=90, max_turns=6),
-    Terms(shifts="inside", right_scale=3.0, wrong_scale=0.5, completion_reward=1.5),
-    Terms(shifts="inside", completion="cover", size_reward=True, completion_reward=2.0, max_steps=50),
+RULES = (
+    EpisodeRules(),
+    EpisodeRules(completion="cover", step_cost=0.25, turn_steps=7, max_steps=90, max_turns=6),
+    EpisodeRules(shifts="inside", right_scale=3.0, wrong_scale=0.5, completion_reward=1.5),
+    EpisodeRules(shifts="inside", completion="cover", size_reward=True, completion_reward=2.0, max_steps=50),
 )
 
 BEFORE = (
@@ -43,7 +43,6 @@ BEFORE = (
 
 
 def drive(amount: int, seed: int) -> Figures:
-    """Drive worlds for `amount` steps."""
     rng = np.random.default_rng(seed)
     figures = {"steps": 0, "edits": 0, "completed": 0, "scores": 0, "alone": 0}
     encodings = [*(Controls(name, can_yield=True) for name in CONTROLS), CellControls()]
@@ -52,20 +51,20 @@ def drive(amount: int, seed: int) -> Figures:
         controls = encodings[number % len(encodings)]
         Round(rng, controls, f"seed {seed}, round {number}, {controls.name}").run(figures)
         number += 1
-        tell(figures)
+        show_progress(figures)
     return figures
 
 
 class Round:
-    """An episode of many worlds, each with a task of its own."""
+    """An episode of many worlds, each with its own task."""
 
     def __init__(self, rng: np.random.Generator, controls: Controls, place: str) -> None:
         self.rng, self.controls, self.place = rng, controls, place
         self.worlds = Worlds(COUNT)
-        tasks = [(drawn_task(rng), TERMS[index % len(TERMS)]) for index in range(64)]
+        tasks = [(drawn_task(rng), RULES[index % len(RULES)]) for index in range(64)]
         self.chosen = [tasks[index] for index in rng.integers(0, len(tasks), COUNT)]
-        for index, (task, terms) in enumerate(self.chosen):
-            self.worlds.spawn(index, task, terms, drawn_pose(rng))
+        for index, (task, rules) in enumerate(self.chosen):
+            self.worlds.spawn(index, task, rules, drawn_pose(rng))
         self.stock = self.worlds.inventory + colors_of(self.worlds.grid)
 
     def run(self, figures: dict[str, int]) -> None:
@@ -115,34 +114,38 @@ class Round:
             self.expect((worlds.state[name] == value).all(), f"{name} has changed", EPISODE)
 
     def expect(self, holds: Any, said: str, step: int) -> None:
-        """Raises `Broken`, with the place."""
+        """Raise `Broken` with the place unless `holds`."""
         expect(
             np.all(holds),
             f"{said} ({self.place}, step {step}, worlds {np.flatnonzero(~np.atleast_1d(holds))[:5]})",
         )
 
     def check(self, before: dict[str, Any], controls: Any, step: int) -> None:
-        """What must hold of every world after a step."""
+        """Check the invariants of every world after a step."""
         worlds, state = self.worlds, self.worlds.state
         check_state(state, COUNT)
         differs = (worlds.grid != before["grid"]).reshape(COUNT, -1)
         edits = differs.sum(axis=1)
         self.expect(edits <= 1, "more than one cell has changed", step)
         change = state["change"].astype(int)
-        told = change[:, 3] != change[:, 4]
-        self.expect(told == (edits == 1), "the edit is not told", step)
-        made = np.flatnonzero(told)
+        edited = change[:, 3] != change[:, 4]
+        self.expect(edited == (edits == 1), "the edit is not reported", step)
+        made = np.flatnonzero(edited)
         at = np.ravel_multi_index((change[made, 1] + 1, change[made, 0] + 5, change[made, 2] + 5), ZONE_SHAPE)
-        self.expect(differs[made, at], "another cell is told", step)
+        self.expect(differs[made, at], "another cell is reported", step)
         self.expect(
-            before["grid"].reshape(COUNT, -1)[made, at] == change[made, 3], "another old colour is told", step
+            before["grid"].reshape(COUNT, -1)[made, at] == change[made, 3],
+            "another old colour is reported",
+            step,
         )
         self.expect(
-            worlds.grid.reshape(COUNT, -1)[made, at] == change[made, 4], "another new colour is told", step
+            worlds.grid.reshape(COUNT, -1)[made, at] == change[made, 4],
+            "another new colour is reported",
+            step,
         )
         grown = (change[:, 4] != 0).astype(int) - (change[:, 3] != 0)
         self.expect(state["blocks"] == before["blocks"] + grown, "the blocks are not counted", step)
-        self.expect(np.isin(state["event"], (1, 2)) == told, "the event does not tell the edit", step)
+        self.expect(np.isin(state["event"], (1, 2)) == edited, "the event does not match the edit", step)
         # clocks and ends
         self.expect(state["steps"] == before["steps"] + 1, "the steps are not counted", step)
         self.expect(
@@ -178,7 +181,7 @@ class Round:
         gain = state["best"].astype(int) - before["best"]
         sized = np.maximum(0, state["best"].astype(int) - before["record"])
         paid = np.where(gain != 0, np.sign(gain) * state["right_scale"], -state["wrong_scale"] * grown)
-        paid = np.where(told, np.where(state["size_reward"] != 0, sized, paid), 0.0)
+        paid = np.where(edited, np.where(state["size_reward"] != 0, sized, paid), 0.0)
         paid = paid + np.where(state["terminated"] != 0, state["completion_reward"], 0.0) - state["step_cost"]
         self.expect(np.abs(state["reward"] - paid) < 1e-9, "another reward", step)
         # body and senses
@@ -201,30 +204,30 @@ class Round:
         )
 
     def check_scores(self) -> int:
-        """Scores and completion of some worlds by the oracle."""
+        """Compare scores and completion of some worlds with the oracle."""
         state = self.worlds.state
         for index in self.rng.choice(COUNT, ASKED, replace=False):
-            task, terms = self.chosen[index]
+            task, rules = self.chosen[index]
             one = state[index]
             extent = one["target"] if task.full_grid is None else task.in_ids("iglu").full_grid
-            allowed = oracle.admissible(extent, terms.shifts == "inside", bool(one["invariant"]))
+            allowed = oracle.admissible(extent, rules.shifts == "inside", bool(one["invariant"]))
             counts = oracle.match_counts(one["grid"], one["target"]) * allowed
             expect((counts == one["matches"]).all(), f"match counts of world {index} ({self.place})")
             expect(counts.max() == one["best"], f"the intersection of world {index} ({self.place})")
-            if terms.completion == "cover":
+            if rules.completion == "cover":
                 ends = oracle.covered(one["grid"], one["start"], one["target"], allowed)
                 expect(ends == bool(one["terminated"]), f"the completion of world {index} ({self.place})")
         return ASKED
 
 
 def colors_of(grids: Any) -> Any:
-    """Blocks of each colour, [n, 6]."""
+    """Return the blocks of each colour, [n, 6]."""
     flat = grids.reshape(len(grids), -1)
     return np.stack([(flat == color).sum(axis=1) for color in range(1, 7)], axis=1)
 
 
 def drawn_task(rng: np.random.Generator) -> Task:
-    """A task with a small target low in the middle, half of them with something there already."""
+    """Return a task with a small target low in the middle, half of them with initial blocks."""
     target, start = (np.zeros(ZONE_SHAPE, np.int8) for _ in range(2))
     for grid, most in ((target, 9), (start, 6)):
         for _ in range(int(rng.integers(1, most))):
@@ -237,13 +240,12 @@ def drawn_task(rng: np.random.Generator) -> Task:
 
 
 def drawn_pose(rng: np.random.Generator) -> tuple[float, ...]:
-    """Somewhere over the middle, looking down."""
     x, z = rng.uniform(-4, 4, 2)
     return x, rng.uniform(1, 5), z, rng.uniform(0, 359), rng.uniform(-80, -10)
 
 
 def drawn_actions(rng: np.random.Generator, controls: Controls) -> Any:
-    """Actions that use hands more often than a uniform draw."""
+    """Return actions that place and break more often than uniform ones."""
     if controls.name == "perfect":
         cells = rng.integers(0, (4, 11, 11, 7), (COUNT, 4))
         cells[:, 1:3] = np.where(rng.random((COUNT, 1)) < 0.9, rng.integers(3, 8, (COUNT, 2)), cells[:, 1:3])
@@ -263,7 +265,6 @@ def drawn_actions(rng: np.random.Generator, controls: Controls) -> Any:
 
 
 def odds() -> Any:
-    """Of the walking actions: hands four times."""
     weights = np.ones(19)
     weights[16:18] = 6
     weights[18] = 0.5

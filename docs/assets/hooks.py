@@ -2,23 +2,21 @@
 
 - Pages link to files outside docs/ (examples, the README of the bundled data, CONTRIBUTING.md), as forges like it. Each
   of these files becomes a page of the site under project/, and the links lead there.
-- The API reference is read from the source, in which agents/ is not at its installed place: a tree of links shows the
-  package as it is installed.
+- The tables of the grammar are made when the site is built: 1,800 rows are not kept in the repository.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-import shutil
-import tempfile
 from pathlib import Path
-from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+
+from iglu_marl.language import constructions
+from iglu_marl.language.grammar.constructions import word_lists
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -30,22 +28,6 @@ _LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _LANGUAGES = {".py": "python", ".yml": "yaml", ".toml": "toml"}
 
 _sources: dict[str, Path] = {}  # page of the site -> the file outside docs/ that it shows
-_tree = ""
-
-
-@event_priority(100)  # before mkdocstrings looks at its options
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Show mkdocstrings the package as it is installed."""
-    global _tree
-    _tree = tempfile.mkdtemp(prefix="iglu_marl-docs-")
-    package = Path(_tree, "iglu_marl")
-    package.mkdir()
-    for part in (ROOT / "iglu_marl").iterdir():
-        (package / part.name).symlink_to(part)
-    (package / "agents").symlink_to(ROOT / "agents")
-    options: dict[str, Any] = config.plugins["mkdocstrings"].config["handlers"]["python"]
-    options["paths"] = [_tree]
-    return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -68,8 +50,29 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    """Lead links to files outside docs/ to their pages."""
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _rules() -> list[str]:
+    """Return the table of the grammar's rules. Bars part cells, so choices are shown with strokes."""
+    rows = [_row("category", "pattern", "example", "said"), _row(*["---"] * 4)]
+    for one in constructions():
+        pattern = re.sub(r"!\w+", "", one.pattern).replace(" ,", "").replace("||", " ; ").replace("|", " / ")
+        rows.append(_row(one.category, f"`{pattern or 'nothing'}`", one.example, "yes" if one.said else ""))
+    return rows
+
+
+def _word_lists() -> list[str]:
+    rows = [_row("list", "words"), _row("---", "---")]
+    return rows + [_row(name, ", ".join(phrases)) for name, phrases in word_lists().items()]
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Fill in generated tables; lead links to files outside docs/ to their pages."""
+    for name, rows in {"constructions": _rules, "word-lists": _word_lists}.items():
+        if (mark := f"<!-- generated: {name} -->") in markdown:
+            markdown = markdown.replace(mark, "\n".join(rows()))
     here = page.file.src_uri
     origin = _sources.get(here, DOCS / here)
 
@@ -89,16 +92,6 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         pieces += [_LINK.sub(turn, markdown[end : code.start()]), code[0]]
         end = code.end()
     return "".join([*pieces, _LINK.sub(turn, markdown[end:])])
-
-
-def on_post_build(**_: Any) -> None:
-    """Remove the tree of links."""
-    shutil.rmtree(_tree, ignore_errors=True)
-
-
-def on_build_error(**_: Any) -> None:
-    """Remove the tree of links."""
-    shutil.rmtree(_tree, ignore_errors=True)
 
 
 def _target(link: str, origin: Path) -> Path | None:

@@ -1,37 +1,43 @@
-"""The ladder: named rungs from what is learned in a minute to the full game, each with its audit and its protocol.
+"""The benchmark: named levels, from one that is learned in a minute to the full game.
 
-`rungs()` lists them, `make(rung, split)` gives their environments, `run(rung, agents)` measures agents, `audit(rung)`
-computes what is reached without what the rung is about; `report` makes tables and plots of result files, `cross_play`
-matrices of partners. Members load when they are first used.
+- `levels()` lists them, `make(level, split)` returns their environments.
+- `run(level, agents)` measures agents, `cross_play` every architect with every builder.
+- `audit(level)` computes the shortcut baselines: agents that cannot see the target or hear the architect.
+- `iglu_marl.benchmark.report` makes tables and plots of result files.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from iglu_marl.core.lazy import members
+from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.benchmark.audits import Audit as Audit
-    from iglu_marl.benchmark.audits import Control as Control
     from iglu_marl.benchmark.audits import audit as audit
     from iglu_marl.benchmark.audits import read_audits as read_audits
     from iglu_marl.benchmark.audits import write_audits as write_audits
-    from iglu_marl.benchmark.ladder import FAMILIES as FAMILIES
-    from iglu_marl.benchmark.ladder import GRID_ACTIONS as GRID_ACTIONS
-    from iglu_marl.benchmark.ladder import MODEL_RUNGS as MODEL_RUNGS
-    from iglu_marl.benchmark.ladder import Rung as Rung
-    from iglu_marl.benchmark.ladder import find as find
-    from iglu_marl.benchmark.ladder import make as make
-    from iglu_marl.benchmark.ladder import rungs as rungs
+    from iglu_marl.benchmark.catalog import FAMILIES as FAMILIES
+    from iglu_marl.benchmark.catalog import GRID_ACTIONS as GRID_ACTIONS
+    from iglu_marl.benchmark.catalog import MODEL_LEVELS as MODEL_LEVELS
+    from iglu_marl.benchmark.catalog import Level as Level
+    from iglu_marl.benchmark.catalog import find as find
+    from iglu_marl.benchmark.catalog import levels as levels
+    from iglu_marl.benchmark.catalog import make as make
     from iglu_marl.benchmark.models import reference_results as reference_results
     from iglu_marl.benchmark.models import run_models as run_models
     from iglu_marl.benchmark.pairing import OtherPlay as OtherPlay
     from iglu_marl.benchmark.pairing import cross_play as cross_play
     from iglu_marl.benchmark.protocol import run as run
     from iglu_marl.benchmark.results import Result as Result
-    from iglu_marl.benchmark.results import Run as Run
     from iglu_marl.benchmark.results import read_result as read_result
-    from iglu_marl.benchmark.splits import HeldOut as HeldOut
 
-__getattr__, __dir__, __all__ = members(__name__, ("report", "splits"))
+_RENAMED = {
+    "rungs": "iglu_marl.benchmark.catalog:levels",
+    "Rung": "iglu_marl.benchmark.catalog:Level",
+    "MODEL_RUNGS": "iglu_marl.benchmark.catalog:MODEL_LEVELS",
+    "Control": "iglu_marl.benchmark.audits:Control",
+    "HeldOut": "iglu_marl.benchmark.splits:HeldOut",
+    "Run": "iglu_marl.benchmark.results:Run",
+}
+__getattr__, __dir__, __all__ = lazy_exports(__name__, ("report", "splits"), renamed=_RENAMED)

@@ -1,20 +1,22 @@
-"""The audit of a rung: what is reached without what it is about, and what at best.
+"""The audit of a level: shortcut baselines, which lack the message or the target, and references for comparison.
 
-| control | |
+| baseline | |
 |---|---|
-| `random` | actions by lot |
-| `open loop` | the best fixed sequence of actions, searched for on the very tasks |
-| `blind` | a policy of the time alone, trained on the very tasks |
-| `muted` | a policy of all that the builder sees, but nothing is said to it; trained on the very tasks |
-| `hidden` | a policy of all that the builder sees, but the target; trained on the very tasks |
-| `scrambled` | the scripted builder, told what belongs to another task |
-| `linear` | the policy that the three are made of, with everything, trained on the training split; on the test split |
-| `scripted` | the scripted builder, told by the scripted architect or as the task has it |
+| `random` | random actions |
+| `open loop` | the best fixed action sequence, searched on the measured tasks |
+| `blind` | a policy of the time alone, trained on the measured tasks |
+| `muted` | a linear policy of the observation without messages, trained on the measured tasks |
+| `hidden` | a linear policy of the observation without the target, trained on the measured tasks |
+| `scrambled` | the scripted builder with the instruction of another task |
+
+| reference | |
+|---|---|
+| `linear` | the linear policy with the full observation: trained on the training split, measured on the test split |
+| `scripted` | the scripted builder with the scripted architect or the task's dialogue |
 | `oracle` | a builder that knows the target |
 
-The first six tell what is reached without understanding. Each is given the budget of a learner. A rung passes when none
-of them is above `TOLERANCE` times chance: the share of the tasks that the commonest target makes up, which is what one
-guess is worth, for a success allows no second one.
+Baselines get the budget of a learner. A level passes if none of them exceeds `TOLERANCE` times chance. Chance is the
+share of the most frequent target, since a success allows a single guess.
 """
 
 from __future__ import annotations
@@ -32,14 +34,14 @@ import numpy as np
 
 from iglu_marl._version import __version__
 from iglu_marl.agents.random import RandomArchitect
+from iglu_marl.benchmark.catalog import HasLevel, Level, find
 from iglu_marl.benchmark.controls import cells_of_tasks, open_loop, random_play, train
 from iglu_marl.benchmark.games import Observing, judged, reference_env, seeing
-from iglu_marl.benchmark.ladder import Rung, find
 from iglu_marl.benchmark.splits import another, content_key, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
-from iglu_marl.core.parsing import parse_json, reading
+from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
@@ -47,7 +49,7 @@ from iglu_marl.game.agent import Agent
 TOLERANCE = 1.2
 FORMAT, VERSION = "iglu_marl benchmark audit", 1
 AUDITS = Path(__file__).with_name("audits.json")
-"""The audits that come with the package."""
+"""File of the audits that come with the package."""
 
 WITHOUT = ("random", "open loop", "blind", "muted", "hidden", "scrambled")
 WITH = ("linear", "scripted", "oracle")
@@ -63,14 +65,14 @@ UNDEFINED = {
         "scripted": "there are no words without learners",
     },
 }
-"""By family, the controls that it cannot have, and why; `hidden` is for builders that see the target."""
+"""By family, the controls that are not defined, and the reason."""
 
-_ROUNDS = 1000  # random episodes, about
+_ROUNDS = 1000  # approximate number of random episodes
 _SEED = 0
 
 
 class Control(NamedTuple):
-    """What a control reached: the share of successes, over so many episodes, after so many steps of training."""
+    """Success rate of a control, number of episodes, and environment steps of training."""
 
     success: float
     episodes: int
@@ -78,13 +80,13 @@ class Control(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Audit:
-    """The controls of a rung. digest: of the rung. tasks: how many were played. chance: see this module.
+class Audit(HasLevel):
+    """The controls of a level.
 
-    controls: by name; None where one is not defined (see `undefined`).
+    chance: share of the most frequent target. controls: results by name; None: not defined on the level.
     """
 
-    rung: str
+    level: str
     digest: str
     tasks: int
     chance: float
@@ -92,42 +94,42 @@ class Audit:
 
     @property
     def passes(self) -> bool:
-        """Whether nothing is above `TOLERANCE` times chance that does without what the rung is about."""
+        """Whether all shortcut baselines stay below `TOLERANCE` times chance."""
         found = [self.controls[name] for name in WITHOUT if name in self.controls]
         return all(part.success <= TOLERANCE * self.chance for part in found if part is not None)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the entry of the file."""
         controls = {name: None if part is None else list(part) for name, part in self.controls.items()}
         return {"digest": self.digest, "tasks": self.tasks, "chance": self.chance, "controls": controls}
 
     @classmethod
-    def from_json(cls, rung: str, content: Mapping[str, Any]) -> Audit:
-        """What `to_json` wrote."""
+    def from_json(cls, level: str, content: Mapping[str, Any]) -> Audit:
+        """Read the entry that `to_json` returns."""
         controls = {
             name: None if part is None else Control(float(part[0]), int(part[1]), int(part[2]))
             for name, part in content["controls"].items()
         }
-        return cls(rung, str(content["digest"]), int(content["tasks"]), float(content["chance"]), controls)
+        return cls(level, str(content["digest"]), int(content["tasks"]), float(content["chance"]), controls)
 
 
-def undefined(rung: Rung, control: str) -> str:
-    """Why a rung has no such control; "" where it has it."""
-    if control == "hidden" and not rung.sees_target:
+def undefined(level: Level, control: str) -> str:
+    """Return the reason why a control is not defined on a level; "" if it is."""
+    if control == "hidden" and not level.sees_target:
         return "the builder never sees the target"
-    if control == "linear" and (rung.is_pair or rung.is_live):
-        return "it learns alone"
-    family = "symbols" if rung.is_pair and "vocabulary" in rung.game else rung.family
+    if control == "linear" and (level.is_pair or level.is_live):
+        return "it trains without a live architect"
+    family = "symbols" if level.is_pair and "vocabulary" in level.game else level.family
     return UNDEFINED.get(family, {}).get(control, "")
 
 
 def chance(tasks: Sequence[Task]) -> float:
-    """The share of the tasks that the commonest target makes up."""
+    """Return the share of the most frequent target."""
     return max(Counter(map(content_key, tasks)).values()) / len(tasks)
 
 
 def audit(
-    rung: str | Rung,
+    level: str | Level,
     *,
     budget: int | None = None,
     tasks: int = 128,
@@ -135,35 +137,43 @@ def audit(
     controls: Sequence[str] = CONTROLS,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Audit:
-    """Compute the controls of a rung.
+    """Compute the controls of a level: its shortcut baselines and references.
 
-    budget: environment steps of each control that is trained or searched for; None: the rung's own. tasks: how many are
-    played, half of them of each split, all where there are fewer. games: how many of them the scripted builder and the
-    oracle play. controls: names. progress: is told the control that is begun. Raises `ConfigError` for an unknown rung.
+    Args:
+        level: a level or its name.
+        budget: environment steps of each trained control; None: the level's budget.
+        tasks: number of tasks, half of them of each split (all, if there are fewer).
+        games: number of games of the scripted builder and the oracle.
+        controls: names of the controls.
+        progress: called with the name of each control.
+
+    Raises:
+        ConfigError: if the level is unknown.
+
     """
-    rung = find(rung)
-    steps = rung.budget if budget is None else min(budget, rung.budget)
-    trained, tested = (some_of(rung.tasks(split), tasks // 2, _SEED) for split in ("train", "test"))
+    level = find(level)
+    steps = level.budget if budget is None else min(budget, level.budget)
+    trained, tested = (some_of(level.tasks(split), tasks // 2, _SEED) for split in ("train", "test"))
     both = trained + tested
-    rounds = max(1, min(_ROUNDS // len(both), steps // (rung.max_steps * len(both))))
-    sees = tuple(name for name in rung.sees if name != "dialog")
+    rounds = max(1, min(_ROUNDS // len(both), steps // (level.max_steps * len(both))))
+    sees = tuple(name for name in level.sees if name != "dialog")
 
     def by_learning(*seen: str) -> Control:
-        policy = train(rung, both, seen, steps, _SEED)
+        policy = train(level, both, seen, steps, _SEED)
         return Control(float(policy.successes(both).mean()), len(both), steps)
 
     def linear() -> Control:
-        seen = (*rung.sees, *(("target",) * rung.sees_target))
-        policy = train(rung, trained, seen, steps, _SEED, cells=cells_of_tasks(both))
+        seen = (*level.sees, *(("target",) * level.sees_target))
+        policy = train(level, trained, seen, steps, _SEED, cells=cells_of_tasks(both))
         return Control(float(policy.successes(tested).mean()), len(tested), steps)
 
     def by_script(builder: str, scramble: bool = False) -> Control:
         few = _spread(both, games)
-        return Control(_scripted(rung, builder, few, scramble), len(few))
+        return Control(_scripted(level, builder, few, scramble), len(few))
 
     todo: dict[str, Callable[[], Control]] = {
-        "random": lambda: Control(random_play(rung, both, rounds, _SEED), rounds * len(both)),
-        "open loop": lambda: Control(open_loop(rung, both, steps, _SEED), len(both), steps),
+        "random": lambda: Control(random_play(level, both, rounds, _SEED), rounds * len(both)),
+        "open loop": lambda: Control(open_loop(level, both, steps, _SEED), len(both), steps),
         "blind": by_learning,
         "muted": lambda: by_learning(*sees),
         "hidden": lambda: by_learning(*sees),
@@ -174,12 +184,12 @@ def audit(
     }
     found: dict[str, Control | None] = {}
     for name in controls:
-        if undefined(rung, name):
+        if undefined(level, name):
             found[name] = None
             continue
         progress(name)
         found[name] = todo[name]()
-    return Audit(rung.name, rung.digest, len(both), chance(both), found)
+    return Audit(level.name, level.digest, len(both), chance(both), found)
 
 
 def _spread(tasks: Sequence[Task], count: int) -> list[Task]:
@@ -187,11 +197,11 @@ def _spread(tasks: Sequence[Task], count: int) -> list[Task]:
     return [tasks[number] for number in np.unique(numbers)]
 
 
-def _scripted(rung: Rung, builder: str, tasks: Sequence[Task], scramble: bool) -> float:
-    """The share of successes of a builder by name, where a scripted architect speaks, or the tasks' own dialogs do."""
-    env = reference_env(rung, "test")
+def _scripted(level: Level, builder: str, tasks: Sequence[Task], scramble: bool) -> float:
+    """Return the success rate of a named builder, with a scripted architect or the tasks' dialogues."""
+    env = reference_env(level, "test")
     player = factory(builder, Role.BUILDER)(env)
-    names: Sequence[Any] = rung.architects.get("test", ("scripted",))
+    names: Sequence[Any] = level.architects.get("test", ("scripted",))
     if builder == "oracle":
         names = (_silent,)
     speakers = (
@@ -206,7 +216,7 @@ def _scripted(rung: Rung, builder: str, tasks: Sequence[Task], scramble: bool) -
             agents[Role.ARCHITECT] = Observing(speaker, seeing(other.target_grid)) if scramble else speaker
         elif scramble:
             task = task.replace(dialog=other.dialog)
-        found += judged(rung, env, agents, task, number).success
+        found += judged(level, env, agents, task, number).success
     env.close()
     return found / len(tasks)
 
@@ -219,9 +229,9 @@ def _silent(env: Any) -> Agent:
 
 
 def write_audits(audits: Sequence[Audit], path: str | os.PathLike[str]) -> Path:
-    """Write audits as JSON, whole or not at all; those of other rungs that the file has already are kept."""
+    """Write audits as JSON, atomically. Audits of other levels in the file are kept."""
     kept = read_audits(path) if Path(path).exists() else {}
-    kept.update({entry.rung: entry for entry in audits})
+    kept.update({entry.level: entry for entry in audits})
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -234,9 +244,12 @@ def write_audits(audits: Sequence[Audit], path: str | os.PathLike[str]) -> Path:
 
 
 def read_audits(path: str | os.PathLike[str] = AUDITS) -> dict[str, Audit]:
-    """Audits by rung, by default those that come with the package. Raises `DataError` for another or damaged file."""
+    """Return audits by level, by default those that come with the package.
+
+    Raises `DataError` if the file is damaged or has another format.
+    """
     place = f"{path} is no file of audits"
-    with reading(place):
+    with wrap_errors(place):
         content = parse_json(Path(path).read_bytes(), place)
         if content["format"] != FORMAT or content["version"] != VERSION:
             raise DataError(

@@ -1,4 +1,4 @@
-"""What controls learn without what the rung is about: policies of the time alone, or of a part of what is seen."""
+"""Trained shortcut baselines: action sequences, and linear policies of the time or of a part of the observation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.benchmark.catalog import Level
 from iglu_marl.benchmark.games import BuilderGames, Features, features_for
-from iglu_marl.benchmark.ladder import Rung
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
@@ -19,32 +19,32 @@ from iglu_marl.evaluation.open_loop import Score, search
 Floats = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 
-TIMES = 64  # moments of an episode that a policy tells apart
-_WORLDS, _BATCH = (8, 256), 16_384  # worlds at once, and environment steps of an update, about
-_ROWS = 8192  # of features that an update looks at, at most
+TIMES = 64  # time bins of an episode
+_WORLDS, _BATCH = (8, 256), 16_384  # range of parallel games; approximate environment steps per update
+_ROWS = 8192  # largest number of observations per update
 _RATE, _ENTROPY, _DISCOUNT = 0.05, 0.05, 0.99
-_BEST = 1.0  # paid for a success besides the reward
+_BEST = 1.0  # reward for a success, in addition to the game's
 
 
-def worlds_for(rung: Rung) -> int:
-    """How many worlds are played at once, so that they are neither slow nor large."""
+def worlds_for(level: Level) -> int:
+    """Return the number of parallel games."""
     least, most = _WORLDS
-    return int(np.clip(_BATCH // rung.max_steps, least, most))
+    return int(np.clip(_BATCH // level.max_steps, least, most))
 
 
 def cells_of_tasks(tasks: Sequence[Task]) -> Flags:
-    """The cells that any of the tasks fills, bool [9, 11, 11]."""
+    """Return the cells that any of the tasks fills, bool [9, 11, 11]."""
     filled: Flags = np.any([(task.target_grid != 0) | (task.start_grid != 0) for task in tasks], axis=0)
     return filled
 
 
-def random_play(rung: Rung, tasks: Sequence[Task], rounds: int, seed: int) -> float:
-    """The share of episodes that actions drawn by lot make a success, over all tasks `rounds` times."""
-    games = BuilderGames(rung, len(tasks), features_for(rung, (), cells_of_tasks(tasks)))
+def random_play(level: Level, tasks: Sequence[Task], rounds: int, seed: int) -> float:
+    """Return the success rate of random actions, over `rounds` episodes per task."""
+    games = BuilderGames(level, len(tasks), features_for(level, (), cells_of_tasks(tasks)))
     rng, found = np.random.default_rng(seed), 0
     for _ in range(rounds):
         games.begin(tasks)
-        for _ in range(rung.max_steps):
+        for _ in range(level.max_steps):
             games.step(rng.integers(games.actions, size=games.count))
             if not games.playing.any():
                 break
@@ -53,12 +53,13 @@ def random_play(rung: Rung, tasks: Sequence[Task], rounds: int, seed: int) -> fl
     return found / (rounds * len(tasks))
 
 
-def open_loop(rung: Rung, tasks: Sequence[Task], budget: int, seed: int) -> float:
-    """The share of the tasks that the best fixed sequence of actions makes a success, searched for on these very tasks.
+def open_loop(level: Level, tasks: Sequence[Task], budget: int, seed: int) -> float:
+    """Search a fixed action sequence for these tasks and return its success rate.
 
-    budget: environment steps, at most `max_steps` for each task and try.
+    level: a level. tasks: tasks for search and measurement. budget: environment steps; a try takes at most `max_steps`
+    per task. seed: seed of the search.
     """
-    games = BuilderGames(rung, len(tasks), features_for(rung, (), cells_of_tasks(tasks)))
+    games = BuilderGames(level, len(tasks), features_for(level, (), cells_of_tasks(tasks)))
 
     def played(actions: npt.NDArray[np.int64]) -> tuple[Flags, Score]:
         games.begin(tasks)
@@ -70,38 +71,39 @@ def open_loop(rung: Rung, tasks: Sequence[Task], budget: int, seed: int) -> floa
                 break
         return games.success, (int(games.success.sum()), total)
 
-    tries = max(1, budget // (rung.max_steps * len(tasks)))
-    found = search(played, (0, games.actions), rung.max_steps, tries=tries, seed=seed)
+    tries = max(1, budget // (level.max_steps * len(tasks)))
+    found = search(played, (0, games.actions), level.max_steps, tries=tries, seed=seed)
     games.close()
     return found.share
 
 
 @dataclass
 class LinearPolicy:
-    """A softmax of linear features of what is seen, and of the moment of the episode.
+    """A softmax policy, linear in the observation features and the time.
 
-    rung, features: of what it plays and sees. seen: float32 [features, actions]; times: float32 [TIMES, actions].
+    level: the level that it plays. features: encoder of its observations. seen: weights, float32 [features, actions].
+    times: biases by time, float32 [TIMES, actions].
     """
 
-    rung: Rung
+    level: Level
     features: Features
     seen: Floats
     times: Floats
 
     def moment(self, step: int) -> int:
-        """The row of `times` for a step of an episode."""
-        return step if self.rung.max_steps <= TIMES else min(step * TIMES // self.rung.max_steps, TIMES - 1)
+        """Return the row of `times` for a step of an episode."""
+        return step if self.level.max_steps <= TIMES else min(step * TIMES // self.level.max_steps, TIMES - 1)
 
     def logits(self, features: Floats, step: int) -> Floats:
-        """Of each action, float32 [n, actions]."""
+        """Return the logits of all actions, float32 [n, actions]."""
         result: Floats = features @ self.seen + self.times[self.moment(step)]
         return result
 
     def successes(self, tasks: Sequence[Task]) -> Flags:
-        """Who succeeds, each at a task, doing what the policy likes best; bool [n]."""
-        games = BuilderGames(self.rung, len(tasks), self.features)
+        """Play one game per task with the most probable actions; return the successes, bool [n]."""
+        games = BuilderGames(self.level, len(tasks), self.features)
         features = games.begin(tasks)
-        for step in range(self.rung.max_steps):
+        for step in range(self.level.max_steps):
             features, _ = games.step(self.logits(features, step).argmax(axis=1))
             if not games.playing.any():
                 break
@@ -110,37 +112,37 @@ class LinearPolicy:
 
 
 class LinearBuilder:
-    """An agent that does what a `LinearPolicy` likes best, in the environment that `make` gives for its rung."""
+    """An agent that takes the most probable action of a `LinearPolicy`, in the environments of `make`."""
 
     def __init__(self, policy: LinearPolicy) -> None:
         self.policy, self._step = policy, 0
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode; raises `AgentError` for another role than the builder's."""
+        """Start an episode. Raises `AgentError` if `role` is not the builder."""
         if role != Role.BUILDER:
             raise AgentError(f"a LinearBuilder cannot play the {role}")
         self._step = 0
 
     def act(self, observation: Any) -> int:
-        """The number of the action."""
+        """Return the number of the action."""
         batch = {key: np.asarray(value)[None] for key, value in observation.items()}
         logits = self.policy.logits(self.policy.features(batch, 1), self._step)
         self._step += 1
         return int(logits.argmax())
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 class _Adam:
-    """Adam's steps for some arrays, in place."""
+    """Adam optimizer that changes arrays in place."""
 
     def __init__(self, arrays: Sequence[Floats]) -> None:
         self.arrays, self._count = list(arrays), 0
         self._moments = [(np.zeros_like(array), np.zeros_like(array)) for array in arrays]
 
     def step(self, gradients: Sequence[Floats]) -> None:
-        """Upwards along the gradients."""
+        """Ascend the gradients."""
         self._count += 1
         scale = _RATE * np.sqrt(1 - 0.999**self._count) / (1 - 0.9**self._count)
         for array, gradient, (mean, square) in zip(self.arrays, gradients, self._moments, strict=True):
@@ -150,7 +152,7 @@ class _Adam:
 
 
 def train(
-    rung: Rung,
+    level: Level,
     tasks: Sequence[Task],
     sees: Sequence[str],
     budget: int,
@@ -159,18 +161,19 @@ def train(
     cells: Flags | None = None,
     after: Callable[[int, LinearPolicy], None] = lambda steps, policy: None,
 ) -> LinearPolicy:
-    """A `LinearPolicy` that learned on these tasks, of `sees` and the time, for `budget` environment steps.
+    """Train a `LinearPolicy` with REINFORCE (baselines by time, Adam).
 
-    By policy gradient (REINFORCE, baselines by time, Adam); it is paid the rung's reward, and 1 for a success. sees: of
-    `Features`. cells: those that it may see; None: those that the tasks fill. after: is called after each update with
-    the environment steps so far.
+    level: a level; its reward is used, plus 1 for a success. tasks: tasks for training. sees: observation fields of
+    `Features`; () trains on the time alone. budget: environment steps. seed: seed of tasks and actions. cells: cells
+    of the grids to observe; None: those that the tasks fill. after: called after each update with the environment
+    steps so far and the policy.
     """
     rng = np.random.default_rng(seed)
-    features = features_for(rung, sees, cells_of_tasks(tasks) if cells is None else cells)
-    games = BuilderGames(rung, worlds_for(rung), features)
+    features = features_for(level, sees, cells_of_tasks(tasks) if cells is None else cells)
+    games = BuilderGames(level, worlds_for(level), features)
     width = games.begin([tasks[0]] * games.count).shape[1]
     shapes = (width, games.actions), (TIMES, games.actions)
-    policy = LinearPolicy(rung, features, *(np.zeros(shape, np.float32) for shape in shapes))
+    policy = LinearPolicy(level, features, *(np.zeros(shape, np.float32) for shape in shapes))
     adam, spent = _Adam([policy.seen, policy.times]), 0
     while spent < budget:
         drawn = [tasks[number] for number in rng.integers(len(tasks), size=games.count)]
@@ -183,8 +186,8 @@ def train(
 def _update(
     policy: LinearPolicy, adam: _Adam, games: BuilderGames, tasks: Sequence[Task], rng: np.random.Generator
 ) -> int:
-    """An episode in every world, and a step of the policy; how many environment steps it took."""
-    steps, features = games.rung.max_steps, games.begin(tasks)
+    """Play a batch of episodes and update the policy; return the number of environment steps."""
+    steps, features = games.level.max_steps, games.begin(tasks)
     keep = rng.random(steps) < _ROWS / (games.count * steps)
     rows, rewards, alive = [], [], []
     for step in range(steps):
@@ -214,7 +217,7 @@ def _gradients(
     alive: Flags,
     steps: int,
 ) -> list[Floats]:
-    """Of the mean of advantage × log probability + entropy, for both parts of the policy."""
+    """Return the gradients of mean(advantage × log probability + entropy), for `seen` and `times`."""
     seen, times = np.zeros_like(policy.seen), np.zeros_like(policy.times)
     count = max(1, sum(int(alive[step].sum()) for step, *_ in rows))
     gains = {

@@ -1,4 +1,4 @@
-"""Games of a rung, judged by its own rule: many at once for controls that learn, one by one for agents."""
+"""Play games of a level and apply its success rule: batches for trained baselines, single games for agents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.ladder import GRID_ACTIONS, Rung, builder_env
+from iglu_marl.agents.learned.zoo import zoo
+from iglu_marl.agents.llm.named import NamedModel
+from iglu_marl.agents.registry import known
+from iglu_marl.benchmark.catalog import GRID_ACTIONS, Level, builder_env
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
 from iglu_marl.envs.parallel import parallel_env
@@ -19,16 +22,21 @@ from iglu_marl.recording.rollout import play
 
 Array = npt.NDArray[Any]
 
-_UNPLAYED = Task("", [(0, -1, 0, 1)])  # what begins where an episode is over
-_PATCHES = 8  # of a picture, each way
+_UNPLAYED = Task("", [(0, -1, 0, 1)])  # starts after the end of an episode
+_PATCHES = 8  # per side of a picture
 
 
 class Features:
-    """What a lone builder sees of many worlds as numbers about 0..1, float32 [count, n].
+    """Encode batches of a single builder's observations as numbers of about 0..1, float32 [count, n].
 
-    sees: of "pose", "grid", "target", "inventory", "compass", "dialog", "pov". cells: of the grids those that matter,
-    bool [9, 11, 11]. Grids are one-hot colours by cell, which cells are filled, and which colours there are; dialogs
-    how often each token occurs; pictures the means of patches.
+    | field | features |
+    |---|---|
+    | grid, target | one-hot colour per cell, filled cells, colours that occur |
+    | dialog | count of each token |
+    | pov | means of 8 × 8 patches |
+
+    sees: fields among "pose", "grid", "target", "inventory", "compass", "dialog" and "pov". cells: cells of the grids
+    to encode, bool [9, 11, 11]. tokens: size of the vocabulary.
     """
 
     def __init__(self, sees: Sequence[str], cells: npt.NDArray[np.bool_], tokens: int) -> None:
@@ -36,7 +44,7 @@ class Features:
         self._ids = np.arange(1, 7, dtype=np.int8)
 
     def __call__(self, seen: Mapping[str, Any], count: int) -> Array:
-        """The features of a batch of observations."""
+        """Return the features of a batch of observations."""
         parts = [np.zeros((count, 0), np.float32), *(getattr(self, f"_{name}")(seen) for name in self.sees)]
         return np.concatenate([part.reshape(count, -1) for part in parts], axis=1, dtype=np.float32)
 
@@ -74,10 +82,10 @@ def _turned(angle_deg: Array) -> tuple[Array, Array]:
     return np.sin(np.radians(angle_deg)), np.cos(np.radians(angle_deg))
 
 
-def features_for(rung: Rung, sees: Sequence[str], cells: npt.NDArray[np.bool_]) -> Features:
-    """The features of what a lone builder sees on a rung; see `Features`."""
+def features_for(level: Level, sees: Sequence[str], cells: npt.NDArray[np.bool_]) -> Features:
+    """Return the `Features` of a single builder's observations on a level."""
     env = builder_env(
-        rung, "train", alone=True, sees=tuple(sees), fields={"chat": "tokens", "tasks": _UNPLAYED}
+        level, "train", alone=True, sees=(*sees, "dialog"), fields={"chat": "tokens", "tasks": _UNPLAYED}
     )
     tokens = int(env.observation_space["dialog"].high.max()) + 1
     env.close()
@@ -85,18 +93,18 @@ def features_for(rung: Rung, sees: Sequence[str], cells: npt.NDArray[np.bool_]) 
 
 
 class Judge:
-    """Who succeeds among first episodes played side by side, by the rung's own rule.
+    """Track which of n first episodes succeed by the level's rule.
 
-    success: who has. playing: whose episode goes on: it has not ended, and can still be a success. bool [n].
+    success: episodes that succeeded, bool [n]. playing: episodes that have not ended and can still succeed, bool [n].
     """
 
-    def __init__(self, rung: Rung, tasks: Sequence[Task]) -> None:
-        self._allowed = np.array([rung.allowed_changes(task) for task in tasks])
+    def __init__(self, level: Level, tasks: Sequence[Task]) -> None:
+        self._allowed = np.array([level.allowed_changes(task) for task in tasks])
         self._changes = np.zeros(len(tasks))
         self.success, self.playing = np.zeros(len(tasks), np.bool_), np.ones(len(tasks), np.bool_)
 
     def after(self, events: Array, terminated: Array, truncated: Array) -> None:
-        """Take note of a step: what the hands did (of `EVENTS`), and whose episode ended."""
+        """Record a step: the builders' `EVENTS`, and the episodes that ended."""
         playing = self.playing
         self._changes += playing & ((events == "placed") | (events == "removed"))
         fits = self._changes <= self._allowed
@@ -105,15 +113,12 @@ class Judge:
 
 
 class BuilderGames:
-    """First episodes of lone builders: a task for each, features of what they see (`Features`), and who succeeds.
+    """A batch of single-builder games, one task each, observed through `Features`. No architect speaks live."""
 
-    Nobody speaks but the task's own dialog.
-    """
-
-    def __init__(self, rung: Rung, count: int, features: Features) -> None:
-        self.rung, self.count, self._features = rung, count, features
+    def __init__(self, level: Level, count: int, features: Features) -> None:
+        self.level, self.count, self._features = level, count, features
         env = builder_env(
-            rung,
+            level,
             "train",
             num_envs=count,
             sees=features.sees,
@@ -122,27 +127,27 @@ class BuilderGames:
             copy=False,
             info_keys=("event",),
         )
-        self._env = discretize(env, table=GRID_ACTIONS) if rung.controls == "grid" else env
+        self._env = discretize(env, table=GRID_ACTIONS) if level.controls == "grid" else env
         self.actions = int(self._env.single_action_space.n)
 
     def begin(self, tasks: Sequence[Task]) -> Array:
-        """Begin an episode for each task; gives what is seen, float32 [count, n]."""
+        """Start an episode for each task and return the features, float32 [count, n]."""
         seen, _ = self._env.reset(seed=0, options={"task": list(tasks)})
-        self._judge = Judge(self.rung, tasks)
+        self._judge = Judge(self.level, tasks)
         return self._features(seen, self.count)
 
     @property
     def success(self) -> npt.NDArray[np.bool_]:
-        """Who has succeeded, bool [count]."""
+        """Episodes that succeeded, bool [count]."""
         return self._judge.success
 
     @property
     def playing(self) -> npt.NDArray[np.bool_]:
-        """Whose episode goes on, bool [count]."""
+        """Episodes that have not ended and can still succeed, bool [count]."""
         return self._judge.playing
 
     def step(self, actions: Array) -> tuple[Array, Array]:
-        """An action for each: features, and the rewards float64 [count] of those who were still playing."""
+        """Apply one action per game; return features and rewards, float64 [count] (0 after the end)."""
         seen, rewards, terminated, truncated, infos = self._env.step(actions)
         playing = self.playing
         self._judge.after(infos["event"], terminated, truncated)
@@ -157,7 +162,7 @@ class BuilderGames:
 
 
 class Judged(NamedTuple):
-    """What came of a game. changes: of blocks, in all."""
+    """Outcome of a game. changes: number of block changes."""
 
     success: bool
     completed: bool
@@ -167,27 +172,27 @@ class Judged(NamedTuple):
 
 
 class ChangeCounter:
-    """Counts changes of blocks, as `on_step` of `play`."""
+    """Count block changes; an `on_step` callback of `play`."""
 
     def __init__(self) -> None:
         self.count = 0
         self._grid: Array | None = None
 
     def __call__(self, env: Any) -> None:
-        """Look at the build after a step."""
+        """Compare the build with that of the previous step."""
         grid = env.unwrapped.episode.worlds.grid[0]
         if self._grid is not None:
             self.count += int(np.count_nonzero(grid != self._grid))
         self._grid = grid.copy()
 
 
-def judged(rung: Rung, env: Any, agents: Mapping[Role, Agent], task: Task, seed: int) -> Judged:
-    """Play a task of a rung in one of its environments, and judge it by the rung's rule."""
+def judged(level: Level, env: Any, agents: Mapping[Role, Agent], task: Task, seed: int) -> Judged:
+    """Play a task in an environment of the level and apply the level's success rule."""
     changes = ChangeCounter()
     game = play(env, dict(agents), seed=seed, options={"task": task}, on_step=changes)
     measured = game_metrics(game)
     return Judged(
-        rung.is_success(task, game.completed, changes.count),
+        level.is_success(task, game.completed, changes.count),
         game.completed,
         float(measured["f1"]),
         game.builder_steps,
@@ -196,9 +201,10 @@ def judged(rung: Rung, env: Any, agents: Mapping[Role, Agent], task: Task, seed:
 
 
 class Observing:
-    """An agent that observes something else than it is shown: `change(observation)`.
+    """An agent that acts on `change(observation)`.
 
-    task: what a privileged agent is given in place of the episode's.
+    change: maps an observation to the one that the agent gets. task: task that a privileged agent gets instead of the
+    episode's.
     """
 
     def __init__(self, agent: Agent, change: Callable[[Any], Any], task: Task | None = None) -> None:
@@ -206,18 +212,18 @@ class Observing:
         self.privileged = getattr(agent, "privileged", False)
 
     def reset(self, role: Role, seed: int | None, **options: Any) -> None:
-        """Begin an episode."""
+        """Reset the agent."""
         if self.task is not None and "task" in options:
             options["task"] = self.task
         self.agent.reset(role, seed, **options)
 
     def act(self, observation: Any) -> Any:
-        """The agent's action for the changed observation."""
+        """Return the agent's action for the changed observation."""
         return self.agent.act(self.change(observation))
 
     @property
     def idle(self) -> bool:
-        """As the agent."""
+        """Whether the agent is idle."""
         return is_idle(self.agent)
 
     def close(self) -> None:
@@ -226,22 +232,29 @@ class Observing:
 
 
 def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
-    """An observation in which nothing has been said."""
+    """Return the observation with an empty dialogue."""
     dialog = observation["dialog"]
     silence: Any = "" if isinstance(dialog, str) else np.zeros_like(dialog)
     return {**observation, "dialog": silence}
 
 
 def seeing(target: Array) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Makes an architect's observation one of another game, whose target this is."""
+    """Return a function that replaces the target in an observation."""
     return lambda observation: {**observation, "target_grid": target.astype(observation["target_grid"].dtype)}
 
 
-def reference_env(rung: Rung, split: Any) -> Any:
-    """The game of a rung with everything that a scripted builder has to see, and its own actions."""
-    if rung.is_pair or rung.is_live:
-        sees = tuple(dict.fromkeys((*rung.sees, "grid", "pose", "dialog")))
-        sees = tuple(name for name in sees if name != "pov")
-        return parallel_env(rung.config(split, builder_sees=sees))
-    sees = ("grid", "pose", "dialog", *(("target",) * rung.sees_target))
-    return builder_env(rung, split, sees=sees)
+def plays_itself(builder: Any) -> bool:
+    """Whether a builder is an untrained one of this package, by name.
+
+    Such builders use the game's own actions and observe more than the level shows.
+    """
+    named = isinstance(builder, str) and builder not in zoo()
+    return named and (builder.startswith(NamedModel.PREFIX) or builder in known(Role.BUILDER))
+
+
+def reference_env(level: Level, split: Any) -> Any:
+    """Return the level's game with the observations and actions that scripted builders need."""
+    sees = tuple(name for name in dict.fromkeys((*level.sees, "grid", "pose", "dialog")) if name != "pov")
+    if level.is_pair or level.is_live:
+        return parallel_env(level.config(split, builder_sees=sees))
+    return builder_env(level, split, sees=(*sees, *(("target",) * level.sees_target)))

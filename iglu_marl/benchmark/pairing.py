@@ -1,7 +1,6 @@
-"""Every architect with every builder in games side by side: learned with learned, learned with scripted.
+"""Cross-play: every architect with every builder, learned or scripted, in batches of games.
 
-Who plays is made for a batch of games: it has `begin(count, seed)`, and `act(observations)` gives a batch of actions
-for a batch of observations. `AgentBatch` makes one of agents that play one game each.
+A `BatchPlayer` acts in a batch of games. `AgentBatch` makes one from agents that play a single game each.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.games import Judge, reference_env
-from iglu_marl.benchmark.ladder import Rung, find, make
+from iglu_marl.benchmark.catalog import Level, find, make
+from iglu_marl.benchmark.games import Judge, plays_itself, reference_env
 from iglu_marl.benchmark.splits import SplitName, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
@@ -27,19 +26,19 @@ Array = npt.NDArray[Any]
 
 
 class BatchPlayer(Protocol):
-    """Plays one role in many games at once."""
+    """An agent that plays one role in a batch of games."""
 
     def begin(self, count: int, seed: int) -> None:
-        """Begin `count` games; all chance follows from the seed."""
+        """Start `count` games; the seed determines all randomness."""
 
     def act(self, observations: Any) -> Any:
-        """A batch of actions for a batch of observations."""
+        """Return a batch of actions for a batch of observations."""
 
 
 class AgentBatch:
-    """A player of many games made of agents of one kind: one for each game.
+    """A `BatchPlayer` made of one agent per game.
 
-    spec: as of `iglu_marl.evaluation.evaluate`. env: a single game like those of the batch.
+    spec: an agent, as for `iglu_marl.evaluation.evaluate`. env: a single game like those of the batch.
     """
 
     def __init__(self, spec: Any, role: Role, env: Any) -> None:
@@ -54,7 +53,7 @@ class AgentBatch:
             agent.reset(self._role, seed + number)
 
     def act(self, observations: Any) -> Any:
-        """What each agent does in its game."""
+        """Return the actions of all agents."""
         count = len(next(iter(observations.values())))
         return _stacked(
             [agent.act(rows(observations, game)) for game, agent in enumerate(self.agents[:count])]
@@ -68,7 +67,7 @@ def _stacked(actions: Sequence[Any]) -> Any:
 
 
 def cross_play(
-    rung: str | Rung,
+    level: str | Level,
     architects: Mapping[str, Any],
     builders: Mapping[str, Any],
     *,
@@ -76,37 +75,44 @@ def cross_play(
     split: SplitName = "test",
     seed: int = 0,
 ) -> dict[str, dict[str, float]]:
-    """The share of successes of every architect with every builder: `found[architect][builder]`.
+    """Return the success rate of every architect with every builder: `result[architect][builder]`.
 
-    architects, builders: by name; a `BatchPlayer`, or what makes agents for an environment (a name of
-        `iglu_marl.agents`, a class with `for_env(env)`, a function). A builder given by name has the game's own
-        actions, and sees pose and grid; others have the actions of `make`.
-    games: of each pair, at the same tasks.
+    Args:
+        level: a two-agent level or its name.
+        architects: by label, a `BatchPlayer`, a name of `iglu_marl.agents`, a class with `for_env(env)`, or a function
+            of the environment.
+        builders: the same for builders. A builder by name uses the game's own actions and observes pose and grid;
+            others use the actions of `make`.
+        games: games per pair, on the same tasks.
+        split: split of the tasks.
+        seed: seed of tasks and agents.
 
-    Raises `ConfigError` for a rung without pairs.
+    Raises:
+        ConfigError: if the level has a single builder.
+
     """
-    rung = find(rung)
-    if not rung.is_pair:
-        raise ConfigError(f"rung is {rung.name!r}, which has no architect to learn; expected one of pairs")
-    tasks = some_of(rung.tasks(split), games, seed)
+    level = find(level)
+    if not level.is_pair:
+        raise ConfigError(f"level is {level.name!r}, expected one of pairs (architect and builder)")
+    tasks = some_of(level.tasks(split), games, seed)
     tasks = [tasks[number % len(tasks)] for number in range(games)]
     found: dict[str, dict[str, float]] = {name: {} for name in architects}
     for builder_name, builder in builders.items():
-        env, single = _games(rung, split, games, isinstance(builder, str))
+        env, single = _games(level, split, games, plays_itself(builder))
         player = _player(builder, Role.BUILDER, single)
         for name, architect in architects.items():
             speaker = _player(architect, Role.ARCHITECT, single)
-            success = side_by_side(rung, env, speaker, player, tasks, seed)
+            success = side_by_side(level, env, speaker, player, tasks, seed)
             found[name][builder_name] = float(success.mean())
         env.close()
     return found
 
 
-def _games(rung: Rung, split: SplitName, count: int, own_actions: bool) -> tuple[Any, Any]:
-    """Many games, and one like them."""
+def _games(level: Level, split: SplitName, count: int, own_actions: bool) -> tuple[Any, Any]:
+    """Return a batch of games and a single one like them."""
     if not own_actions:
-        return make(rung, split, count), make(rung, split)
-    single = reference_env(rung, split)
+        return make(level, split, count), make(level, split)
+    single = reference_env(level, split)
     return VectorGame(count, single.unwrapped.config), single
 
 
@@ -118,14 +124,19 @@ def _player(spec: Any, role: Role, env: Any) -> BatchPlayer:
 
 
 def side_by_side(
-    rung: Rung, games: Any, architect: BatchPlayer, builder: BatchPlayer, tasks: Sequence[Any], seed: int = 0
+    level: Level,
+    games: Any,
+    architect: BatchPlayer,
+    builder: BatchPlayer,
+    tasks: Sequence[Any],
+    seed: int = 0,
 ) -> npt.NDArray[np.bool_]:
-    """Play a task in each game of a batch (`make(rung, split, num_envs)`), and tell who succeeds, bool [num_envs]."""
+    """Play one task per game of a batch (`make(level, split, num_envs)`); return the successes, bool [num_envs]."""
     observations, _ = games.reset(seed=seed, options={"task": list(tasks)})
-    judge = Judge(rung, tasks)
+    judge = Judge(level, tasks)
     for number, player in enumerate((architect, builder)):
         player.begin(len(tasks), seed + 10_000 * number)
-    for _ in range(rung.max_steps):
+    for _ in range(level.max_steps):
         actions = {
             ARCHITECT: architect.act(observations[ARCHITECT]),
             BUILDER: builder.act(observations[BUILDER]),
@@ -138,13 +149,15 @@ def side_by_side(
 
 
 class OtherPlay:
-    """A `VectorGame` whose symbols are renamed in each game at random, anew after each reset: other-play.
+    """Other-play: a `VectorGame` that permutes the architect's symbols at random in each game.
 
-    A pair that trains in it cannot agree on what a symbol stands for, only on what survives any renaming, and so it
-    plays as well with the architects of other runs as with its own (Hu et al., "Other-Play" for Zero-Shot
-    Coordination, 2020). games: with token chat. seed: decides the renamings.
+    Pairs that train in it cannot agree on the meaning of a symbol, only on conventions that survive any permutation
+    (Hu et al., "Other-Play" for Zero-Shot Coordination, 2020). A permutation lasts until its game ends. Token 0,
+    silence, keeps its meaning.
 
-    A renaming lasts until its game ends; token 0, silence, keeps its meaning.
+    Args:
+        games: a `VectorGame` with token chat.
+
     """
 
     def __init__(self, games: Any, seed: int = 0) -> None:
@@ -162,12 +175,12 @@ class OtherPlay:
         return getattr(self._games, name)
 
     def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin all games, with new names."""
+        """Reset all games, with new permutations."""
         self._names = self._drawn(np.arange(self._games.num_games))
         return self._games.reset(seed=seed, options=options)
 
     def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """One step; what the architect says reaches the builder under its game's names."""
+        """Step all games; the builder gets the permuted symbols."""
         said = np.take_along_axis(self._names, np.asarray(actions[ARCHITECT]), axis=1)
         result = self._games.step({**actions, ARCHITECT: said})
         over = np.flatnonzero(result[2][BUILDER] | result[3][BUILDER])

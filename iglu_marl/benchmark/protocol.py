@@ -1,4 +1,4 @@
-"""The protocol: how agents are measured on a rung, each with the controls that it was not trained under."""
+"""The protocol: measure agents on a level, also without the message or the target (controls)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.agents.learned.zoo import zoo
-from iglu_marl.benchmark.games import Judged, Observing, judged, muted, reference_env, seeing
-from iglu_marl.benchmark.ladder import Rung, find, make
+from iglu_marl.benchmark.catalog import Level, find, make
+from iglu_marl.benchmark.games import Judged, Observing, judged, muted, plays_itself, reference_env, seeing
 from iglu_marl.benchmark.results import MEASURES, Result, Run, digest_of, versions
 from iglu_marl.benchmark.splits import SplitName, another, some_of
 from iglu_marl.core.dialogue import Role
@@ -23,7 +22,7 @@ Curve = Sequence[tuple[int, float]]
 
 
 def run(
-    rung: str | Rung,
+    level: str | Level,
     agents: Sequence[Any],
     *,
     name: str = "agent",
@@ -36,44 +35,53 @@ def run(
     output: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Result:
-    """Measure the agents of several runs on a rung.
+    """Measure the agents of several training runs on a level.
 
-    agents: one entry for each seed of training: a builder, or (architect, builder). Each is a name of
-        `iglu_marl.agents`, "module:attribute", a class with `for_env(env)` or a function of the environment. A builder
-        that is given by name plays the game itself, sees pose and grid, and has the game's own actions; others, and
-        the trained ones of the zoo, play what `make(rung, split)` gives. Without an architect, the scripted ones of
-        the rung speak. Learned pairs on the rungs of `partners` are crossed: each architect plays with the builders of
-        the other runs.
-    episodes: games of each run; of a split with fewer tasks each is played several times.
-    curves: of each run what it reached in training, [(environment steps, share of successes)]. budget: environment
-        steps of training; command: that trained and measured, for the file.
-    controls: whether the same agents also play muted and scrambled, or with another target to see (`hidden`).
-    output: the result file to write.
+    Scripted builders (given by name) use the game's own actions and observe pose and grid. All other builders play in
+    `make(level, split)`. Without an architect, the level's scripted ones speak. On `partners` levels, each architect
+    of a learned pair plays with the builders of the other runs.
 
-    Raises `ConfigError` and `AgentError` for what does not fit.
+    Args:
+        level: a level or its name.
+        agents: one entry per training seed: a builder, or (architect, builder). Each is a name of `iglu_marl.agents`,
+            "module:attribute", a class with `for_env(env)`, or a function of the environment.
+        name: name of the agent in tables.
+        split: split of the tasks.
+        episodes: games per run. Tasks of a smaller split are repeated.
+        curves: for each run, [(environment steps, success rate)] during training.
+        budget: environment steps of training.
+        controls: whether to measure the same agents "muted", "scrambled" or with another target ("hidden").
+        command: command that trained and measured the agents.
+        output: path of the result file.
+        progress: called with a line of text for each run.
+
+    Raises:
+        ConfigError: if `agents`, `episodes` or `curves` do not fit together.
+        AgentError: if an entry of `agents` does not fit the level.
+
     """
-    rung = find(rung)
+    level = find(level)
     if episodes < 1 or not agents:
         raise ConfigError(
             f"there are {len(agents)} agents and {episodes} episodes, expected 1 or more of each"
         )
     if curves and len(curves) != len(agents):
         raise ConfigError(f"there are {len(curves)} curves, expected one for each of {len(agents)} agents")
-    pairs = [_pair(rung, entry) for entry in agents]
-    tasks = some_of(rung.tasks(split), episodes)
+    pairs = [_pair(level, entry) for entry in agents]
+    tasks = some_of(level.tasks(split), episodes)
     found = []
     for seed in range(len(pairs)):
-        progress(f"{rung.name} run {seed + 1} of {len(pairs)}")
-        scores = _means(_played(rung, split, pairs, seed, tasks, episodes, ""))
+        progress(f"{level.name} run {seed + 1} of {len(pairs)}")
+        scores = _means(_played(level, split, pairs, seed, tasks, episodes, ""))
         taken = {
-            control: _means(_played(rung, split, pairs, seed, tasks, episodes, control))["success"]
-            for control in _controls_of(rung) * controls
+            control: _means(_played(level, split, pairs, seed, tasks, episodes, control))["success"]
+            for control in _controls_of(level) * controls
         }
         curve = tuple((int(steps), float(share)) for steps, share in curves[seed]) if curves else ()
         found.append(Run(seed, scores, taken, curve))
     result = Result(
-        rung.name,
-        rung.digest,
+        level.name,
+        level.digest,
         name,
         split,
         episodes,
@@ -88,29 +96,24 @@ def run(
     return result
 
 
-def _pair(rung: Rung, entry: Any) -> tuple[Any, Any]:
-    """Architect and builder of an entry; None where a scripted architect speaks, or the task does."""
+def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
+    """Return architect and builder of an entry. None as the architect: a scripted one, or the task's own dialogue."""
     architect, builder = entry if isinstance(entry, (tuple, list)) else (None, entry)
-    if architect is not None and not rung.is_pair:
-        raise AgentError(f"{rung.name} has one builder, expected no architect, got {architect!r:.60}")
-    if architect is None and rung.is_pair and not rung.architects:
-        if "vocabulary" in rung.game:
+    if architect is not None and not level.is_pair:
+        raise AgentError(f"{level.name} has one builder, expected no architect, got {architect!r:.60}")
+    if architect is None and level.is_pair and not level.architects:
+        if "vocabulary" in level.game:
             raise AgentError(
-                f"{rung.name} is played by pairs, expected (architect, builder), got {builder!r:.60}"
+                f"{level.name} is played by pairs, expected (architect, builder), got {builder!r:.60}"
             )
         architect = "scripted"
     return architect, builder
 
 
-def _plays_itself(builder: Any) -> bool:
-    """Whether a builder plays the game itself, with its own actions, and sees more than the rung shows."""
-    return isinstance(builder, str) and builder not in zoo()
-
-
-def _controls_of(rung: Rung) -> tuple[str, ...]:
-    if rung.sees_target:
+def _controls_of(level: Level) -> tuple[str, ...]:
+    if level.sees_target:
         return ("hidden",)
-    return ("muted",) if rung.is_live else ("muted", "scrambled")
+    return ("muted",) if level.is_live else ("muted", "scrambled")
 
 
 def _means(games: Sequence[Judged]) -> dict[str, float]:
@@ -118,7 +121,7 @@ def _means(games: Sequence[Judged]) -> dict[str, float]:
 
 
 def _played(
-    rung: Rung,
+    level: Level,
     split: SplitName,
     pairs: Sequence[tuple[Any, Any]],
     number: int,
@@ -126,13 +129,12 @@ def _played(
     episodes: int,
     control: str,
 ) -> list[Judged]:
-    """The games of one run."""
     builder = pairs[number][1]
-    env = reference_env(rung, split) if _plays_itself(builder) else make(rung, split)
+    env = reference_env(level, split) if plays_itself(builder) else make(level, split)
     two = hasattr(env, "possible_agents")
     player = factory(builder, Role.BUILDER)(env)
     architects = (
-        [factory(spec, Role.ARCHITECT)(env) for spec in _speakers(rung, split, pairs, number)] if two else []
+        [factory(spec, Role.ARCHITECT)(env) for spec in _speakers(level, split, pairs, number)] if two else []
     )
     games = []
     for episode in range(episodes):
@@ -149,18 +151,18 @@ def _played(
             acting[Role.ARCHITECT] = Observing(acting[Role.ARCHITECT], seeing(other.target_grid))
         elif control == "scrambled":
             task = task.replace(dialog=other.dialog)
-        games.append(judged(rung, env, acting, task, episode))
+        games.append(judged(level, env, acting, task, episode))
     for agent in (player, *architects):
         agent.close()
     env.close()
     return games
 
 
-def _speakers(rung: Rung, split: SplitName, pairs: Sequence[tuple[Any, Any]], number: int) -> Sequence[Any]:
-    """The architects that a run's builder plays with."""
+def _speakers(level: Level, split: SplitName, pairs: Sequence[tuple[Any, Any]], number: int) -> Sequence[Any]:
+    """Return the architects that play with the builder of a run."""
     own = pairs[number][0]
     if own is None:
-        return rung.architects.get(split, ("scripted",))
-    if rung.family == "partners" and len(pairs) > 1:
+        return level.architects.get(split, ("scripted",))
+    if level.family == "partners" and len(pairs) > 1:
         return [architect for place, (architect, _) in enumerate(pairs) if place != number]
     return [own]

@@ -1,4 +1,4 @@
-"""Tables and plots of results, with the audit of the rung beside each, and comparisons with published results."""
+"""Tables and plots of results, with the controls of the level, and comparisons with published results."""
 
 from __future__ import annotations
 
@@ -10,58 +10,64 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits, undefined
-from iglu_marl.benchmark.ladder import FAMILIES, MODEL_RUNGS, find, rungs
+from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits
+from iglu_marl.benchmark.catalog import FAMILIES, MODEL_LEVELS, find, levels
 from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.files import made_folder, replacing, write_text
+from iglu_marl.core.files import atomic_write, json_ready, made_folder, write_text
 from iglu_marl.core.text import csv_text, markdown_table, markdown_text
-from iglu_marl.evaluation.metrics import Interval, share_interval
+from iglu_marl.evaluation.metrics import Interval
 from iglu_marl.evaluation.report import by_kind
 
 COLUMNS = ("rung", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
-"""Of the CSV, before those of the controls and of the audit."""
+"""First columns of the CSV; those of the controls follow."""
 
 
 # --------------------------------------------------------------------------------------------------------- numbers
 
 
 def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[dict[str, Any]]:
-    """A row for each result, JSON-ready: interquartile means over runs, and the rung's audit.
+    """Return a JSON-ready row per result: interquartile means over runs, and the level's controls.
 
-    `success` has its interval (`low`, `high`); `agent: …` are the controls of the agent itself (means over runs),
-    `audit: …` those of the rung (None where there are none). audits: by default those that come with the package.
+    | key | |
+    |---|---|
+    | success, low, high | success rate with its interval |
+    | agent: … | controls of the agent itself, means over runs |
+    | audit: … | controls of the level, None if missing |
+
+    results: results of any levels. audits: audits by level; None: those that come with the package.
     """
     known = read_audits() if audits is None else audits
     found = []
     for result in results:
         success = result.interval()
         row: dict[str, Any] = dict(
-            zip(COLUMNS, (result.rung, result.name, result.split, len(result.runs), *success), strict=False)
+            zip(COLUMNS, (result.level, result.name, result.split, len(result.runs), *success), strict=False)
         )
         row |= {name: result.interval(name).value for name in ("completed", "f1", "steps")}
         row["budget"] = result.budget
         for name in ("muted", "scrambled", "hidden"):
             taken = [run.controls[name] for run in result.runs if name in run.controls]
             row[f"agent: {name}"] = float(np.mean(taken)) if taken else None
-        audit = known.get(result.rung)
+        audit = known.get(result.level)
         row["audit: chance"] = audit.chance if audit else None
         for name in CONTROLS:
             control = audit.controls.get(name) if audit else None
             row[f"audit: {name}"] = control.success if control else None
-        found.append(row)
+        found.append(json_ready(row))
     return found
 
 
 def totals(results: Sequence[Result]) -> dict[str, dict[str, Interval]]:
-    """By agent and family ("all": the whole ladder) the interquartile mean over rungs and runs, where there are two or
-    more rungs; runs are drawn within their rung.
+    """Return the interquartile mean over levels and runs, by agent and family ("all": the whole benchmark).
+
+    Families with results on one level are left out. Runs are resampled within their level.
     """
     found: dict[str, dict[str, Interval]] = {}
     for name in dict.fromkeys(result.name for result in results):
         own = [result for result in results if result.name == name]
         for family in (*FAMILIES, "all"):
-            scores = [result.scores() for result in own if family in ("all", find(result.rung).family)]
+            scores = [result.scores() for result in own if family in ("all", find(result.level).family)]
             if len(scores) > 1:
                 found.setdefault(name, {})[family] = iqm(scores)
     return found
@@ -70,19 +76,19 @@ def totals(results: Sequence[Result]) -> dict[str, dict[str, Interval]]:
 def comparisons(
     results: Sequence[Result], published: Sequence[Result]
 ) -> list[tuple[Result, Result, Interval]]:
-    """Each result with each published one of the same rung, and the probability that a run of it is better.
+    """Return pairs of a result and a published one of the same level, with the probability of improvement.
 
-    Raises `ConfigError` where the two are of different versions of a rung, or of different splits or tasks.
+    Raises `ConfigError` if two results have different versions of the level, splits or tasks.
     """
     found = []
     for ours in results:
         for theirs in published:
-            if ours.rung != theirs.rung:
+            if ours.level != theirs.level:
                 continue
             for field in ("digest", "split", "tasks"):
                 if getattr(ours, field) != getattr(theirs, field):
                     raise ConfigError(
-                        f"results of {ours.rung} have {field} {getattr(ours, field)!r} ({ours.name}) and "
+                        f"results of {ours.level} have {field} {getattr(ours, field)!r} ({ours.name}) and "
                         f"{getattr(theirs, field)!r} ({theirs.name}): they cannot be compared"
                     )
             found.append((ours, theirs, improvement(ours.scores(), theirs.scores())))
@@ -97,40 +103,35 @@ def _share(value: float | None) -> str:
 
 
 def _interval(interval: Interval) -> str:
-    return interval.told(_share)
+    return interval.text(_share)
 
 
-RESULT_HEADS = (
-    *("rung", "agent", "runs", "steps", "success", "completed", "muted", "scrambled", "hidden"),
-    *("chance", "best without", "its steps", "scripted", "oracle"),
-)
+_AGENT_HEADS = ("level", "agent", "runs", "steps", "success", "completed", "muted", "scrambled", "hidden")
+RESULT_HEADS = (*_AGENT_HEADS, "chance", "best without", "its steps", "scripted", "oracle")
 
 
 def result_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[list[str]]:
-    """What `RESULT_HEADS` name for each result, as Markdown; shares in per cent."""
+    """Return the columns `RESULT_HEADS` of each result, as Markdown; shares in per cent."""
     known = read_audits() if audits is None else audits
     rows = []
     for result, entry in zip(results, entries(results, known), strict=True):
-        interval = Interval(entry["success"], entry["low"], entry["high"])
-        if len(result.runs) == 1:
-            interval = share_interval(interval.value, result.episodes)
         rows.append(
             [
-                f"`{result.rung}`" + ("" if result.is_current else " (of another version)"),
+                f"`{result.level}`" + ("" if result.is_current else " (of another version)"),
                 markdown_text(result.name),
                 str(len(result.runs)),
                 f"{result.budget:,}",
-                _interval(interval),
+                _interval(result.interval()),
                 _share(entry["completed"]),
                 *(_share(entry[f"agent: {name}"]) for name in ("muted", "scrambled", "hidden")),
-                *_without_and_with(known.get(result.rung)),
+                *_without_and_with(known.get(result.level)),
             ]
         )
     return rows
 
 
 def _without_and_with(audit: Audit | None) -> list[str]:
-    """Chance, the best control that does without what a rung is about, its steps, the scripted builder, the oracle."""
+    """Return chance, the best shortcut baseline, its steps, the scripted builder and the oracle."""
     if audit is None:
         return ["–"] * 5
     without = [part for name in WITHOUT if (part := audit.controls.get(name)) is not None]
@@ -142,15 +143,11 @@ def _without_and_with(audit: Audit | None) -> list[str]:
     return [_share(audit.chance), _share(best), f"{steps:,}", *map(_share, reached)]
 
 
-def ladder_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[list[str]]:
-    """The results of all rungs in their order; where there are none, that there is nobody yet."""
-    known = read_audits() if audits is None else audits
-    rows = []
-    for rung in rungs():
-        own = result_rows([result for result in results if result.rung == rung.name], known)
-        nobody = [f"`{rung.name}`", "nobody yet", *["–"] * 7, *_without_and_with(known.get(rung.name))]
-        rows += own or [nobody]
-    return rows
+def overview_rows(results: Sequence[Result]) -> list[list[str]]:
+    """Return the agent's columns of `RESULT_HEADS`, sorted by level."""
+    order = [level.name for level in levels()]
+    rows = result_rows(sorted(results, key=lambda result: order.index(result.level)))
+    return [row[: len(_AGENT_HEADS)] for row in rows]
 
 
 def markdown(
@@ -159,9 +156,9 @@ def markdown(
     audits: Mapping[str, Audit] | None = None,
     published: Sequence[Result] = (),
 ) -> str:
-    """All tables as Markdown; shares in per cent. Results of language models have one of their own."""
+    """Return all tables as Markdown, shares in per cent. Results of language models have a table of their own."""
     known = read_audits() if audits is None else audits
-    of_models = [result for result in results if find(result.rung) in MODEL_RUNGS]
+    of_models = [result for result in results if find(result.level) in MODEL_LEVELS]
     if of_models:
         others = [result for result in results if result not in of_models]
         rest = "\n" + markdown(others, audits=known, published=published) if others else ""
@@ -170,14 +167,14 @@ def markdown(
     text = (
         "Success: interquartile mean over runs in per cent, with its 95 % interval by stratified bootstrap; of "
         "one run over its games (Wilson's). "
-        "*Muted*, *scrambled*, *hidden*: the same agents. *Best without*: the best control of the rung's audit that "
-        "does without what it is about. Steps are those of training, the agent's and the controls'.\n\n"
+        "*Muted*, *scrambled*, *hidden*: controls of the same agents. *Best without*: the best shortcut baseline of "
+        "the level. Steps are training steps, of the agent and of the baselines.\n\n"
         + markdown_table(RESULT_HEADS, rows)
     )
     if few := [result for result in results if len(result.runs) < 5]:
         text += (
             "\nFewer than 5 runs: "
-            + ", ".join(f"{result.rung} ({markdown_text(result.name)})" for result in few)
+            + ", ".join(f"{result.level} ({markdown_text(result.name)})" for result in few)
             + ".\n"
         )
     if together := totals(results):
@@ -190,85 +187,74 @@ def markdown(
     if compared := comparisons(results, published):
         lines = [
             [
-                f"`{ours.rung}`",
+                f"`{ours.level}`",
                 *map(markdown_text, (ours.name, theirs.name)),
                 *map(_interval, (theirs.interval(), better)),
             ]
             for ours, theirs, better in compared
         ]
         text += "\n" + markdown_table(
-            ("rung", "agent", "published", "its success", "probability of improvement"), lines
+            ("level", "agent", "published", "its success", "probability of improvement"), lines
         )
     return text
 
 
-AUDIT_HEADS = ("rung", "tasks", "steps", "chance", *CONTROLS, "passes")
-RUNG_HEADS = ("rung", "what is asked for", "held out", "builder", "steps", "budget", "runs")
-UNDEFINED_HEADS = ("control", "not defined, since", "for")
+AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "passes")
+LEVEL_HEADS = ("level", "what is asked for", "held out", "builder", "steps", "budget", "runs")
 
 
 def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
-    """The audits of all rungs: steps of training, and shares in per cent, – where a control is not defined."""
+    """Return the controls of all levels: training steps, shares in per cent, "–" where a control is not defined."""
     rows = []
-    for rung in rungs():
-        if (audit := audits.get(rung.name)) is None:
+    for level in levels():
+        if (audit := audits.get(level.name)) is None:
             continue
         shares = [part.success if (part := audit.controls.get(name)) else None for name in CONTROLS]
         verdict = "yes" if audit.passes else "**no**"
-        if audit.digest != rung.digest:
+        if audit.digest != level.digest:
             verdict += " (of another version)"
         steps = max((part.budget for part in audit.controls.values() if part), default=0)
-        about = f"`{rung.name}`", str(audit.tasks), f"{steps:,}"
+        about = f"`{level.name}`", str(audit.tasks), f"{steps:,}"
         rows.append([*about, _share(audit.chance), *map(_share, shares), verdict])
     return rows
 
 
 def audit_table(audits: Mapping[str, Audit]) -> str:
-    """The audits of all rungs as Markdown."""
+    """Return the controls of all levels as Markdown."""
     return markdown_table(AUDIT_HEADS, audit_rows(audits))
 
 
-def rung_rows() -> list[list[str]]:
-    """What the rungs are."""
+def level_rows() -> list[list[str]]:
+    """Return the columns `LEVEL_HEADS` of all levels."""
     return [
         [
-            f"`{rung.name}`",
-            rung.about,
-            "; ".join(map(str, rung.held_out)),
-            f"{rung.controls}; sees {', '.join((*rung.sees, *(('target',) * rung.sees_target)))}",
-            f"{rung.max_steps:,}",
-            f"{rung.budget:,}",
-            str(rung.seeds),
+            f"`{level.name}`",
+            level.about,
+            "; ".join(map(str, level.held_out)),
+            f"{level.controls}; sees {', '.join((*level.sees, *(('target',) * level.sees_target)))}",
+            f"{level.max_steps:,}",
+            f"{level.budget:,}",
+            str(level.seeds),
         ]
-        for rung in rungs()
+        for level in levels()
     ]
 
 
-def undefined_rows() -> list[list[str]]:
-    """Which controls rungs cannot have, why, and which rungs."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for control in CONTROLS:
-        for rung in rungs():
-            if why := undefined(rung, control):
-                found.setdefault((control, why), []).append(f"`{rung.name}`")
-    return [[*key, ", ".join(names)] for key, names in found.items()]
-
-
 def to_csv(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> str:
-    """A row for each result, with all of `entries`; nothing where a number is missing."""
+    """Return a CSV row per result with all keys of `entries`; missing numbers are empty."""
     rows = entries(results, audits)
     names = list(rows[0]) if rows else list(COLUMNS)
     return csv_text([names, *([row[name] for name in names] for row in rows)])
 
 
 MODEL_HEADS = (
-    "rung", "agent", "games", "success", "F1 of changes", "requests", "tokens", "cost", "unread", "failures",
+    "level", "agent", "games", "success", "F1 of changes", "requests", "tokens", "cost", "unread", "failures",
     "failed games",
 )  # fmt: skip
 
 
 def model_rows(results: Sequence[Result]) -> list[list[str]]:
-    """A row for each result; success and F1 in per cent."""
+    """Return a row per result; success and F1 in per cent."""
     rows = []
     for result in results:
         took, scores = result.models, result.runs[0].scores
@@ -277,7 +263,7 @@ def model_rows(results: Sequence[Result]) -> list[list[str]]:
         asked = "requests" in took
         rows.append(
             [
-                f"`{result.rung}`" + ("" if result.is_current else " (of another version)"),
+                f"`{result.level}`" + ("" if result.is_current else " (of another version)"),
                 markdown_text(result.name),
                 str(took["games"]),
                 f"{100 * scores['success']:.1f} ({100 * low:.0f}–{100 * high:.0f})",
@@ -292,10 +278,10 @@ def model_rows(results: Sequence[Result]) -> list[list[str]]:
 
 
 def model_table(results: Sequence[Result]) -> str:
-    """Results as Markdown, agents beside each other in each rung."""
-    order = [rung.name for rung in MODEL_RUNGS]
+    """Return results as Markdown, sorted by level."""
+    order = [level.name for level in MODEL_LEVELS]
     return markdown_table(
-        MODEL_HEADS, model_rows(sorted(results, key=lambda result: order.index(result.rung)))
+        MODEL_HEADS, model_rows(sorted(results, key=lambda result: order.index(result.level)))
     )
 
 
@@ -303,9 +289,11 @@ def model_table(results: Sequence[Result]) -> str:
 
 
 def plot_curves(results: Sequence[Result], path: str | os.PathLike[str]) -> Path:
-    """Sample-efficiency curves of results of one rung: interquartile means with intervals, by environment steps.
+    """Plot sample-efficiency curves of one level: interquartile means with intervals over environment steps.
 
-    Needs matplotlib. Runs are read at the steps of the first. Raises `ConfigError` where no result has curves.
+    Needs matplotlib. Runs are interpolated at the steps of the first one.
+
+    Raises `ConfigError` if no result has curves.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -320,22 +308,22 @@ def plot_curves(results: Sequence[Result], path: str | os.PathLike[str]) -> Path
             steps, middle, low, high = curve(result)
             (line,) = axes.plot(steps, middle, label=f"{_plain(result.name)} ({len(result.runs)} runs)")
             axes.fill_between(steps, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
-        axes.set(title=drawn[0].rung, xlabel="environment steps", ylabel="success", ylim=(-0.02, 1.02))
+        axes.set(title=drawn[0].level, xlabel="environment steps", ylabel="success", ylim=(-0.02, 1.02))
         axes.grid(alpha=0.3)
         axes.legend(frameon=False)
         metadata = {"Date": None} if str(path).endswith(".svg") else None
-        with replacing(path) as partial:
+        with atomic_write(path) as partial:
             figure.savefig(partial, metadata=metadata)
     return Path(path)
 
 
 def _plain(name: str) -> str:
-    """A name as matplotlib shows it, no formula."""
+    """Escape a name, so that matplotlib reads no formula."""
     return name.replace("$", r"\$")
 
 
 def curve(result: Result) -> tuple[Any, Any, Any, Any]:
-    """Environment steps, and the interquartile mean over runs with its interval at each; float64 [n] each."""
+    """Return environment steps, interquartile means over runs, and the interval's ends, float64 [n] each."""
     steps = np.array([step for step, _ in result.runs[0].curve], np.float64)
     values = [np.interp(steps, *np.array(run.curve, np.float64).T) for run in result.runs]
     found = np.array([iqm([column], resamples=200) for column in np.array(values).T.tolist()])
@@ -349,15 +337,15 @@ def write(
     audits: Mapping[str, Audit] | None = None,
     published: Sequence[Result] = (),
 ) -> list[Path]:
-    """Write benchmark.md, benchmark.csv and, with matplotlib, curves of each rung that has some; returns the paths."""
+    """Write benchmark.md, benchmark.csv and, with matplotlib, a plot per level with curves; return the paths."""
     place = made_folder(folder)
     paths = [
         write_text(place / "benchmark.md", markdown(results, audits=audits, published=published)),
         write_text(place / "benchmark.csv", to_csv(results, audits)),
     ]
     if importlib.util.find_spec("matplotlib") is not None:
-        for name in dict.fromkeys(result.rung for result in results):
-            own = [r for r in results if r.rung == name and all(run.curve for run in r.runs)]
+        for name in dict.fromkeys(result.level for result in results):
+            own = [r for r in results if r.level == name and all(run.curve for run in r.runs)]
             if own:
                 paths.append(plot_curves(own, place / f"{name}.svg"))
     return paths

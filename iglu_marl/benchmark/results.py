@@ -1,9 +1,10 @@
-"""Result files: what came of the runs of one agent on one rung, with all that is needed to read it later."""
+"""Result files: the measured runs of one agent on one level, with everything needed to reproduce them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -15,24 +16,25 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl._version import __version__
-from iglu_marl.benchmark.ladder import find
+from iglu_marl.benchmark.catalog import MODEL_LEVELS, HasLevel, find
+from iglu_marl.benchmark.splits import SPLITS
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
-from iglu_marl.core.parsing import parse_json, reading
+from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
-from iglu_marl.evaluation.metrics import Interval, bootstrap_statistic, interquartile_mean
+from iglu_marl.evaluation.metrics import Interval, bootstrap_statistic, interquartile_mean, share_interval
 from iglu_marl.evaluation.selection import digest
 
 FORMAT, VERSION = "iglu_marl benchmark result", 1
 MEASURES = ("success", "completed", "f1", "steps")
-"""Of a run: the shares of successes by the rung's rule and of completed targets, the mean F1, the mean steps."""
+"""Measures of a run: success rate, share of completed targets, mean F1, mean number of steps."""
 
 
 class Run(NamedTuple):
-    """One trained agent, measured. seed: of its training.
+    """Measurements of one training run.
 
-    scores: the means of `MEASURES` over the episodes. controls: the share of successes where something is taken away
-    from the same agent ("muted", "scrambled", "hidden"). curve: (environment steps, share of successes) in training.
+    scores: means of `MEASURES` over the episodes. controls: success rates of the same agent "muted", "scrambled" or
+    "hidden". curve: (environment steps, success rate) during training.
     """
 
     seed: int
@@ -42,15 +44,22 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Result:
-    """The runs of an agent on a rung.
+class Result(HasLevel):
+    """The runs of an agent on a level.
 
-    rung, digest: of the rung as it was. name: of the agent. split, episodes, tasks: what was played; tasks is the
-    digest of all of them. budget: environment steps of training. command: that trained and measured. versions: of what
-    it ran on. models: of language models, what they were and took (see `iglu_marl.benchmark.models`).
+    Args:
+        digest: digest of the level when it was played.
+        episodes: episodes per run.
+        tasks: digest of the tasks.
+        budget: environment steps of training.
+        runs: one entry per training seed.
+        command: command that trained and measured the agent.
+        versions: versions of the software.
+        models: settings, token counts and cost of language models (`iglu_marl.benchmark.models`).
+
     """
 
-    rung: str
+    level: str
     digest: str
     name: str
     split: str
@@ -63,20 +72,22 @@ class Result:
     models: Mapping[str, Any] = field(default_factory=dict)
 
     def scores(self, measure: str = "success") -> list[float]:
-        """A measure of each run."""
+        """Return a measure of each run."""
         return [run.scores[measure] for run in self.runs]
 
     def interval(self, measure: str = "success") -> Interval:
-        """The interquartile mean over runs, with its bootstrap interval."""
+        """Return the interquartile mean over runs with a bootstrap interval (shares of one run: Wilson's)."""
+        if len(self.runs) == 1 and measure in ("success", "completed"):
+            return share_interval(self.runs[0].scores[measure], self.episodes)
         return iqm([self.scores(measure)])
 
     @property
     def is_current(self) -> bool:
-        """Whether the rung is still what it was."""
-        return find(self.rung).digest == self.digest
+        """Whether the level is unchanged since the measurement."""
+        return find(self.level).digest == self.digest
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready."""
+        """Return the content of the file. The level's key is "rung"."""
         runs = [
             {
                 "seed": run.seed,
@@ -86,8 +97,8 @@ class Result:
             }
             for run in self.runs
         ]
-        names = ("rung", "digest", "name", "split", "episodes", "tasks", "budget", "command")
-        about = {name: getattr(self, name) for name in names}
+        names = ("digest", "name", "split", "episodes", "tasks", "budget", "command")
+        about = {"rung": self.level} | {name: getattr(self, name) for name in names}
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -98,48 +109,89 @@ class Result:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Result:
-        """What `to_json` wrote; raises `DataError` for anything else."""
+        """Read the content that `to_json` returns.
+
+        Raises `DataError` if a field has an unexpected type or is out of range.
+        """
         if content["format"] != FORMAT or content["version"] != VERSION:
             raise DataError(
                 f"format is {content['format']!r:.60}, version {content['version']!r}, expected {FORMAT!r}, {VERSION}"
             )
-        runs = tuple(
-            Run(
-                int(run["seed"]),
-                {name: float(run["scores"][name]) for name in MEASURES},
-                {name: float(value) for name, value in run["controls"].items()},
-                tuple((int(steps), float(share)) for steps, share in run["curve"]),
-            )
-            for run in content["runs"]
-        )
+        texts = {name: content[name] for name in ("rung", "digest", "name", "split", "tasks", "command")}
+        for name, text in texts.items():
+            _expect(name, text, isinstance(text, str), "text")
+        _expect("split", texts["split"], texts["split"] in SPLITS, f"one of {', '.join(SPLITS)}")
+        level, runs = find(texts.pop("rung")), content["runs"]
+        episodes = played = _number("episodes", content["episodes"], 1, whole=True)
         if not runs:
             raise DataError("there are no runs, expected at least one")
-        texts: dict[str, Any] = {
-            name: str(content[name]) for name in ("rung", "digest", "name", "split", "tasks", "command")
-        }
+        models = dict(content.get("models", {}))
+        if level in MODEL_LEVELS:
+            played = _number("models.games", models["games"], 0, episodes, whole=True)
+            _number("models.failed", models["failed"], episodes - played, episodes - played, whole=True)
+            for name in {"requests", "prompt_tokens", "completion_tokens", "cost"} & models.keys():
+                _number(f"models.{name}", models[name])
+            for end, share in zip(("low", "high"), models["interval"], strict=True):
+                _number(f"models.interval.{end}", share, 0, 1)
         return cls(
+            level.name,
             **texts,
-            episodes=int(content["episodes"]),
-            budget=int(content["budget"]),
-            runs=runs,
+            episodes=episodes,
+            budget=_number("budget", content["budget"], whole=True),
+            runs=tuple(_read_run(run, f"runs[{number}]", played) for number, run in enumerate(runs)),
             versions=dict(content["versions"]),
-            models=dict(content.get("models", {})),
+            models=models,
         )
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the file, whole or not at all; returns the path."""
+        """Write the file atomically and return its path."""
         return write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
 
 
+def _expect(name: str, value: Any, valid: bool, expected: str) -> None:
+    if not valid:
+        raise DataError(f"{name} is {value!r:.60}, expected {expected}")
+
+
+def _number(name: str, value: Any, low: float = 0, high: float = math.inf, whole: bool = False) -> Any:
+    """Return a finite number in low..high, or raise `DataError`."""
+    valid = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    span = f"{low:g}..{high:g}" if high < math.inf else f"of {low:g} or more"
+    kind = "an integer" if whole else "a number"
+    _expect(name, value, valid and low <= value <= high and value < math.inf, f"{kind} {span}")
+    return value
+
+
+def _read_run(run: Mapping[str, Any], place: str, episodes: int) -> Run:
+    """Read a run of `episodes` games. Its success rates are shares of whole games."""
+
+    def number(name: str, value: Any, high: float = 1) -> float:
+        return float(_number(f"{place}.{name}", value, 0, high))
+
+    tops = {"steps": math.inf}
+    scores = {name: number(f"scores.{name}", run["scores"][name], tops.get(name, 1)) for name in MEASURES}
+    controls = {name: number(f"controls.{name}", value) for name, value in run.get("controls", {}).items()}
+    success, completed = scores["success"], scores["completed"]
+    for name, share in {"success": success, "completed": completed, **controls}.items():
+        off = abs(share * episodes - round(share * episodes))
+        _expect(f"{place}: {name}", share, off < 1e-3, f"a share of {episodes} games")
+    _expect(f"{place}.scores.success", success, success <= completed, f"at most completed, {completed}")
+    curve = tuple(
+        (int(number(f"curve[{at}].steps", steps, math.inf)), number(f"curve[{at}].share", share))
+        for at, (steps, share) in enumerate(run["curve"])
+    )
+    return Run(_number(f"{place}.seed", run["seed"], whole=True), scores, controls, curve)
+
+
 def read_result(path: str | os.PathLike[str]) -> Result:
-    """A result from its file. Raises `DataError`, naming the file, for a missing, damaged or other one."""
+    """Read a result file. Raises `DataError` if the file is missing, damaged or of another format."""
     place = f"{path} is no result of the benchmark"
-    with reading(place):
+    with wrap_errors(place):
         return Result.from_json(parse_json(Path(path).read_bytes(), place))
 
 
 def versions() -> dict[str, str]:
-    """Of this package, Python and NumPy, and the machine's kind."""
+    """Return the versions of this package, Python and NumPy, and the kind of machine."""
     return {
         "iglu_marl": __version__,
         "python": platform.python_version(),
@@ -149,14 +201,15 @@ def versions() -> dict[str, str]:
 
 
 def digest_of(tasks: Sequence[Task]) -> str:
-    """12 hexadecimal digits that belong to the content of tasks."""
+    """Return a hash of the content of tasks, 12 hexadecimal digits."""
     return hashlib.blake2b("".join(map(digest, tasks)).encode(), digest_size=6).hexdigest()
 
 
 def iqm(scores: Sequence[Sequence[float]], **options: Any) -> Interval:
-    """The interquartile mean over all runs on all rungs, with its interval by stratified bootstrap (rliable's).
+    """Return the interquartile mean over all runs on all levels, with a stratified bootstrap interval (as rliable).
 
-    scores: of each rung those of its runs; runs are drawn within their rung. options: of `bootstrap_statistic`.
+    scores: scores of the runs, by level; runs are resampled within their level. options: options of
+    `bootstrap_statistic`.
     """
     values = np.concatenate([np.asarray(part, np.float64) for part in scores])
     strata = np.repeat(np.arange(len(scores)), [len(part) for part in scores])
@@ -166,7 +219,7 @@ def iqm(scores: Sequence[Sequence[float]], **options: Any) -> Interval:
 
 
 def improvement(ours: Sequence[float], theirs: Sequence[float], **options: Any) -> Interval:
-    """The probability that a run of ours is better than one of theirs, ties by half (rliable's), with its interval."""
+    """Return the probability of improvement (as rliable): a run of ours beats one of theirs, ties count half."""
     first, second = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
     wins = np.sign(first[:, None] - second) / 2 + 0.5
 

@@ -1,9 +1,8 @@
-"""What is asked for in training and what is held out for the test: splits by content.
+"""Task generators and splits by content.
 
-A `Content` gives tasks, a `HeldOut` says of each task whether its content is held out. The training split has tasks of
-which no rule holds anything out, the test split those of which every rule does; a task that only some hold out is in
-neither. Rules look at content alone, up to the rotations and shifts that the task allows (`content_key`), so that the
-splits share none.
+A `Content` samples tasks. A `HeldOut` rule decides from a task's content whether it is held out. A task is in the test
+split if all rules of the level hold it out, in the training split if none does, else in neither. Rules treat targets
+as equal up to the rotations and shifts that the task allows (`content_key`), so the splits are disjoint.
 """
 
 from __future__ import annotations
@@ -35,15 +34,17 @@ from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.metrics import net_actions
-from iglu_marl.language import At, Build, CellEdit, EditKind, Shape, Then, render
+from iglu_marl.language import At, Build, CellEdit, EditKind, Shape, render
+from iglu_marl.language import Sequence as InstructionSequence
 from iglu_marl.language.grammar.speaker import spelled
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction
-from iglu_marl.tasks import FiniteSource, RandomTasks, SpawnPoses, TaskSource
+from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
+from iglu_marl.tasks.source import FiniteSource
 
 SplitName = Literal["train", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
-MOST_TRIES = 10_000  # of an endless content for one task of a split
-MOST_LISTED = 512  # tasks of a content that are kept as a list
+MOST_TRIES = 10_000  # samples per task of a split
+MOST_LISTED = 512  # largest content that is enumerated
 
 _SALT = "iglu_marl benchmark "
 NEAR: tuple[Cell, ...] = ((0, -1, -1), (1, -1, 0), (0, -1, 1), (-1, -1, 0))  # north, east, south, west
@@ -56,7 +57,7 @@ COLORS = tuple(range(1, 7))
 
 
 def content_key(task: Task) -> bytes:
-    """What two tasks share that ask for the same: start and target, up to a shift and quarter turns where allowed."""
+    """Return start and target as a key, equal up to shifts and quarter turns if the task allows them."""
     if not task.is_invariant:
         return task.start_grid.tobytes() + task.target_grid.tobytes()
     return canonical(
@@ -65,12 +66,12 @@ def content_key(task: Task) -> bytes:
 
 
 def shape_key(task: Task) -> bytes:
-    """The shape of a target, whatever its colours, place and direction."""
+    """Return the shape of the target as a key, without colours, position and direction."""
     return canonical(task.target_grid != 0)
 
 
 def words_of(task: Task) -> int:
-    """Words of the instruction."""
+    """Return the number of words in the instruction."""
     return len(task.instruction.split())
 
 
@@ -88,29 +89,34 @@ def _hashed(key: Callable[[Task], bytes]) -> Callable[[Task, float], bool]:
 
 
 _RULES: dict[str, tuple[Callable[[Task, float], bool], str]] = {
-    "pairs": (_pairs, "of the combinations of a colour and a cell, 1 in {:g}"),
-    "combinations": (_hashed(content_key), "of the whole targets, {:.0%}"),
-    "shapes": (_hashed(shape_key), "of the shapes (whatever colours, place and direction), {:.0%}"),
+    "pairs": (_pairs, "1 in {:g} colour-cell pairs"),
+    "combinations": (_hashed(content_key), "{:.0%} of targets"),
+    "shapes": (_hashed(shape_key), "{:.0%} of shapes"),
     "sizes": (lambda task, least: task.target_size >= least, "structures of {:g} blocks or more"),
     "sentences": (lambda task, least: words_of(task) >= least, "instructions of {:g} words or more"),
     "poses": (
         lambda task, share: (task.pose or Pose()).yaw_deg % 360 >= 360 * (1 - share),
-        "of the directions in which an episode begins, {:.0%}",
+        "{:.0%} of start directions",
     ),
     "structures": (
         lambda task, _: Split.of(task.task_id or "") is Split.TEST,
-        "the structures in the test part of the corpora's split",
+        "structures of the corpora's test split",
     ),
 }
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """A rule that holds contents out of training.
+    """A rule that holds tasks out of training.
 
-    rule: "pairs", "combinations", "shapes", "sizes", "sentences", "poses" or "structures". value: of pairs, 1 in so
-    many; of combinations, shapes and poses, the share; of sizes and sentences, the least number of blocks and words.
-    Raises `ConfigError` for another rule.
+    | rule | value |
+    |---|---|
+    | pairs | n: 1 in n combinations of colour and cell |
+    | combinations, shapes, poses | share that is held out |
+    | sizes, sentences | smallest number of blocks or words that is held out |
+    | structures | unused: the test split of the corpora |
+
+    Raises `ConfigError` if the rule is unknown.
     """
 
     rule: str
@@ -132,18 +138,18 @@ class HeldOut:
 
 
 class Content(ABC):
-    """What a rung can ask for."""
+    """Generator of a level's tasks, of all splits."""
 
     @abstractmethod
     def sample(self, rng: np.random.Generator) -> Task:
-        """Any task, of whichever split."""
+        """Sample a task of any split."""
 
     def all(self) -> tuple[Task, ...] | None:
-        """All tasks, equally likely; None where they have no end."""
+        """Return all tasks, which are equally likely; None if there are too many."""
         return None
 
 
-def _told(text: str) -> str:
+def _dialog(text: str) -> str:
     return f"<Architect> {text}" if text else ""
 
 
@@ -153,9 +159,10 @@ def _cell(cells: tuple[Cell, ...], rng: np.random.Generator) -> Cell:
 
 @dataclass(frozen=True)
 class PlacedBlocks(Content):
-    """`count` blocks at once: any way to choose their cells and colours, at their very place.
+    """`count` blocks in any cells and colours, at fixed positions.
 
-    wordings: of each task of one block, so many instructions in different words; 0: none.
+    cells: possible cells. colors: possible colours. count: blocks per task. wordings: number of paraphrased
+    instructions per task of one block; 0: no instruction.
     """
 
     cells: tuple[Cell, ...] = NEAR
@@ -174,7 +181,7 @@ class PlacedBlocks(Content):
         )
 
     def all(self) -> tuple[Task, ...] | None:
-        """All tasks, where they are few."""
+        """Return all tasks; None if there are too many."""
         meanings = comb(len(self.cells), self.count) * len(self.colors) ** self.count
         return _all_blocks(self) if meanings * max(1, self.wordings) <= MOST_LISTED else None
 
@@ -192,20 +199,20 @@ def _all_blocks(content: PlacedBlocks) -> tuple[Task, ...]:
 
 @lru_cache(maxsize=4096)
 def _blocks(cells: tuple[Cell, ...], colors: tuple[int, ...], wording: int | None) -> Task:
-    """The task of these blocks; with the instruction of this number, if any."""
+    """Return the task of these blocks, with a numbered paraphrase of the instruction."""
     text = ""
     if wording is not None:
         text = render(CellEdit(EditKind.PLACE, cells[0], color=colors[0]), np.random.default_rng(wording))
     blocks = [(*cell, color) for cell, color in zip(cells, colors, strict=True)]
-    return Task(_told(text), blocks, invariant=False, ids="iglu")
+    return Task(_dialog(text), blocks, invariant=False, ids="iglu")
 
 
 @dataclass(frozen=True)
 class Structures(Content):
-    """Random structures of `least` to `most` blocks that stand on the ground, up to a shift and quarter turns.
+    """Random structures of `least` to `most` blocks on the ground, up to a shift and quarter turns.
 
-    levels: the layers that may hold blocks, from the ground. distance: the largest between two blocks. colors: most of
-    a structure.
+    least: smallest number of blocks. most: largest number of blocks. levels: number of layers. distance: largest
+    distance between two blocks. colors: largest number of colours.
     """
 
     least: int = 12
@@ -225,9 +232,9 @@ class Structures(Content):
 
 @dataclass(frozen=True)
 class Changes(Content):
-    """A block to be removed and another one to be placed, told in words, among `others` in the lowest `levels` layers.
+    """An instruction to remove a block and place another, among `others` in the lowest `levels` layers.
 
-    Both at once: who breaks what happens to be in front of it is right too often where a removal is all.
+    A removal alone would be too easy: breaking the block in front of the builder is often right.
     """
 
     levels: int = 3
@@ -247,12 +254,12 @@ class Changes(Content):
             made = grid.copy()
             cell, color = self._top(made, rng, self.levels)
         first = CellEdit(EditKind.REMOVE, gone, old_color=color_at(start, gone))
-        text = render(Then((first, CellEdit(EditKind.PLACE, cell, color=color))), rng)
-        return Task(_told(text), made, starting_grid=start, invariant=False, ids="iglu")
+        text = render(InstructionSequence((first, CellEdit(EditKind.PLACE, cell, color=color))), rng)
+        return Task(_dialog(text), made, starting_grid=start, invariant=False, ids="iglu")
 
     @staticmethod
     def _top(grid: npt.NDArray[np.int8], rng: np.random.Generator, levels: int) -> tuple[Cell, int]:
-        """Put a block on the ground or onto another, in one of the lowest layers."""
+        """Put a block on the ground or on another one, in one of the lowest layers."""
         while True:
             x, _, z = _cell(GROUND, rng)
             column = grid[:, index_of((x, -1, z))[1], index_of((x, -1, z))[2]]
@@ -270,7 +277,7 @@ RELATIONS: dict[str, Cell] = {"on top of": VECTORS[Direction.UP]} | {
 
 @dataclass(frozen=True)
 class Relative(Content):
-    """A block on or beside one of `others` blocks on the ground, which is named by its colour."""
+    """A block on or next to one of `others` blocks on the ground, which is identified by its colour."""
 
     others: int = 4
 
@@ -293,7 +300,7 @@ class Relative(Content):
             target = start.copy()
             target[index_of(cell)] = color
             text = f"Place {_a_block(color)} {relation} the {COLOR_NAMES[named]} block."
-            return Task(_told(text), target, starting_grid=stand, invariant=False, ids="iglu")
+            return Task(_dialog(text), target, starting_grid=stand, invariant=False, ids="iglu")
 
 
 def _a_block(color: int) -> str:
@@ -305,7 +312,7 @@ _WAYS = ("north", "east", "south", "west")
 
 @dataclass(frozen=True)
 class Shapes(Content):
-    """Rows, towers, walls and squares of one colour somewhere on the ground, each told in one sentence."""
+    """Rows, towers, walls and squares of one colour on the ground, each described in one sentence."""
 
     longest: int = 6
 
@@ -318,8 +325,8 @@ class Shapes(Content):
             try:
                 blocks = build.blocks(cell, None)
                 target = [(*where, color) for where, color in blocks]
-                return Task(_told(render(build, rng)), target, invariant=False, ids="iglu")
-            except (TaskError, ValueError):  # beyond the zone, or the sentence is too long
+                return Task(_dialog(render(build, rng)), target, invariant=False, ids="iglu")
+            except (TaskError, ValueError):  # outside the zone, or the sentence is too long
                 continue
 
     def _shape(self, rng: np.random.Generator) -> Shape:
@@ -337,9 +344,9 @@ class Shapes(Content):
 
 @dataclass(frozen=True)
 class HumanInstructions(Content):
-    """What people asked for in their own words: the IGLU single-turn corpus, which has to be fetched.
+    """Instructions written by people: the IGLU single-turn corpus.
 
-    Raises `MissingPackError` where the corpus is not at hand.
+    Raises `MissingPackError` if the corpus is not downloaded.
     """
 
     def sample(self, rng: np.random.Generator) -> Task:
@@ -348,7 +355,7 @@ class HumanInstructions(Content):
         return tasks[int(rng.integers(len(tasks)))]
 
     def all(self) -> tuple[Task, ...]:
-        """All instructions that change something; `task_id` is the structure that they were given for."""
+        """Return all instructions that change something; `task_id` is the name of the structure."""
         return _human_instructions()
 
 
@@ -367,7 +374,7 @@ def _human_instructions() -> tuple[Task, ...]:
 
 @dataclass(frozen=True)
 class Spawned(Content):
-    """The tasks of another content, each begun anywhere in the zone, looking in any direction."""
+    """The tasks of another content, starting at a random position and view direction."""
 
     content: Content
 
@@ -385,10 +392,11 @@ def _spawned(content: Content) -> SpawnPoses:
 
 
 def split_tasks(content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -> TaskSource:
-    """The tasks of a split: `train` has what no rule holds out, `test` what each does.
+    """Return the tasks of a split, as a `FiniteSource` if `content` can be enumerated.
 
-    A content with an end gives a source with an end. There, tasks of the test that ask for the same as one in training
-    are left out. Raises `ConfigError` for another split and without a rule.
+    A finite test split has no task with the same content as one in training.
+
+    Raises `ConfigError` if the split is unknown or `held_out` is empty.
     """
     if split not in SPLITS:
         raise ConfigError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
@@ -412,19 +420,19 @@ def _finite(content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -
 
 
 def in_split(task: Task, held_out: tuple[HeldOut, ...], split: SplitName) -> bool:
-    """Whether a task belongs to a split by these rules."""
+    """Whether a task is in a split."""
     held = [rule(task) for rule in held_out]
     return not any(held) if split == "train" else all(held)
 
 
 class HeldOutTasks(TaskSource):
-    """The tasks of one split of an endless content."""
+    """The tasks of one split of a content that cannot be enumerated."""
 
     def __init__(self, content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -> None:
         self.content, self.held_out, self.split = content, held_out, split
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random task. Raises `TaskError` where the content hardly ever gives one of this split."""
+        """Sample a task. Raises `TaskError` if none of `MOST_TRIES` samples is in the split."""
         generator = self.rng if rng is None else rng
         for _ in range(MOST_TRIES):
             task = self.content.sample(generator)
@@ -437,7 +445,7 @@ class HeldOutTasks(TaskSource):
 
 
 def some_of(source: TaskSource, count: int, seed: int = 0) -> list[Task]:
-    """`count` tasks of a source, each once where it has an end: all of them where it has no more."""
+    """Return `count` tasks of a source; of a finite one, different tasks and at most all."""
     rng = np.random.default_rng(seed)
     if isinstance(source, FiniteSource):
         chosen = rng.permutation(len(source))[:count] if len(source) > count else np.arange(len(source))
@@ -446,7 +454,7 @@ def some_of(source: TaskSource, count: int, seed: int = 0) -> list[Task]:
 
 
 def another(tasks: Sequence[Task], number: int) -> Task:
-    """The next task that asks for something else than this one; the task itself where there is none."""
+    """Return the next task with different content; the task itself if there is none."""
     own = content_key(tasks[number])
     later = [*tasks[number + 1 :], *tasks[:number]]
     return next((task for task in later if content_key(task) != own), tasks[number])

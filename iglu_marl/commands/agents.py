@@ -1,4 +1,4 @@
-"""`iglu-marl agents`: who can play, by role and name, each in a line."""
+"""`iglu-marl agents`: list the agents by role and name."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def agents(
     role: Annotated[
         str | None,
         Option(
-            help="architect or builder. Default: both.",
+            help="Role, architect or builder. Default: both.",
             autocompletion=completed_from(lambda: [role.value for role in Role]),
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Who can play: the names that --architect, --builder and --partner take, with how well trained ones do."""
+    """List the agents that --architect, --builder and --partner accept, with the scores of trained ones."""
     roles = [one.value for one in Role]
     if role is not None:
         expect_one_of("--role", role, roles)
@@ -36,7 +36,7 @@ def agents(
         table.add_row(row["role"], row["name"], " ".join([row["about"].replace("`", ""), *_results(row)]))
     console = text_console(as_json)
     console.print(table)
-    console.print("Besides: llm:MODEL@ENDPOINT, and module:attribute where a command says so.")
+    console.print("Also: llm:MODEL@ENDPOINT, module:attribute and path/to/file.py:attribute.")
 
 
 def _agents(role: Role) -> list[dict[str, Any]]:
@@ -53,8 +53,8 @@ def _agents(role: Role) -> list[dict[str, Any]]:
 
 
 def _results(row: dict[str, Any]) -> list[str]:
-    """What the card of a trained agent says that it reaches."""
+    """Return the scores on the card of a trained agent."""
     if row["card"] is None:
         return []
-    told = "; ".join(f"{measure} {result['value']:.2f}" for measure, result in row["card"]["results"].items())
-    return [f"Trained; {told}."]
+    scores = (f"{measure} {result['value']:.2f}" for measure, result in row["card"]["results"].items())
+    return [f"Trained; {'; '.join(scores)}."]

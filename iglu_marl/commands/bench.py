@@ -1,9 +1,8 @@
-"""`iglu-marl bench`: measures how fast everything is, prints a table, draws the plot of the documentation."""
+"""`iglu-marl bench`: measure the speed of the package."""
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import platform
 import statistics
@@ -15,43 +14,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from rich.text import Text
 from typer import Option
 
-from iglu_marl.commands.options import Json, ends_in
-from iglu_marl.commands.output import stoppable
+from iglu_marl.commands.options import Json
+from iglu_marl.commands.output import stoppable, styled, text_console
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.files import made_folder, write_text
 
 if TYPE_CHECKING:
     from iglu_marl.commands.bench_cases import BenchCase
 
-OTHERS = ("start", "memory")  # what is not among the cases
+OTHERS = ("start", "memory")  # measured without a `BenchCase`
 ROUNDS = 5
-BUSY = 1.15  # times the processor's time, by the clock
-ROUND_S, QUICK_ROUND_S = 0.15, 0.02  # a round lasts at least as long
+BUSY = 1.15  # ratio of wall time to processor time above which a machine counts as busy
+ROUND_S, QUICK_ROUND_S = 0.15, 0.02  # minimum length of a round
 
 
 def bench(
-    quick: Annotated[
-        bool, Option("--quick", help="Fewer measures and shorter ones: some seconds in all.")
-    ] = False,
-    only: Annotated[str, Option(help="What has this in its name: single, vector, start, memory, ...")] = "",
-    plot: Annotated[
-        Path | None,
-        Option(help="Also draw steps a second by number of worlds, .svg", callback=ends_in(".svg")),
-    ] = None,
+    quick: Annotated[bool, Option("--quick", help="Run fewer and shorter measurements.")] = False,
+    only: Annotated[
+        str, Option(help="Run measurements with this name: single, vector, start, memory, …")
+    ] = "",
     goals: Annotated[
-        bool, Option("--goals", help="Say what this project asks of itself, and where it is missed.")
+        bool, Option("--goals", help="Show the limits of this project, and which are exceeded.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """How fast everything is on this machine: steps, resets, scores, pictures, start, memory."""
-    console = Console(stderr=as_json)
-    with stoppable(lambda: "Nothing is kept."):
+    """Measure the speed on this machine: steps, resets, scores, pictures, start, memory."""
+    console = text_console(stderr=as_json)
+    with stoppable(lambda: "No measurement is kept."):
         figures = measure_all(quick, only, console)
-    if plot is not None:
-        made_folder(plot.parent)
-        write_text(plot, draw_plot(figures))
     if as_json:
         print(json.dumps(figures))
     else:
@@ -59,20 +51,20 @@ def bench(
 
 
 def chosen_cases(quick: bool, only: str) -> list[BenchCase]:
-    """The cases with this in their names. Raises `ConfigError` where nothing at all has it."""
+    """Return the cases whose names contain `only`. Raises `ConfigError` if there are none."""
     from iglu_marl.commands.bench_cases import CASES
 
     found = [case for case in CASES if (case.quick or not quick) and only in f"{case.group}: {case.name}"]
     if not found and only not in OTHERS:
         known = ", ".join([*dict.fromkeys(case.group for case in CASES), *OTHERS])
-        raise ConfigError(f"--only is {only!r}, which nothing matches; there are the groups {known}")
+        raise ConfigError(f"--only is {only!r}, which matches no measurement; the groups are {known}")
     return found
 
 
 def time_of(case: BenchCase, round_s: float) -> dict[str, Any]:
-    """Some rounds in µs per unit of work, by the clock and of the processor, which differ on a busy machine."""
+    """Return rounds in µs per unit of work, by wall and processor time, which differ on a busy machine."""
     prepared = case.prepare()
-    prepared.run()  # compiles, fills caches
+    prepared.run()  # compile, fill caches
     start = time.perf_counter()
     prepared.run()
     once = time.perf_counter() - start
@@ -99,7 +91,7 @@ def time_of(case: BenchCase, round_s: float) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Where this runs, as far as it matters for speed."""
+    """Return the processor, load and versions of this machine."""
     model = platform.processor()
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -119,7 +111,7 @@ def machine() -> dict[str, Any]:
 
 
 def measure_all(quick: bool, only: str, console: Console) -> dict[str, Any]:
-    """All figures, JSON-ready."""
+    """Return all figures, JSON-ready."""
     from iglu_marl.commands.bench_cases import memory, starts
 
     chosen = chosen_cases(quick, only)
@@ -161,23 +153,23 @@ def _rate(per_second: float) -> str:
     return f"{per_second / 1e3:.0f} k/s" if per_second >= 1e4 else f"{per_second:,.0f} /s"
 
 
-def _met(value: float, goal: float | None, shown: str) -> str:
+def _met(value: float, goal: float | None, shown: str) -> Text | str:
     if goal is None:
         return ""
-    return f"[green]≤ {shown}[/]" if value <= goal else f"[red]≤ {shown}: no[/]"
+    return styled(f"≤ {shown}", "green") if value <= goal else styled(f"≤ {shown}: no", "red")
 
 
 def _measures_table(rows: list[dict[str, Any]], goals: bool) -> Table:
     table = Table(
-        *("what", "time", "processor", "a second", *("goal",) * goals),
-        title="Medians of five rounds, for one of each",
+        *("what", "time", "processor", "per second", *("limit",) * goals),
+        title="Medians of five rounds, per item",
     )
     group = None
     for row in rows:
         if row["group"] != group:
             group = row["group"]
             table.add_section()
-            table.add_row(f"[bold]{group}[/]")
+            table.add_row(group, style="bold")
         goal = "" if row["goal_us"] is None else _met(row["median_us"], row["goal_us"], _time(row["goal_us"]))
         table.add_row(
             f" {row['name']}",
@@ -190,7 +182,7 @@ def _measures_table(rows: list[dict[str, Any]], goals: bool) -> Table:
 
 
 def show(figures: dict[str, Any], console: Console, goals: bool = False) -> None:
-    """Print the figures as tables, with the project's goals when asked."""
+    """Print the figures as tables, with the limits of the project on request."""
     about, measures = figures["machine"], figures["measures"]
     console.print(
         f"{about['processor']}, {about['cores']} cores; Python {about['python']}, Numba {about['numba']}"
@@ -200,10 +192,9 @@ def show(figures: dict[str, Any], console: Console, goals: bool = False) -> None
         waited = statistics.median(row["median_us"] / row["processor_us"] for row in measures)
         if waited > BUSY:
             console.print(
-                f"[yellow]The machine is busy with other work: by the clock, things take {waited:.1f} times the "
-                "processor's time.[/]"
+                f"The machine is busy: wall time is {waited:.1f} times processor time.", style="yellow"
             )
-    others = Table("what", "", *("goal",) * goals)
+    others = Table("what", "", *("limit",) * goals)
     for row in figures["start"]:
         goal = "" if row["goal_s"] is None else _met(row["median_s"], row["goal_s"], f"{row['goal_s']:g} s")
         others.add_row(row["name"], f"{row['median_s']:.2f} s", *(goal,) * goals)
@@ -213,55 +204,3 @@ def show(figures: dict[str, Any], console: Console, goals: bool = False) -> None
         others.add_row(row["name"], f"{row['bytes']:,} bytes", *(goal,) * goals)
     if figures["start"] or figures["memory"]:
         console.print(others)
-
-
-# ------------------------------------------------------------------------------------------------------- plot
-
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 720, 400, 70, 170, 30, 50
-_LINES = {
-    "vector state": ("state", "#0072b2"),
-    "vector state, copied": ("state, copied", "#56b4e9"),
-    "vector pixels": ("pixels 64×64", "#d55e00"),
-}
-_LOW, _HIGH = 4, 7  # powers of ten
-
-
-def draw_plot(figures: dict[str, Any]) -> str:
-    """Steps a second by number of worlds, as SVG."""
-
-    def at(count: float, rate: float) -> tuple[float, float]:
-        x = _LEFT + math.log2(count) / 14 * (_WIDTH - _LEFT - _RIGHT)
-        share = (math.log10(rate) - _LOW) / (_HIGH - _LOW)
-        return round(x, 1), round(_HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM), 1)
-
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" font-family="sans-serif" '
-        'font-size="13">',
-        '<rect width="100%" height="100%" fill="white"/>',
-    ]
-    for power in range(_LOW, _HIGH + 1):
-        (x, y), (end, _) = at(1, 10**power), at(16384, 1)
-        label = {4: "10 k", 5: "100 k", 6: "1 M", 7: "10 M"}[power]
-        parts.append(f'<path d="M{x} {y}H{end}" stroke="#ddd"/>')
-        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{label}</text>')
-    for count in (1, 16, 64, 256, 1024, 4096, 16384):
-        x, y = at(count, 10**_LOW)
-        parts.append(f'<text x="{x}" y="{y + 20}" text-anchor="middle">{count:,}</text>')
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
-    parts.append(f'<text x="{middle}" y="{_HEIGHT - 8}" text-anchor="middle">worlds</text>')
-    parts.append(f'<text x="{_LEFT}" y="18">steps a second, one core</text>')
-    for group, (label, color) in _LINES.items():
-        rows = [
-            row
-            for row in figures["measures"]
-            if row["group"] == group and row["name"] == f"N = {row['worlds']:,}"
-        ]
-        if not rows:
-            continue
-        points = [at(row["worlds"], row["per_second"]) for row in rows]
-        line = " ".join(f"{x},{y}" for x, y in points)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{color}" stroke-width="2"/>')
-        parts += [f'<circle cx="{x}" cy="{y}" r="3" fill="{color}"/>' for x, y in points]
-        x, y = points[-1]
-        parts.append(f'<text x="{x + 8}" y="{y + 4}" fill="{color}">{label}</text>')
-    return "\n".join([*parts, "</svg>", ""])

@@ -1,4 +1,4 @@
-"""What `iglu-marl bench` measures: each case makes ready what it needs and says what one round does."""
+"""The measurements of `iglu-marl bench`: each case prepares a round of work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from iglu_marl.rendering.painter import Painter
 from iglu_marl.tasks import RandomTasks
 
 COUNTS = (1, 16, 64, 256, 1024, 4096, 16384)
-FULL = np.ones((9, 11, 11), np.int8)  # a target that nobody completes
+FULL = np.ones((9, 11, 11), np.int8)  # a target that is never completed
 NO_END = 10**9  # steps
 # Two of seven steps edit a block: place, look to the right and back, break, look to the left and back, wait.
 _LEFT, _RIGHT = Action.TURN_LEFT, Action.TURN_RIGHT
@@ -39,7 +39,7 @@ Grid = npt.NDArray[np.int8]
 
 
 class Round(NamedTuple):
-    """One round of a case: what to call, and how many units of work that does."""
+    """One round of a case: a function, and the units of work of one call."""
 
     run: Callable[[], Any]
     units: int
@@ -47,13 +47,13 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True)
 class BenchCase:
-    """Something to be timed: `prepare()` gives a round. goal_us: what the project asks for, per unit of work."""
+    """A measurement: `prepare()` returns a round. goal_us: limit per unit of work."""
 
     group: str
     name: str
     prepare: Callable[[], Round]
     goal_us: float | None = None
-    quick: bool = True  # also measured in a hurry
+    quick: bool = True  # measured with --quick
     count: int = 1  # worlds
 
 
@@ -61,7 +61,7 @@ class BenchCase:
 
 
 def scene(blocks: int, seed: int = 0) -> Grid:
-    """A heap of blocks in the middle of the zone."""
+    """Return random columns of blocks in the middle of the zone."""
     rng = np.random.default_rng(seed)
     grid = np.zeros((9, 11, 11), np.int8)
     while np.count_nonzero(grid) < blocks:
@@ -74,17 +74,17 @@ def scene(blocks: int, seed: int = 0) -> Grid:
 
 
 def scenes(blocks: int, count: int = 50) -> list[Task]:
-    """Tasks that begin with heaps and never end."""
+    """Return tasks that start with a scene and never end."""
     return [Task("", FULL, starting_grid=scene(blocks, seed), invariant=True) for seed in range(count)]
 
 
 def targets(count: int = 50) -> list[Task]:
-    """Tasks with an empty zone and heaps of 12 to 20 blocks to build."""
+    """Return tasks with an empty zone and scenes of 12 to 20 blocks to build."""
     return [Task("", scene(12 + seed % 9, seed)) for seed in range(count)]
 
 
 def walk(shape: Any, edits: bool = True) -> Any:
-    """Walking actions, uniform; without edits those two are waits."""
+    """Return uniform walking actions; without edits, PLACE and BREAK are replaced by NOOP."""
     actions = np.random.default_rng(0).integers(Action.YIELD, size=shape)
     return actions if edits else np.where(actions >= Action.BREAK, Action.NOOP, actions)
 
@@ -167,7 +167,7 @@ def _intersection(blocks: int) -> Round:
 
 
 def _edit() -> Round:
-    """Place and break with everything that follows, in a batch."""
+    """Place and break blocks in a batch."""
     worlds = Worlds(256)
     for index in range(256):
         worlds.spawn(index, Task("", scene(20, index % 50)), pose=BUSY_POSE)
@@ -254,13 +254,13 @@ TWO_AGENTS = [
 
 
 def _vector(count: int, tasks: list[Task], edits: bool = True, **options: Any) -> Round:
-    """Steps of a vector environment; every 200 steps a world's episode ends."""
+    """Step a vector environment whose episodes last 200 steps."""
     env = gym.make_vec(
         "IGLUGridworld-v0", num_envs=count, tasks=tasks, **{"max_steps": 200, "copy": False, **options}
     )
     env.reset(seed=0)
     worlds: Worlds = env.unwrapped.worlds  # type: ignore[attr-defined]
-    for delay in range(0, count, max(1, count // 200)):  # not all at once
+    for delay in range(0, count, max(1, count // 200)):  # episodes end at different steps
         worlds.steps[delay : delay + max(1, count // 200)] = delay * 199 // count
     actions = list(walk((64, count), edits))
 
@@ -344,7 +344,7 @@ _QUESTIONS = (
 
 
 def _answers(batched: bool) -> Round:
-    """Two typical programs in turn, each on a world of its own."""
+    """Answer two typical programs in turn, each about its own world."""
     from iglu_marl.language import answer
     from iglu_marl.language.scene.interpreter import Programs
 
@@ -370,7 +370,7 @@ CASES = [*SINGLE, *SCORE, *TWO_AGENTS, *VECTOR, *PAINTER, *LANGUAGE]
 
 _IMPORT = "import time; t = time.perf_counter(); import iglu_marl; print(time.perf_counter() - t)"
 _FIRST_STEP = """
-import gymnasium as gym, numpy as np, iglu_marl, iglu_marl.envs.{room}, time
+import gymnasium as gym, numpy as np, iglu_marl, iglu_marl.envs.{module}, time
 t = time.perf_counter()
 env = {make}
 env.reset(seed=0)
@@ -378,20 +378,20 @@ env.step({action})
 print(time.perf_counter() - t)
 """
 _STATE_ONLY = _FIRST_STEP.format(
-    room="single", make="gym.make('IGLUGridworldVector-v0')", action="env.action_space.sample()"
+    module="single", make="gym.make('IGLUGridworldVector-v0')", action="env.action_space.sample()"
 )
 _STATE_ONLY_VECTOR = _FIRST_STEP.format(
-    room="vector",
+    module="vector",
     make="gym.make_vec('IGLUGridworldVector-v0', num_envs=64)",
     action="env.action_space.sample()",
 )
 _PIXELS_TOO = _FIRST_STEP.format(
-    room="single", make="gym.make('IGLUGridworld-v0')", action="env.action_space.sample()"
+    module="single", make="gym.make('IGLUGridworld-v0')", action="env.action_space.sample()"
 )
 
 
 def _in_new_process(code: str, cache: str | None = None) -> float:
-    """The seconds that a program prints."""
+    """Run a program and return the number that it prints."""
     environment = dict(os.environ) if cache is None else {**os.environ, "NUMBA_CACHE_DIR": cache}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
@@ -400,7 +400,7 @@ def _in_new_process(code: str, cache: str | None = None) -> float:
 
 
 class Start(NamedTuple):
-    """Something that happens once in a process, in seconds."""
+    """Seconds of something that happens once per process."""
 
     name: str
     seconds: list[float]
@@ -408,7 +408,7 @@ class Start(NamedTuple):
 
 
 def starts(rounds: int, compile_too: bool) -> list[Start]:
-    """Import, and the first step with kernels to compile and with compiled ones."""
+    """Measure the import, and the first step with and without compilation."""
     _in_new_process(_IMPORT)
     found = [Start("import iglu_marl", [_in_new_process(_IMPORT) for _ in range(rounds)], None)]
     if not compile_too:
@@ -430,7 +430,7 @@ def starts(rounds: int, compile_too: bool) -> list[Start]:
 
 
 def memory() -> list[tuple[str, int, int | None]]:
-    """Bytes: what, how many, and at most how many the project asks for."""
+    """Return rows of name, bytes, and limit."""
     rows: list[tuple[str, int, int | None]] = [("a world's record", WORLD.itemsize, 8192)]
     for count in (1024, 16384):
         code = (

@@ -1,4 +1,4 @@
-"""`iglu-marl benchmark`: the rungs of the ladder, their audits, agents on them, and reports of results."""
+"""`iglu-marl benchmark`: list levels, compute their shortcut baselines, run agents, and report results."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
+from rich.console import Group
 from rich.table import Table
 from typer import Argument, Option
 
@@ -14,7 +15,7 @@ from iglu_marl.commands.options import (
     LLMEndpoint,
     LLMModel,
     LLMView,
-    a_rung,
+    a_level,
     at_least,
     choice,
     expect,
@@ -22,28 +23,27 @@ from iglu_marl.commands.options import (
 )
 from iglu_marl.commands.output import stoppable, text_console
 
-Rungs = Annotated[
-    list[str] | None,
-    Argument(help="Names of rungs, or of families. Default: all.", autocompletion=a_rung),
+Levels = Annotated[
+    list[str] | None, Argument(help="Names of levels, or of families. Default: all.", autocompletion=a_level)
 ]
 
 
 def _chosen(names: list[str] | None) -> list[str]:
-    """The rungs that are named, those of families in their order."""
+    """Return the names of the given levels, and of all levels of given families."""
     from iglu_marl import benchmark
 
     found: dict[str, None] = {}
-    everything = [*benchmark.FAMILIES, *(rung.name for rung in benchmark.rungs())]
+    everything = [*benchmark.FAMILIES, *(level.name for level in benchmark.levels())]
     for name in names or list(benchmark.FAMILIES):
         expect_one_of("NAMES", name, everything)
         family = name if name in benchmark.FAMILIES else None
-        parts = benchmark.rungs(family) if family else (benchmark.find(name),)
-        found.update(dict.fromkeys(rung.name for rung in parts))
+        parts = benchmark.levels(family) if family else (benchmark.find(name),)
+        found.update(dict.fromkeys(level.name for level in parts))
     return list(found)
 
 
-def list_rungs(names: Rungs = None, as_json: Json = False) -> None:
-    """The rungs: what is asked for, what is held out, and whether the audit was passed."""
+def list_levels(names: Levels = None, as_json: Json = False) -> None:
+    """List the levels: tasks, what is held out, and whether the shortcut baselines fail."""
     from iglu_marl import benchmark
 
     audits = benchmark.read_audits()
@@ -51,51 +51,49 @@ def list_rungs(names: Rungs = None, as_json: Json = False) -> None:
     if as_json:
         rows = [
             {
-                "rung": rung.name,
-                "about": rung.about,
-                "held_out": [str(rule) for rule in rung.held_out],
-                "max_steps": rung.max_steps,
-                "budget": rung.budget,
-                "runs": rung.seeds,
-                "digest": rung.digest,
-                "audited": rung.name in audits and audits[rung.name].digest == rung.digest,
+                "rung": level.name,
+                "about": level.about,
+                "held_out": [str(rule) for rule in level.held_out],
+                "max_steps": level.max_steps,
+                "budget": level.budget,
+                "runs": level.seeds,
+                "digest": level.digest,
+                "audited": level.name in audits and audits[level.name].digest == level.digest,
             }
-            for rung in chosen
+            for level in chosen
         ]
         print(json.dumps(rows))
         return
     table = Table(show_lines=True)
-    for name in ("rung", "what is asked for, and held out", "steps", "budget", "audit"):
+    for name in ("level", "what is asked for, and held out", "steps", "budget", "audit"):
         table.add_column(
             name, no_wrap=" " not in name, justify="right" if name in ("steps", "budget") else "left"
         )
-    for rung in chosen:
-        about = f"{rung.about}\nHeld out: {'; '.join(map(str, rung.held_out))}."
-        audit = audits.get(rung.name)
-        told = "none" if audit is None else "passed" if audit.passes else "failed"
-        if audit is not None and audit.digest != rung.digest:
-            told = "old"
-        table.add_row(rung.name, about, f"{rung.max_steps:,}", f"{rung.budget:,}", told)
+    for level in chosen:
+        about = Group(level.about, f"Held out: {'; '.join(map(str, level.held_out))}.")
+        audit = audits.get(level.name)
+        verdict = "none" if audit is None else "passed" if audit.passes else "failed"
+        if audit is not None and audit.digest != level.digest:
+            verdict = "old"
+        table.add_row(level.name, about, f"{level.max_steps:,}", f"{level.budget:,}", verdict)
     text_console(as_json).print(table)
 
 
-def audit_rungs(
-    names: Rungs = None,
+def audit_levels(
+    names: Levels = None,
     budget: Annotated[
         int | None,
-        Option(help="Environment steps of each control at most. Default: a learner's.", callback=at_least(1)),
+        Option(help="Environment steps per trained control. Default: a learner's.", callback=at_least(1)),
     ] = None,
-    tasks: Annotated[int, Option(help="Tasks that are played, of both splits.", callback=at_least(2))] = 128,
-    games: Annotated[
-        int, Option(help="Games of the scripted builder and the oracle.", callback=at_least(1))
-    ] = 16,
+    tasks: Annotated[int, Option(help="Number of tasks, half of each split.", callback=at_least(2))] = 128,
+    games: Annotated[int, Option(help="Games of scripted builder and oracle.", callback=at_least(1))] = 16,
     quick: Annotated[bool, Option("--quick", help="10,000 steps, 16 tasks, 2 games.")] = False,
     output: Annotated[
-        Path | None, Option("--output", "-o", help="A file of audits (JSON), which is added to.")
+        Path | None, Option("--output", "-o", help="JSON file; other levels in it are kept.")
     ] = None,
     as_json: Json = False,
 ) -> bool:
-    """What each rung gives away to players without sense, and what is possible. Exit code 1 if one does not pass."""
+    """Compute the shortcut baselines and references of levels. Exit code 1 if a baseline beats chance."""
     from iglu_marl import benchmark
     from iglu_marl.benchmark.report import audit_table
 
@@ -107,45 +105,45 @@ def audit_rungs(
     with stoppable(lambda: kept):
         for name in _chosen(names):
 
-            def tell(control: str, rung: str = name) -> None:
-                console.print(f"{rung}: {control}", style="dim")
+            def show(control: str, level: str = name) -> None:
+                console.print(f"{level}: {control}", style="dim")
 
-            found[name] = benchmark.audit(name, budget=budget, tasks=tasks, games=games, progress=tell)
+            found[name] = benchmark.audit(name, budget=budget, tasks=tasks, games=games, progress=show)
             if output is not None:  # each at once: a later one may be stopped
                 benchmark.write_audits([found[name]], output)
     if as_json:
         print(
             json.dumps({name: {**audit.to_json(), "passes": audit.passes} for name, audit in found.items()})
         )
-    console.print(audit_table(found), markup=False)
+    console.print(*audit_table(found).split("\n"), sep="\n")
     return all(audit.passes for audit in found.values())
 
 
-def run_rung(
-    rung: Annotated[str, Argument(help="The name of a rung.", autocompletion=a_rung)],
+def run_level(
+    level: Annotated[str, Argument(help="The name of a level.", autocompletion=a_level)],
     builder: Annotated[
         list[str] | None, Option(help="By name, or module:attribute; once for each run. Default: scripted.")
     ] = None,
     architect: Annotated[
-        list[str] | None, Option(help="As many as builders, for pairs. Default: the rung's own.")
+        list[str] | None, Option(help="One per builder, for pairs. Default: the level's scripted ones.")
     ] = None,
     model: LLMModel = None,
     endpoint: LLMEndpoint = None,
     llm_view: LLMView = None,
-    name: Annotated[str, Option(help="What the agent is called in the result.")] = "",
+    name: Annotated[str, Option(help="Name of the agent in the result.")] = "",
     split: Annotated[str, choice("train", "test")] = "test",
     episodes: Annotated[int, Option(help="Games of each run.", callback=at_least(1))] = 200,
     budget: Annotated[
         int, Option(help="Environment steps of training, for the file.", callback=at_least(0))
     ] = 0,
-    command: Annotated[str, Option(help="What trained the agent, for the file.")] = "",
+    command: Annotated[str, Option(help="Command that trained the agent, for the file.")] = "",
     controls: Annotated[
-        bool, Option("--controls/--no-controls", help="Also muted, scrambled, or with the target hidden.")
+        bool, Option("--controls/--no-controls", help="Also measure it muted, scrambled or hidden.")
     ] = True,
     output: Annotated[Path | None, Option("--output", "-o", help="The result file to write (JSON).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure agents on a rung by the protocol."""
+    """Measure agents on a level."""
     from iglu_marl import benchmark
     from iglu_marl.benchmark.report import markdown
 
@@ -159,9 +157,9 @@ def run_rung(
         )
     agents = list(zip(architect, builders, strict=True)) if architect else builders
     console = text_console(as_json)
-    with stoppable(lambda: "Nothing is kept: a result is of all games."):
+    with stoppable(lambda: "No result is written before all games are played."):
         result = benchmark.run(
-            rung,
+            level,
             agents,
             name=name or ", ".join(dict.fromkeys(builders)),
             split=split,  # type: ignore[arg-type]  # checked
@@ -174,7 +172,7 @@ def run_rung(
         )
     if as_json:
         print(json.dumps(result.to_json()))
-    console.print(markdown([result]), markup=False)
+    console.print(*markdown([result]).split("\n"), sep="\n")
 
 
 def report_results(
@@ -187,7 +185,7 @@ def report_results(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Tables and plots of result files, with the audits beside them."""
+    """Print tables of result files, with the controls of the levels; write plots."""
     from iglu_marl import benchmark
     from iglu_marl.benchmark import report
 
@@ -199,6 +197,6 @@ def report_results(
         print(json.dumps(report.entries(found)))
         return
     console = text_console(as_json)
-    console.print(report.markdown(found, published=known), markup=False)
+    console.print(*report.markdown(found, published=known).split("\n"), sep="\n")
     if output is not None:
-        console.print(f"Written: {', '.join(map(str, paths))}", markup=False)
+        console.print(f"Written: {', '.join(map(str, paths))}")

@@ -1,4 +1,4 @@
-"""`iglu-marl data browse`: a corpus as pages for a browser, to search and to look at."""
+"""`iglu-marl data browse`: write a corpus as web pages with search and replays."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
 from iglu_marl import data
-from iglu_marl.commands.corpora import CORPORA, open_corpus
+from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
 from iglu_marl.commands.films import Film, film_of_timeline, film_of_turns, replay_of
-from iglu_marl.commands.options import Json, PackPath, one_of
+from iglu_marl.commands.options import Json, PackPath
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import ConfigError, DataError
@@ -31,17 +31,17 @@ Named = tuple[str, str, str, Film | None]  # session, structure, split, film
 
 
 def browse(
-    source: Annotated[str, Argument(metavar="SOURCE", help=", ".join(CORPORA), callback=one_of(*CORPORA))],
-    output: Annotated[Path, Option("--output", "-o", help="The folder to write.")] = Path("corpus"),
+    source: Annotated[str, source_argument(*CORPORA)],
+    output: Annotated[Path, Option("--output", "-o", help="Output folder.")] = Path("corpus"),
     path: PackPath = None,
     structure: Annotated[
-        list[str] | None, Option(help="Only sessions of this structure, C7 say; may be repeated.")
+        list[str] | None, Option(help="Structure, such as C7; may be repeated. Default: all.")
     ] = None,
-    overwrite: Annotated[bool, Option("--overwrite", help="Replace pages that are there.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Replace existing pages.")] = False,
     as_json: Json = False,
 ) -> None:
-    """A folder of pages that needs no network: search in all that was said, and watch each session."""
-    from iglu_marl.rendering import CorpusSession, write_corpus
+    """Write a corpus as a folder of web pages that search all utterances and replay each session."""
+    from iglu_marl.rendering.corpus import CorpusSession, write_corpus
 
     corpus = _open(source, path)
     if structure:
@@ -71,8 +71,8 @@ def browse(
         print(json.dumps(facts))
         return
     console = text_console(as_json)
-    without = f", {len(left_out)} left out: no pose is known" if left_out else ""
-    console.print(f"Written: {pages} sessions{without}. Open {index.resolve()}", soft_wrap=True, markup=False)
+    without = f"; {len(left_out)} without poses are left out" if left_out else ""
+    console.print(f"Written: {pages} sessions{without}. Open {index.resolve()}")
 
 
 def _open(source: str, path: Path | None) -> Source:
@@ -86,7 +86,7 @@ def _open(source: str, path: Path | None) -> Source:
 def _films(
     source: str, path: Path | None, corpus: Source, structures: set[str]
 ) -> tuple[Iterator[Named], int]:
-    """The films of a corpus, and how many there are."""
+    """Return the films of a corpus, and their number."""
     if isinstance(corpus, data.CDMDataset):
         sessions = corpus.sessions()
         return ((s.name, s.structure, s.split or "", _or_none(s)) for s in sessions), len(sessions)
@@ -104,8 +104,8 @@ def _or_none(session: Any) -> Film | None:
         return None
 
 
-def _tape(pack: Pack, name: str) -> bytes | None:
-    """A world file; None for one that cannot be read any more."""
+def _world_file(pack: Pack, name: str) -> bytes | None:
+    """Return a world file; None if it is damaged."""
     try:
         return pack.read(name)
     except DataError:
@@ -118,13 +118,13 @@ def _sessions(corpus: data.MultiturnDataset, pack: Pack, in_parts: bool) -> Iter
         for structure, entries in corpus.tasks.items():
             for session in entries:
                 name = str(session.task_id)
-                tapes = [_tape(pack, corpus.file_of(name, turn)) for turn in range(len(session))]
-                film = film_of_turns(f"{structure}, {name}", list(session), tapes)
+                files = [_world_file(pack, corpus.file_of(name, turn)) for turn in range(len(session))]
+                film = film_of_turns(f"{structure}, {name}", list(session), files)
                 yield name, structure, parts.get(name, ""), film
 
 
 def _games(corpus: data.SingleturnDataset, games: list[Game], pack: Pack) -> Iterator[Named]:
-    """The games of the single-turn data: a clear one is built, of an unclear one there is the question."""
+    """Yield the single-turn games: a clear one with its build, an unclear one with the question."""
     parts = {corpus.games[name].structure: part for name, part in corpus.part_names().items()}
     with pack:
         for game in games:
@@ -138,6 +138,6 @@ def _games(corpus: data.SingleturnDataset, games: list[Game], pack: Pack) -> Ite
             task = Task(
                 said, start if built is None else built, starting_grid=start, full_grid=wanted, ids="iglu"
             )
-            tape = None if built is None else _tape(pack, game.rebuilt_path)
-            film = film_of_turns(f"{game.structure}, {game.game_id}", [task], [tape])
+            file = None if built is None else _world_file(pack, game.rebuilt_path)
+            film = film_of_turns(f"{game.structure}, {game.game_id}", [task], [file])
             yield game.game_id, game.structure, parts.get(game.structure, ""), film

@@ -1,4 +1,4 @@
-"""The corpora that commands take by name: the bundled sessions, and the packs."""
+"""The corpora that commands accept by name: the bundled sessions, and the packs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from typer import Argument
+
 from iglu_marl import data
+from iglu_marl.commands.options import one_of
 
 CORPORA = ("bundled", "iglu-multiturn", "iglu-singleturn", "mdc")
 
 
+def source_argument(*names: str) -> Any:
+    """Return the argument SOURCE of a command, one of some names."""
+    return Argument(metavar="SOURCE", help=f"Source: {', '.join(names)}.", callback=one_of(*names))
+
+
 def open_corpus(name: str, path: Path | None) -> data.Dataset | Mapping[str, Any]:
-    """A corpus as a dataset; the bundled sessions by structure; of a multi-turn pack without its table the worlds."""
+    """Return a corpus as a dataset. The bundled sessions and packs without dialogues come by structure."""
     if name == "bundled":
         return data.bundled.load()
     if name == "mdc":

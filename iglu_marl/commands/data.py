@@ -1,4 +1,4 @@
-"""`iglu-marl data`: shows, fetches and checks the packs of real human data."""
+"""`iglu-marl data`: list, download and check the packs of human data."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.console import Group
+from rich.progress import TextColumn
 from rich.table import Column, Table
 from typer import Argument, Option
 
@@ -18,18 +17,19 @@ from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import PlaceholderError
 from iglu_marl.data.packs.archive import MemberError, Pack
-from iglu_marl.data.packs.registry import PACKS, PackInfo
-from iglu_marl.data.packs.store import find_pack, known_pack, local_pack, pack_folder
+from iglu_marl.data.packs.cache import pack_folder
+from iglu_marl.data.packs.registry import PACKS, PackInfo, known_pack
+from iglu_marl.data.packs.store import find_pack, local_pack
+from iglu_marl.data.progress import progress_bar
 
-SHOWN = 10  # of a long list
-TOLD = ("name", "title", "description", "licence", "citation", "page", "url", "size", "sha256")  # of a pack
+SHOWN = 10  # problems in the table
+FIELDS = ("name", "title", "description", "licence", "citation", "page", "url", "size", "sha256")
 
-PackName = Annotated[str, Argument(metavar="PACK", help="iglu-multiturn, iglu-singleturn or mdc")]
+PackName = Annotated[str, Argument(metavar="PACK", help="Pack: iglu-multiturn, iglu-singleturn or mdc.")]
 
 
 def _facts(info: PackInfo) -> dict[str, Any]:
-    """What is known about a pack, JSON-ready."""
-    return {name: getattr(info, name) for name in TOLD}
+    return {name: getattr(info, name) for name in FIELDS}
 
 
 def _megabytes(size: int) -> str:
@@ -40,7 +40,7 @@ def _megabytes(size: int) -> str:
 
 
 def list_packs(as_json: Json = False) -> None:
-    """All packs, and where each one is on this machine."""
+    """List the packs and their places on this machine."""
     console = text_console(as_json)
     table = Table(Column("pack", no_wrap=True), "what", Column("on this machine", overflow="fold"))
     facts = []
@@ -56,9 +56,9 @@ def list_packs(as_json: Json = False) -> None:
         facts.append({**_facts(info), "location": place, "problem": problem})
         here = place or problem or f"no: iglu-marl data fetch {info.name}"
         size = f", {_megabytes(info.size)}" if info.size else ""
-        table.add_row(info.name, f"{info.title} ({info.licence}{size})", escape(here))
+        table.add_row(info.name, f"{info.title} ({info.licence}{size})", here)
     console.print(table)
-    console.print(f"Fetched packs are kept in {pack_folder()}; IGLU_DATA_PATH may name another place.")
+    console.print(f"Download folder: {pack_folder()}. IGLU_DATA_PATH names further places.")
     if as_json:
         print(json.dumps(facts))
 
@@ -67,23 +67,27 @@ def list_packs(as_json: Json = False) -> None:
 
 
 def fetch_packs(
-    names: Annotated[list[str] | None, Argument(metavar="PACK...", help="Default: all packs.")] = None,
-    url: Annotated[str | None, Option(help="Another address of the one pack named.")] = None,
-    folder: Annotated[Path | None, Option(help="Where to put them. Default: this user's cache.")] = None,
-    force: Annotated[bool, Option("--force", help="Fetch again what is there.")] = False,
+    names: Annotated[
+        list[str] | None, Argument(metavar="PACK...", help="Packs to download. Default: all.")
+    ] = None,
+    url: Annotated[str | None, Option(help="URL of the pack, if only one is named.")] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Download folder. Default: the cache of this user.")
+    ] = None,
+    force: Annotated[bool, Option("--force", help="Download existing packs again.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Download packs. An interrupted download goes on where it was."""
+    """Download packs. An interrupted download is resumed."""
     from iglu_marl.data.packs.fetch import fetch_pack
 
     if url is not None and len(names or []) != 1:
-        raise ConfigError(f"--url is the address of one pack, and {len(names or []) or 'no'} packs are named")
+        raise ConfigError(f"--url needs exactly one pack, but {len(names or []) or 'no'} packs are named")
     chosen = [known_pack(name) for name in names or PACKS]
     console = text_console(as_json)
     found = {}
     for info in chosen:
         console.print(f"{info.title}: {url or info.url}")
-        path = fetch_pack(info.name, folder, url=url, force=force, progress=False if as_json else None)
+        path = fetch_pack(info.name, output, url=url, force=force, progress=False if as_json else None)
         found[info.name] = str(path)
         console.print(
             f"  [green]is at[/] {path} ({_megabytes(path.stat().st_size)}); licence: {info.licence}"
@@ -96,7 +100,7 @@ def fetch_packs(
 
 
 def _contents(info: PackInfo, pack: Pack) -> dict[str, Any]:
-    """What a pack holds, without reading its members."""
+    """Return what a pack contains, without reading its members."""
     sizes = pack.sizes()
     return {
         "location": pack.location,
@@ -114,11 +118,11 @@ def show_pack(
     path: PackPath = None,
     follow_links: FollowLinks = False,
     statistics: Annotated[
-        bool, Option("--statistics", help="Read it, and count tasks, utterances, words and blocks.")
+        bool, Option("--statistics", help="Also count tasks, utterances, words and blocks.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """What a pack is, its licence and citation and, if it is here, what it holds."""
+    """Show the licence, citation and contents of a pack."""
     info = known_pack(name)
     facts = _facts(info)
     pack = local_pack(name, path, follow_links)
@@ -137,7 +141,8 @@ def show_pack(
     table = Table(Column(no_wrap=True), Column(overflow="fold"), title=info.title, show_header=False)
     for key, value in facts.items():
         if value not in (None, "", {}, []):
-            table.add_row(key.replace("_", " "), escape(_text(value)))
+            lines = map(str, value) if isinstance(value, (list, tuple)) else [_text(value)]
+            table.add_row(key.replace("_", " "), Group(*lines))
     console = text_console(as_json)
     console.print(table)
     if pack is None:
@@ -147,8 +152,6 @@ def show_pack(
 def _text(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{count} {key}" for key, count in value.items())
-    if isinstance(value, (list, tuple)):
-        return "\n".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -156,9 +159,9 @@ def _text(value: Any) -> str:
 
 
 def problems_of(info: PackInfo, pack: Pack, step: Callable[[int], object] = lambda size: None) -> list[str]:
-    """Everything that is wrong with a pack, after reading all of it: [] for a whole one.
+    """Read all of a pack and return its problems, [] if it is complete.
 
-    step: called after each member with its size in bytes.
+    step: is called after each member with its size in bytes.
     """
     found = [f"left out {entry}" for entry in pack.skipped]
     found += [f"missing {part}" for part in info.missing(pack.names())]
@@ -172,7 +175,7 @@ def problems_of(info: PackInfo, pack: Pack, step: Callable[[int], object] = lamb
 
 
 def _like_upstream(info: PackInfo, pack: Pack) -> bool | None:
-    """Whether this is upstream's own file; None where that cannot be known."""
+    """Return whether this is the published file, None if that is unknown."""
     from iglu_marl.data.packs.fetch import sha256_of
 
     path = Path(pack.location)
@@ -184,13 +187,14 @@ def _like_upstream(info: PackInfo, pack: Pack) -> bool | None:
 def verify_pack(
     name: PackName, path: PackPath = None, follow_links: FollowLinks = False, as_json: Json = False
 ) -> bool:
-    """Read all of a pack and compare its checksums; exit code 1 if it is not whole."""
+    """Read all of a pack and compare its checksums.
+
+    Exit code 1 if it is damaged.
+    """
     info = known_pack(name)
-    bars = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
-    shown = Console(stderr=True, quiet=as_json)
     with find_pack(name, path, fetch=False, follow_links=follow_links) as pack:
         facts = _contents(info, pack)
-        with Progress(*bars, TimeElapsedColumn(), console=shown, transient=True) as progress:
+        with progress_bar(not as_json, TextColumn("{task.percentage:.0f} %")) as progress:
             bar = progress.add_task(info.name, total=max(1, facts["bytes"]))
             problems = problems_of(info, pack, lambda size: progress.advance(bar, size))
         upstream = _like_upstream(info, pack)
@@ -201,13 +205,13 @@ def verify_pack(
     console = text_console(as_json)
     console.print(f"{facts['location']}: {facts['files']:,} files, {_megabytes(facts['bytes'])}")
     if upstream is not None:
-        console.print(f"  it is {'the very file' if upstream else 'not the same file as'} upstream")
+        console.print(f"  {'identical to' if upstream else 'differs from'} the published file")
     for problem in problems[:SHOWN]:
-        console.print(f"  [red]{escape(problem)}[/]")
+        console.print(f"  {problem}", style="red")
     if len(problems) > SHOWN:
-        console.print(f"  and {len(problems) - SHOWN} more problems (all of them with --json)")
-    verdict = (
-        f"not whole: {len(problems)} found" if problems else "[green]whole, and all of it can be read[/]"
-    )
-    console.print(f"  {verdict}")
+        console.print(f"  and {len(problems) - SHOWN} more (--json lists all)")
+    if problems:
+        console.print(f"  damaged: {len(problems)} problems")
+    else:
+        console.print("  complete and readable", style="green")
     return not problems

@@ -1,4 +1,4 @@
-"""`iglu-marl demo`: the scripted pair builds a structure; with --replay a recorded dialogue is the architect."""
+"""`iglu-marl demo`: play one game of the scripted agents; with --replay a recorded dialogue is the architect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typer import Option
 
 from iglu_marl.commands.game_video import write_game_video
 from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskId, Tasks, choice
-from iglu_marl.commands.output import progress_bar, stoppable
+from iglu_marl.commands.output import progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import made_folder, write_text
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from iglu_marl.recording.rollout import Trajectory
 
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
-IDLE_STEPS = 60  # without a move, a turn of the head or a block: then a replay's builder has given up
+IDLE_STEPS = 60  # steps without a change after which a replay ends
 _STYLE = {Role.ARCHITECT: "bold yellow", Role.BUILDER: "bold cyan"}
 
 
@@ -36,18 +36,20 @@ def demo(
     data: Data = None,
     task: TaskId = None,
     replay: Annotated[
-        bool,
-        Option("--replay", help="Replay a recorded dialogue to a builder that knows where it led."),
+        bool, Option("--replay", help="Replay a recorded dialogue to a builder that knows its targets.")
     ] = False,
     controls: ScriptedControls = "walking",
     seed: Seed = 0,
     output: Annotated[
         Path, Option("--output", "-o", help="Folder for pictures, replay page, transcript and videos.")
     ] = Path("iglu-marl-demo"),
-    video: Annotated[str, choice("mp4", "gif", "both", "none", about="videos, which take longer")] = "none",
+    video_format: Annotated[str, choice("mp4", "gif", "both", "none", about="videos to write")] = "none",
     as_json: Json = False,
 ) -> bool:
-    """A scripted architect explains a structure, a scripted builder builds it from the words alone."""
+    """Play one game: a scripted architect explains a structure, a scripted builder builds it.
+
+    Exit code 1 if incomplete.
+    """
     from iglu_marl.commands.task_selection import choose_session, choose_task
 
     if output.exists() and not output.is_dir():
@@ -55,15 +57,15 @@ def demo(
     choose: Callable[..., Any] = choose_session if replay else choose_task
     chosen = choose(tasks, data, task, seed, progress=False if as_json else None)
     game: Callable[..., _Game] = _replayed_game if replay else _played_game
-    console = Console(quiet=as_json)
+    console = text_console(as_json)
     files: list[Path] = []
     kept = lambda: f"Saved in {output.resolve()}: {', '.join(file.name for file in files) or 'nothing'}"  # noqa: E731
     with stoppable(kept), progress_bar(as_json, console) as progress:
         env, trajectory, watcher, more = game(chosen, controls, seed, console, progress)
-        for file in save(output, video, env, watcher.states, trajectory.dialogue.text, progress):
+        for file in save(output, video_format, env, watcher.states, trajectory.dialogue.text, progress):
             files.append(file)
             if file.suffix == ".html":
-                console.print(f"Watch it: open [bold]{file.resolve()}[/] in a browser", soft_wrap=True)
+                console.print(f"Watch it: open {file.resolve()} in a browser")
     facts = {**_facts(trajectory, controls, seed, files), **more}
     if as_json:
         print(json.dumps(facts))
@@ -73,7 +75,7 @@ def demo(
 
 
 class _Watcher:
-    """Follows a game: prints what is said, moves the progress bar, keeps the states for the pictures."""
+    """Print the dialogue of a game, update the progress bar, and keep the states for the pictures."""
 
     def __init__(
         self,
@@ -92,7 +94,7 @@ class _Watcher:
         episode = env.unwrapped.episode
         for utterance in episode.dialogue[self.heard :]:
             name = utterance.role.value.capitalize()
-            self.console.print(f"[{_STYLE[utterance.role]}]{name:>9}[/]  {utterance.text}", highlight=False)
+            self.console.print(styled(f"{name:>9}", _STYLE[utterance.role]), utterance.text, sep="  ")
         self.heard = len(episode.dialogue)
         self.progress.update(self.bar, completed=int(self.counted(episode)))
         self.states.append(env.unwrapped.get_state())
@@ -101,7 +103,7 @@ class _Watcher:
 def save(
     output: Path, video: str, env: Any, states: list[Any], text: str, progress: Progress
 ) -> Iterator[Path]:
-    """Write pictures, transcript, page, and then videos into the output folder; yields what was written."""
+    """Write pictures, transcript, page and videos into the output folder; yield each file."""
     from iglu_marl.rendering import ReplayRecorder, write_png
 
     made_folder(output)
@@ -119,7 +121,7 @@ def save(
 
 
 def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:
-    """The figures of the game, JSON-ready."""
+    """Return the figures of the game, JSON-ready."""
     from iglu_marl.core.scoring import intersection_scores
 
     task = trajectory.task
@@ -142,8 +144,9 @@ def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) 
 
 def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     table = Table(title=f"{facts['task']}, {facts['controls']}", show_header=False)
-    verdict = "[bold green]complete[/]" if facts["completed"] else "[bold red]not complete[/]"
-    table.add_row("structure", f"{verdict}, {facts['intersection']} of {facts['target_blocks']} blocks")
+    verdict, color = ("complete", "green") if facts["completed"] else ("not complete", "red")
+    built = f"{verdict}, {facts['intersection']} of {facts['target_blocks']} blocks"
+    table.add_row("structure", styled(built, color))
     table.add_row(
         "precision, recall, F1", f"{facts['precision']:.2f}, {facts['recall']:.2f}, {facts['f1']:.2f}"
     )
@@ -153,16 +156,16 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     table.add_row("builder steps, architect turns", f"{facts['builder_steps']}, {facts['architect_turns']}")
     console.print(table)
     names = ", ".join(Path(name).name for name in facts["files"])
-    console.print(f"Saved in [bold]{output.resolve()}[/]: {names}", highlight=False, soft_wrap=True)
+    console.print(f"Saved in {output.resolve()}: {names}")
     if not any(name.endswith((".mp4", ".gif")) for name in facts["files"]):
-        console.print("A film of it, too: iglu-marl demo --video mp4 (or gif)", highlight=False)
+        console.print("To write a video: iglu-marl demo --video-format mp4 (or gif)")
 
 
 # ------------------------------------------------------------------------------------------------------- games
 
 
 def scripted_game(task: Task, controls: str) -> tuple[Any, dict[str, Agent]]:
-    """A game about a task, and the scripted pair to play it."""
+    """Return an environment for a task, and the scripted agents to play it."""
     from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
     from iglu_marl.envs.aec import raw_env
 
@@ -179,18 +182,15 @@ def scripted_game(task: Task, controls: str) -> tuple[Any, dict[str, Agent]]:
     return env, {"architect": ScriptedArchitect(), "builder": ScriptedBuilder(controls=encoding)}
 
 
-_Game = tuple[
-    Any, "Trajectory", _Watcher, dict[str, Any]
-]  # where it was played, how, as seen, further figures
+_Game = tuple[Any, "Trajectory", _Watcher, dict[str, Any]]  # env, game, its watcher, further figures
 
 
 def _played_game(task: Task, controls: str, seed: int, console: Console, progress: Progress) -> _Game:
-    """The scripted pair plays."""
     from iglu_marl.recording.rollout import play
 
     env, agents = scripted_game(task, controls)
     console.print(
-        f"The architect sees [bold]{task.task_id}[/] ({task.target_size} blocks); the builder sees only its world."
+        f"The architect sees {task.task_id} ({task.target_size} blocks); the builder sees only its world."
     )
     watcher = _Watcher(console, progress, task.target_size)
     return env, play(env, agents, seed=seed, on_step=watcher), watcher, {}
@@ -199,10 +199,7 @@ def _played_game(task: Task, controls: str, seed: int, console: Console, progres
 def _replayed_game(
     session: Subtasks, controls: str, seed: int, console: Console, progress: Progress
 ) -> _Game:
-    """A recorded dialogue speaks in the silent-builder view, live: each turn's words when the one before is built.
-
-    The builder is the oracle, which knows what each turn led to.
-    """
+    """Replay a dialogue to the oracle builder: each turn is shown when the one before is built."""
     from iglu_marl.agents import OracleBuilder
     from iglu_marl.envs.single import SilentBuilderEnv
 
@@ -210,7 +207,7 @@ def _replayed_game(
         cast("ControlsName", controls), tasks=session[0], max_steps=MAX_STEPS, render_mode="rgb_array"
     )
     console.print(
-        f"People's words of [bold]{session.task_id}[/] ({len(session)} turns), heard by a builder of today."
+        f"People's words of {session.task_id} ({len(session)} turns), replayed to the oracle builder."
     )
     number_of = {id(task): number for number, task in enumerate(session)}
 
@@ -224,7 +221,7 @@ def _replayed_game(
 
 
 def _follow(env: SilentBuilderEnv, builder: Any, seed: int, watcher: _Watcher) -> Trajectory:
-    """Let a builder act until the last turn is reached, or until it has nothing left to do."""
+    """Let a builder act until the episode ends or the world stays unchanged."""
     from iglu_marl.recording.rollout import Trajectory
 
     observation, _ = env.reset(seed=seed)

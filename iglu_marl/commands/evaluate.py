@@ -1,4 +1,4 @@
-"""`iglu-marl evaluate`: cross-play of named agents, with its reports."""
+"""`iglu-marl evaluate`: play every architect with every builder, and write reports."""
 
 from __future__ import annotations
 
@@ -6,89 +6,87 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from typer import Option
 
-from iglu_marl.commands.options import (
-    Chat,
-    Completion,
-    Concurrency,
-    Controls,
-    Json,
-    LLMEndpoint,
-    LLMModel,
-    LLMViewLong,
-    MaxSteps,
-    Processes,
-    Seed,
-    TaskSource,
-    View,
-    a_builder,
-    an_architect,
-    at_least,
-    each_in,
-)
-from iglu_marl.commands.output import stoppable
+from iglu_marl.commands import options as opt
+from iglu_marl.commands.output import new_path, stoppable, text_console
 
-IN_TABLE = ("completed", "f1", "steps", "words_per_instruction", "questions_per_instruction")
+# Measures of the table, and their columns.
+IN_TABLE = {
+    "completed": "done",
+    "f1": "F1",
+    "steps": "steps",
+    "words_per_instruction": "words",
+    "questions_per_instruction": "questions",
+}
 
 
-def _each_once(names: list[str] | None) -> list[str] | None:
+def _unique(names: list[str] | None) -> list[str] | None:
     return names and list(dict.fromkeys(names))
 
 
-def _agents(completion: Completion) -> Any:
+def _agent_names(completion: opt.Completion) -> Any:
     return Option(
-        help="By name, or module:attribute; several times for several.",
-        callback=_each_once,
-        autocompletion=completion,
+        help="Agent, by name or FILE.py:Class; may be repeated.", callback=_unique, autocompletion=completion
     )
 
 
 def evaluate(
-    architect: Annotated[list[str] | None, _agents(an_architect)] = None,
-    builder: Annotated[list[str] | None, _agents(a_builder)] = None,
-    tasks: TaskSource = "bundled",
-    count: Annotated[int | None, Option(help="So many tasks at most.", callback=at_least(1))] = None,
-    episodes: Annotated[int, Option(help="Games of each pair on each task.", callback=at_least(1))] = 1,
-    controls: Controls = None,
-    chat: Chat = None,
-    view: View = "aec",
+    architect: Annotated[list[str] | None, _agent_names(opt.an_architect)] = None,
+    builder: Annotated[list[str] | None, _agent_names(opt.a_builder)] = None,
+    tasks: opt.TaskSource = "bundled",
+    count: Annotated[int | None, Option(help="Maximum number of tasks.", callback=opt.at_least(1))] = None,
+    episodes: Annotated[int, Option(help="Games per pair and task.", callback=opt.at_least(1))] = 1,
+    controls: opt.Controls = None,
+    chat: opt.Chat = None,
+    api: opt.Api = "aec",
     sees: Annotated[
         list[str] | None,
         Option(
-            help="What the builder sees; several times for several. "
-            "Default: dialog, inventory, pose, grid, and what trained agents need.",
-            callback=each_in("iglu_marl.game.config:BUILDER_SIGHTS"),
+            help="Observation of the builder, such as pov; may be repeated. "
+            "Default: dialog, inventory, pose, grid, and those of trained agents.",
+            callback=opt.each_in("iglu_marl.game.config:BUILDER_SIGHTS"),
         ),
     ] = None,
-    max_steps: MaxSteps = 5000,
-    ask: Annotated[bool, Option("--ask/--no-ask", help="Whether the builder may speak.")] = True,
-    model: LLMModel = None,
-    endpoint: LLMEndpoint = None,
-    llm_view: LLMViewLong = None,
-    concurrency: Concurrency = None,
-    processes: Processes = 1,
-    examples: Annotated[int, Option(help="Tasks whose games the page shows.", callback=at_least(0))] = 3,
-    keep_going: Annotated[
-        bool, Option("--keep-going", help="Count what an agent raises as a failure, and go on.")
-    ] = False,
-    seed: Seed = 0,
+    max_steps: opt.MaxSteps = 5000,
+    ask: Annotated[bool, Option("--ask/--no-ask", help="Let the builder send messages.")] = True,
+    model: opt.LLMModel = None,
+    endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
+    concurrency: opt.Concurrency = None,
+    processes: opt.Processes = 1,
+    examples: Annotated[
+        int, Option(help="Number of tasks whose games the report shows.", callback=opt.at_least(0))
+    ] = 3,
+    keep_going: opt.KeepGoing = False,
+    seed: opt.Seed = 0,
     output: Annotated[
-        Path, Option("--output", "-o", help="Folder for games and reports; it is gone on with.")
-    ] = Path("iglu-marl-evaluation"),
-    as_json: Json = False,
+        Path | None,
+        Option(
+            "--output",
+            "-o",
+            help="Output folder. An evaluation in it is resumed. Default: a new one in iglu-marl-evaluation/.",
+        ),
+    ] = None,
+    as_json: opt.Json = False,
 ) -> bool:
-    """Every architect with every builder on the same tasks: tables, plots and games. Exit code 1 after errors."""
-    from iglu_marl import evaluation
-    from iglu_marl.evaluation.report import played, shown, told_models
+    """Play every architect with every builder on the same tasks; write tables, plots and games.
 
-    kept = f"The games that were played are in {output}; the same command goes on with them."
+    Exit code 1 after errors.
+    """
+    from iglu_marl import evaluation
+    from iglu_marl.evaluation.report import model_lines, played, shown
+    from iglu_marl.evaluation.results import is_scored
+
+    architects, builders = architect or ["scripted"], builder or ["scripted"]
+    output = output or new_path("iglu-marl-evaluation", architects[0], builders[0])
+    resumes = f"the same command with --output {output} plays"
+    kept = f"Finished games are in {output}; {resumes} the others."
     with stoppable(lambda: kept):
         result = evaluation.evaluate(
-            architect or ["scripted"],
-            builder or ["scripted"],
+            architects,
+            builders,
             tasks,
             count=count,
             episodes=episodes,
@@ -98,7 +96,7 @@ def evaluate(
             output=output,
             controls=controls,
             chat=chat,
-            view=view,
+            view=api,
             config={
                 "max_steps": max_steps,
                 "builder_can_ask": ask,
@@ -111,19 +109,18 @@ def evaluate(
     if as_json:
         print(json.dumps(result.to_json()))
         return not any(row["error"] for row in result.rows)
-    console = Console(highlight=False)
-    table = Table("architect", "builder", "games", *(evaluation.MEASURES[name].title for name in IN_TABLE))
+    console = text_console()
+    names = (Column(title, overflow="fold") for title in ("architect", "builder"))
+    table = Table(*names, "games", *IN_TABLE.values(), caption="words and questions: per instruction")
     for entry in result.summary("architect", "builder"):
         averages = (shown(name, entry[name].value) for name in IN_TABLE)
         table.add_row(entry["architect"], entry["builder"], played(entry), *averages)
     console.print(table)
-    for line in told_models(result.models()):
-        console.print(line, soft_wrap=True)
+    for line in (*result.silences(), *model_lines(result.models())):
+        console.print(line)
     if errors := sum(bool(row["error"]) for row in result.rows):
-        console.print(f"[bold red]{errors} games ended with an error[/]; see evaluation.md")
-    if failed := sum(not evaluation.is_scored(row) for row in result.rows):
-        console.print(
-            f"{failed} of them are in no average; the same command plays them again", soft_wrap=True
-        )
-    console.print(f"Tables, plots and games: {output / 'evaluation.html'}", soft_wrap=True)
+        console.print(f"{errors} games ended with an error; see evaluation.md", style="bold red")
+    if failed := sum(not is_scored(row) for row in result.rows):
+        console.print(f"{failed} of them are in no average; {resumes} them again")
+    console.print(f"Tables, plots and games: {output / 'evaluation.html'}")
     return not errors

@@ -1,4 +1,4 @@
-"""`iglu-marl data export`: sessions, tasks and recordings in a form that other tools read."""
+"""`iglu-marl data export`: write sessions, tasks and recordings in formats of other tools."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
 from iglu_marl import data
-from iglu_marl.commands.corpora import CORPORA, open_corpus
+from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
 from iglu_marl.commands.options import Json, PackPath, at_least, one_of
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError
@@ -22,32 +22,32 @@ from iglu_marl.data.progress import track
 POV_SIZE = (64, 64)
 
 
-def _tapes(
+def _world_files(
     name: str, path: Path | None, names: list[str], report: data.Report[Any], shown: bool
 ) -> Iterator[tuple[str, bytes]]:
-    """The world files of an IGLU pack, by name, with a bar where it is wanted; those that cannot be read are noted."""
-    from iglu_marl.recording.tapes import TapeSkip
+    """Yield the readable world files of an IGLU pack by name, and note the damaged ones in the report."""
+    from iglu_marl.recording.action_logs import LogSkip
 
     with data.find_pack(name, path) as pack:
-        for member in track(names, "tapes", len(names), None if shown else False):
+        for member in track(names, "files", len(names), None if shown else False):
             try:
                 yield member, pack.read(member)
             except (MemberError, PlaceholderError) as error:
-                report.skip(TapeSkip.DAMAGED, member, None, str(error)[:200])
+                report.skip(LogSkip.DAMAGED, member, None, str(error)[:200])
 
 
 def _minari(
     name: str, path: Path | None, output: str, options: dict[str, Any], shown: bool
 ) -> dict[str, Any]:
-    """Write the tapes of a pack; what can be said of it."""
+    """Write the recordings of a pack as a Minari dataset, and return its counts."""
     corpus = open_corpus(name, path)
     assert isinstance(corpus, (data.MultiturnDataset, data.SingleturnDataset))
-    from iglu_marl.recording.tapes import write_tapes
+    from iglu_marl.recording.action_logs import write_action_logs
 
     names = [*corpus.worlds, *corpus.worlds.damaged]
     report: data.Report[Any] = data.Report()
-    made = write_tapes(
-        _tapes(name, path, names, report, shown),
+    made = write_action_logs(
+        _world_files(name, path, names, report, shown),
         output,
         tasks=corpus.tasks_by_file(),
         report=report,
@@ -58,43 +58,34 @@ def _minari(
 
 
 def export(
-    source: Annotated[
-        str,
-        Argument(
-            metavar="SOURCE",
-            help="bundled, iglu-multiturn, iglu-singleturn or mdc",
-            callback=one_of(*CORPORA),
-        ),
-    ],
+    source: Annotated[str, source_argument(*CORPORA)],
     output: Annotated[
         str,
-        Option("--output", "-o", help="File (tasks), new folder (layout, parquet), or dataset id (minari)."),
+        Option("--output", "-o", help="File (tasks), new folder (layout, parquet) or dataset id (minari)."),
     ],
     form: Annotated[
         str,
         Option(
             "--format",
-            help="tasks: JSON lines; layout: IGLU's multi-turn files; parquet: tables with a data card; "
-            "minari: recorded tapes as an offline dataset.",
+            help="tasks: JSON lines; layout: IGLU multi-turn files; parquet: tables with a data card; "
+            "minari: offline dataset of the recorded actions.",
             callback=one_of("tasks", "layout", "parquet", "minari"),
         ),
     ] = "tasks",
     path: PackPath = None,
-    pixels: Annotated[bool, Option("--pixels", help="With minari: also a picture of each step.")] = False,
-    processes: Annotated[
-        int, Option(help="With minari: how many to spread the tapes over.", callback=at_least(1))
-    ] = 1,
+    pixels: Annotated[bool, Option("--pixels", help="With minari: add a picture of each step.")] = False,
+    processes: Annotated[int, Option(help="With minari: number of processes.", callback=at_least(1))] = 1,
     stride: Annotated[
-        int, Option(help="With minari: use every so many moments of a tape.", callback=at_least(1))
+        int, Option(help="With minari: use every n-th frame of a recording.", callback=at_least(1))
     ] = 1,
     as_json: Json = False,
 ) -> None:
-    """Write tasks, sessions or recordings in a form that other tools read."""
+    """Write tasks, sessions or recordings of a corpus in a format of other tools."""
     console = text_console(as_json)
     facts: dict[str, Any] = {"source": source, "format": form, "output": output}
     if form == "minari":
         if source not in ("iglu-multiturn", "iglu-singleturn"):
-            raise ConfigError(f"--format minari needs recorded tapes, which {source} has not")
+            raise ConfigError(f"--format minari needs recorded actions, which {source} does not have")
         options = {"pov_size": POV_SIZE if pixels else None, "processes": processes, "stride": stride}
         facts |= _minari(source, path, output, options, not as_json)
     elif form == "tasks":
@@ -104,7 +95,7 @@ def export(
     else:
         if source == "iglu-singleturn":
             raise ConfigError(
-                "--format layout is for sessions of several turns, which iglu-singleturn has not"
+                "--format layout needs sessions of several turns, which iglu-singleturn does not have"
             )
         corpus = open_corpus(source, path)
         report = data.write_sessions(output, corpus.tasks if isinstance(corpus, data.Dataset) else corpus)

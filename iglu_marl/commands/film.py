@@ -1,4 +1,4 @@
-"""`iglu-marl film`: a video or page of what a person did, from a recorded tape or session."""
+"""`iglu-marl film`: write a video or page of a person who builds, from an IGLU world file or an MDC session."""
 
 from __future__ import annotations
 
@@ -11,66 +11,57 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from typer import Option
 
-from iglu_marl.commands.films import Film, FilmScene, Moments, film_of_session, film_of_tape, replay_of
-from iglu_marl.commands.options import (
-    Json,
-    ends_in,
-    one_of,
-    positive,
-)
+from iglu_marl.commands.films import Film, FilmScene, Moments, film_of_session, film_of_world_file, replay_of
+from iglu_marl.commands.options import Json, PackPath, choice, ends_in, positive
 from iglu_marl.commands.output import progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import made_folder
 from iglu_marl.core.parsing import read_file
 from iglu_marl.data.iglu.multiturn import WORLD_LIMIT
-from iglu_marl.data.packs.archive import Pack
+from iglu_marl.data.packs.archive import Pack, open_pack
 from iglu_marl.data.packs.registry import PACKS
-from iglu_marl.data.packs.store import find_pack, open_pack
+from iglu_marl.data.packs.store import find_pack
 
 if TYPE_CHECKING:
     from iglu_marl.rendering.renderer import Picture
 
-LONGEST_PAUSE_S = 1.0  # of the recording; longer ones are cut
+LONGEST_PAUSE_S = 1.0  # longer pauses of the recording are cut
 STILL_S = 1.0  # the last picture stays
 EYES_SIZE = (540, 960)
 
 
 def film(
-    tape: Annotated[
-        str | None, Option(help="A world file: FILE, PACK.zip/MEMBER, or PACK/MEMBER by the pack's name.")
+    world_file: Annotated[
+        str | None, Option(help="IGLU world file: FILE, PACK.zip/MEMBER, or the name of a pack and /MEMBER.")
     ] = None,
-    session: Annotated[
-        str | None, Option(help="A session of the Minecraft Dialogue Corpus, by its name.")
-    ] = None,
-    data: Annotated[Path | None, Option(help="The zip or folder in which to look for it.")] = None,
+    session: Annotated[str | None, Option(help="Session of the Minecraft Dialogue Corpus, by name.")] = None,
+    data: PackPath = None,
     output: Annotated[
         Path,
         Option(
             "--output",
             "-o",
-            help="The video, .mp4 or .gif, or a page, .html",
+            help="Video (.mp4, .gif) or page (.html) to write.",
             callback=ends_in(".mp4", ".gif", ".html"),
         ),
     ] = Path("recording.mp4"),
     view: Annotated[
-        str, Option(help="composed, or eyes: what the person saw", callback=one_of("composed", "eyes"))
+        str, choice("composed", "eyes", about="kind of picture; eyes is what the person saw")
     ] = "composed",
-    fps: Annotated[float, Option(help="Pictures a second.", callback=positive)] = 20.0,
-    speed: Annotated[float, Option(help="Times as fast as it was.", callback=positive)] = 2.0,
-    max_seconds: Annotated[float, Option(help="Length of the video at most.", callback=positive)] = 120.0,
-    set_up: Annotated[
-        bool, Option("--set-up", help="Also what the tool did to set up the given world.")
-    ] = False,
+    fps: Annotated[float, Option(help="Frames per second.", callback=positive)] = 20.0,
+    speed: Annotated[float, Option(help="Speed, relative to the recording.", callback=positive)] = 2.0,
+    max_seconds: Annotated[float, Option(help="Maximum length of the video.", callback=positive)] = 120.0,
+    set_up: Annotated[bool, Option("--set-up", help="Also show how the tool set up the world.")] = False,
     as_json: Json = False,
 ) -> None:
-    """A video (or page) of what a person did: from a recorded tape, or from a session with its dialogue."""
-    if tape is not None and session is None:
-        shown = film_of_tape(*load_tape(tape, data), set_up=set_up)
-    elif session is not None and tape is None:
+    """Write a video or page of a person who builds, from an IGLU world file or a session of the Minecraft corpus."""
+    if world_file is not None and session is None:
+        shown = film_of_world_file(*load_world_file(world_file, data), set_up=set_up)
+    elif session is not None and world_file is None:
         shown = film_of_session(session, data)
     else:
         raise ConfigError(
-            "name one of --tape and --session, such as --tape bundled/builder-data/1-bridge/step-2; "
+            "expected one of --world-file and --session, such as --world-file bundled/builder-data/1-bridge/step-2; "
             "iglu-marl data browse lists recordings"
         )
     made_folder(output.parent)
@@ -81,7 +72,7 @@ def film(
         "recorded_s": round(shown.scenes[-1].time_s - shown.scenes[0].time_s, 1),
     }
     if output.suffix.lower() == ".html":
-        from iglu_marl.rendering import write_replay
+        from iglu_marl.rendering.html import write_replay
 
         path = write_replay(output, replay_of(shown))
     else:
@@ -92,30 +83,28 @@ def film(
         print(json.dumps(facts))
     console = text_console(as_json)
     for key, value in facts.items():
-        console.print(f"{key.replace('_', ' '):>20}  {value}", markup=False)
+        console.print(f"{key.replace('_', ' '):>20}  {value}")
 
 
 # ---------------------------------------------------------------------------------------------- finding the recording
 
 
 def _member(pack: Pack, name: str) -> str:
-    """The member of that name, or the only one that ends with it."""
+    """Return the member with this name, or the only one whose name ends with it."""
     if pack.has(name):
         return name
     found = [member for member in pack.names() if member.endswith(f"/{name}")] if name else []
     if len(found) == 1:
         return found[0]
     if found:
-        raise DataError(
-            f"{len(found)} files of {pack.location} end with {name!r}, such as {', '.join(found[:3])}"
-        )
+        raise DataError(f"the name {name!r} is ambiguous in {pack.location}: {', '.join(found[:3])}")
     raise DataError(
         f"{pack.location} has no file {name!r}; its files are such as {', '.join(pack.names()[:3])}"
     )
 
 
 def _split(text: str) -> tuple[Callable[[], Pack], str] | None:
-    """How to open the pack that a path leads into, and the member."""
+    """Return a function that opens the pack of a path, and the member."""
     path = Path(text).expanduser()
     for parent in path.parents:
         if parent.is_file():
@@ -130,7 +119,7 @@ def _split(text: str) -> tuple[Callable[[], Pack], str] | None:
     return None
 
 
-def load_tape(text: str, data: Path | None = None) -> tuple[bytes, str]:
+def load_world_file(text: str, data: Path | None = None) -> tuple[bytes, str]:
     """The contents and name of a world file.
 
     text: a file; a path that goes on inside a zip (PACK.zip/MEMBER); or the name of a pack (also "bundled") and a
@@ -174,7 +163,9 @@ class _Camera:
 
     def draw(self, scene: FilmScene) -> Picture:
         """The picture of a scene, uint8[height, width, 3]."""
-        from iglu_marl.rendering import EYE_LENS, composed_frame, paint_scenes
+        from iglu_marl.rendering import composed_frame
+        from iglu_marl.rendering.painter import paint_scenes
+        from iglu_marl.rendering.renderer import EYE_LENS
 
         if self.view == "eyes":
             return paint_scenes(scene.grid[None], [scene.pose], EYES_SIZE, lens=EYE_LENS)[0]

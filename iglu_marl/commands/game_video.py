@@ -1,4 +1,4 @@
-"""Videos of games: the composed frames of the states that a game went through."""
+"""Videos of games: composed frames of saved states."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from rich.progress import Progress
 
-MP4_FPS, MP4_FRAMES = 20.0, 2400  # as fast as the builder acts, up to two minutes
-GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (324, 576)  # for pages: few frames, small (height, width)
-STILL_FRAMES = 20  # the last picture stays for a second
+MP4_FPS, MP4_FRAMES = 20.0, 2400  # the speed of the builder, up to two minutes
+GIF_FPS, GIF_FRAMES, GIF_SIZE = 10.0, 100, (324, 576)  # small, for web pages; (height, width)
+STILL_FRAMES = 20  # repetitions of the last frame: one second
 
 
 def frames(
     env: Any, states: list[Any], size: tuple[int, int] | None = None
 ) -> Iterator[npt.NDArray[np.uint8]]:
-    """The composed frame of each saved state, drawn anew, in another size (height, width) when asked."""
+    """Yield the composed frame of each saved state. size: (height, width)."""
     from iglu_marl.envs.rendering import scene_frame
 
     frame: npt.NDArray[np.uint8] | None = None
@@ -31,14 +31,14 @@ def frames(
 
 
 def every(states: list[Any], limit: int) -> list[Any]:
-    """At most `limit` states, evenly chosen, the last one among them."""
+    """Return at most `limit` evenly spaced states, including the last."""
     if len(states) <= limit:
         return states
     return [states[int(index)] for index in np.linspace(0, len(states) - 1, limit)]
 
 
 def write_game_video(path: Path, env: Any, states: list[Any], progress: Progress | None = None) -> Path:
-    """Write the game as a video, .mp4 or .gif; a GIF is for pages: few frames, small."""
+    """Write the game as a video, .mp4 or .gif. A GIF is small and has few frames."""
     from iglu_marl.rendering import write_video
 
     gif = path.suffix.lower() == ".gif"

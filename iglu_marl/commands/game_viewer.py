@@ -1,7 +1,4 @@
-"""Watching a game in a window, as it is played or as it was recorded.
-
-Every state that was shown is kept, so one can also go back. Nothing of this changes the game.
-"""
+"""Show a running or recorded game in a window. All shown states are kept, so that one can step back."""
 
 from __future__ import annotations
 
@@ -34,9 +31,9 @@ GAME: dict[str, Any] = {
     "max_turns": None,
     "turn_steps": 200,
 }
-"""Of a game that agents play, where a trained one has learned in no other."""
+"""Options of a game unless a trained agent needs others."""
 _HELP = (
-    ("Space", "pause, go on"),
+    ("Space", "pause, resume"),
     ("Right, Left", "a step on, a step back"),
     ("Home, End", "to the beginning, to the newest"),
     ("Up, Down", "faster, slower"),
@@ -55,7 +52,7 @@ def live_game(
     architect: str = "scripted",
     builder: str = "scripted",
 ) -> tuple[Any, Iterator[Any]]:
-    """An environment to show states in, and the states of a game as two agents play it."""
+    """Return an environment to show states in, and the states of a new game of two agents."""
     from iglu_marl.agents.registry import agents_for, game_options
 
     chosen = choose_task(tasks, task=task, seed=seed)
@@ -81,9 +78,12 @@ def live_game(
 
 
 def recorded_game(path: Path, episode: int = 0) -> tuple[Any, Iterator[Any]]:
-    """An environment to show states in, and the states that the recorded moves lead through.
+    """Return an environment to show states in, and the states of a recorded game.
 
-    Raises `DataError` for a file that is no recording, `ConfigError` for an episode that it does not have.
+    Raises:
+        DataError: If the file is not a recording.
+        ConfigError: If it has no such game.
+
     """
     states: list[Any] = []
     kept: list[Any] = []
@@ -98,10 +98,15 @@ def recorded_game(path: Path, episode: int = 0) -> tuple[Any, Iterator[Any]]:
 
 
 class Show:
-    """A window with a game in it, and someone who watches.
+    """A window that shows a game.
 
-    env: an environment whose episode the states are shown in. states: those of the game's episode, in order; they are
-    taken when their time has come, so a game is played no faster than it is watched.
+    Args:
+        env: Environment to show states in.
+        states: States of the game in order. Each is taken when it is due, so a game runs at the speed of the window.
+        window: The window.
+        speed: Speed, relative to a game of people.
+        camera: One of `CAMERAS`.
+
     """
 
     def __init__(
@@ -119,14 +124,14 @@ class Show:
         self.angles = OrbitAngles()
         self._due = time.monotonic()
 
-    def go(self, steps: int) -> None:
-        """Go so many states on or back; at the newest one, the game is played on."""
+    def move(self, steps: int) -> None:
+        """Move by some states. Beyond the newest one the game continues."""
         place = self.place + steps
         while place >= len(self.seen) and not self.ended:
             state = next(self.states, None)
             if state is None:
                 self.ended = True
-                self.cockpit.tell("The game is over.")
+                self.cockpit.show_note("The game is over.")
             else:
                 self.seen.append(state)
         self.place = max(0, min(place, len(self.seen) - 1))
@@ -134,13 +139,13 @@ class Show:
 
     def run(self) -> None:
         """Show the game until the window is closed."""
-        self.go(1)
+        self.move(1)
         try:
             while True:
                 for event in self.cockpit.events():
-                    self._answer(event)
+                    self._handle(event)
                 if self.playing and not self.cockpit.waits and time.monotonic() >= self._due:
-                    self.go(1)
+                    self.move(1)
                     self._due = max(self._due + STEP_S / self.speed, time.monotonic())
                     self.playing = not (self.ended and self.place == len(self.seen) - 1)
                 self.draw()
@@ -149,7 +154,7 @@ class Show:
             pass
 
     def draw(self) -> None:
-        """Show the state that it stands at."""
+        """Draw the current state."""
         window = self.cockpit.window
         window.open()
         moment = moment_of(self.env.episode)
@@ -160,7 +165,7 @@ class Show:
         else:
             window.draw(architect_screen(views.architect, window.size, overlay, self.angles))
 
-    def _answer(self, event: Any) -> None:
+    def _handle(self, event: Any) -> None:
         from iglu_marl.agents.human.player import DRAG_DEG
 
         if isinstance(event, Key) and event.down:
@@ -179,12 +184,12 @@ class Show:
             self._due = time.monotonic()
         elif event.name in moves:
             self.playing = False
-            self.go(moves[event.name])
+            self.move(moves[event.name])
         elif event.name in ("up", "down"):
             others = [speed for speed in SPEEDS if (speed > self.speed) == (event.name == "up")]
             others = [speed for speed in others if speed != self.speed] or [self.speed]
             self.speed = others[0] if event.name == "up" else others[-1]
-            self.cockpit.tell(f"speed {self.speed:g}")
+            self.cockpit.show_note(f"speed {self.speed:g}")
         elif event.name == "c":
             self.camera = CAMERAS[1 - CAMERAS.index(self.camera)]
         elif event.name in HELP_KEYS or event.text == "?":
@@ -200,7 +205,7 @@ def watch_game(
     engine: str = "auto",
     window: Window | None = None,
 ) -> None:
-    """Open a window and show a game: that of `live_game` or `recorded_game`. window: one's own, for tests."""
+    """Open a window and show a game of `live_game` or `recorded_game`. window: a window for tests."""
     show = Show(env, states, window or Window("iglu_marl: watch", engine=engine), speed, camera)
     show.cockpit.window.open()
     try:

@@ -1,4 +1,4 @@
-"""A game at a window: people play the builder, the architect, or both; it is recorded."""
+"""Recorded games in a window, in which a person plays the builder, the architect, or both."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from iglu_marl.rendering.ui.layers import Layer
 from iglu_marl.rendering.ui.screens import OrbitAngles, Overlay, onlooker_screen
 from iglu_marl.rendering.ui.window import Closed, Key, Window, WindowClosed
 
-SWITCHED = ("human-level", "flying")  # what TAB changes between
-TURN_STEPS = 20  # with a live architect the floor comes around once a second
-BUILDER_TURN_STEPS = 200  # of a builder whom a person instructs
+SWITCHED = ("human-level", "flying")  # action encodings that TAB switches between
+TURN_STEPS = 20  # with a live architect: one turn per second
+BUILDER_TURN_STEPS = 200  # with a person as architect
 
 
-class Nobody:
-    """A partner who is not there: silent, or yielding at once. action: what it does at each turn."""
+class Idle:
+    """An agent that repeats one action: silence, or the end of its turn."""
 
     def __init__(self, action: Any) -> None:
         self._action = action
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def act(self, observation: Any) -> Any:
-        """The same as ever."""
+        """Return the action."""
         return self._action
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 def make_env(task: Task, role: str, partner: str, controls: str | None) -> Any:
-    """The game: no limits but turns, whose length depends on who plays what. People write words."""
+    """Return the environment. Only turns are limited; their length depends on the roles. Messages are text."""
     from iglu_marl.agents.registry import game_options
 
     turn_steps: int | None = None
@@ -71,37 +71,39 @@ def make_env(task: Task, role: str, partner: str, controls: str | None) -> Any:
 def make_agents(
     env: Any, role: str, partner: str, window: Window, step_s: float | None = None
 ) -> dict[str, Any]:
-    """Who plays, by PettingZoo name. People share one window; step_s: seconds that their steps take."""
+    """Return the agents by PettingZoo name. People share the window; step_s: seconds per step of theirs."""
     from iglu_marl.agents import HumanArchitect, HumanBuilder, ReplayArchitect
     from iglu_marl.agents.human.controls import InputMapper
     from iglu_marl.agents.human.player import PlayerWindow
     from iglu_marl.agents.registry import partner_for
 
     controls = env.unwrapped.config.controls
-    cockpit = PlayerWindow(window)
+    player = PlayerWindow(window)
     pace = {} if step_s is None else {"step_s": step_s}
     if role in ("builder", "both"):
         switches = controls in SWITCHED
-        builder: Any = HumanBuilder.for_env(env, cockpit=cockpit, can_switch=switches, **pace)
+        builder: Any = HumanBuilder.for_env(env, cockpit=player, can_switch=switches, **pace)
     elif partner == "none":
         inputs = InputMapper(controls, can_yield=True)
         inputs.yield_turn()
-        builder = Nobody({"act": inputs.action(0.0), "say": ""})
+        builder = Idle({"act": inputs.action(0.0), "say": ""})
     else:
         builder = partner_for(env, Role.BUILDER, partner)
     if role in ("architect", "both"):
-        architect: Any = HumanArchitect.for_env(env, cockpit=cockpit, **pace)
+        architect: Any = HumanArchitect.for_env(env, cockpit=player, **pace)
     elif partner == "none":
-        architect = Nobody("")
+        architect = Idle("")
     elif partner == "replay":
-        architect = ReplayArchitect.for_env(env, patience=1)  # the floor comes back when the person says so
+        architect = ReplayArchitect.for_env(
+            env, patience=1
+        )  # the next turn starts when the person ends this one
     else:
         architect = partner_for(env, Role.ARCHITECT, partner)
     return {ARCHITECT: architect, BUILDER: builder}
 
 
 def carried_over(env: Any, controls: Any) -> Any:
-    """The same game, as it stands now, in an environment whose builder acts in another encoding."""
+    """Return an environment with the state of this game and another action encoding."""
     game = env.unwrapped
     other = raw_env(dataclasses.replace(game.config, controls=controls))
     other.reset(options={"task": game.task})
@@ -116,10 +118,11 @@ def play_game(
     on_step: Callable[[Any], None] | None = None,
     seed: int | None = None,
 ) -> tuple[Any, str]:
-    """Play an environment that was just reset to its end.
+    """Play an environment, which was just reset, to its end.
 
-    Returns the environment in which it ended (TAB carries a game over to another one) and how: "complete",
-    "truncated" or "left".
+    Returns:
+        The final environment (TAB replaces it), and how the game ended: "complete", "truncated" or "left".
+
     """
     for number, (name, agent) in enumerate(agents.items()):
         own = None if seed is None else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
@@ -151,7 +154,7 @@ def play_game(
 
 
 def show_result(window: Any, env: Any, how: str) -> None:
-    """The whole game in one picture, target and all, until a key is pressed or the window is closed."""
+    """Show the final state with the target until a key is pressed or the window is closed."""
     title = {"complete": "Complete!", "truncated": "Out of steps."}[how] + "  Enter leaves."
     window.capture(False)
     window.typing(False)
@@ -182,14 +185,16 @@ def _recorder(path: Path, agents: dict[str, Any]) -> Recorder:
 def play_in_window(
     env: Any, role: str, partner: str, seed: int, engine: str, path: Path | None
 ) -> tuple[Any, str, dict[str, Any] | None]:
-    """Play an environment that was just reset, in a window, to its end; record it in the file `path`.
+    """Play an environment, which was just reset, in a window, and record the game in the file `path`.
 
-    Returns the environment in which it ended, how (see `play_game`), and what a language model counted.
+    Returns:
+        The final environment, how the game ended (see `play_game`), and the statistics of a language model.
+
     """
     title = "architect and builder" if role == "both" else role
     window = Window(f"iglu_marl: {title}", engine=engine)
     agents = make_agents(env, role, partner, window)
-    window.open()  # before anything is written: without a display there is no game
+    window.open()  # fails without a display, before a file is written
     watch = getattr(agents[ARCHITECT], "watch", None) if role == "architect" else None
     try:
         with ExitStack() as stack:

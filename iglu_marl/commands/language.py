@@ -1,4 +1,4 @@
-"""`iglu-marl language`: makes up questions and statements, reads them, checks all against a witness."""
+"""`iglu-marl language`: generate, parse and check questions and statements about worlds."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Table
 from typer import Argument, Option
 
 from iglu_marl.commands.options import Json, Seed, Tasks, at_least, choice
-from iglu_marl.commands.output import progress_bar, text_console
+from iglu_marl.commands.output import progress_bar, styled, text_console
 
 if TYPE_CHECKING:
     from iglu_marl.core.grid import BlockGrid
@@ -23,12 +22,14 @@ if TYPE_CHECKING:
     from iglu_marl.language.scene.interpreter import ProgramStep
     from iglu_marl.language.scene.reference_evaluator import Part
 
-SHOWN = 20  # of the failures of a check
+SHOWN = 20  # failures in the report of a check
 _PER_WORLD = 10
+
+Count = Annotated[int, Option(help="Number of texts.", callback=at_least(1))]
 
 
 def pairs(count: int, seed: int, kind: str = "both") -> Iterator[tuple[Record, BlockGrid, float, bool]]:
-    """Records about random worlds: the record, the world, the yaw of its builder, whether the world is a new one."""
+    """Yield records about random worlds: record, world, yaw of the builder, whether the world is new."""
     from iglu_marl.language.generator import Generator
     from iglu_marl.language.questions import KINDS
     from iglu_marl.language.scene import Scene
@@ -48,20 +49,20 @@ def pairs(count: int, seed: int, kind: str = "both") -> Iterator[tuple[Record, B
 
 
 def sample(
-    count: Annotated[int, Option(help="How many.", callback=at_least(1))] = 20,
-    kind: Annotated[str, choice("question", "statement", "both")] = "both",
+    count: Count = 20,
+    kind: Annotated[str, choice("question", "statement", "both", about="kind of text")] = "both",
     seed: Seed = 0,
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object a line.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Questions and statements about random worlds, with their answers."""
+    """Generate questions and statements about random worlds, with their answers."""
     console = text_console(as_json)
     for record, _, _, fresh in pairs(count, seed, kind):
         if as_json:
             print(json.dumps(record.to_json()))
             continue
         if fresh:
-            console.print("[bold]A new world[/]")
-        console.print(f"  {escape(record.text)}  [bold cyan]{record.to_json()['answer']}[/]")
+            console.print("A new world", style="bold")
+        console.print(f"  {record.text} ", styled(record.to_json()["answer"], "bold cyan"))
 
 
 # ------------------------------------------------------------------------------------------------------- parse
@@ -72,13 +73,16 @@ def _shown(value: Any) -> str:
 
 
 def parse(
-    text: Annotated[str, Argument(help="A question or statement.")],
-    world: Annotated[str | None, Option(help="Answer it, step by step, for this structure.")] = None,
+    text: Annotated[str, Argument(help="Question or statement.")],
+    structure: Annotated[str | None, Option(help="Structure to answer about, by name.")] = None,
     tasks: Tasks = None,
-    yaw: Annotated[float, Option(help="Where the builder looks, in degrees; 90 = east.")] = 0.0,
+    yaw: Annotated[float, Option(help="Direction of the builder in degrees; 90 is east.")] = 0.0,
     as_json: Json = False,
 ) -> bool:
-    """The program of a text; with a world, its answer. Exit code 1 if the text is not understood."""
+    """Parse a text into its program, and answer it about a structure.
+
+    Exit code 1 if it is not understood.
+    """
     from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.language import questions
     from iglu_marl.language.phrases import things_in_words
@@ -90,7 +94,7 @@ def parse(
     if not isinstance(found, questions.Question):
         if as_json:
             print(json.dumps({"text": text, "understood": False, "reason": str(found)}))
-        console.print(f"[bold red]Not understood[/]: {escape(str(found))}")
+        console.print(f"Not understood: {found}", style="bold red")
         return False
     program = found.program
     facts: dict[str, Any] = {
@@ -100,17 +104,18 @@ def parse(
         "template": found.template,
         "program": str(program),
     }
-    console.print(f"{found.kind}, template {found.template}\n[bold]{escape(str(program))}[/]")
-    if world is not None:
+    console.print(f"{found.kind}, template {found.template}")
+    console.print(str(program), style="bold")
+    if structure is not None:
         trace: list[ProgramStep] = []
-        found_answer = answer(program, Scene(find_structure(world, tasks)[1], yaw), trace)
+        found_answer = answer(program, Scene(find_structure(structure, tasks)[1], yaw), trace)
         facts["answer"] = things_in_words(found_answer)
         table = Table("function", "gives")
         for step in trace:
             value = "" if step.program.value is None else f" {step.program.value}"
-            table.add_row(f"{step.program.function}{value}", escape(_shown(step.value)))
+            table.add_row(f"{step.program.function}{value}", _shown(step.value))
         console.print(table)
-        console.print(f"Answer: [bold cyan]{facts['answer']}[/]")
+        console.print("Answer:", styled(facts["answer"], "bold cyan"))
     if as_json:
         print(json.dumps(facts))
     return True
@@ -120,7 +125,7 @@ def parse(
 
 
 def check_pairs(count: int, seed: int, progress: Progress) -> dict[str, Any]:
-    """Compare texts with what is read from them, and answers with the witness's; the figures, JSON-ready."""
+    """Parse generated texts, evaluate them with the reference evaluator, and return the differences, JSON-ready."""
     from iglu_marl.language import questions
     from iglu_marl.language.scene import reference_evaluator as witness
 
@@ -155,12 +160,11 @@ def check_pairs(count: int, seed: int, progress: Progress) -> dict[str, Any]:
     }
 
 
-def check(
-    count: Annotated[int, Option(help="How many pairs of text and program.", callback=at_least(1))] = 10_000,
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> bool:
-    """Read generated texts back, and compare their answers with a second evaluation; exit code 1 on a difference."""
+def check(count: Count = 10_000, seed: Seed = 0, as_json: Json = False) -> bool:
+    """Parse generated texts and compare answers with a second evaluator.
+
+    Exit code 1 at a difference.
+    """
     console = text_console(as_json)
     with progress_bar(as_json, console) as progress:
         facts = check_pairs(count, seed, progress)
@@ -169,13 +173,13 @@ def check(
         print(json.dumps(facts))
         return right
     table = Table(title=f"{count:,} generated pairs of text and program", show_header=False)
-    table.add_row("texts not read back as they were", str(facts["not_read_back"]))
-    table.add_row("answers that the witness contradicts", str(facts["answered_wrongly"]))
+    table.add_row("texts parsed differently", str(facts["not_read_back"]))
+    table.add_row("answers that the reference evaluator contradicts", str(facts["answered_wrongly"]))
     for kind, seen in facts["answers"].items():
         table.add_row(f"answers: {kind}", ", ".join(f"{value} {number:,}" for value, number in seen.items()))
     table.add_row("templates used", str(len(facts["templates"])))
     table.add_row("seconds", str(facts["seconds"]))
     console.print(table)
     for failure in facts["failures"]:
-        console.print(f"[red]{escape(failure)}[/]")
+        console.print(failure, style="red")
     return right

@@ -1,4 +1,4 @@
-"""`iglu-marl llm`: prompts, answers and verifiable targets to train language models with, and their benchmark."""
+"""`iglu-marl llm`: training data with verifiable targets for language models, and their benchmark."""
 
 from __future__ import annotations
 
@@ -11,20 +11,8 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from iglu_marl.commands.corpora import CORPORA, open_corpus
-from iglu_marl.commands.options import (
-    Concurrency,
-    Json,
-    LLMEndpoint,
-    LLMModel,
-    PackPath,
-    Processes,
-    Seed,
-    an_agent,
-    at_least,
-    choice,
-    one_of,
-)
+from iglu_marl.commands import options as opt
+from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
 from iglu_marl.commands.output import stoppable, text_console
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.core.errors import ConfigError, DataError
@@ -35,46 +23,42 @@ GENERATED = 200  # games
 
 
 def export_prompts(
-    source: Annotated[str, Argument(metavar="SOURCE", help=", ".join(SOURCES), callback=one_of(*SOURCES))],
+    source: Annotated[str, source_argument(*SOURCES)],
     output: Annotated[Path, Option("--output", "-o", help="New folder for JSON lines and a data card.")],
-    data: PackPath = None,
-    split: Annotated[str, choice("all", "train", "val", "test")] = "all",
+    data: opt.PackPath = None,
+    split: Annotated[str, opt.choice("all", "train", "val", "test", about="part of the source")] = "all",
     role: Annotated[
-        str, choice("builder", "architect", about="of generated games: who is asked")
+        str, opt.choice("builder", "architect", about="role of the model, for generated")
     ] = "builder",
-    view: Annotated[str, choice("layers", "coordinates", "auto", about="how builds are told")] = "layers",
+    text_view: opt.TextView = "layers",
     count: Annotated[
         int | None,
-        Option(help="So many records of a split (or generated games) at most.", callback=at_least(1)),
+        Option(help="Maximum number of records of a split, or of generated games.", callback=opt.at_least(1)),
     ] = None,
-    seed: Seed = 0,
-    transcript: Annotated[
-        Path | None, Option(help="Of transcript: the file that LLM agents have written.")
-    ] = None,
-    games: Annotated[
-        Path | None, Option(help="And the games.jsonl of its evaluation, for the outcomes.")
-    ] = None,
-    as_json: Json = False,
+    seed: opt.Seed = 0,
+    transcript: Annotated[Path | None, Option(help="For transcript: the file of the LLM agents.")] = None,
+    outcomes: Annotated[Path | None, Option(help="For transcript: games.jsonl of the evaluation.")] = None,
+    as_json: opt.Json = False,
 ) -> None:
-    """Prompts with good answers, and start and target to verify any other, as a dataset for SFT and GRPO."""
+    """Write prompts with reference replies, start and target as a dataset for SFT and GRPO."""
     from iglu_marl.text.export import generated_records, transcript_records, write_dataset
 
     if source in ("bundled", "generated", "transcript") and data is not None:
-        raise ConfigError(f"--data is given, but {source} needs none")
+        raise ConfigError(f"--data is given, but the source {source} reads none")
     wanted = [part.value for part in Split if split in ("all", part.value)]
     if source == "transcript":
         if transcript is None:
-            raise ConfigError("--transcript is missing: the file that LLM agents have written")
-        records: Iterator[Any] = islice(transcript_records(transcript, games), count)
+            raise ConfigError("--transcript is missing, expected the file of the LLM agents")
+        records: Iterator[Any] = islice(transcript_records(transcript, outcomes), count)
     elif source == "generated":
         seeds = range(seed, seed + (count or GENERATED))
-        made = generated_records(seeds, role=role, view=view)
+        made = generated_records(seeds, role=role, view=text_view)
         records = (record for record in made if record["split"] in wanted)
     else:
-        records = _recorded(source, data, wanted, view, count)
+        records = _recorded(source, data, wanted, text_view, count)
     about = {
         "source": source,
-        "view": view,
+        "view": text_view,
         "role": role if source == "generated" else "builder",
         "seed": seed,
     }
@@ -82,40 +66,43 @@ def export_prompts(
     if as_json:
         print(json.dumps({"output": str(output), "records": found}))
     console = text_console(as_json)
-    told = ", ".join(f"{number:,} {name}" for name, number in found.items())
-    console.print(f"{told}: {output}")
+    counts = ", ".join(f"{number:,} {name}" for name, number in found.items())
+    console.print(f"{counts}: {output}")
 
 
 def run_benchmark(
     agent: Annotated[
-        str, Argument(help="llm, llm:MODEL@ENDPOINT, or any other by name.", autocompletion=an_agent)
+        str, Argument(help="Agent: llm, llm:MODEL@ENDPOINT, or another name.", autocompletion=opt.an_agent)
     ] = "llm",
-    rung: Annotated[list[str] | None, Option(help="A rung; several times for several. Default: all.")] = None,
-    name: Annotated[str, Option(help="What the agent is called in tables.")] = "",
-    episodes: Annotated[int, Option(help="Games of each rung.", callback=at_least(1))] = 20,
-    model: LLMModel = None,
-    endpoint: LLMEndpoint = None,
-    concurrency: Concurrency = None,
-    processes: Processes = 1,
-    seed: Seed = 0,
-    beside: Annotated[
-        bool, Option("--beside/--alone", help="Also show players without sense, and scripted ones.")
+    level: Annotated[list[str] | None, Option(help="A level; may be repeated. Default: all.")] = None,
+    name: Annotated[str, Option(help="Name of the agent in tables.")] = "",
+    episodes: Annotated[int, Option(help="Games of each level.", callback=opt.at_least(1))] = 20,
+    model: opt.LLMModel = None,
+    endpoint: opt.LLMEndpoint = None,
+    concurrency: opt.Concurrency = None,
+    processes: opt.Processes = 1,
+    seed: opt.Seed = 0,
+    references: Annotated[
+        bool, Option("--references/--no-references", help="Also show random and scripted agents.")
     ] = True,
     output: Annotated[
-        Path, Option("--output", "-o", help="Folder for result files and games; it is gone on with.")
+        Path, Option("--output", "-o", help="Output folder. An existing run in it is resumed.")
     ] = Path("iglu-marl-models"),
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> bool:
-    """Play the benchmark of language models. Exit code 1 where games failed; the same command plays them again."""
+    """Run the benchmark of language models.
+
+    Exit code 1 after failed games; the same command plays them again.
+    """
     from iglu_marl.benchmark import reference_results, run_models
     from iglu_marl.benchmark.report import model_table
 
     console = text_console(as_json)
-    kept = f"The games that were played are in {output}; the same command goes on with them."
+    kept = f"Finished games are in {output}; the same command resumes the run."
     with stoppable(lambda: kept):
         results = run_models(
             agent,
-            rung or (),
+            level or (),
             name=name,
             episodes=episodes,
             seed=seed,
@@ -123,20 +110,20 @@ def run_benchmark(
             processes=processes,
             concurrency=concurrency,
             command=" ".join(["iglu-marl", *sys.argv[1:]]),
-            progress=lambda text: console.print(text, style="dim", markup=False),
+            progress=lambda text: console.print(text, style="dim"),
         )
     if as_json:
         print(json.dumps([result.to_json() for result in results]))
-    played = {result.rung for result in results}
-    rows = [row for row in reference_results() if row.rung in played] if beside else []
-    console.print(model_table([*rows, *results]), markup=False)
+    played = {result.level for result in results}
+    rows = [row for row in reference_results() if row.level in played] if references else []
+    console.print(*model_table([*rows, *results]).split("\n"), sep="\n")
     return not any(result.models["failed"] or result.models["errors"] for result in results)
 
 
 def _recorded(
     source: str, data: Path | None, splits: list[str], view: str, count: int | None
 ) -> Iterator[Any]:
-    """The records of a corpus, split by split; a split without samples is left out."""
+    """Yield the records of a corpus by split; splits without samples are skipped."""
     from iglu_marl.evaluation.action_prediction import task_samples
     from iglu_marl.tasks import SessionTasks
     from iglu_marl.text.export import sample_records

@@ -1,7 +1,7 @@
-"""The options that several commands share, and the checks of options: each is written once.
+"""The options that several commands share, and the checks of options.
 
-A check runs when the command line is read, and raises `ConfigError` with the option as it is typed. An option's own
-default is not checked, so what is dear to import is imported only when an option names one of its members.
+A check runs when the command line is parsed and raises `ConfigError` with the option as it is typed. Defaults are not
+checked, so that expensive modules are imported only when an option needs them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def expect(option: str, value: Any, valid: bool, expected: str) -> None:
 
 
 def expect_one_of(option: str, value: Any, known: Collection[Any]) -> None:
-    """Raise `ConfigError` unless the value of an option is one of the known ones."""
+    """Raise `ConfigError` with the nearest name unless the value of an option is known."""
     if value not in known:
         names = [str(name) for name in known]
         raise ConfigError(f"{option} is {value!r}{similar(value, names)}, expected one of {', '.join(names)}")
@@ -56,35 +56,35 @@ def _check(test: Callable[[str, Any], None]) -> Check:
 
 
 def one_of(*names: str) -> Check:
-    """A check for one of these names."""
+    """Return a check for one of these names."""
     return _check(lambda option, value: expect_one_of(option, value, names))
 
 
 def one_in(place: str) -> Check:
-    """A check for one of the names in a collection of the package, "module:NAME", imported when it is needed."""
+    """Return a check for a name in a collection of the package, "module:NAME", which is imported on use."""
     return _check(lambda option, value: expect_one_of(option, value, pkgutil.resolve_name(place)))
 
 
 def at_least(least: int) -> Check:
-    """A check for an integer of so much or more."""
+    """Return a check for an integer that is `least` or more."""
     expected = f"an integer of {least} or more"
     return _check(lambda option, value: expect(option, value, value >= least, expected))
 
 
 def within(least: float, most: float, unit: str = "") -> Check:
-    """A check for a number between two others, or as much as one of them."""
+    """Return a check for a number in the closed interval `least`..`most`."""
     expected = f"{least:g}..{most:g} {unit}".rstrip()
     return _check(lambda option, value: expect(option, value, least <= value <= most, expected))
 
 
 def ends_in(*suffixes: str) -> Check:
-    """A check for a file with one of these suffixes."""
+    """Return a check for a file name with one of these suffixes."""
     expected = f"a file that ends in {_any_of(suffixes)}"
     return _check(lambda option, value: expect(option, value, value.suffix.lower() in suffixes, expected))
 
 
 def each_in(place: str) -> Check:
-    """A check for names in a collection of the package, as `one_in`, of an option that may be repeated."""
+    """Return the check `one_in` for an option that may be repeated."""
 
     def test(option: str, names: Sequence[str]) -> None:
         for name in names:
@@ -98,19 +98,16 @@ known_controls = one_in("iglu_marl.core.controls:CONTROLS")
 
 
 def in_options(message: str, command: Callable[..., Any]) -> str:
-    """A message in the words of a command: where it names an argument of the API that is an option, the option.
+    """Replace the arguments of the API that a message names by the options of a command.
 
-    `output=…` becomes `--output …`, `append=True` `--append`, and `seed is …`, at the beginning, `--seed is …`.
+    `output=…` becomes `--output …`, `append=True` becomes `--append`, and a leading `seed is …` `--seed is …`.
     """
-    spelled: dict[str, list[str]] = {}  # --verify, and --no-verify where there is that
+    spelled: dict[str, list[str]] = {}  # --verify, and --no-verify if it exists
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
         about = getattr(parameter.annotation, "__metadata__", (None,))[0]
         if isinstance(about, OptionInfo):
-            names = (
-                about.default,
-                *(about.param_decls or ()),
-                f"--{name.replace('_', '-')}",
-            )  # the first: Typer's
+            # Typer stores the first name of an option in `default`.
+            names = (about.default, *(about.param_decls or ()), f"--{name.replace('_', '-')}")
             spelled[name] = next(word for word in names if isinstance(word, str)).split("/")
 
     def option(found: re.Match[str]) -> str:
@@ -131,7 +128,7 @@ Completion = Callable[[str], list[str]]
 
 
 def completed_from(names: Callable[[], Iterable[str]]) -> Completion:
-    """What a shell offers for the beginning of a name; the names are looked up when it asks."""
+    """Return the completion of a name for a shell. The names are looked up on use."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names() if name.startswith(incomplete)]
@@ -154,20 +151,20 @@ def _structures() -> Iterable[str]:
     return BundledTasks().tasks
 
 
-def _rungs() -> Iterable[str]:
+def _levels() -> Iterable[str]:
     from iglu_marl import benchmark
 
-    return (rung.name for rung in benchmark.rungs())
+    return (level.name for level in benchmark.levels())
 
 
 an_architect, a_builder, an_agent = _agents(Role.ARCHITECT), _agents(Role.BUILDER), _agents(*Role)
-a_structure, a_rung = completed_from(_structures), completed_from(_rungs)
+a_structure, a_level = completed_from(_structures), completed_from(_levels)
 
 # ----------------------------------------------------------------------------------------------------- options
 
 
 def choice(*names: str, about: str = "") -> Any:
-    """An option whose value is one of a few names, which its help tells."""
+    """Return an option whose value is one of a few names, which its help lists."""
     return Option(
         help=_any_of(names) + (about and f": {about}"),
         callback=one_of(*names),
@@ -175,52 +172,77 @@ def choice(*names: str, about: str = "") -> Any:
     )
 
 
-Json = Annotated[bool, Option("--json", help="Print the result as JSON, and nothing else.")]
-Seed = Annotated[int, Option(help="Decides everything random.", callback=at_least(0))]
+Json = Annotated[bool, Option("--json", help="Print the result as JSON only.")]
+Seed = Annotated[int, Option(help="Seed of all randomness.", callback=at_least(0))]
 
-# the structures and where they are
-Tasks = Annotated[Path | None, Option(help="A file of named structures (JSON). Default: the bundled ones.")]
-Data = Annotated[
-    Path | None, Option(help="The Minecraft Dialogue Corpus (zip or folder): structures such as C7.")
+# tasks and corpora
+Tasks = Annotated[
+    Path | None,
+    Option(
+        "--task-source",
+        help="Tasks: bundled, or a JSON file of structures. Default: bundled.",
+        callback=lambda value: None if value == Path("bundled") else value,
+    ),
+]
+TaskSource = Annotated[
+    str,
+    Option(
+        "--task-source", help="Tasks: bundled, turns, random, a JSON file of structures, or FILE.py:Class."
+    ),
 ]
 TaskId = Annotated[
-    str | None,
-    Option(help="Which structure, by name or id. Default: by the seed.", autocompletion=a_structure),
+    str | None, Option(help="Task, by name or id. Default: chosen by the seed.", autocompletion=a_structure)
 ]
-TaskSource = Annotated[str, Option(help="bundled, turns, random, or a file of structures (JSON)")]
+Data = Annotated[
+    Path | None, Option(help="Minecraft Dialogue Corpus (zip or folder), with structures such as C7.")
+]
 PackPath = Annotated[
-    Path | None, Option(help="Its zip or folder. Default: IGLU_DATA_PATH, then fetched packs.")
+    Path | None,
+    Option("--data", help="Corpus (zip or folder). Default: IGLU_DATA_PATH, then the download folder."),
 ]
-FollowLinks = Annotated[
-    bool, Option("--follow-links", help="Read what links in a folder lead to, as in a hub's cache.")
-]
+FollowLinks = Annotated[bool, Option("--follow-links", help="Follow symbolic links in a folder.")]
 
 # the game in the browser
-GamesFolder = Annotated[Path, Option("--folder", help="Where games are recorded.")]
+GamesFolder = Annotated[Path, Option("--folder", help="Folder of the recorded games.")]
 GAMES_FOLDER = Path("iglu-marl-games")
 Database = Annotated[
     str | None,
-    Option("--db", help="The database, as SQLAlchemy has it. Default: SQLite, in the folder of games."),
+    Option("--db", help="SQLAlchemy URL of the database. Default: SQLite in the folder of the games."),
 ]
 
 # the game and who plays it
-AS_LEARNED = "Default: as a trained agent has learned it, else"
+AS_TRAINED = "Default: that of the trained agent, else"
 Controls = Annotated[
-    str | None, Option(help=f"The builder's action encoding. {AS_LEARNED} walking.", callback=known_controls)
+    str | None, Option(help=f"Action encoding of the builder. {AS_TRAINED} walking.", callback=known_controls)
 ]
-ScriptedControls = Annotated[str, choice("walking", "flying")]
-Chat = Annotated[str | None, choice("text", "tokens", about=f"what is said. {AS_LEARNED} text.")]
-View = Annotated[str, choice("aec", "parallel")]
-Processes = Annotated[int, Option(help="How many to spread the games over.", callback=at_least(1))]
-MinariAgent = Annotated[str, Option("--agent", help="With --minari: whose part, builder_0 or architect_0.")]
-Host = Annotated[str, Option(help="The address to listen at. Default: this machine alone.")]
-Port = Annotated[int, Option(help="The port.", callback=within(0, 65_535))]
-MaxSteps = Annotated[int, Option(help="Builder steps of a game at most.", callback=at_least(1))]
-# language models: what these say holds for the agents named llm while the command runs
+ScriptedControls = Annotated[str, choice("walking", "flying", about="action encoding of the builder")]
+Chat = Annotated[str | None, choice("text", "tokens", about=f"form of the messages. {AS_TRAINED} text.")]
+Api = Annotated[
+    str,
+    Option(
+        "--api",
+        help="PettingZoo API of the games: aec or parallel.",
+        callback=one_of("aec", "parallel"),
+        autocompletion=completed_from(lambda: ("aec", "parallel")),
+    ),
+]
+TextView = Annotated[str, choice("layers", "coordinates", "auto", about="form of the world in the prompts")]
+Processes = Annotated[int, Option(help="Number of processes.", callback=at_least(1))]
+MinariAgent = Annotated[
+    str, Option("--agent", help="With --minari: the agent to export, builder_0 or architect_0.")
+]
+Host = Annotated[str, Option(help="Address to listen at. Default: this machine only.")]
+Port = Annotated[int, Option(help="Port to listen at.", callback=within(0, 65_535))]
+MaxSteps = Annotated[int, Option(help="Maximum number of builder steps per game.", callback=at_least(1))]
+KeepGoing = Annotated[
+    bool, Option("--keep-going", help="Count an error of an agent as a failure, and continue.")
+]
+Episode = Annotated[int, Option(help="Index of a game in the recording, from 0.", callback=at_least(0))]
+# Language models: these options apply to the agents named llm while the command runs.
 
 
 def _environment(variable: str, check: Check | None = None) -> Any:
-    """A check that passes a value on to the agents of this command, and of its processes, as a variable."""
+    """Return a check that sets an environment variable while the command and its processes run."""
 
     @contextlib.contextmanager
     def changed(value: str) -> Iterator[None]:
@@ -244,48 +266,50 @@ def _environment(variable: str, check: Check | None = None) -> Any:
     return pass_on
 
 
-def _of_models(variable: str, *names: str, about: str, check: Check | None = None) -> Any:
-    callback = _environment(f"IGLU_MARL_LLM_{variable}", check)
-    return Option(*names, help=f"Of agents named llm: {about}", callback=callback)
-
-
-_MODEL = "the model's name, or a local folder. Default: IGLU_MARL_LLM_MODEL."
-_known_view = one_in("iglu_marl.agents.llm.settings:VIEWS")
-_VIEW = "how they are told what is built: layers, coordinates, picture, …"
-LLMModel = Annotated[str | None, _of_models("MODEL", "--model", "--llm-model", about=_MODEL)]
-LLMModelLong = Annotated[str | None, _of_models("MODEL", "--llm-model", about=_MODEL)]
-"""Where `--model` means something else."""
-LLMEndpoint = Annotated[
-    str | None, _of_models("ENDPOINT", "--endpoint", "--llm-endpoint", about="the server, https://host/v1.")
+LLMModel = Annotated[
+    str | None,
+    Option(
+        "--llm-model",
+        help="Agents named llm: model name or local folder. Default: IGLU_MARL_LLM_MODEL.",
+        callback=_environment("IGLU_MARL_LLM_MODEL"),
+    ),
 ]
-LLMView = Annotated[str | None, _of_models("VIEW", "--view", "--llm-view", about=_VIEW, check=_known_view)]
-LLMViewLong = Annotated[str | None, _of_models("VIEW", "--llm-view", about=_VIEW, check=_known_view)]
-"""Where `--view` means something else."""
+LLMEndpoint = Annotated[
+    str | None,
+    Option(
+        "--llm-endpoint",
+        help="Agents named llm: URL of the server, https://host/v1.",
+        callback=_environment("IGLU_MARL_LLM_ENDPOINT"),
+    ),
+]
+LLMView = Annotated[
+    str | None,
+    Option(
+        help="Agents named llm: form of the world in the prompts: layers, coordinates, picture, …",
+        callback=_environment("IGLU_MARL_LLM_VIEW", one_in("iglu_marl.agents.llm.settings:VIEWS")),
+    ),
+]
 Concurrency = Annotated[
     int | None,
     Option(
-        help="Of agents named llm: games, and requests, under way at once in each process.",
+        help="Agents named llm: games and requests at once in each process.",
         callback=_environment("IGLU_MARL_LLM_CONCURRENCY"),
     ),
 ]
 
 
 def agent_name(role: Role, about: str) -> Any:
-    """An option whose value is the name of an agent."""
-    return Option(help=about, callback=known_agent(role), autocompletion=_agents(role))
+    """Return an option whose value is the name of an agent."""
+    check = _check(lambda option, value: expect_agent(option, value, role))
+    return Option(help=about, callback=check, autocompletion=_agents(role))
 
 
 def expect_agent(option: str, value: str, role: Role, *others: str) -> None:
-    """Raise `ConfigError` unless a name is that of an agent, `llm:MODEL@ENDPOINT` among them, or one of the others."""
+    """Raise `ConfigError` unless a value names an agent (see `registry.find`) or is one of `others`."""
     from iglu_marl.agents.registry import find, known
 
     if value not in others and find(value, role) is None:
-        expect_one_of(option, value, [*known(role), *others, "llm:MODEL@ENDPOINT"])
+        expect_one_of(option, value, [*known(role), *others, "llm:MODEL@ENDPOINT", "module:attribute"])
 
 
-def known_agent(role: Role) -> Check:
-    """A check for the name of an agent."""
-    return _check(lambda option, value: expect_agent(option, value, role))
-
-
-Engine = Annotated[str, choice("auto", "opengl", "software", about="who draws the window")]
+Engine = Annotated[str, choice("auto", "opengl", "software", about="renderer of the window")]

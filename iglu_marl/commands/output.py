@@ -1,34 +1,69 @@
-"""How commands show what they do: text, unless JSON is asked for, and bars that vanish when they are full."""
+"""Output of commands: text or JSON, progress bars, result folders, and messages at Ctrl+C."""
 
 from __future__ import annotations
 
 import contextlib
 import math
+import re
 import signal
-import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
+from rich.text import Text
 from typer import Exit
+
+from iglu_marl.core.text import strip_control
+from iglu_marl.data.progress import progress_bar as shared_bar
 
 if TYPE_CHECKING:
     from iglu_marl.recording.rollout import Trajectory
 
 
-def text_console(as_json: bool) -> Console:
-    """Where text goes: to stdout, which JSON has for itself."""
-    return Console(quiet=as_json, highlight=False, soft_wrap=True)
+def printable(value: object) -> str:
+    """Return a value as one line without control characters or characters that change the text direction."""
+    return strip_control(str(value)).replace("\n", " ")
+
+
+def styled(value: object, style: str) -> Text:
+    """Return `printable(value)` in a style such as "bold red"."""
+    return Text(printable(value), style)
+
+
+class _PlainConsole(Console):
+    """Console without markup, which prints each string as one `printable` line: values may come from files."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return the text as rich prints it."""
+        return super().render_str(printable(text), **options)
+
+
+def text_console(as_json: bool = False, stderr: bool = False) -> Console:
+    """Return the console for text, which is silent if stdout is reserved for JSON."""
+    return _PlainConsole(
+        quiet=as_json, stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True
+    )
+
+
+def new_path(folder: str, *about: str, suffix: str = "") -> Path:
+    """Return an unused path in a folder of results, named by the time and the parts of `about`."""
+    name = "-".join(
+        [time.strftime("%Y%m%d-%H%M%S"), *(re.sub(r"[^\w.-]+", "-", part)[:60] for part in about)]
+    )
+    paths = (Path(folder, f"{name}{number}{suffix}") for number in ("", *(f"-{n}" for n in range(2, 1000))))
+    return next(path for path in paths if not path.exists())
 
 
 def score(value: float, digits: int = 3) -> str:
-    """A score as text; "–" where it is not defined."""
+    """Return a score as text, "–" if it is NaN."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+    """SIGTERM was received."""
 
 
 def _terminate(*_: object) -> None:
@@ -37,26 +72,24 @@ def _terminate(*_: object) -> None:
 
 @contextlib.contextmanager
 def stoppable(kept: Callable[[], str]) -> Iterator[None]:
-    """Say what is kept when a command is stopped by Ctrl+C or SIGTERM; it exits with 130 and 143, as shells have it."""
+    """Report what is kept after Ctrl+C or SIGTERM, and exit with 130 or 143 as shells do."""
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
     except KeyboardInterrupt as stop:
-        print(f"Stopped. {kept()}", file=sys.stderr)
+        text_console(stderr=True).print(f"Stopped. {kept()}")
         raise Exit(128 + (signal.SIGTERM if isinstance(stop, _Terminated) else signal.SIGINT)) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
 def progress_bar(as_json: bool, console: Console | None = None) -> Progress:
-    """A bar that counts; on stderr, or on a console that is written to meanwhile."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    shown = console or Console(stderr=True, quiet=as_json)
-    return Progress(*columns, console=shown, transient=True)
+    """Return a progress bar on stderr, or on the console that is also written to."""
+    return shared_bar(not as_json, console=console)
 
 
 def game_facts(game: Trajectory) -> dict[str, Any]:
-    """The figures of a game, JSON-ready."""
+    """Return the figures of a game, JSON-ready."""
     return {
         "task": game.task.task_id,
         "seed": game.seed,

@@ -1,4 +1,4 @@
-"""`iglu-marl predict`: builders predict what people did next, and are counted against them."""
+"""`iglu-marl predict`: score builders that predict the next actions of people."""
 
 from __future__ import annotations
 
@@ -10,26 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
 from rich.table import Column, Table
 from typer import Option
 
-from iglu_marl.commands.options import (
-    AS_LEARNED,
-    Concurrency,
-    Json,
-    LLMEndpoint,
-    LLMModelLong,
-    LLMView,
-    PackPath,
-    at_least,
-    choice,
-    known_controls,
-)
-from iglu_marl.commands.output import progress_bar, score
-from iglu_marl.commands.train import need_torch, singleturn_part
+from iglu_marl.commands import options as opt
+from iglu_marl.commands.output import new_path, printable, progress_bar, score, text_console
+from iglu_marl.commands.train import singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.extras import extra
 
 if TYPE_CHECKING:
     from iglu_marl.evaluation.action_prediction import Predictions, Predictor, Sample
@@ -38,43 +27,49 @@ if TYPE_CHECKING:
 def predict(
     builder: Annotated[
         list[str] | None,
-        Option(help="nothing, one-more, an agent by name, or module:attribute; several times."),
+        Option(help="Builder: nothing, one-more, or an agent by name or FILE.py:Class; may be repeated."),
     ] = None,
-    model: Annotated[
-        list[Path] | None,
-        Option(help="Folder of a trained model, or its name in the zoo; several times for several."),
+    trained: Annotated[
+        list[Path] | None, Option(help="Trained model, by folder or name; may be repeated.")
     ] = None,
     grammar: Annotated[
-        bool, Option("--grammar", help="What the grammar understands, models leave to it.")
+        bool, Option("--grammar", help="Use the grammar, and the models for texts that it does not parse.")
     ] = False,
     predictions: Annotated[
-        list[Path] | None, Option(help="A predictions.jsonl to be scored again; several times for several.")
+        list[Path] | None, Option(help="A predictions.jsonl to score; may be repeated.")
     ] = None,
-    corpus: Annotated[str, choice("mdc", "iglu-singleturn", "bundled")] = "mdc",
-    data: PackPath = None,
-    split: Annotated[str, choice("train", "val", "test")] = "val",
-    count: Annotated[int | None, Option(help="So many samples at most.", callback=at_least(1))] = None,
-    samples: Annotated[str, choice("net", "acl2020", about="what is a sample of mdc")] = "net",
-    protocol: Annotated[str, choice("acl2020", "v2", about="which F1 the table has first")] = "acl2020",
-    decoding: Annotated[str, choice("threshold", "steps", about="how models decide")] = "threshold",
+    corpus: Annotated[
+        str, opt.choice("mdc", "iglu-singleturn", "bundled", about="source of the samples")
+    ] = "mdc",
+    data: opt.PackPath = None,
+    split: Annotated[str, opt.choice("train", "val", "test", about="part of the corpus")] = "val",
+    count: Annotated[int | None, Option(help="Maximum number of samples.", callback=opt.at_least(1))] = None,
+    samples: Annotated[str, opt.choice("net", "acl2020", about="definition of a sample of mdc")] = "net",
+    protocol: Annotated[str, opt.choice("acl2020", "v2", about="scoring protocol")] = "acl2020",
+    decoding: Annotated[
+        str, opt.choice("threshold", "steps", about="decoding of trained models")
+    ] = "threshold",
     controls: Annotated[
         str | None,
-        Option(help=f"Of agents: their action encoding. {AS_LEARNED} flying.", callback=known_controls),
+        Option(help=f"Action encoding of agents. {opt.AS_TRAINED} flying.", callback=opt.known_controls),
     ] = None,
-    llm_model: LLMModelLong = None,
-    endpoint: LLMEndpoint = None,
-    llm_view: LLMView = None,
-    concurrency: Concurrency = None,
-    max_steps: Annotated[int, Option(help="Of agents: steps of a turn at most.", callback=at_least(1))] = 500,
-    keep_going: Annotated[
-        bool, Option("--keep-going", help="Count what a builder raises as doing nothing, and go on.")
-    ] = False,
+    model: opt.LLMModel = None,
+    endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
+    concurrency: opt.Concurrency = None,
+    max_steps: opt.MaxSteps = 500,
+    keep_going: opt.KeepGoing = False,
     output: Annotated[
-        Path, Option("--output", "-o", help="Folder for every prediction; it is gone on with.")
-    ] = Path("iglu-marl-predictions"),
-    as_json: Json = False,
+        Path | None,
+        Option(
+            "--output",
+            "-o",
+            help="Output folder. Predictions in it are resumed. Default: a new one in iglu-marl-predictions/.",
+        ),
+    ] = None,
+    as_json: opt.Json = False,
 ) -> bool:
-    """Builders predict what people did next; F1 of net actions (builder action prediction) and of changes.
+    """Score builders on the next actions of people (builder action prediction).
 
     Exit code 1 after errors.
     """
@@ -83,12 +78,13 @@ def predict(
     from iglu_marl.evaluation.report import by_kind
     from iglu_marl.evaluation.selection import described, games_at_once
 
-    console = Console(quiet=as_json, highlight=False)
-    builders = builder or ([] if model or predictions else ["nothing", "one-more", "scripted"])
+    console = text_console(as_json)
+    builders = builder or ([] if trained or predictions else ["nothing", "one-more", "scripted"])
+    output = output or new_path("iglu-marl-predictions", *builders[:1])
     asked = samples_of(corpus, data, split, samples)[:count]
     results: dict[str, Predictions] = {str(path): published(path, asked) for path in predictions or []}
     of_agents: Any = {"controls": controls, "max_steps": max_steps}
-    with _predictors(builders, model or [], grammar, decoding=decoding, **of_agents) as predictors:
+    with _predictors(builders, trained or [], grammar, decoding=decoding, **of_agents) as predictors:
         for name, predictor in predictors.items():
             settings = {
                 "corpus": corpus,
@@ -108,7 +104,7 @@ def predict(
                 }
                 at_once = concurrency or games_at_once({name: name}, Role.BUILDER)
             with progress_bar(as_json) as progress:
-                bar = progress.add_task(name, total=len(asked))
+                bar = progress.add_task(printable(name), total=len(asked))
                 results[name] = predict_actions(
                     predictor,
                     asked,
@@ -127,18 +123,19 @@ def predict(
         for name, result in results.items():
             if (failed := len(result.rows) - len(result.scored)) > 0:
                 console.print(
-                    f"{name}: {failed} failed and are in no average; the same command predicts them again"
+                    f"{name}: {failed} failed and are in no average; the same command with --output {output} "
+                    "predicts them again"
                 )
             if counts := result.model():
                 console.print(
                     f"{name}: {counts['requests']} requests; failures: {by_kind(counts['failures'])}"
                 )
-        console.print(f"Every prediction: {output}", soft_wrap=True)
+        console.print(f"Every prediction: {output}")
     return not any(row.error for result in results.values() for row in result.rows)
 
 
 def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -> list[Sample]:
-    """The samples of a split of a corpus; rules: see `bap_samples`. Raises `DataError` for an empty split."""
+    """Return the samples of a split; rules: see `bap_samples`. Raises `DataError` if there are none."""
     from iglu_marl.data import bundled
     from iglu_marl.data.mdc.corpus import Corpus
     from iglu_marl.data.splits import Split
@@ -150,7 +147,7 @@ def samples_of(corpus: str, data: Path | None, split: str, rules: str = "net") -
         found = list(bap_samples((session for session in sessions if session.split == split), rules=rules))
     elif corpus == "iglu-singleturn":
         if data is None:
-            raise ConfigError("--data is missing: the zip or folder of the single-turn data")
+            raise ConfigError("--data is missing, expected the zip or folder of the single-turn data")
         found = list(singleturn_part(data, split))
     else:
         sessions_of = bundled.load().items()
@@ -172,10 +169,10 @@ def _predictors(
     max_steps: int,
     decoding: str,
 ) -> Iterator[dict[str, Predictor]]:
-    """The predictors by name; agents are closed in the end."""
+    """Yield the predictors by name, and close agents afterwards."""
     from iglu_marl.agents.registry import game_options
-    from iglu_marl.evaluation import factory
     from iglu_marl.evaluation.action_prediction import BASELINES, SEES, AgentPredictor
+    from iglu_marl.evaluation.selection import factory
 
     found: dict[str, Predictor] = {}
     with contextlib.ExitStack() as stack:
@@ -191,21 +188,19 @@ def _predictors(
                 stack.callback(agent.close)
                 found[name] = agent
         for folder in models:
-            need_torch("a trained model")
-            from iglu_marl.agents.learned.checkpoint import TrainedModel
+            with extra("rl"):
+                from iglu_marl.agents.learned.checkpoint import TrainedModel
             from iglu_marl.agents.learned.hybrid import Hybrid
 
             how: Any = decoding
-            trained = TrainedModel.named(folder, decoding=how, threads=1)
-            found[f"model-{folder.name}"] = Hybrid(trained) if grammar else trained
+            model = TrainedModel.named(folder, decoding=how, threads=1)
+            found[f"model-{folder.name}"] = Hybrid(model) if grammar else model
         yield found
 
 
 def oracles(results: dict[str, Predictions]) -> Table:
-    """Where the loss is: what the F1 of net actions would be if something were known."""
-    shown = Table(
-        "builder", "F1", "their number known", "a cell beside it counts", title="What stands in the way"
-    )
+    """Return the F1 of net actions if more were known: an upper bound by cause of error."""
+    shown = Table("builder", "F1", "number known", "neighbours count", title="F1 by cause of error")
     for name, result in results.items():
         kinds = ("acted", "counted", "near")
         shown.add_row(name, *(score(result.interval("f1", kind).value) for kind in kinds))
@@ -213,7 +208,7 @@ def oracles(results: dict[str, Predictions]) -> Table:
 
 
 def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:
-    """The averages of each builder."""
+    """Return the table of averages by builder."""
     wide = [Column(title, no_wrap=True) for title in ("builder", f"F1 ({protocol})")]
     samples = max(len(result.scored) for result in results.values())
     titles = ("precision", "recall", "placing", "removing", "changes")
@@ -222,7 +217,7 @@ def table(results: dict[str, Predictions], protocol: str = "acl2020") -> Table:
     )
     for name, result in results.items():
         f1 = result.score(protocol)
-        cells: list[Any] = [f1.told()]
+        cells: list[Any] = [f1.text()]
         cells += [score(result.interval(measure).value) for measure in ("precision", "recall")]
         cells += [score(result.interval("f1", kind).value) for kind in ("placed", "removed")]
         shown.add_row(name, *cells, score(result.mean_f1().value))

@@ -1,4 +1,4 @@
-"""`iglu-marl questions`: when to ask and what to ask, scored on IGLU's clarifying questions."""
+"""`iglu-marl questions`: score when and what to ask on the clarifying questions of IGLU."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console
 from rich.table import Column, Table
 from typer import Option
 
 from iglu_marl.commands.options import Json, PackPath, choice, expect
-from iglu_marl.commands.output import score
+from iglu_marl.commands.output import score, text_console
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
 
@@ -22,27 +21,26 @@ if TYPE_CHECKING:
 
 def questions(
     when: Annotated[
-        str | None,
-        Option(help="always, never, not-understood, or module:attribute (a function of the game)."),
+        str | None, Option(help="When to ask: always, never, not-understood, or module:function of the game.")
     ] = None,
     what: Annotated[
         str | None,
-        Option(help="bm25, in-order, or module:attribute (a function of the bank that gives a ranker)."),
+        Option(help="What to ask: bm25, in-order, or module:function that makes a ranker of the bank."),
     ] = None,
     data: PackPath = None,
-    split: Annotated[str, choice("train", "val", "test", "all")] = "test",
-    protocol: Annotated[str, choice("games", "iglu2022")] = "games",
+    split: Annotated[str, choice("train", "val", "test", "all", about="part of the corpus")] = "test",
+    protocol: Annotated[str, choice("games", "iglu2022", about="scoring protocol")] = "games",
     output: Annotated[
-        Path | None, Option("--output", "-o", help="A file for the predictions, a JSON line for each game.")
+        Path | None, Option("--output", "-o", help="File for the predictions (JSON lines, one per game).")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """When to ask (F1 of clear and unclear) and what to ask (MRR@20) on IGLU's clarifying questions."""
+    """Score when to ask (F1) and what to ask (MRR@20) on the clarifying questions of IGLU."""
     from iglu_marl.data.iglu.clarifying_questions import clarifying_questions, question_bank
     from iglu_marl.data.splits import Split
     from iglu_marl.evaluation.clarification import ASKERS, RANKERS, predict_questions
 
-    if when is None and what is None:
+    if (when, what) == (None, None):
         when, what = "not-understood", "bm25"
     asks, make = _named("--when", when, ASKERS), _named("--what", what, RANKERS)
     bank = question_bank(data)
@@ -59,22 +57,22 @@ def questions(
     if as_json:
         print(json.dumps({"split": split, "when_by": when, "what_by": what, **result.to_json()}))
         return
-    console = Console(highlight=False)
+    console = text_console()
     console.print(_table(result, when, what, f"{len(games)} games of {split}, protocol {protocol}"))
     if output is not None:
-        console.print(f"Every prediction: {output}", soft_wrap=True)
+        console.print(f"Every prediction: {output}")
 
 
 def _named(option: str, name: str | None, known: Mapping[str, Any]) -> Any:
-    """A baseline, or what "module:attribute" names; None for no name."""
-    import pkgutil
+    """Return a baseline or an imported function by name, None for None."""
+    from iglu_marl.core.imports import imported
 
     if name is None or name in known:
         return None if name is None else known[name]
     expected = f"one of {', '.join(known)}, or module:attribute"
     expect(option, name, ":" in name, expected)
     try:
-        found = pkgutil.resolve_name(name)
+        found = imported(name)
     except (ImportError, AttributeError, ValueError) as error:
         expect(option, name, False, f"{expected} ({error})")
     expect(option, name, callable(found), f"{expected}, a function")
@@ -92,4 +90,6 @@ def _table(result: QuestionScores, when: str | None, what: str | None, title: st
     if result.mrr is not None:
         shown.add_row("MRR@20", f"what: {what}", f"{result.mrr:.4f}")
         shown.add_row("ranked for", "", f"{result.ranked} unclear ones")
+        for reason, count in result.odd.items():
+            shown.add_row("odd", reason.replace("_", " "), str(count))
     return shown

@@ -1,4 +1,4 @@
-"""`iglu-marl render`: pictures of structures and changes, and pages that replay games."""
+"""`iglu-marl render`: draw structures and changes, and write pages that replay games."""
 
 from __future__ import annotations
 
@@ -9,22 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from rich.console import Console
 from typer import Argument, Option
 
-from iglu_marl.commands.options import (
-    Data,
-    Json,
-    ScriptedControls,
-    Seed,
-    TaskId,
-    Tasks,
-    a_structure,
-    choice,
-    expect,
-    within,
-)
-from iglu_marl.commands.output import progress_bar
+from iglu_marl.commands import options as opt
+from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.text import similar
@@ -37,30 +25,29 @@ StructureName = Annotated[
     str,
     Argument(
         metavar="NAME",
-        help="Of a bundled structure, or C1..C157, or as in --tasks.",
-        autocompletion=a_structure,
+        help="Structure: a bundled one, C1..C157, or one of --task-source.",
+        autocompletion=opt.a_structure,
     ),
 ]
-PngFile = Annotated[Path | None, Option("--output", "-o", help="The picture, .png. Default: by the name.")]
+PngFile = Annotated[Path | None, Option("--output", "-o", help="Picture to write, .png. Default: NAME.png.")]
 Width = Annotated[
-    int | None, Option(help="Pixels; the height follows.", callback=within(128, 4096, "pixels"))
+    int | None, Option(help="Width in pixels; the height follows.", callback=opt.within(128, 4096, "pixels"))
 ]
 _EMPTY: BlockGrid = np.zeros((9, 11, 11), np.int8)
 
 
-def _said(path: Path, as_json: bool, **facts: Any) -> None:
-    """Say what was written."""
+def _report(path: Path, as_json: bool, **facts: Any) -> None:
     if as_json:
         print(json.dumps({**facts, "file": str(path)}))
     else:
-        Console(highlight=False, soft_wrap=True).print(f"Written: [bold]{path.resolve()}[/]")
+        text_console().print(f"Written: {path.resolve()}")
 
 
 # ---------------------------------------------------------------------------------------------------- structure
 
 
 def _views() -> dict[str, tuple[Callable[..., Picture], tuple[int, int]]]:
-    """The pictures of a structure by name, with their usual sizes."""
+    """Return the drawing functions of a structure by name, with their default sizes."""
     from iglu_marl.rendering import orbit, sheets, top_down
 
     return {
@@ -74,13 +61,13 @@ def _views() -> dict[str, tuple[Callable[..., Picture], tuple[int, int]]]:
 def render_structure(
     name: StructureName,
     output: PngFile = None,
-    tasks: Tasks = None,
-    data: Data = None,
-    view: Annotated[str, choice("sheet", "orbit", "top", "layers")] = "sheet",
+    tasks: opt.Tasks = None,
+    data: opt.Data = None,
+    view: Annotated[str, opt.choice("sheet", "orbit", "top", "layers", about="kind of picture")] = "sheet",
     width: Width = None,
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:
-    """A structure from four sides, from above and layer by layer; or one of these views alone."""
+    """Draw a structure from four sides, from above and layer by layer, or in one of these views."""
     from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.rendering import write_png
 
@@ -89,19 +76,19 @@ def render_structure(
     size = (high, wide) if width is None else (round(high * width / wide), width)
     picture = draw(grid, size=size, **({"title": title} if view == "sheet" else {}))
     facts = {"structure": name, "view": view, "blocks": int((grid != 0).sum())}
-    _said(write_png(output or Path(f"{name}.png"), picture), as_json, **facts)
+    _report(write_png(output or Path(f"{name}.png"), picture), as_json, **facts)
 
 
 # --------------------------------------------------------------------------------------------------------- diff
 
 
 def _numbered(values: Any, number: int, what: str) -> Any:
-    expect(f"--{what}", number, 1 <= number <= len(values), f"1..{len(values)}")
+    opt.expect(f"--{what}", number, 1 <= number <= len(values), f"1..{len(values)}")
     return values[number - 1]
 
 
 def find_turn(name: str, session: int, turn: int) -> Task:
-    """A turn of a bundled session; both are counted from 1. Raises `ConfigError` for what there is not."""
+    """Return a turn of a bundled session; both are counted from 1. Raises `ConfigError` if one does not exist."""
     from iglu_marl.tasks import BundledTasks
 
     sessions = BundledTasks().tasks
@@ -117,15 +104,17 @@ def find_turn(name: str, session: int, turn: int) -> Task:
 def render_diff(
     name: StructureName,
     output: PngFile = None,
-    to: Annotated[str | None, Option(help="Another structure. Default: from nothing to this one.")] = None,
-    session: Annotated[int, Option(help="Number of a bundled session, from 1.")] = 1,
-    turn: Annotated[int | None, Option(help="Number of a turn in that session, from 1.")] = None,
-    tasks: Tasks = None,
-    data: Data = None,
+    to: Annotated[
+        str | None, Option(help="Second structure. Default: compare NAME with the empty world.")
+    ] = None,
+    session: Annotated[int, Option(help="Number of a bundled session of NAME, from 1.")] = 1,
+    turn: Annotated[int | None, Option(help="Number of a turn of the session, from 1.")] = None,
+    tasks: opt.Tasks = None,
+    data: opt.Data = None,
     width: Width = None,
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:
-    """Before, after and difference: of a session's turn, of two structures, or of nothing and one."""
+    """Draw before, after and difference: of a turn of a session, or of two structures."""
     from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.rendering import sheets, write_png
     from iglu_marl.rendering.top_down import change_of
@@ -133,9 +122,7 @@ def render_diff(
     caption = ""
     if turn is not None:
         if to is not None or tasks is not None:
-            raise ConfigError(
-                "--turn is a turn of a bundled session, so it goes with neither --to nor --tasks"
-            )
+            raise ConfigError("--turn names a turn of a bundled session; it excludes --to and --task-source")
         task = find_turn(name, session, turn)
         before, after = task.start_grid, task.target_grid
         title, caption = f"{name}, session {session}, turn {turn}", task.instruction
@@ -149,7 +136,7 @@ def render_diff(
     picture = sheets.change_sheet(before, after, title=title, caption=caption, size=size)
     change = change_of(before, after)
     counts = {key: int(mask.sum()) for key, mask in change._asdict().items()}
-    _said(write_png(output or Path(f"{name}-diff.png"), picture), as_json, title=title, **counts)
+    _report(write_png(output or Path(f"{name}-diff.png"), picture), as_json, title=title, **counts)
 
 
 # ------------------------------------------------------------------------------------------------------- replay
@@ -158,26 +145,27 @@ def render_diff(
 def render_replay(
     game: Annotated[
         Path | None,
-        Argument(metavar="[GAME]", help="A recording, or a replay as .json or .html. Default: play one now."),
+        Argument(metavar="[GAME]", help="Recording, or replay data (.json, .html). Default: play a game."),
     ] = None,
-    episode: Annotated[int, Option(help="Which one of a recording, from 0.")] = 0,
-    output: Annotated[Path, Option("--output", "-o", help="The page, .html, or its data, .json")] = Path(
-        "replay.html"
-    ),
-    tasks: Tasks = None,
-    data: Data = None,
-    task: TaskId = None,
-    controls: ScriptedControls = "walking",
-    seed: Seed = 0,
-    as_json: Json = False,
+    episode: opt.Episode = 0,
+    output: Annotated[
+        Path, Option("--output", "-o", help="Page (.html) or its data (.json) to write.")
+    ] = Path("replay.html"),
+    tasks: opt.Tasks = None,
+    data: opt.Data = None,
+    task: opt.TaskId = None,
+    controls: opt.ScriptedControls = "walking",
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
 ) -> None:
-    """A page that replays a game in any browser: a recorded game, or one that the scripted pair plays now."""
-    from iglu_marl.rendering import ReplayRecorder, read_replay, write_replay
+    """Write a page that replays a recorded game, or a new one of the scripted agents, in a browser."""
+    from iglu_marl.rendering import ReplayRecorder, read_replay
+    from iglu_marl.rendering.html import write_replay
 
     recorder = ReplayRecorder()
     if game is not None and game.suffix.lower() in (".html", ".htm", ".json"):
         page = read_replay(game)
-        _said(write_replay(output, page), as_json, title=page["title"], moments=page["moments"])
+        _report(write_replay(output, page), as_json, title=page["title"], moments=page["moments"])
         return
     if game is not None:
         from iglu_marl.recording import replay
@@ -190,15 +178,8 @@ def render_replay(
 
         chosen = choose_task(tasks, data, task, seed)
         env, agents = scripted_game(chosen, controls)
-        with progress_bar(as_json) as progress:
-            bar = progress.add_task("blocks", total=chosen.target_size)
-
-            def watch(seen: Any) -> None:
-                recorder(seen)
-                progress.update(bar, completed=int(seen.unwrapped.episode.worlds.best[0]))
-
-            trajectory = play(env, agents, seed=seed, on_step=watch)
+        trajectory = play(env, agents, seed=seed, on_step=recorder)
         env.close()
     page = recorder.data
     facts = {"title": page["title"], "moments": page["moments"], "completed": trajectory.completed}
-    _said(recorder.write(output), as_json, **facts)
+    _report(recorder.write(output), as_json, **facts)

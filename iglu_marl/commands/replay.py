@@ -1,4 +1,4 @@
-"""`iglu-marl replay`: simulates recorded games again, compares, shows and exports them."""
+"""`iglu-marl replay`: simulate, compare and export recorded games."""
 
 from __future__ import annotations
 
@@ -21,31 +21,36 @@ if TYPE_CHECKING:
 
 def replay(
     files: Annotated[
-        list[Path], Argument(metavar="FILE...", help="A recording, or several.", show_default=False)
+        list[Path], Argument(metavar="FILE...", help="Recording; several are possible.", show_default=False)
     ],
-    episode: Annotated[int | None, Option(help="Which one of each file, from 0. Default: all.")] = None,
+    episode: Annotated[
+        int | None, Option(help="Index of a game in each recording, from 0. Default: all.")
+    ] = None,
     verify: Annotated[
-        bool, Option("--verify/--no-verify", help="Compare the state after every move, bit for bit.")
+        bool, Option("--verify/--no-verify", help="Compare the state after every move bit for bit.")
     ] = True,
-    video: Annotated[Path | None, Option(help="A video to write, .mp4 or .gif")] = None,
-    html: Annotated[Path | None, Option(help="A page to write that shows the game.")] = None,
-    upstream: Annotated[Path | None, Option(help="A folder to write, in the multi-turn layout.")] = None,
+    video: Annotated[Path | None, Option(help="Video to write, .mp4 or .gif.")] = None,
+    html: Annotated[Path | None, Option(help="Replay page to write.")] = None,
+    upstream: Annotated[Path | None, Option(help="Folder to write in the IGLU multi-turn layout.")] = None,
     minari: Annotated[
-        str | None, Option(metavar="ID", help="A Minari dataset to write, iglu/games-v0 say.")
+        str | None, Option(metavar="ID", help="Minari dataset to write, such as iglu/games-v0.")
     ] = None,
     agent: MinariAgent = "builder_0",
     sees: Annotated[
-        str, Option(help="With --minari: what it observes, as pov,dialog. Default: as recorded.")
+        str, Option(help="With --minari: observations, such as pov,dialog. Default: as recorded.")
     ] = "",
-    append: Annotated[bool, Option("--append", help="With --minari: add to a dataset that exists.")] = False,
+    append: Annotated[bool, Option("--append", help="With --minari: append to an existing dataset.")] = False,
     as_json: Json = False,
 ) -> bool:
-    """Simulate recorded games again, compare them, show and export them. Exit code 1 at a difference."""
+    """Simulate recorded games and compare the states; write videos, pages or datasets.
+
+    Exit code 1 at a difference.
+    """
     chosen = [each for file in files for each in _chosen(file, episode)]
     console = text_console(as_json)
     found = []
     for position, (number, recording) in enumerate(chosen):
-        # a video, page or folder shows the first of these episodes, a dataset has all of them
+        # Videos, pages and folders have the first of these games; datasets have all.
         exports = {} if position else {"video": video, "html": html, "upstream": upstream}
         facts = _replayed(recording, number, verify, exports)
         found.append(facts)
@@ -53,7 +58,7 @@ def replay(
         console.print(name + _line(facts, verify))
         for path in facts["files"]:
             console.print(f"Saved {path}")
-    told: dict[str, Any] = {"recording": str(files[0]) if len(files) == 1 else [str(file) for file in files]}
+    facts_of_all: dict[str, Any] = {"recording": str(files[0]) if len(files) == 1 else [*map(str, files)]}
     same = all(facts["same"] for facts in found)
     if minari is not None and same:
         from iglu_marl.recording.offline import write_minari
@@ -61,12 +66,14 @@ def replay(
         keys = [key.strip() for key in sees.split(",") if key.strip()]
         recordings = [recording for _, recording in chosen]
         made = write_minari(recordings, minari, agent=agent, sees=keys, append=append, verify=False)
-        told["dataset"] = {
+        facts_of_all["dataset"] = {
             "dataset": minari, "episodes": int(made.total_episodes), "steps": int(made.total_steps)
         }  # fmt: skip
-        console.print("Saved {dataset}: {episodes} episodes, {steps} steps".format_map(told["dataset"]))
+        console.print(
+            "Saved {dataset}: {episodes} episodes, {steps} steps".format_map(facts_of_all["dataset"])
+        )
     if as_json:
-        print(json.dumps({**told, "episodes": found}))
+        print(json.dumps({**facts_of_all, "episodes": found}))
     return same
 
 
@@ -95,7 +102,7 @@ def _line(facts: dict[str, Any], verify: bool) -> str:
 def _replayed(
     recording: Recording, number: int, verify: bool, exports: dict[str, Path | None]
 ) -> dict[str, Any]:
-    """Simulate one episode, and write what is wanted of it."""
+    """Simulate one game, and write its exports."""
     from iglu_marl import recording as recordings
 
     watchers, writers = _watchers(recording, number, exports)
@@ -118,7 +125,7 @@ def _replayed(
 def _watchers(
     recording: Recording, number: int, exports: dict[str, Path | None]
 ) -> tuple[list[Callable[[Any], None]], list[Callable[[], Path]]]:
-    """What looks at the game while it runs, and what is written of it then."""
+    """Return the observers of the running game, and the functions that write its exports afterwards."""
     watchers: list[Callable[[Any], None]] = []
     writers: list[Callable[[], Path]] = []
     if (html := exports.get("html")) is not None:
@@ -147,7 +154,7 @@ def _watchers(
 
 
 def _film(recording: Recording, states: list[Any], path: Path) -> Path:
-    """The composed frames of the saved states as a video."""
+    """Write the composed frames of the saved states as a video."""
     env = recording.make_env(render_mode="rgb_array")
     env.reset(seed=recording.seed, options={"task": recording.task, "pose": recording.header["pose"]})
     try:

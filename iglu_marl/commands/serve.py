@@ -1,4 +1,4 @@
-"""`iglu-marl serve`: the game in the browser."""
+"""`iglu-marl serve`: serve the game to browsers."""
 
 from __future__ import annotations
 
@@ -8,74 +8,65 @@ from typing import Annotated
 
 from typer import Option
 
-from iglu_marl.commands.options import (
-    GAMES_FOLDER,
-    Data,
-    Database,
-    GamesFolder,
-    Host,
-    LLMEndpoint,
-    LLMModel,
-    LLMView,
-    Port,
-    Tasks,
-    expect,
-    positive,
-)
+from iglu_marl.commands import options as opt
 from iglu_marl.commands.study import open_study
-from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.extras import extra
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
-# In which scripted agents think. Two, as a long plan of one is not waited for by all then, but one core is the clock's.
+# Processes of the scripted agents: two, so that one long plan does not delay all games. One core keeps the clock.
 PROCESSES = max(1, min(2, (os.cpu_count() or 1) - 1))
 
 
 def serve(
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
+    host: opt.Host = "127.0.0.1",
+    port: opt.Port = 8000,
     public_host: Annotated[
-        list[str] | None, Option(help="A name under which others reach the server; may be repeated.")
+        list[str] | None, Option(help="Host name under which others reach the server; may be repeated.")
     ] = None,
-    folder: GamesFolder = GAMES_FOLDER,
-    tasks: Tasks = None,
-    data: Data = None,
+    folder: opt.GamesFolder = opt.GAMES_FOLDER,
+    tasks: opt.Tasks = None,
+    data: opt.Data = None,
     architect: Annotated[
-        list[str] | None,
-        Option(help="An architect to play with; may be repeated. Default: all that are scripted."),
+        list[str] | None, Option(help="Architect on offer; may be repeated. Default: the scripted ones.")
     ] = None,
-    builder: Annotated[list[str] | None, Option(help="A builder to play with; may be repeated.")] = None,
-    model: LLMModel = None,
-    endpoint: LLMEndpoint = None,
-    llm_view: LLMView = None,
-    replace: Annotated[bool, Option("--replace", help="An agent goes on for a person who leaves.")] = False,
+    builder: Annotated[
+        list[str] | None, Option(help="Builder on offer; may be repeated. Default: the scripted ones.")
+    ] = None,
+    model: opt.LLMModel = None,
+    endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
+    replace: Annotated[bool, Option("--replace", help="Let an agent replace a person who leaves.")] = False,
     wait: Annotated[
-        float, Option(help="Seconds that a game waits for who has left.", callback=positive)
+        float, Option(help="Seconds to wait for a person who left.", callback=opt.positive)
     ] = 60.0,
-    minutes: Annotated[float, Option(help="Minutes of a game at most.", callback=positive)] = 30.0,
-    study: Annotated[Path | None, Option(help="A study (TOML), in place of the lobby.")] = None,
-    db: Database = None,
+    minutes: Annotated[
+        float, Option(help="Maximum length of a game in minutes.", callback=opt.positive)
+    ] = 30.0,
+    study: Annotated[Path | None, Option(help="Study (TOML) to run instead of the lobby.")] = None,
+    db: opt.Database = None,
     secret: Annotated[
-        str,
-        Option(envvar="IGLU_MARL_SECRET", help="The password of the page /admin. Default: there is none."),
+        str, Option(envvar="IGLU_MARL_SECRET", help="Password of the page /admin. Default: no such page.")
     ] = "",
     gallery: Annotated[
-        bool, Option("--gallery/--no-gallery", help="Whether all can watch recorded games.")
+        bool, Option("--gallery/--no-gallery", help="Let everyone watch recorded games.")
     ] = True,
 ) -> None:
-    """Play in the browser: with agents, or with people by a link. Ends with Ctrl+C; every game is recorded."""
-    try:
+    """Serve the game to browsers, for people with agents or with each other. Every game is recorded.
+
+    Ctrl+C ends it.
+    """
+    with extra("web"):
         import uvicorn
-    except ImportError:
-        raise ConfigError('the server needs the extra "web": pip install "iglu_marl[web]"') from None
     from iglu_marl.commands.task_selection import all_tasks
     from iglu_marl.core.dialogue import Role
-    from iglu_marl.web import ServerOptions, check_agents, create_app, warm_up
+    from iglu_marl.web import ServerOptions, create_app, warm_up
     from iglu_marl.web.limits import MESSAGE_BYTES
     from iglu_marl.web.options import AGENTS
+    from iglu_marl.web.rooms import check_agents
     from iglu_marl.web.server import example_sentences
 
     hosts = tuple(dict.fromkeys([*LOCAL, host, *(public_host or ())]))
-    expect("--host", host, host in LOCAL or bool(public_host), "127.0.0.1, or a --public-host besides")
+    opt.expect("--host", host, host in LOCAL or bool(public_host), "127.0.0.1, or also a --public-host")
     chosen = {Role.ARCHITECT: tuple(architect or ()), Role.BUILDER: tuple(builder or ())}
     agents = {role: names or AGENTS[role] for role, names in chosen.items()}
     options = ServerOptions(

@@ -1,4 +1,4 @@
-"""`iglu-marl serve-openenv`: the game as strings, served to those who train language models."""
+"""`iglu-marl serve-openenv`: serve the text game to trainers of language models."""
 
 from __future__ import annotations
 
@@ -6,52 +6,53 @@ from typing import Annotated
 
 from typer import Option
 
-from iglu_marl.commands.options import (
-    Host,
-    LLMEndpoint,
-    LLMModel,
-    LLMViewLong,
-    Port,
-    TaskSource,
-    at_least,
-    choice,
-)
-from iglu_marl.core.errors import ConfigError
+from iglu_marl.commands import options as opt
+from iglu_marl.core.extras import extra
 
 
 def serve_openenv(
-    host: Host = "127.0.0.1",
-    port: Port = 8000,
-    role: Annotated[str, choice("builder", "architect", about="whom the model plays")] = "builder",
+    host: opt.Host = "127.0.0.1",
+    port: opt.Port = 8000,
+    role: Annotated[str, opt.choice("builder", "architect", about="role of the model")] = "builder",
     partner: Annotated[
-        str, Option(help="Who plays the other, by name; none: the task's own words.")
+        str, Option(help="The other agent, by name; none: the dialogue of the task.")
     ] = "scripted",
-    model: LLMModel = None,
-    endpoint: LLMEndpoint = None,
-    llm_view: LLMViewLong = None,
-    tasks: TaskSource = "random",
+    model: opt.LLMModel = None,
+    endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
+    tasks: opt.TaskSource = "random",
     observations: Annotated[
-        str, choice("full", "delta", about="whole chats, or after the first only what is new")
+        str, opt.choice("full", "delta", about="the whole chat, or only new messages after the first")
     ] = "full",
-    view: Annotated[str, choice("layers", "coordinates", "auto", about="how builds are told")] = "layers",
-    reward: Annotated[str, choice("change_f1", "intersection")] = "change_f1",
-    question_cost: Annotated[float, Option(help="Of each message of a builder.")] = 0.0,
-    word_cost: Annotated[float, Option(help="Of each word.")] = 0.0,
-    error_cost: Annotated[float, Option(help="Of a reply that cannot be read.")] = 0.0,
-    sessions: Annotated[int, Option(help="Games at once at most.", callback=at_least(1))] = 64,
+    answers: Annotated[str, opt.choice("json", "tools", about="form of the replies")] = "json",
+    text_view: opt.TextView = "layers",
+    show_changes: Annotated[
+        bool, Option("--show-changes/--hide-changes", help="Show an architect the remaining changes.")
+    ] = False,
+    reward: Annotated[
+        str, opt.choice("change_f1", "intersection", about="measure of the reward")
+    ] = "change_f1",
+    question_cost: Annotated[float, Option(help="Cost of each message of a builder.")] = 0.0,
+    word_cost: Annotated[float, Option(help="Cost of each word.")] = 0.0,
+    error_cost: Annotated[float, Option(help="Cost of an unreadable reply.")] = 0.0,
+    sessions: Annotated[
+        int, Option("--max-sessions", help="Maximum number of games at once.", callback=opt.at_least(1))
+    ] = 64,
 ) -> None:
-    """Serve the game as an environment of OpenEnv. Ends with Ctrl+C."""
-    try:
+    """Serve the text game as an environment of OpenEnv.
+
+    Ctrl+C ends it.
+    """
+    with extra("openenv"):
         import openenv  # noqa: F401
         import uvicorn
-    except ImportError:
-        raise ConfigError('the server needs the extra "openenv": pip install "iglu_marl[openenv]"') from None
     from iglu_marl.text.openenv import create_app
 
     print("Getting ready …", flush=True)
     app = create_app(
-        sessions=sessions, role=role, partner=partner, tasks=tasks, observations=observations, view=view,
-        reward=reward, question_cost=question_cost, word_cost=word_cost, error_cost=error_cost,
+        sessions=sessions, role=role, partner=partner, tasks=tasks, observations=observations, view=text_view,
+        answers=answers, show_changes=show_changes, reward=reward, question_cost=question_cost, word_cost=word_cost,
+        error_cost=error_cost,
     )  # fmt: skip
     print(f"An environment of OpenEnv at http://{host}:{port} (Ctrl+C ends the server).", flush=True)
     uvicorn.run(app, host=host, port=port, log_level="warning")

@@ -1,4 +1,4 @@
-"""Which structure or recorded session is meant: by the options --tasks, --data, --task and --seed."""
+"""Select a structure or recorded session by --task-source, --data, --task and --seed."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def choose_task(
     *,
     progress: bool | None = None,
 ) -> Task:
-    """A structure of a file, of the Minecraft Dialogue Corpus, or of the bundled set; by name or by the seed."""
+    """Return a structure of a file, the Minecraft Dialogue Corpus or the bundled set, by name or seed."""
     return _drawn(_found(tasks, data, task, progress), seed)
 
 
 def all_tasks(
     tasks: Path | None = None, data: Path | None = None, *, progress: bool | None = None
 ) -> dict[str, Task]:
-    """All structures of a file, of the Minecraft Dialogue Corpus, or of the bundled set, by name."""
+    """Return all structures of a file, the Minecraft Dialogue Corpus or the bundled set, by name."""
     return {str(task.task_id): task for task in _found(tasks, data, None, progress)}
 
 
 def _found(tasks: Path | None, data: Path | None, task: str | None, progress: bool | None) -> list[Task]:
     if tasks is not None and data is not None:
-        raise ConfigError("--tasks does not go with --data: structures come from the one or the other")
+        raise ConfigError("--task-source and --data exclude each other, but both are given")
     if data is not None:
         return corpus_tasks(data, task, progress)
     if tasks is not None:
@@ -57,9 +57,9 @@ def _drawn(found: list[Any], seed: int) -> Any:
 def corpus_tasks(
     data: Path, task: str | None, progress: bool | None = None, *, dialog: bool = False
 ) -> list[Task]:
-    """Gold structures of the Minecraft Dialogue Corpus: the one that is named, or all.
+    """Return the named or all target structures of the Minecraft Dialogue Corpus.
 
-    dialog: a task for each session, with what was said in it.
+    dialog: Return a task per session instead, with its dialogue.
     """
     from iglu_marl.data.mdc.corpus import Corpus
 
@@ -75,9 +75,11 @@ def choose_session(
     *,
     progress: bool | None = None,
 ) -> Subtasks:
-    """The recorded session to be replayed, by the structure's name and the seed; its turns lead to each other."""
+    """Return a recorded session by structure and seed. Each turn continues the one before."""
     if tasks is not None:
-        raise ConfigError("--tasks has structures without dialogues; it does not go with a recorded dialogue")
+        raise ConfigError(
+            "--task-source has structures without dialogues, but a recorded dialogue is expected"
+        )
     if data is None:
         sessions = bundled.load()
     else:
@@ -90,17 +92,23 @@ def choose_session(
             expect_one_of("--task", task, list(sessions) or ["(no session of that structure)"])
         sessions = {task: sessions[task]}
     session = _drawn([session for found in sessions.values() for session in found], seed)
-    # People's builds stay where they were: a turned or shifted first turn would not fit what was said next.
+    # A rotated or shifted first turn would not fit the next instructions.
     kept = {"progressive": True, "invariant": False}
     return Subtasks(session.turns, session.structures, task_id=session.task_id, ids="iglu", **kept)
 
 
 def find_structure(name: str, tasks: Path | None = None, data: Path | None = None) -> tuple[str, BlockGrid]:
-    """A structure of a file, of the bundled set, or of the Minecraft Dialogue Corpus (C1..C157), by its name.
+    """Return the title and grid of a structure by name.
 
-    tasks: the file. data: where the corpus is, by default where `TaskSet` looks for it. Returns the title that a
-    picture shows, and the grid. Raises `ConfigError` or `TaskError` for names that do not exist, `DataError` where
-    data is missing.
+    Args:
+        name: Name in the file, in the bundled set, or in the Minecraft Dialogue Corpus (C1..C157).
+        tasks: File of structures.
+        data: Place of the corpus. Default: where `TaskSet` looks for it.
+
+    Raises:
+        ConfigError, TaskError: If the name does not exist.
+        DataError: If the corpus is missing.
+
     """
     if tasks is None:
         bundled_tasks = {str(task.task_id): task for task in BundledTasks(mode="structures")}

@@ -1,4 +1,4 @@
-"""`iglu-marl tasks`: which structures there are, and their pictures."""
+"""`iglu-marl tasks`: list structures, and draw them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def tasks(
     tasks: Tasks = None,
     data: Data = None,
     pictures: Annotated[
-        Path | None, Option(help="Folder for a picture of each, NAME.png, and of all, all.png.")
+        Path | None, Option(help="Folder for a picture of each structure, NAME.png, and of all, all.png.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Which structures there are: the names that --task takes, with pictures when asked."""
+    """List the structures that --task accepts, and draw them."""
     from iglu_marl.commands.task_selection import all_tasks
 
     found = all_tasks(tasks, data, progress=False if as_json else None)
@@ -42,7 +42,7 @@ def tasks(
     console = text_console(as_json)
     console.print(table)
     if pictures is not None:
-        console.print(f"Pictures: [bold]{(pictures / 'all.png').resolve()}[/], and one of each beside it")
+        console.print(f"Pictures: {(pictures / 'all.png').resolve()}, and one per structure")
 
 
 def _facts(task: Task) -> dict[str, Any]:

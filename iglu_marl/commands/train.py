@@ -1,4 +1,4 @@
-"""`iglu-marl train`: a text-to-edits model from the Minecraft Dialogue Corpus, and a builder that sees pictures."""
+"""`iglu-marl train`: train a text-to-edits model on human data, and a builder that sees pictures."""
 
 from __future__ import annotations
 
@@ -9,59 +9,52 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from rich.console import Console
 from typer import Option
 
-from iglu_marl.commands.options import Json, Seed, at_least, choice, positive
-from iglu_marl.commands.output import stoppable
-from iglu_marl.core.errors import ConfigError
+from iglu_marl.commands.options import Json, PackPath, Seed, at_least, choice, positive
+from iglu_marl.commands.output import stoppable, text_console
+from iglu_marl.core.extras import extra
 
 if TYPE_CHECKING:
     from iglu_marl.data.mdc.corpus import Corpus, Session
     from iglu_marl.evaluation.action_prediction import Sample
 
-HELD_OUT = 0.15  # of the structures of the training split
+HELD_OUT = 0.15  # share of the structures of the training split
 SALT = "iglu_marl held out "
 
-Out = Annotated[Path, Option("--out", "-o", help="Folder for the model, its checkpoint and its curve.")]
-Resume = Annotated[bool, Option("--resume", help="Go on with the run in the folder.")]
+Output = Annotated[Path, Option("--output", "-o", help="Folder for model, checkpoint and curve.")]
+Resume = Annotated[bool, Option("--resume", help="Resume the run in the output folder.")]
 
 
 def train_edits(
-    out: Out,
-    data: Annotated[
-        Path | None,
-        Option(help="The Minecraft Dialogue Corpus. Default: IGLU_DATA_PATH, then fetched."),
-    ] = None,
-    iglu: Annotated[
-        Path | None, Option(help="Learn from IGLU's single turns, too: their zip or folder.")
-    ] = None,
-    epochs: Annotated[int, Option(help="How often everything is seen.", callback=at_least(1))] = 24,
-    batch_size: Annotated[int, Option(help="Samples of a step.", callback=at_least(1))] = 32,
-    learning_rate: Annotated[float, Option(help="At its highest.", callback=positive)] = 2e-3,
+    output: Output,
+    data: PackPath = None,
+    iglu: Annotated[Path | None, Option(help="IGLU single-turn data (zip or folder) to add.")] = None,
+    epochs: Annotated[int, Option(help="Number of passes over the data.", callback=at_least(1))] = 24,
+    batch_size: Annotated[int, Option(help="Samples per step.", callback=at_least(1))] = 32,
+    learning_rate: Annotated[float, Option(help="Maximum learning rate.", callback=positive)] = 2e-3,
     channels: Annotated[int, Option(help="Width of the convolutions.", callback=at_least(1))] = 32,
-    words: Annotated[int, Option(help="That are read, the latest.", callback=at_least(1))] = 64,
+    words: Annotated[
+        int, Option(help="Maximum number of words read, the latest.", callback=at_least(1))
+    ] = 64,
     members: Annotated[
-        int,
-        Option(
-            help="So many models, of this seed and the next ones; their mean counts.", callback=at_least(1)
-        ),
+        int, Option(help="Models of an ensemble, trained from successive seeds.", callback=at_least(1))
     ] = 1,
     seed: Seed = 0,
-    device: Annotated[str, Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
-    precision: Annotated[str, choice("auto", "float32", "bfloat16")] = "auto",
-    threads: Annotated[int, Option(help="Of the processor; 0: as PyTorch likes.", callback=at_least(0))] = 1,
+    device: Annotated[str, Option(help="Device: auto, cpu, cuda, cuda:1, …")] = "auto",
+    precision: Annotated[str, choice("auto", "float32", "bfloat16", about="floating point format")] = "auto",
+    threads: Annotated[int, Option(help="Threads; 0 leaves it to PyTorch.", callback=at_least(0))] = 1,
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
-    """From words, world and pose to edits: learns from what people did (needs PyTorch)."""
-    need_torch("training")
-    from iglu_marl.agents.learned.model import ModelConfig
-    from iglu_marl.agents.learned.training import TrainingConfig, train
+    """Train a model that predicts edits from text, world and pose, on human data (needs PyTorch)."""
+    with extra("rl"):
+        from iglu_marl.agents.learned.model import ModelConfig
+        from iglu_marl.agents.learned.training import TrainingConfig, train
     from iglu_marl.data.mdc.corpus import Corpus
     from iglu_marl.data.splits import check_split
 
-    console = Console(quiet=as_json, highlight=False)
+    console = text_console(as_json)
     corpus = Corpus.open(data)
     samples, held_out = corpus_parts(corpus)
     notes: dict[str, Any] = {
@@ -74,7 +67,7 @@ def train_edits(
         samples += further
         notes["further"] = f"{len(further)} single turns of IGLU"
     check_split(train=(one.structure for one in samples), held_out=(one.structure for one in held_out))
-    console.print(f"{len(samples)} samples to learn from, {len(held_out)} held out to judge by")
+    console.print(f"{len(samples)} samples to learn from, {len(held_out)} held out for validation")
 
     def show(row: dict[str, float]) -> None:
         console.print(
@@ -95,34 +88,28 @@ def train_edits(
         threads=threads,
         model=ModelConfig(words=0, channels=channels),
     )
-    with stoppable(lambda: _stopped(out)):
+    with stoppable(lambda: _stopped(output)):
         trained = train(
-            samples, held_out, out, config, members=members, resume=resume, notes=notes, on_epoch=show
+            samples, held_out, output, config, members=members, resume=resume, notes=notes, on_epoch=show
         )
     if importlib.util.find_spec("matplotlib") is not None:
         from iglu_marl.agents.learned.plots import draw_curve
 
-        for curve in [*out.glob("curve.csv"), *out.glob("seed-*/curve.csv")]:
+        for curve in [*output.glob("curve.csv"), *output.glob("seed-*/curve.csv")]:
             draw_curve(curve, curve.with_suffix(".svg"))
     if as_json:
         print(json.dumps(trained.notes))
-    console.print(f"F1 on the held-out part {trained.notes['held_out_f1']}; model and curve: {out}")
+    console.print(f"F1 on the held-out part {trained.notes['held_out_f1']}; model and curve: {output}")
 
 
 def _stopped(folder: Path) -> str:
     if not any(folder.glob("**/checkpoint*")):
-        return "Nothing is kept: the first checkpoint was not reached."
-    return f"The last checkpoint is in {folder}; the same command with --resume goes on from it."
-
-
-def need_torch(what: str) -> None:
-    """Raise `ConfigError` without PyTorch."""
-    if importlib.util.find_spec("torch") is None:
-        raise ConfigError(f"{what} needs PyTorch: pip install 'iglu_marl[rl]'")
+        return "Nothing is kept: there is no checkpoint yet."
+    return f"The last checkpoint is in {folder}; the same command with --resume continues."
 
 
 def corpus_parts(corpus: Corpus) -> tuple[list[Sample], list[Sample]]:
-    """Samples to train on and to judge by: the training split, cut in two by structure. No other split is touched."""
+    """Split the training split by structure into samples for training and for validation."""
     from iglu_marl.data.splits import hash_fraction
     from iglu_marl.evaluation.action_prediction import bap_samples
 
@@ -135,10 +122,7 @@ def corpus_parts(corpus: Corpus) -> tuple[list[Sample], list[Sample]]:
 
 
 def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -> Iterator[Sample]:
-    """Samples of a part of IGLU's single turns (see `Split`), perhaps of some structures alone ("C12").
-
-    Those for which nothing was recorded are left out.
-    """
+    """Yield the recorded samples of a split of IGLU's single turns, of all or of some structures ("C12")."""
     from iglu_marl.data import SingleturnDataset
     from iglu_marl.data.splits import structure_id
     from iglu_marl.evaluation.action_prediction import task_samples
@@ -151,37 +135,38 @@ def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -
 
 
 def train_pov(
-    out: Out,
+    output: Output,
     labels: Annotated[
-        int, Option(help="Of the teacher, for the policy.", callback=at_least(1000))
+        int, Option(help="Number of teacher actions for the policy.", callback=at_least(1000))
     ] = 1_500_000,
-    walks: Annotated[int, Option(help="From which it learns where it is.", callback=at_least(1))] = 100_000,
-    sentences: Annotated[int, Option(help="From which it learns to read.", callback=at_least(1))] = 8000,
-    reading_steps: Annotated[int, Option(help="Batches of them.", callback=at_least(1))] = 2500,
-    knows: Annotated[str, choice("pictures", "memoryless", "blind", "pose")] = "pictures",
+    walks: Annotated[int, Option(help="Steps to train the localiser on.", callback=at_least(1))] = 100_000,
+    sentences: Annotated[int, Option(help="Sentences to train the reader on.", callback=at_least(1))] = 8000,
+    reading_steps: Annotated[int, Option(help="Batches to train the reader.", callback=at_least(1))] = 2500,
+    knows: Annotated[
+        str, choice("pictures", "memoryless", "blind", "pose", about="input of the policy")
+    ] = "pictures",
     remembers: Annotated[
-        bool, Option("--remembers", help="It remembers blocks and its own actions.")
+        bool, Option("--remembers", help="Give the policy a memory of blocks and own actions.")
     ] = False,
     begin: Annotated[
-        Path | None,
-        Option("--begin", help="A model to begin with; its reader and localiser stay as they are."),
+        Path | None, Option("--begin", help="Initial model, whose reader and localiser stay fixed.")
     ] = None,
-    updates: Annotated[int, Option(help="Batches for 1,000 labels.", callback=at_least(1))] = 30,
-    learning_rate: Annotated[float, Option(help="Of the policy.")] = 1e-3,
+    updates: Annotated[int, Option(help="Batches per 1,000 labels.", callback=at_least(1))] = 30,
+    learning_rate: Annotated[float, Option(help="Learning rate of the policy.")] = 1e-3,
     seed: Seed = 0,
     resume: Resume = False,
     tensorboard: Annotated[
-        bool, Option("--tensorboard", help="Write the curve for TensorBoard, too.")
+        bool, Option("--tensorboard", help="Also write the curve for TensorBoard.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """A builder that sees pictures, by imitation of the planner on foot (needs PyTorch)."""
-    need_torch("training")
-    from iglu_marl.agents.learned.pov_builder import load
-    from iglu_marl.agents.learned.pov_training import PovConfig, curve_writer, train
+    """Train a builder that sees pictures, by imitation of the planner (needs PyTorch)."""
+    with extra("rl"):
+        from iglu_marl.agents.learned.pov_builder import load
+        from iglu_marl.agents.learned.pov_training import PovConfig, curve_writer, train
 
-    console = Console(quiet=as_json, highlight=False)
-    write = curve_writer(out, tensorboard)
+    console = text_console(as_json)
+    write = curve_writer(output, tensorboard)
 
     def show(row: dict[str, Any]) -> None:
         write(row)
@@ -201,8 +186,8 @@ def train_pov(
         learning_rate=learning_rate,
         seed=seed,
     )
-    with stoppable(lambda: _stopped(out)):
-        train(out, config, resume=resume, begin=load(begin) if begin else None, report=show)
+    with stoppable(lambda: _stopped(output)):
+        train(output, config, resume=resume, begin=load(begin) if begin else None, report=show)
     if as_json:
-        print((out / "model.json").read_text(encoding="utf-8"))
-    console.print(f"model and curve: {out}")
+        print((output / "model.json").read_text(encoding="utf-8"))
+    console.print(f"model and curve: {output}")

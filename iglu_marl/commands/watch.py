@@ -1,4 +1,4 @@
-"""`iglu-marl watch`: a game in a window, as two agents play it or as it was recorded."""
+"""`iglu-marl watch`: show a game of two agents, or a recorded game, in a window."""
 
 from __future__ import annotations
 
@@ -7,44 +7,33 @@ from typing import Annotated
 
 from typer import Option
 
-from iglu_marl.commands.options import (
-    Controls,
-    Engine,
-    LLMEndpoint,
-    LLMModel,
-    LLMViewLong,
-    Seed,
-    TaskId,
-    Tasks,
-    agent_name,
-    at_least,
-    choice,
-    within,
-)
+from iglu_marl.commands import options as opt
 from iglu_marl.core.dialogue import Role
 
 
 def watch(
-    architect: Annotated[str, agent_name(Role.ARCHITECT, "Who explains.")] = "scripted",
-    builder: Annotated[str, agent_name(Role.BUILDER, "Who builds.")] = "scripted",
-    tasks: Tasks = None,
-    task: TaskId = None,
-    controls: Controls = None,
-    seed: Seed = 0,
-    recording: Annotated[Path | None, Option(help="Instead: a game of this recording.")] = None,
-    episode: Annotated[int, Option(help="Which game of the recording, from 0.", callback=at_least(0))] = 0,
+    architect: Annotated[
+        str, opt.agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")
+    ] = "scripted",
+    builder: Annotated[str, opt.agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")] = "scripted",
+    tasks: opt.Tasks = None,
+    task: opt.TaskId = None,
+    controls: opt.Controls = None,
+    seed: opt.Seed = 0,
+    recording: Annotated[Path | None, Option(help="Recording to show instead of a new game.")] = None,
+    episode: opt.Episode = 0,
     speed: Annotated[
-        float, Option(help="Times as fast as people play.", callback=within(0.01, 100, "times"))
+        float, Option(help="Speed, relative to a game of people.", callback=opt.within(0.01, 100, "times"))
     ] = 2.0,
     camera: Annotated[
-        str, choice("follow", "orbit", about="the builder's eyes, or around the build")
+        str, opt.choice("follow", "orbit", about="from the builder's eyes, or around the build")
     ] = "follow",
-    model: LLMModel = None,
-    endpoint: LLMEndpoint = None,
-    llm_view: LLMViewLong = None,
-    engine: Engine = "auto",
+    model: opt.LLMModel = None,
+    endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
+    engine: opt.Engine = "auto",
 ) -> None:
-    """Watch a game in a window, as agents play it or as it was recorded: pause, step back, look from elsewhere."""
+    """Watch a game of two agents, or a recorded game, in a window: pause, step back, move the camera."""
     from iglu_marl.commands import game_viewer
 
     if recording is not None:

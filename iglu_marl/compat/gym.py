@@ -21,7 +21,7 @@ _PROFILES = {
 
 
 class Wrapper:
-    """An environment around another, `env`; what it does not define is that one's."""
+    """A wrapper of another environment, `env`, whose attributes it has."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -32,11 +32,11 @@ class Wrapper:
         return self.env.unwrapped
 
     def reset(self, **options: Any) -> Any:
-        """Begin an episode."""
+        """Start an episode."""
         return self.env.reset(**options)
 
     def step(self, action: Any) -> Any:
-        """One step."""
+        """Run one step."""
         return self.env.step(action)
 
     def __getattr__(self, name: str) -> Any:
@@ -58,13 +58,13 @@ class Env(Wrapper):
         self._seed = seed
 
     def reset(self, **options: Any) -> Any:
-        """Begin an episode: the observation alone. `seed` and `options` are Gymnasium's."""
+        """Start an episode. Return the observation. `seed` and `options` are Gymnasium's."""
         observation, _ = self.env.reset(**{"seed": self._seed, **options})
         self._seed = None
         return observation
 
     def step(self, action: Any) -> tuple[Any, float, bool, dict[str, Any]]:
-        """One step: observation, reward, done, info; `info["TimeLimit.truncated"]` tells a cut episode."""
+        """Run one step. Return observation, reward, done, info (with "TimeLimit.truncated")."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if truncated:
             info = {**info, "TimeLimit.truncated": not terminated}
@@ -72,7 +72,7 @@ class Env(Wrapper):
 
 
 def make(name: str, /, **options: Any) -> Env:
-    """An environment by its id, with the tool's conventions unless `compat` says otherwise."""
+    """Return an environment by its id, with the tool's conventions unless `compat` says otherwise."""
     if name in _PROFILES:
         options = {"compat": _PROFILES[name], **options}
     return Env(gymnasium.make(name, **options))

@@ -28,8 +28,8 @@ __all__ = [
 class Task(tasks.Task):
     """A task: `Task(dialog, target_grid, instruction)`.
 
-    dialog: the conversation before the current instruction (with it, it is found there). instruction: by default the
-    architect's last utterance in the dialog.
+    dialog: the conversation, with or without the current instruction. instruction: by default the architect's last
+    utterance in the dialog.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Task(tasks.Task):
         task_id: str | None = None,
         ids: str | None = None,
     ) -> None:
-        said = tasks.told(dialog, instruction, task_id, ids)
+        said = tasks.task_of_text(dialog, instruction, task_id, ids)
         super().__init__(said, target_grid, starting_grid, full_grid, invariant)
 
 

@@ -1,8 +1,7 @@
 """Tasks, sessions and datasets with the attributes and the iteration of the tools of 2022.
 
-Each is a view of this project's own: a task is played as `to_task()` says, a session stands for its `session`, a
-dataset for its `source`. Grids of data are in the colour ids of 2022 (`ids="iglu2022"`); those of a task made by hand
-are in the ids of the environment that plays it, as those of `iglu_marl.Task`.
+Each is a view of an object of this project: `to_task()` of a task, `session` of a session, `source` of a dataset. Grids
+of data are in the colour ids of 2022 (`ids="iglu2022"`). Those of tasks made by hand are in the ids of the environment.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _NOTHING = np.zeros(ZONE_SHAPE, np.int8)
 
 
 class Tasks(TaskSource):
-    """The base of sources of tasks, and `Tasks.to_dense`."""
+    """Base class of task sources, and `Tasks.to_dense`."""
 
     @staticmethod
     def to_dense(blocks: Any) -> Grid:
-        """A dense grid, int32 [9, 11, 11], of blocks (x, y, z, id), of a dense grid (a copy), or of None (no blocks).
+        """Return a dense grid, int32 [9, 11, 11], from blocks (x, y, z, id), a dense grid, or None (no blocks).
 
-        Of dense grids any integers are taken, as differences of grids have them. Raises `GridError` for the rest.
+        Dense grids may have any integers, since differences of grids do. Raises `GridError` for other values.
         """
         if blocks is None or own.is_block_list(blocks):
             return blocks_to_grid(() if blocks is None else blocks).astype(np.int32)
@@ -56,7 +55,7 @@ def calc_reward(
     right_scale: float = 2,
     wrong_scale: float = 1,
 ) -> float:
-    """What a step from one dense grid to the next is worth, as the documents of 2022 define it."""
+    """Return the reward of a step from one dense grid to the next, as defined in 2022."""
     before, now = (maximal_intersection(built, target_grid) for built in (prev_grid, grid))
     if now != before:
         return float(right_scale * np.sign(now - before))
@@ -64,22 +63,22 @@ def calc_reward(
 
 
 class Task:
-    """What the tasks of both tools have in common; see `iglu_marl.compat.gridworld.tasks.Task`.
+    """Common base of the tasks of both tools; see `iglu_marl.compat.gridworld.tasks.Task`.
 
-    chat: all that was said, the current instruction included. dialog: what was said before it. instruction, also
-        last_instruction: the instruction; with its question and answer, where the builder asked.
+    chat: the conversation, the current instruction included. dialog: the conversation before it. instruction, also
+        last_instruction: the instruction; with question and answer, if the builder asked.
     target_grid: int32 [9, 11, 11]. starting_grid: as it was given: None, blocks (x, y, z, id), or a dense grid.
     """
 
     def __init__(
         self,
-        told: own.Task,
+        task: own.Task,
         target_grid: npt.ArrayLike,
         starting_grid: Any = None,
         full_grid: Any = None,
         invariant: bool = True,
     ) -> None:
-        self._told = told
+        self._task = task
         self.target_grid = Tasks.to_dense(target_grid)
         self.starting_grid = starting_grid if _is_list(starting_grid) else _optional(starting_grid)
         self.full_grid = _optional(full_grid)
@@ -87,7 +86,7 @@ class Task:
 
     @classmethod
     def of(cls, task: own.Task, *, no_start: Any = _NOTHING) -> Task:
-        """A task of data; `no_start` is its starting grid where there is none."""
+        """Return a task of data; `no_start`: its default starting grid."""
         made = cls.__new__(cls)
         start = no_start if task.starting_grid is None else task.starting_grid
         Task.__init__(made, task, task.target_grid, start, task.full_grid, task.is_invariant)
@@ -96,43 +95,43 @@ class Task:
     @property
     def chat(self) -> str:
         """The whole conversation, the current instruction included."""
-        return self._told.dialog
+        return self._task.dialog
 
     @property
     def dialog(self) -> str:
         """The conversation before the current instruction."""
-        return self._told.previous_dialog
+        return self._task.previous_dialog
 
     @property
     def instruction(self) -> str:
         """The current instruction."""
-        return self._told.instruction
+        return self._task.instruction
 
     @property
     def last_instruction(self) -> str:
         """The current instruction."""
-        return self._told.instruction
+        return self._task.instruction
 
     @property
     def task_id(self) -> str | None:
-        """Which game or session the task is of."""
-        return self._told.task_id
+        """Id of the task's game or session."""
+        return self._task.task_id
 
     @property
     def target_size(self) -> int:
-        """How many cells of the target are not empty."""
+        """Number of non-empty cells of the target."""
         return int(np.count_nonzero(self.target_grid))
 
     def maximal_intersection(self, grid: npt.ArrayLike) -> int:
-        """The most cells in which a dense grid agrees with the target; over rotations and shifts when `invariant`."""
+        """Return the largest number of matching cells; over rotations and shifts if `invariant`."""
         return int(maximal_intersection(grid, self.target_grid, invariant=self.invariant))
 
     def to_task(self) -> own.Task:
-        """The task as it is played: of a difference of grids, what is to be added.
+        """Return the playable task: for a difference of grids, the blocks to add.
 
-        No world has blocks with negative ids. Raises `TaskError` for other grids that cannot be.
+        Negative ids are left out. Raises `TaskError` for other invalid grids.
         """
-        return self._told.replace(
+        return self._task.replace(
             target_grid=np.maximum(self.target_grid, 0),
             starting_grid=self.starting_grid,
             full_grid=self.full_grid,
@@ -151,15 +150,15 @@ def _optional(grid: Any) -> Grid | None:
     return None if grid is None else Tasks.to_dense(grid)
 
 
-def told(text: Any, instruction: Any, task_id: str | None, ids: str | None) -> own.Task:
-    """What a task by hand says; an instruction that the text lacks is appended."""
+def task_of_text(text: Any, instruction: Any, task_id: str | None, ids: str | None) -> own.Task:
+    """Return a task with this text; a missing instruction is appended."""
     return own.Task(text, _NOTHING, instruction, task_id=task_id, ids=ids)
 
 
 class Subtasks(Tasks):
-    """A session: for each turn what was said, and the world after it. Iteration gives a task for each turn.
+    """A session: utterances of each turn, and the world after it. Iteration yields a task for each turn.
 
-    `sample()` and `reset()` draw a turn. `structure_seq` are the worlds, dense; `dialog` the texts of the turns.
+    `sample()` and `reset()` return a random turn. `structure_seq`: dense worlds; `dialog`: texts of the turns.
     """
 
     task_type: ClassVar[type[Task]] = Task
@@ -193,14 +192,14 @@ class Subtasks(Tasks):
 
     @classmethod
     def of(cls, session: own.Subtasks, ids: str) -> Subtasks:
-        """A session of data, in these colour ids."""
+        """Return a session of data, in these colour ids."""
         made = cls.__new__(cls)
         made.session, made.ids = session, ids
         return made
 
     @property
     def dialog(self) -> list[str]:
-        """What was said in each turn."""
+        """The texts of the turns."""
         return [turn.text for turn in self.session.turns]
 
     @property
@@ -210,11 +209,11 @@ class Subtasks(Tasks):
 
     @property
     def task_id(self) -> str | None:
-        """Which session it is."""
+        """Id of the session."""
         return self.session.task_id
 
     def sample(self, rng: np.random.Generator | None = None) -> Any:
-        """The task of a random turn."""
+        """Return the task of a random turn."""
         generator = self.rng if rng is None else rng
         return self[int(generator.integers(len(self)))]
 
@@ -236,8 +235,8 @@ class Subtasks(Tasks):
 class DataTasks(Tasks, GroupedSource):
     """A dataset: `tasks` maps names to lists of sessions, or of tasks.
 
-    Iteration gives 4-tuples: the name, the number of the session in its list, the number of the turn, and the task.
-    `source` is the dataset of `iglu_marl.data` that this one shows, with `report()`, `split()` and `filter()`.
+    Iteration yields 4-tuples: name, index of the session in its list, index of the turn, and task.
+    `source` is the dataset of `iglu_marl.data`, with `report()`, `split()` and `filter()`.
     """
 
     session_type: ClassVar[type[Subtasks]] = Subtasks
@@ -255,7 +254,7 @@ class DataTasks(Tasks, GroupedSource):
         return self.session_type.task_type.of(entry.in_ids(ids))
 
     def report(self) -> Any:
-        """What was read and what was left out (see `iglu_marl.data`)."""
+        """Return the report of what was read and left out (see `iglu_marl.data`)."""
         return self.source.report()
 
     def __iter__(self) -> Iterator[Any]:
@@ -269,5 +268,5 @@ class DataTasks(Tasks, GroupedSource):
 
 
 def task_options(task_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The options of a dataset's tasks, which are invariant unless these say otherwise."""
+    """Return the options of a dataset's tasks, which are invariant by default."""
     return {"invariant": True, **(task_kwargs or {})}

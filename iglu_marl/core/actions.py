@@ -8,7 +8,7 @@ CAMERA_STEP_DEG = 5.0  # of one action that turns the camera
 
 
 class Action(IntEnum):
-    """What a walking builder can do in one step. `YIELD` is there in spaces that let the builder end its turn."""
+    """Actions of a walking builder. `YIELD` is in spaces that let the builder end its turn."""
 
     NOOP = 0
     FORWARD = 1
@@ -32,7 +32,7 @@ class Action(IntEnum):
 
     @classmethod
     def hotbar(cls, color: int) -> Action:
-        """The action that selects a colour 1..6."""
+        """Return the action that selects a colour 1..6."""
         return cls(cls.HOTBAR_1 + color - 1)
 
     @property

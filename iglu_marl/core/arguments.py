@@ -1,4 +1,4 @@
-"""Checks of arguments: each takes a name and whatever was given for it, and raises `ConfigError` naming both."""
+"""Checks of arguments. Each takes a name and a value, and raises `ConfigError` that names both."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ from typing import Any
 from iglu_marl.core.errors import ConfigError
 
 
+def as_flag(name: str, value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} is {value!r:.80}, expected True or False")
+    return value
+
+
 def check_flags(**flags: Any) -> None:
-    """Each is True or False."""
+    """Check that each is True or False."""
     for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise ConfigError(f"{name} is {value!r:.80}, expected True or False")
+        as_flag(name, value)
 
 
 def check_option(name: str, value: Any, known: Iterable[str], more: str = "") -> None:
-    """It is one of these texts."""
+    """Check that the value is one of these strings."""
     if not isinstance(value, str) or value not in known:
         raise ConfigError(f"{name} is {value!r:.80}, expected one of {', '.join(known)}{more}")
 
 
 def as_count(name: str, value: Any, low: int, high: int, more: str = "") -> int:
-    """An integer in low..high."""
+    """Return an integer in low..high."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -35,7 +41,7 @@ def as_count(name: str, value: Any, low: int, high: int, more: str = "") -> int:
 
 
 def as_number(name: str, value: Any, high: float = math.inf) -> float:
-    """A finite number in 0..high."""
+    """Return a finite number in 0..high."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

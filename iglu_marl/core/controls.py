@@ -8,7 +8,7 @@
 | discrete | Dict: whole-cell moves | IGLU 2021 |
 | continuous | Dict: translation along the map's axes | IGLU 2021 |
 
-Camera changes are (yaw, pitch) in degrees, pitch up positive, unless `Conventions.minerl_camera` says otherwise.
+Camera changes are (yaw, pitch) in degrees, pitch up positive, except with `Conventions.minerl_camera`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ assert [CONTROL.fields[name][1] for name in CONTROL.names] == [0, 24, 40, 41, 42
 
 
 def _integer(action: Any, limit: int, where: str, check: bool) -> int:
-    """A Discrete(limit) value as int; NumPy scalars and 0-d arrays are accepted, booleans and floats are not."""
+    """Return a Discrete(limit) value as int. NumPy scalars and 0-d arrays are accepted; booleans and floats are not."""
     kind = type(action)
     if kind is int or kind is np.int64:  # by far the most
         value = int(action)
@@ -60,7 +60,7 @@ def _integer(action: Any, limit: int, where: str, check: bool) -> int:
 
 
 def _numbers(action: Any, size: int, limit: float, where: str, check: bool) -> list[float]:
-    """`size` finite numbers within ±limit, widened from float32 to double exactly."""
+    """Return `size` finite numbers within ±limit, widened from float32 to double exactly."""
     if size and type(action) is np.ndarray and action.dtype.char in "fd" and action.shape == (size,):
         values: list[float] = action.tolist()
     else:
@@ -76,7 +76,7 @@ def _expected(size: int, limit: float) -> str:
 
 
 def _other_numbers(action: Any, size: int, limit: float, where: str) -> list[float]:
-    """What else than a float array passes for `size` numbers (0: for one)."""
+    """Return `size` numbers (0: one number) from values other than a float array."""
     try:
         array = np.asarray(action)
         if array.dtype.kind not in "iuf":
@@ -90,12 +90,11 @@ def _other_numbers(action: Any, size: int, limit: float, where: str) -> list[flo
 
 
 def _first(bad: Array) -> int:
-    """The first world of which something holds."""
     return int(np.argwhere(bad)[0, 0])
 
 
 def _many(value: Any, shape: Shape, kinds: str, said: str, expected: str) -> Array:
-    """Numbers of many worlds as an array of this shape, and of one of these kinds of dtype."""
+    """Return numbers of many worlds as an array of this shape and one of these dtype kinds."""
     try:
         array = np.asarray(value)
     except ValueError:
@@ -106,7 +105,7 @@ def _many(value: Any, shape: Shape, kinds: str, said: str, expected: str) -> Arr
 
 
 def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
-    """Discrete(limit) values of `count` worlds as int64 [count]."""
+    """Return Discrete(limit) values of `count` worlds as int64 [count]."""
     expected = f"expected {count} integers in 0..{limit - 1}"
     array = _many(value, (count,), "iu", f"{where} is", expected)
     if array.min() < 0 or array.max() >= limit:
@@ -116,7 +115,7 @@ def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
 
 
 def many_tokens(value: Any, shape: Shape, size: int, where: str) -> Array:
-    """Utterances of many games in tokens 0..size-1, int64 of this shape. Raises `ActionError` for what is none."""
+    """Return utterances of many games as tokens 0..size-1, int64 of this shape. Raises `ActionError` for others."""
     expected = f"expected integer token ids in 0..{size - 1}, {list(shape)}"
     array = _many(value, shape, "iu", f"{where} are", expected)
     if array.min() < 0 or array.max() >= size:
@@ -126,7 +125,7 @@ def many_tokens(value: Any, shape: Shape, size: int, where: str) -> Array:
 
 
 def _many_numbers(value: Any, shape: Shape, limit: float, where: str) -> Array:
-    """Finite numbers within ±limit of as many worlds as the first axis of `shape` says."""
+    """Return finite numbers within ±limit; the first axis of `shape` is the worlds'."""
     expected = f"expected {list(shape)} numbers in [-{limit:g}, {limit:g}]"
     array = _many(value, shape, "iuf", f"{where} is", expected)
     if not (array.min() >= -limit and array.max() <= limit):  # nor nan
@@ -136,7 +135,6 @@ def _many_numbers(value: Any, shape: Shape, limit: float, where: str) -> Array:
 
 
 def _check_keys(action: Any, expected: frozenset[str]) -> None:
-    """Complains about missing and unknown keys of a Dict action."""
     if type(action) is dict and action.keys() == expected:
         return
     if not isinstance(action, Mapping) or action.keys() != expected:
@@ -147,19 +145,22 @@ def _check_keys(action: Any, expected: frozenset[str]) -> None:
 _KEYS = ("forward", "back", "left", "right", "jump")
 _AXES = ("move_x", "move_y", "move_z")
 _BACKWARD, _RIGHTWARD = (0.0, -1.0, 1.0), (0.0, 1.0, -1.0)  # of the discrete encoding's move and strafe
-_WHERE = {  # formatting these anew would take as long as reading the value
+_WHERE = {  # formatting these each time would take as long as reading the value
     key: f"action['{key}']"
     for key in (*_KEYS, *_AXES, "move", "strafe", "attack", "use", "inventory", "hotbar")
 }
 
 
 class _Encoding(NamedTuple):
-    """How the Dict actions of one encoding are laid out and read.
+    """Layout and readers of one encoding's Dict actions.
 
-    `parts`: besides `camera`, by key: how many choices there are, or the shape of numbers in -1..1.
-    `color`: the key of the colour.
-    `one`: the motion (x, y, z) of `CONTROL`, and whether to place and to break, of an action that may be checked.
-    `many`: writes the motions of many worlds, float64 [n, 3], and returns whether to place and to break, bool [n] each.
+    Attributes:
+        mode: of `CONTROL`.
+        parts: entries besides `camera`: number of choices, or shape of numbers in -1..1.
+        color: the key of the colour.
+        one: returns the motion (x, y, z) of `CONTROL`, whether to place, and whether to break.
+        many: writes the motions of many worlds, float64 [n, 3]; returns whether to place and to break, bool [n] each.
+
     """
 
     mode: int
@@ -245,12 +246,15 @@ _ENCODINGS = {  # all but "walking", whose actions are rows of a table
 
 
 class Controls:
-    """One action encoding, with its space, as an environment uses it.
+    """One action encoding and its space.
 
-    `select_and_place`: choosing a colour also places, and cancels a break asked in the same step. `camera_limit`: the
-    largest camera change in degrees of the Dict encodings (default 5 for flying, 180 else). `can_yield`: the
-    space also lets the builder end its turn (`Discrete(19)`, or the key `yield`). `conventions`: what colour ids in
-    actions mean, which of the walking actions 14 and 15 looks up, and how camera changes are told.
+    Args:
+        name: the encoding.
+        select_and_place: whether choosing a colour also places, and cancels a break in the same step.
+        camera_limit: largest camera change in degrees of the Dict encodings; default 5 for flying, else 180.
+        can_yield: whether the builder can end its turn (`Discrete(19)`, or the key `yield`).
+        conventions: colour ids and camera directions of actions.
+
     """
 
     def __init__(
@@ -276,7 +280,7 @@ class Controls:
         self.camera_limit = camera_limit or (5.0 if name == "flying" else 180.0)
         self.can_yield = can_yield
         self.conventions = conventions
-        self._color_ids = conventions.meant
+        self._color_ids = conventions.color_of_action_id
         self._walking_actions = len(Action) if can_yield else int(Action.YIELD)
         self._encoding = _ENCODINGS.get(name)
         self.space = self._make_space()
@@ -288,7 +292,7 @@ class Controls:
 
     @property
     def lowest_start(self) -> float:
-        """The lowest eye height from which an episode may start: with gravity, one needs ground to stand on."""
+        """Lowest eye height at the start of an episode: with gravity, the builder needs ground to stand on."""
         return -3.0 if self._idle["mode"][0] in (FLYING, CONTINUOUS) else -1.25
 
     # -- spaces
@@ -311,9 +315,14 @@ class Controls:
     def encode(self, action: Any, check: bool = True, out: Array | None = None) -> tuple[Array, int]:
         """Translate an action to a control: (records, index), as `kernels.step.step_at` takes them.
 
-        out: CONTROL[1], into which an action of keys is written and which is returned then; a new one when not given.
-        What is returned for other actions belongs to this object and is the same at every call: only read it. Raises
-        `ActionError` for anything outside the space; `check=False` lets numbers outside their bounds pass.
+        Args:
+            action: of the space.
+            check: whether numbers outside their bounds are errors.
+            out: CONTROL[1] for a Dict action, which is returned; default: a new one.
+
+        The result for other actions is shared by all calls: only read it. Raises `ActionError` for an action outside
+        the space.
+
         """
         encoding = self._encoding
         if encoding is None:
@@ -334,7 +343,7 @@ class Controls:
         return records, 0
 
     def encode_batch(self, actions: list[Any], check: bool = True) -> Array:
-        """The controls of one action per world, CONTROL[n], from a list of actions."""
+        """Return the controls of a list of actions, one per world: CONTROL[n]."""
         controls = np.zeros(len(actions), CONTROL)
         for number, action in enumerate(actions):
             records, index = self.encode(action, check)
@@ -342,11 +351,16 @@ class Controls:
         return controls
 
     def encode_many(self, actions: Any, count: int, out: Array | None = None) -> tuple[Array, Array]:
-        """Translate the actions of `count` worlds at once: (records, numbers), world i does records[numbers[i]].
+        """Translate the actions of many worlds to (records, numbers): world i gets records[numbers[i]].
 
-        actions: integers [count] for walking, else a dict of arrays whose first axis is the worlds', as a sample of the
-        batched space is. out: CONTROL[count], as in `encode`. Raises `ActionError` for anything outside the space, with
-        the first world where it is.
+        Args:
+            actions: of the batched space: integers [count] for walking, else a dict of arrays [count, ...].
+            count: number of worlds.
+            out: CONTROL[count], as in `encode`.
+
+        Raises:
+            ActionError: if an action is outside the space; names the first world.
+
         """
         encoding = self._encoding
         if encoding is None:
@@ -368,11 +382,11 @@ class Controls:
         return records, np.arange(count)
 
     def noop(self) -> tuple[Array, int]:
-        """The control that does nothing (time passes)."""
+        """Return the control that does nothing (time passes)."""
         return self._idle, 0
 
     def yielding(self) -> tuple[Array, int]:
-        """The control that does nothing and ends the builder's turn."""
+        """Return the control that does nothing and ends the builder's turn."""
         return self._idle, 1
 
     def _walking_table(self) -> Array:
@@ -398,10 +412,10 @@ class Controls:
 
 
 class CellControls(Controls):
-    """Acting on a cell directly, as language goals offer it ("perfect"): the hands reach everywhere.
+    """Actions on cells without reach or aim, the "perfect" encoding of language goals.
 
-    An action is four integers: the indices (y, x, z) of a cell in a dense grid, and the colour id that it gets, 0 for
-    air. What else hands demand holds (docs/dynamics.md); the builder stands still, and falls where there is no ground.
+    An action is four integers: the indices (y, x, z) of a cell in a dense grid, and its new colour id, 0 for air. The
+    other conditions of placing and breaking hold (docs/dynamics.md). The builder does not walk, but can fall.
     """
 
     _SIZES = (*ZONE_SHAPE, 7)

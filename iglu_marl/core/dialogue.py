@@ -2,7 +2,7 @@
 
 The text form holds one utterance per line, each with its speaker: `<Architect> …` or `<Builder> …`. Further
 lines of an utterance follow without a speaker; one that would itself look like a spoken line is indented by a
-space, so that nobody can put words into the other's mouth. `Dialogue.parse` inverts `Dialogue.text`.
+space, so that no message can imitate the other speaker. `Dialogue.parse` inverts `Dialogue.text`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.text import well_formed
+from iglu_marl.core.text import fix_surrogates
 
 
 class Role(str, Enum):
-    """The two parts of the game. Members compare equal to their lower-case names."""
+    """The two roles. Members compare equal to their lower-case names."""
 
     ARCHITECT = "architect"
     BUILDER = "builder"
@@ -32,7 +32,7 @@ class Role(str, Enum):
 
     @property
     def tag(self) -> str:
-        """What stands before this role's lines: `<Architect>` or `<Builder>`."""
+        """Prefix of this role's lines: `<Architect>` or `<Builder>`."""
         return f"<{self.value.capitalize()}>"
 
 
@@ -43,8 +43,7 @@ _ESCAPED = re.compile(r" +<(?:architect|builder)>", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Utterance:
-    """One thing said. Surrounding white space is dropped; every kind of line end becomes a line feed; half of a
-    surrogate pair, which no file or terminal takes, becomes U+FFFD.
+    """One message. Surrounding white space is dropped, line ends become line feeds, lone surrogates U+FFFD.
 
     Raises `DialogueError` for an unknown role or a text that is not a string.
     """
@@ -63,7 +62,7 @@ class Utterance:
         if not isinstance(self.text, str):
             raise DialogueError(f"utterance {self.text!r} is a {type(self.text).__name__}, expected a string")
         text = self.text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in self.text else self.text
-        text = well_formed(text.strip())
+        text = fix_surrogates(text.strip())
         if text is not self.text:
             object.__setattr__(self, "text", text)
 
@@ -100,7 +99,7 @@ class Dialogue(Sequence[Utterance]):
 
     @classmethod
     def parse(cls, text: str) -> Dialogue:
-        """The dialogue behind a text form; speaker tags may be in any case.
+        """Parse a text form; speaker tags may be in any case.
 
         Lines without a tag continue the utterance before them; without one before, they are the architect's.
         Blank text is the empty dialogue. Raises `DialogueError` when `text` is not a string.
@@ -122,9 +121,9 @@ class Dialogue(Sequence[Utterance]):
 
     @classmethod
     def of(cls, value: Any) -> Dialogue:
-        """A dialogue from whatever can be meant by one; raises `DialogueError` for anything else.
+        """Return a dialogue from a text form, a `Dialogue`, an `Utterance`, or a list of these.
 
-        That is: a text form, a `Dialogue`, an `Utterance`, or a list of such parts, each a new utterance.
+        Raises `DialogueError` for other values.
         """
         if isinstance(value, Dialogue):
             return value
@@ -137,7 +136,7 @@ class Dialogue(Sequence[Utterance]):
         raise DialogueError(f"a dialogue is {value!r}, expected text, a Dialogue or a list of utterances")
 
     def say(self, role: Role | str, text: str) -> Dialogue:
-        """A dialogue with one more utterance. Silence (blank text) leaves no line: this one comes back."""
+        """Return a dialogue with one more utterance, or this one for blank text."""
         utterance = Utterance(role, text)  # type: ignore[arg-type]
         if not utterance.text:
             return self
@@ -157,11 +156,11 @@ class Dialogue(Sequence[Utterance]):
 
     @property
     def utterances(self) -> tuple[Utterance, ...]:
-        """Everything said, oldest first."""
+        """All utterances, oldest first."""
         return self._utterances
 
     def last(self, role: Role | str | None = None) -> Utterance | None:
-        """The latest utterance (of that role), or None."""
+        """Return the latest utterance (of that role), or None."""
         for utterance in reversed(self._utterances):
             if role is None or utterance.role == role:
                 return utterance
@@ -214,37 +213,44 @@ class Codec(Protocol):
     """Text to tokens and back, as token chat needs it.
 
     Token 0 is padding and never comes out of `encode`; the symbols are 1..size-1. `version` changes whenever
-    the vocabulary does, so that a trained policy can tell.
+    the vocabulary does, so that a policy can check that it fits.
     """
 
     @property
     def name(self) -> str:
-        """Which vocabulary this is."""
+        """Name of the vocabulary."""
 
     @property
     def version(self) -> str:
-        """Which edition of it."""
+        """Version of the vocabulary."""
 
     @property
     def size(self) -> int:
         """Number of tokens, padding included."""
 
     def encode(self, text: str) -> list[int]:
-        """The tokens (1..size-1) of a text."""
+        """Return the tokens (1..size-1) of a text."""
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The text of tokens; padding (0) is skipped. Raises `DialogueError` for tokens outside 0..size-1."""
+        """Return the text of tokens; padding (0) is skipped. Raises `DialogueError` for tokens outside 0..size-1."""
 
 
 def speaker_marks(codec: Codec) -> dict[Role, int]:
-    """The numbers, beyond those of the tokens, that stand before an utterance of each role in token chat."""
+    """Return the number that marks each role's utterances in token chat, after those of the tokens."""
     return {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
 
 
 def decode_dialogue(tokens: npt.NDArray[Any], codec: Codec) -> tuple[Utterance, ...]:
-    """The utterances in a dialogue of token chat, integers [length] with a speaker's mark before each, 0 = padding.
+    """Return the utterances in a dialogue of token chat.
 
-    What comes before the first mark was cut off, and is left out. Raises `DialogueError` for other numbers.
+    Args:
+        tokens: integers [length], a speaker's mark before each utterance, 0 = padding. Tokens before the first mark
+            are left out: their utterance was cut.
+        codec: the vocabulary.
+
+    Raises:
+        DialogueError: if a number is outside the vocabulary and its marks.
+
     """
     said = tokens[tokens != 0]
     highest = codec.size + 1

@@ -1,4 +1,4 @@
-"""The exception tree: everything this package raises on purpose is an `IgluMarlError`.
+"""The exception tree: all errors of this package are `IgluMarlError`s.
 
 Each message names the value, the place and what was expected. Most classes are also `ValueError`s, so that
 code that catches the standard exception keeps working.
@@ -6,12 +6,14 @@ code that catches the standard exception keeps working.
 
 from __future__ import annotations
 
+from iglu_marl.core.text import strip_control
+
 
 class IgluMarlError(Exception):
-    """Base class of all errors raised by iglu_marl. What they say can be shown everywhere: it is UTF-8."""
+    """Base class of all errors raised by iglu_marl. Messages have no control characters."""
 
     def __str__(self) -> str:
-        return super().__str__().encode("utf-8", "backslashreplace").decode()
+        return strip_control(super().__str__().encode("utf-8", "backslashreplace").decode())
 
 
 class ConfigError(IgluMarlError, ValueError):
@@ -27,11 +29,11 @@ class TaskError(IgluMarlError, ValueError):
 
 
 class PoseError(IgluMarlError, ValueError):
-    """A pose is not finite or lies outside of what an episode may start from."""
+    """A pose is not finite, or an episode cannot start from it."""
 
 
 class ActionError(IgluMarlError, ValueError):
-    """An action lies outside its space, or is not that agent's to take now."""
+    """An action is outside its space, or it is not that agent's turn."""
 
 
 class DialogueError(IgluMarlError, ValueError):
@@ -43,7 +45,7 @@ class LanguageError(IgluMarlError, ValueError):
 
 
 class StateError(IgluMarlError, RuntimeError):
-    """A saved state does not fit, or a call came at the wrong time (a step before the first reset, say)."""
+    """A saved state does not fit, or a call is out of order, such as `step` before `reset`."""
 
 
 class AgentError(IgluMarlError, RuntimeError):
@@ -51,11 +53,15 @@ class AgentError(IgluMarlError, RuntimeError):
 
 
 class ServiceError(AgentError):
-    """What an agent runs on has failed, an endpoint that did not answer, say: no matter of how it plays."""
+    """A service that an agent needs has failed, such as an endpoint that does not answer."""
 
 
 class ServiceRefusedError(ServiceError):
-    """What an agent runs on will fail every time: the key is refused, the model is unknown, the address is wrong."""
+    """A service will fail every time: the key is refused, the model unknown, or the address wrong."""
+
+
+class MissingExtraError(IgluMarlError, ImportError):
+    """A library is not installed; the message names the extra that brings it."""
 
 
 class DataError(IgluMarlError, ValueError):
@@ -63,12 +69,12 @@ class DataError(IgluMarlError, ValueError):
 
 
 class ReplayError(IgluMarlError, RuntimeError):
-    """A recording, simulated again, does not lead to what was recorded."""
+    """The replay of a recording differs from what was recorded."""
 
 
 class RenderError(IgluMarlError, RuntimeError):
-    """A picture cannot be made: no renderer, a bad size, a lost window."""
+    """A picture cannot be drawn: no renderer, a wrong size, a lost window."""
 
 
 class PlanningError(IgluMarlError, ValueError):
-    """A plan was asked for that makes no sense (cells outside the zone, unknown colours)."""
+    """A plan is impossible: cells outside the zone, or unknown colours."""

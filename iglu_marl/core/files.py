@@ -1,9 +1,10 @@
-"""Files that are whole whatever happens: moved to their place when they are done, or line by line by one process."""
+"""Atomic writing: files and folders that appear whole or not at all, and files of JSON lines for one process."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import socket
@@ -18,11 +19,11 @@ from typing import IO, Any
 from iglu_marl.core.errors import DataError, IgluMarlError
 
 PRIVATE = 0o600
-"""The mode of files that only their owner reads, whatever the umask: what people said, and what models were told."""
+"""Mode of files that only their owner may read, such as conversations and prompts."""
 
 
 def opened(path: str | os.PathLike[str], how: str, mode: int | None = None) -> IO[bytes]:
-    """A binary file, unbuffered. mode: of a new one, None for that of the umask."""
+    """Open a binary file, unbuffered. mode: permissions of a new file; None: those of the umask."""
     return open(
         path,
         how,
@@ -32,7 +33,7 @@ def opened(path: str | os.PathLike[str], how: str, mode: int | None = None) -> I
 
 
 def private_folder(path: str | os.PathLike[str]) -> Path:
-    """A folder for what only its owner reads, made if it is not there; returns the path."""
+    """Create a folder that only its owner may read, if it is missing. Return its path."""
     folder = Path(path)
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -40,29 +41,31 @@ def private_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def made_folder(path: str | os.PathLike[str], error: type[IgluMarlError] = DataError) -> Path:
-    """A folder, made with those above it if it is not there; returns the path. An `OSError` becomes `error`."""
+    """Create a folder and its parents if they are missing. Return its path. An `OSError` becomes `error`."""
     folder = Path(path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
-        raise error(f"{folder} cannot be used as a folder: {why(fault)}") from None
+        raise error(f"{folder} cannot be used as a folder: {error_reason(fault)}") from None
     return folder
 
 
-def why(error: OSError) -> str:
-    """The reason that an `OSError` gives, in one line."""
+def error_reason(error: OSError) -> str:
+    """Return the reason of an `OSError`, in one line."""
     return error.strerror or str(error).partition("\n")[0]
 
 
 @contextlib.contextmanager
-def replacing(
+def atomic_write(
     path: str | os.PathLike[str], error: type[IgluMarlError] = DataError, mode: int | None = None
 ) -> Iterator[Path]:
-    """A temporary name beside `path`, with its suffix, that is moved there at the end, or removed after an error.
+    """Yield a temporary path beside `path`. Move it there at the end, or remove it after an error.
 
-    mode: of the file; None for that of the file in its place, and of the umask where there is none.
-    A file of that name appears whole, or not at all. An `OSError` (a full disk, say) becomes `error`, which names
-    the file.
+    Args:
+        path: the file, which appears whole or not at all.
+        error: raised instead of an `OSError`, such as a full disk; names the file.
+        mode: permissions; None: those of the existing file, or of the umask.
+
     """
     final = Path(path)
     temporary = final.with_name(f".{final.stem}-{uuid.uuid4().hex[:8]}{final.suffix}")
@@ -74,7 +77,7 @@ def replacing(
         yield temporary
         temporary.replace(final)
     except OSError as fault:
-        raise error(f"{final} cannot be written: {why(fault)}") from fault
+        raise error(f"{final} cannot be written: {error_reason(fault)}") from fault
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -90,11 +93,16 @@ def new_folder(
     private: bool = False,
     error: type[IgluMarlError] = DataError,
 ) -> Iterator[Path]:
-    """A temporary folder beside `path` that is moved there at the end, or removed after an error.
+    """Yield a temporary folder beside `path`. Move it there at the end, or remove it after an error.
 
-    path: a folder that does not exist yet or is empty; with `overwrite`, one is replaced that has a file `marker` with
-    the text `holds` in it; None: there is no such choice. private: whether only its owner reads it.
-    The folder appears whole, or not at all. Raises `error` for a folder in use, and for an `OSError` (a full disk).
+    Args:
+        path: a folder that is missing or empty.
+        overwrite: whether to replace a folder that has a file `marker` with the text `holds`; None: not offered.
+        marker: name of a file that identifies a folder of this kind.
+        holds: text in it.
+        private: whether only its owner may read it.
+        error: raised for a folder in use, and instead of an `OSError`.
+
     """
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
@@ -116,7 +124,7 @@ def new_folder(
             shutil.rmtree(folder)
         os.replace(beside, folder)
     except OSError as fault:
-        raise error(f"{folder} cannot be written: {why(fault)}") from fault
+        raise error(f"{folder} cannot be written: {error_reason(fault)}") from fault
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
@@ -127,11 +135,8 @@ def write_text(
     error: type[IgluMarlError] = DataError,
     mode: int | None = None,
 ) -> Path:
-    """Write a text as UTF-8, whole or not at all; returns the path. mode: as for `replacing`.
-
-    Raises `error`, naming the file.
-    """
-    with replacing(path, error, mode) as temporary:
+    """Write a text as UTF-8, whole or not at all. Return the path. mode, error: as for `atomic_write`."""
+    with atomic_write(path, error, mode) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
     return Path(path)
 
@@ -139,23 +144,36 @@ def write_text(
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each line
 
 
+def json_ready(value: Any, digits: int | None = None) -> Any:
+    """Return the value for JSON: tuples as lists, nan and infinity as None, floats rounded to `digits`."""
+    if isinstance(value, Mapping):
+        return {key: json_ready(part, digits) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_ready(part, digits) for part in value]
+    if not isinstance(value, float):
+        return value
+    return (value if digits is None else round(value, digits)) if math.isfinite(value) else None
+
+
 def json_line(content: Mapping[str, Any]) -> bytes:
-    """A line of a file of JSON lines."""
+    """Return a line of a file of JSON lines."""
     return _encode(content).encode("ascii") + b"\n"
 
 
 class JsonLines:
-    """A file of JSON lines for one process at a time, in which every line is there whole or not at all.
+    """A file of JSON lines for one process at a time. Each line is written whole or not at all.
 
-    The file is locked from opening to `close`, or until the process ends, however it ends. Meanwhile `.<name>.owner`
-    beside it says who has it. mode: of a new file, None for that of the umask. Raises `DataError`, naming file and
-    owner, where another has it, and when it cannot be opened or written.
+    The file is locked until `close` or the end of the process. `.<name>.owner` beside it names the owner.
+
+    Raises:
+        DataError: if another process has the file, or it cannot be opened or written.
+
     """
 
     def __init__(self, path: str | os.PathLike[str], mode: int | None = None) -> None:
         self.path = Path(path)
         self._owner = self.path.with_name(f".{self.path.name}.owner")
-        with self._told():
+        with self._wrap_errors():
             # Unbuffered and appending: each line is one write at the end of the file.
             self._file = opened(self.path, "a+b", mode)
         try:
@@ -165,11 +183,11 @@ class JsonLines:
             raise
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _wrap_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise DataError(f"{self.path} cannot be written: {why(error)}") from error
+            raise DataError(f"{self.path} cannot be written: {error_reason(error)}") from error
 
     def _lock(self) -> None:
         # The kernel's lock on the file itself: it leaves nothing behind, and ends with the process.
@@ -187,26 +205,27 @@ class JsonLines:
             ) from None
         except OSError as error:
             warnings.warn(
-                f"{self.path} cannot be locked ({why(error)}): nothing else may write to it", stacklevel=4
+                f"{self.path} cannot be locked ({error_reason(error)}): nothing else may write to it",
+                stacklevel=4,
             )
         self._release = weakref.finalize(self, _release, self._file, self._owner)  # at the latest at the end
         with contextlib.suppress(OSError):
             self._owner.write_text(f"process {os.getpid()} on {socket.gethostname()}", encoding="utf-8")
 
     def read(self) -> bytes:
-        """All that is in the file."""
-        with self._told():
+        """Return the content of the file."""
+        with self._wrap_errors():
             return self.path.read_bytes()
 
     def cut(self, size: int) -> None:
-        """Leave the first `size` bytes of the file."""
-        with self._told():
+        """Truncate the file to `size` bytes."""
+        with self._wrap_errors():
             self._file.truncate(size)
 
     def append(self, content: Mapping[str, Any]) -> None:
-        """Append a line. Raises `DataError` when there is no room for it, and then nothing of it is there."""
+        """Append a line. Raises `DataError`, and writes nothing, if the disk is full."""
         line = memoryview(json_line(content))
-        with self._told():
+        with self._wrap_errors():
             written = 0
             try:
                 while line:  # once, unless the disk is full
@@ -218,7 +237,7 @@ class JsonLines:
                 raise
 
     def close(self) -> None:
-        """Close the file, for others to use. May be called more than once."""
+        """Close and unlock the file. May be called more than once."""
         self._release()
 
 

@@ -1,4 +1,4 @@
-"""The build zone: axes, colours, dense and sparse structures, and their validation.
+"""Build zone, colours, and validation of dense and sparse structures.
 
 A *dense grid* is an integer array of shape (9, 11, 11) with axes [y, x, z]: the cell (x, y, z) lies at
 `grid[y + 1, x + 5, z + 5]`, with x and z in -5..5 and y in -1..7 (y = -1 is the layer on the ground).
@@ -29,7 +29,7 @@ Cell = tuple[int, int, int]
 
 
 class NetAction(NamedTuple):
-    """A block that is placed at a cell (`place`), or the one that stands there is taken away; `color` is its id."""
+    """A block placed at a cell (`place`) or removed from it; `color` is its id."""
 
     place: bool
     x: int
@@ -39,7 +39,7 @@ class NetAction(NamedTuple):
 
     @property
     def cell(self) -> Cell:
-        """Where."""
+        """The cell (x, y, z)."""
         return self.x, self.y, self.z
 
 
@@ -73,7 +73,7 @@ IGLU2022_ID_OF_IGLU = np.argsort(IGLU_ID_OF_IGLU2022).astype(np.int8)
 
 
 def color_id(name: str) -> int:
-    """The id of a colour name, in any case: `color_id("red") == 6`. Raises `GridError` for other names."""
+    """Return the id of a colour name, in any case: `color_id("red") == 6`. Raises `GridError` for other names."""
     try:
         return COLOR_NAMES.index(name.strip().lower())
     except (ValueError, AttributeError):
@@ -81,14 +81,14 @@ def color_id(name: str) -> int:
 
 
 def color_name(color: int) -> str:
-    """The lower-case name of a colour id 0..6: `color_name(6) == "red"`."""
+    """Return the lower-case name of a colour id 0..6: `color_name(6) == "red"`."""
     if not 0 <= color < len(COLOR_NAMES):
         raise GridError(f"unknown colour id {color!r}; expected 0..{len(COLOR_NAMES) - 1}")
     return COLOR_NAMES[color]
 
 
 def in_zone(x: int, y: int, z: int) -> bool:
-    """Whether the cell (x, y, z) belongs to the build zone."""
+    """Return whether the cell (x, y, z) belongs to the build zone."""
     return MIN_X <= x <= MAX_X and MIN_Y <= y <= MAX_Y and MIN_Z <= z <= MAX_Z
 
 
@@ -100,23 +100,23 @@ def cell_index(x: int, y: int, z: int) -> tuple[int, int, int]:
 
 
 def index_of(cell: Any) -> tuple[Any, Any, Any]:
-    """`grid[index_of((x, y, z))]` is a cell of the zone, or many where x, y and z are arrays. Nothing is checked."""
+    """Return the index of a cell (x, y, z), or of many as arrays. Nothing is checked."""
     x, y, z = cell
     return y - MIN_Y, x - MIN_X, z - MIN_Z
 
 
 def color_at(grid: npt.NDArray[Any], cell: Any) -> int:
-    """The colour id at a cell (x, y, z) of the zone, 0 for air."""
+    """Return the colour id at a cell (x, y, z) of the zone, 0 for air."""
     return int(grid[index_of(cell)])
 
 
 def cells_of(mask: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The cells (x, y, z) where a dense grid or mask [9, 11, 11] is not zero, int64 [k, 3], in the grid's order."""
+    """Return the non-zero cells (x, y, z) of a dense grid or mask [9, 11, 11], int64 [k, 3], in its order."""
     return np.argwhere(mask)[:, [1, 0, 2]] + MIN_CORNER
 
 
 def canonical(grid: npt.NDArray[Any]) -> bytes:
-    """A form that two grids [9, 11, 11] share when a shift and quarter turns make one of the other; b"" for air."""
+    """Return a form that is equal for grids [9, 11, 11] equal up to shift and quarter turns; b"" for air."""
     forms = []
     for turns in range(4):
         turned = np.rot90(grid, turns, axes=(1, 2))
@@ -130,7 +130,7 @@ def canonical(grid: npt.NDArray[Any]) -> bytes:
 
 
 def as_dense(value: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """An array of anything, [9, 11, 11]. Raises `GridError` for a wrong shape."""
+    """Return an array [9, 11, 11] of any dtype. Raises `GridError` for another shape."""
     try:
         array = np.asarray(value)
     except ValueError as error:
@@ -141,7 +141,7 @@ def as_dense(value: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
 
 
 def as_grid(value: npt.ArrayLike, name: str = "grid") -> BlockGrid:
-    """A validated, read-only int8 copy [9, 11, 11] of a dense grid with ids 0..6 (integral floats are accepted).
+    """Return a validated, read-only int8 copy [9, 11, 11] of a dense grid with ids 0..6 (integral floats are accepted).
 
     Raises `GridError` for a wrong shape, a non-numeric type, fractions, or ids outside 0..6.
     """
@@ -164,7 +164,7 @@ def as_grid(value: npt.ArrayLike, name: str = "grid") -> BlockGrid:
 
 
 def blocks_to_grid(blocks: Iterable[Any], name: str = "blocks") -> BlockGrid:
-    """The dense, read-only grid of blocks (x, y, z, color id).
+    """Return the dense, read-only grid of blocks (x, y, z, color id).
 
     Raises `GridError` for a block that is not four integers, lies outside the zone, has an id outside 1..6, or
     shares its cell with another.
@@ -196,7 +196,7 @@ def blocks_to_grid(blocks: Iterable[Any], name: str = "blocks") -> BlockGrid:
 
 
 def grid_to_blocks(grid: npt.ArrayLike) -> list[Block]:
-    """The sorted blocks (x, y, z, id) of the non-zero cells of a dense grid."""
+    """Return the sorted blocks (x, y, z, id) of the non-zero cells of a dense grid."""
     array = np.asarray(grid)
     if array.shape != ZONE_SHAPE:
         raise GridError(f"grid has shape {array.shape}, expected {ZONE_SHAPE} with axes [y, x, z]")
@@ -216,10 +216,10 @@ def _mapped(grid: npt.ArrayLike, table: npt.NDArray[np.int8], convention: str) -
 
 
 def to_iglu2022_ids(grid: npt.ArrayLike) -> npt.NDArray[Any]:
-    """A copy of a grid (any shape, this project's ids 0..6) in the ids of the 2022 tools; the dtype is kept."""
+    """Return a grid of any shape, with this project's ids 0..6, in the ids of the 2022 tools. The dtype stays."""
     return _mapped(grid, IGLU2022_ID_OF_IGLU, "iglu_marl")
 
 
 def from_iglu2022_ids(grid: npt.ArrayLike) -> npt.NDArray[Any]:
-    """A copy of a grid (any shape, ids 0..6 of the 2022 tools) in this project's ids; the dtype is kept."""
+    """Return a grid of any shape, with ids 0..6 of the 2022 tools, in this project's ids. The dtype stays."""
     return _mapped(grid, IGLU_ID_OF_IGLU2022, "2022")

@@ -1,11 +1,11 @@
-"""The one way to compile a kernel: Numba, with a cache on disk where there is a place for one.
+"""Compilation of kernels with Numba, with a cache on disk.
 
-Numba's own cache goes by the file of a function, and does not notice an edited callee or constant in another. Here one
-folder holds what was compiled from one state of all kernel files, named by their digest: an edit of any of them leads
-to another folder, so kernels may call each other across files. Nothing is written beside the sources.
+Numba's own cache goes by the file of a function, and does not notice edits of other files that it uses. Here, one
+folder belongs to one state of all kernel files, and is named by their digest. So kernels may call each other across
+files. Nothing is written beside the sources.
 
-The folders lie in the user's cache folder, or under `NUMBA_CACHE_DIR`. Where none can be made, and what does not fit on
-the disk, is compiled in every process. The process that finds its folder empty says on a terminal what takes so long.
+The folders are in the user's cache folder, or under `NUMBA_CACHE_DIR`. Without a cache, kernels are compiled in every
+process. The first compilation shows its progress on a terminal.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 
 def jit(function: Function) -> Function:
-    """Compile at the first call, or load what was compiled before. What stands in no kernel file is not cached."""
+    """Compile a function at its first call, or load it from the cache. Only kernel files are cached."""
     # No fastmath anywhere: the dynamics are exact to the last bit.
     compiled = numba.njit(nogil=True)(function)
     # NUMBA_DISABLE_JIT leaves functions as they are. A generator that was loaded cannot be compiled into others.
@@ -51,7 +51,7 @@ def jit(function: Function) -> Function:
 
 @lru_cache(maxsize=1)
 def kernel_files() -> dict[str, str]:
-    """The files that the digest is made of: path -> name inside the package."""
+    """Return the files that the digest is made of: path -> name inside the package."""
     files = sorted(os.path.join(folder, name) for folder, _, names in os.walk(PACKAGE) for name in names)
     named = {path: path[len(str(PACKAGE)) + 1 :].replace(os.sep, "/") for path in files}
     return {path: name for path, name in named.items() if SOURCES.fullmatch(name)}
@@ -59,7 +59,7 @@ def kernel_files() -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def digest() -> str:
-    """What tells apart the states of the kernel files, and the compilers."""
+    """Return a digest of the kernel files and the compilers."""
     total = hashlib.blake2b(numba.__version__.encode(), digest_size=8)  # 16 letters
     for path, name in kernel_files().items():
         total.update(f"\0{name}\0".encode() + Path(path).read_bytes())
@@ -68,7 +68,7 @@ def digest() -> str:
 
 @lru_cache(maxsize=1)
 def cache_folder() -> Path | None:
-    """The folder for the kernels as they are now, made where it is missing; None where it cannot be made."""
+    """Return the cache folder of this state, created if missing; None if it cannot be created."""
     if numba.config.CACHE_DIR:
         place = Path(numba.config.CACHE_DIR).absolute() / "iglu_marl"
     else:
@@ -87,14 +87,14 @@ def cache_folder() -> Path | None:
 
 
 def _sweep(place: Path) -> None:
-    """Remove all folders of kernels but those used last. A process that still uses one compiles what it misses."""
+    """Remove all cache folders but those used last. A process that still uses one compiles again."""
     folders = [path for path in place.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name)]
     for folder in sorted(folders, key=lambda path: path.stat().st_mtime)[:-KEPT]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Locator(caching.InTreeCacheLocator):
-    """Where a kernel is kept: all of them in one folder, whose name vouches for their sources."""
+    """Place of a cached kernel: one folder for all, named by the digest of the sources."""
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator | None:
@@ -111,9 +111,9 @@ class _Locator(caching.InTreeCacheLocator):
 
 
 class _Progress:
-    """One line on the error stream, if that is a terminal, while the kernels are compiled for the first time.
+    """A progress line on the error stream, if that is a terminal, during the first compilation of the kernels.
 
-    It counts what is compiled, and is wiped out whenever the compiler has done what it was called for.
+    It counts compiled kernels, and is cleared when the compiler is done.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class _Progress:
         self._shown: bool | None = None  # decided at the first kernel
 
     def begin(self) -> None:
-        """A kernel, perhaps one that another calls, was not found and is compiled now."""
+        """Count a kernel that is not in the cache, perhaps one that another calls."""
         if self._shown is None:
             folder = cache_folder()
             cold = folder is not None and not any(folder.glob("*.nbi"))
@@ -130,7 +130,7 @@ class _Progress:
         self._show()
 
     def end(self) -> None:
-        """It is compiled."""
+        """Count a kernel as compiled."""
         self._open, self._done = max(0, self._open - 1), self._done + 1
         self._show()
 
@@ -149,21 +149,21 @@ class _Result(caching.CompileResultCacheImpl):
 
 
 class _KernelCache(caching.FunctionCache):
-    """A cache that can fail: then the kernel is compiled, and used as it is."""
+    """A cache that may fail: then the kernel is compiled and used."""
 
     _impl_class = _Result
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        kept = None
+        loaded = None
         try:
-            kept = super().load_overload(sig, target_context)
+            loaded = super().load_overload(sig, target_context)
         except Exception as error:  # a damaged file can raise anything
-            _log.info("what is kept of %s cannot be read and is made anew: %r", self._name, error)
+            _log.info("the cache of %s cannot be read and is rebuilt: %r", self._name, error)
             with suppress(OSError):
                 self.flush()
-        if kept is None:
+        if loaded is None:
             _progress.begin()
-        return kept
+        return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
         from filelock import FileLock
@@ -173,5 +173,5 @@ class _KernelCache(caching.FunctionCache):
             with FileLock(Path(self.cache_path) / "lock", timeout=10):
                 super().save_overload(sig, data)
         except (OSError, NotImplementedError) as error:  # a full disk, or one without locks
-            _log.info("%s is not kept: %s", self._name, error)
+            _log.info("%s is not cached: %s", self._name, error)
         _progress.end()

@@ -1,7 +1,7 @@
-"""What comes from outside: one boundary, so that a damaged file raises an error of ours that names it, and no other.
+"""Reading of files from outside: a damaged file raises an `IgluMarlError` that names it.
 
-A reader takes the file by `read_file`, its text by `decoded`, its JSON by `parse_json`, and whatever it makes of them
-inside `with reading(place)`. `check_placeholder` recognises what stands where data should be.
+A reader uses `read_file`, `decoded` and `parse_json`, and interprets the content inside `with wrap_errors(place)`.
+`check_placeholder` recognises pointers and web pages in place of data.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.errors import DataError, IgluMarlError
-from iglu_marl.core.files import why
+from iglu_marl.core.files import error_reason
 from iglu_marl.core.text import paired_escapes
 
 MIB = 1 << 20
@@ -49,13 +49,16 @@ _WEB_PAGE = re.compile(
 
 
 class PlaceholderError(DataError):
-    """A file that stands where data should be: a pointer of Git LFS or git-annex, or a saved web page."""
+    """The file is a pointer of Git LFS or git-annex, or a saved web page, instead of data."""
 
 
 def check_placeholder(head: bytes, place: str) -> None:
-    """Raises `PlaceholderError` if data that start with `head` are a pointer or a web page.
+    """Raise `PlaceholderError` if the data are a pointer or a web page.
 
-    place: what the data are, for the message. The first kilobyte is enough.
+    Args:
+        head: the first kilobyte of the data.
+        place: name of the data, for the message.
+
     """
     if head.startswith(_POINTER):
         size = re.search(rb"^size (\d{1,18})\b", head, re.M)
@@ -75,10 +78,13 @@ def check_placeholder(head: bytes, place: str) -> None:
 
 
 @contextlib.contextmanager
-def reading(place: str, error: type[IgluMarlError] = DataError) -> Iterator[None]:
-    """Whatever goes wrong inside is told as `error`, with the place: what is read there is not what it should be.
+def wrap_errors(place: str, error: type[IgluMarlError] = DataError) -> Iterator[None]:
+    """Raise `error` with the place for what the code inside raises.
 
-    place: the file, and the line or member of it. Errors of that type that name the place stay as they are.
+    Args:
+        place: the file, and the line or member of it.
+        error: an error of this type that names the place passes unchanged.
+
     """
     try:
         yield
@@ -86,10 +92,10 @@ def reading(place: str, error: type[IgluMarlError] = DataError) -> Iterator[None
         named = isinstance(fault, IgluMarlError) and place in str(fault)
         if named and isinstance(fault, error):
             raise
-        raise error(str(fault) if named else f"{place}: {_told(fault)}") from fault
+        raise error(str(fault) if named else f"{place}: {_described(fault)}") from fault
 
 
-def _told(fault: BaseException) -> str:
+def _described(fault: BaseException) -> str:
     if isinstance(fault, IgluMarlError):
         return f"{fault!s:.500}"  # it may show a whole file
     if isinstance(fault, UnicodeDecodeError):
@@ -99,21 +105,26 @@ def _told(fault: BaseException) -> str:
     if isinstance(fault, RecursionError):
         return "it is not JSON that can be read: brackets too deep within brackets"
     if isinstance(fault, OSError):
-        return f"it cannot be read: {why(fault)}"
+        return f"it cannot be read: {error_reason(fault)}"
     return f"it is not in the expected form ({type(fault).__name__}: {fault!s:.120})"
 
 
 def read_file(path: Path, limit: int, error: type[IgluMarlError] = DataError, *, page: bool = False) -> bytes:
-    """The contents of a file of at most `limit` bytes. Raises `error`, naming it, for others and for placeholders.
+    """Return the content of a file.
 
-    page: whether it may well be a web page.
+    Args:
+        path: the file.
+        limit: maximal size in bytes.
+        error: raised for larger files and placeholders; names the file.
+        page: whether the file may be a web page.
+
     """
-    with reading(str(path), error):
+    with wrap_errors(str(path), error):
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise error(too_large(str(path), size, limit))
-            content = file.read(limit + 1)  # a pipe tells no size
+            content = file.read(limit + 1)  # the size of a pipe is unknown
         if len(content) > limit:
             raise error(too_large(str(path), len(content), limit))
         if not page:
@@ -122,27 +133,26 @@ def read_file(path: Path, limit: int, error: type[IgluMarlError] = DataError, *,
 
 
 def too_large(place: str, size: int, limit: int) -> str:
-    """The message for what is larger than a file of its kind can be."""
+    """Return the message for a file that is too large."""
     return f"{place} has {size:,} bytes, expected at most {limit:,} in a file of its kind"
 
 
 def decoded(text: str | bytes, place: str) -> str:
-    """The text of a file. Raises `DataError`, naming `place`, for what is not UTF-8, and for placeholders."""
+    """Return the text of a file. Raises `DataError`, naming `place`, if it is not UTF-8 or a placeholder."""
     if isinstance(text, str):
         return text
     check_placeholder(text[:1024], place)
-    with reading(place):
+    with wrap_errors(place):
         return text.decode("utf-8-sig")
 
 
 def parse_json(
     text: str | bytes, place: str, error: type[IgluMarlError] = DataError, *, verbatim: bool = False
 ) -> Any:
-    """The value of JSON text, with strings that UTF-8 can hold: a surrogate alone is U+FFFD, unless `verbatim`.
+    """Return the value of JSON text. A lone surrogate becomes U+FFFD, unless `verbatim`.
 
-    Raises `error`, naming `place`, for what is none: other text, other encodings, numbers of thousands of digits,
-    brackets too deep within brackets.
+    Raises `error`, naming `place`, if the text is not JSON in UTF-8, or has huge numbers or too deep nesting.
     """
-    with reading(place, error):
+    with wrap_errors(place, error):
         written = decoded(text, place)
         return json.loads(written if verbatim else paired_escapes(written))

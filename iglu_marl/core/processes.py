@@ -1,4 +1,4 @@
-"""Processes beside this one, which end with it."""
+"""Child processes that end with their parent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 
 
 def end_with_parent() -> None:
-    """Have this process end when the one that has started it was killed; else it would wait for ever."""
+    """Let this process end when its parent is killed; otherwise it would wait forever."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return

@@ -1,4 +1,4 @@
-"""Numbers that change in the course of training, and the clock that they go by."""
+"""Values that change in the course of training, and the clock of training."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ UNITS = ("steps", "episodes")
 
 @dataclass(frozen=True)
 class Schedule:
-    """A number that is linear between points, and constant before the first and after the last.
+    """A piecewise linear value, constant before the first point and after the last.
 
-    points: (at, value) pairs, `at` ascending, both finite and 0 or more.
-    unit: what `at` counts: "steps", builder steps in the episodes that are over, or "episodes", how many are over.
+    Args:
+        points: (at, value) pairs, `at` ascending, both finite and 0 or more.
+        unit: what `at` counts: finished "episodes", or builder "steps" in them.
 
-    Each world has a clock of its own, which goes on over resets, with a seed or without. An episode has one value from
-    beginning to end. Raises `ConfigError` for anything else.
+    Each world has its own clock, which continues over resets. The value is constant within an episode.
+
+    Raises:
+        ConfigError: for other points or units.
+
     """
 
     points: tuple[tuple[float, float], ...]
@@ -44,32 +48,32 @@ class Schedule:
         object.__setattr__(self, "points", points)
 
     def value(self, at: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The number after so many steps or episodes; of an array, an array."""
+        """Return the value after `at` steps or episodes, which may be an array."""
         ats, values = zip(*self.points, strict=True)
         return np.asarray(np.interp(np.asarray(at, np.float64), ats, values))
 
 
 class TrainingClock:
-    """How many episodes are over, and how many builder steps they had: `episodes` and `steps`, int64 [count]."""
+    """Number of finished episodes and of builder steps in them: `episodes` and `steps`, int64 [count]."""
 
     def __init__(self, count: int) -> None:
         self.steps, self.episodes = np.zeros((2, count), np.int64)
 
     def close(self, chosen: Any, steps: npt.ArrayLike) -> None:
-        """Episodes of these worlds are over, after so many steps; one without a step does not count."""
+        """Count finished episodes of these worlds with their steps. Episodes without a step do not count."""
         self.steps[chosen] += steps
         self.episodes[chosen] += np.asarray(steps) > 0
 
     def value(self, schedule: Schedule, chosen: Any) -> npt.NDArray[np.float64]:
-        """The number of a schedule now, in these worlds."""
+        """Return the current value of a schedule in these worlds."""
         return schedule.value((self.steps if schedule.unit == "steps" else self.episodes)[chosen])
 
     def get_state(self) -> npt.NDArray[np.int64]:
-        """int64 [2, count]: steps and episodes."""
+        """Return steps and episodes, int64 [2, count]."""
         return np.stack([self.steps, self.episodes])
 
     def check_state(self, state: Any) -> None:
-        """Raises `StateError` unless `set_state` can take this. None is taken for the beginning."""
+        """Raise `StateError` unless `set_state` can take this. None is the beginning."""
         shape = (2, len(self.steps))
         if state is not None and not (
             isinstance(state, np.ndarray)
@@ -80,5 +84,5 @@ class TrainingClock:
             raise StateError(f"the clock is {state!r:.80}, expected int64{list(shape)} of 0 or more")
 
     def set_state(self, state: npt.NDArray[np.int64] | None) -> None:
-        """Put back what `get_state` gave."""
+        """Restore a state that `get_state` returned."""
         self.steps[:], self.episodes[:] = (0, 0) if state is None else state

@@ -1,7 +1,7 @@
 """The score: maximal intersection of a build and a target over rotations and shifts.
 
 Source: the published definition of IGLU Gridworld (`shifts="all"`), and what its 2022 implementation computes
-(`shifts="inside"`). Inside episodes the same match counts are kept incrementally by `core/kernels/score.py`.
+(`shifts="inside"`). In episodes, `core/kernels/score.py` updates the same match counts incrementally.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import GridError
 from iglu_marl.core.grid import as_dense
+from iglu_marl.core.kernels.records import SHIFTS as SHIFTS
+from iglu_marl.core.kernels.records import Shifts as Shifts
 from iglu_marl.core.kernels.score import count_all, first_alignment, fix_in_place, shift_box
-
-Shifts = Literal["all", "inside"]
-SHIFTS: tuple[Shifts, ...] = ("all", "inside")
 
 
 class Alignment(NamedTuple):
-    """How a target lies over a build: the build's (x, z) meets (x + dx, z + dz) of the target rotated `rotation` times.
+    """Position of a target over a build: (x, z) meets (x + dx, z + dz) of the target rotated `rotation` times.
 
     One more rotation takes the cell (x, z) of every layer to (z, 10 - x) (array indices).
     """
@@ -49,7 +48,7 @@ def _integers(value: npt.ArrayLike, name: str) -> npt.NDArray[np.int64]:
 
 
 def _small_ids(arrays: list[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int8 | np.int16]]:
-    """The same arrays with ids renumbered where they do not fit int8 (0 stays 0): only equality matters."""
+    """Return the arrays with ids renumbered if they do not fit int8. Equality is preserved, 0 stays 0."""
     if all(array.min() >= -128 and array.max() <= 127 for array in arrays):
         return [array.astype(np.int8) for array in arrays]
     values = np.unique(np.concatenate([array.ravel() for array in arrays]))
@@ -58,7 +57,7 @@ def _small_ids(arrays: list[npt.NDArray[np.int64]]) -> list[npt.NDArray[np.int8 
 
 
 class Target:
-    """A target prepared once, against which any number of builds are scored.
+    """A prepared target, to score many builds against.
 
     `grid`: integers [9, 11, 11] (any ids, 0 = air); `shifts`: "all" or "inside" (only shifts that keep the whole
     target, or `full_grid` when given, in the zone); `invariant=False`: only the map's own alignment counts.
@@ -85,18 +84,18 @@ class Target:
             fix_in_place(self.shifts)
 
     def match_counts(self, grid: npt.ArrayLike) -> npt.NDArray[np.int16]:
-        """Number of equal blocks, int16[4, 21, 21] by rotation, dx + 10, dz + 10; 0 where not admissible."""
+        """Return number of equal blocks, int16[4, 21, 21] by rotation, dx + 10, dz + 10; 0 where not admissible."""
         matches = np.zeros((4, 21, 21), dtype=np.int16)
         build, target = _small_ids([_integers(grid, "grid"), self.grid])
         count_all(build, target, self.shifts, matches)
         return matches
 
     def score(self, grid: npt.ArrayLike) -> int:
-        """The maximal intersection of a build with this target, in blocks."""
+        """Return the maximal intersection of a build with this target, in blocks."""
         return int(self.match_counts(grid).max())
 
     def alignment(self, grid: npt.ArrayLike) -> tuple[int, Alignment]:
-        """The maximal intersection and the first alignment (by rotation, dx, dz) that attains it."""
+        """Return the maximal intersection and the first alignment (by rotation, dx, dz) that attains it."""
         matches = self.match_counts(grid)
         top = int(matches.max())
         return top, Alignment(*map(int, first_alignment(matches, self.shifts, top)))
@@ -129,7 +128,7 @@ def maximal_intersection(
     full_grid: npt.ArrayLike | None = None,
     return_argmax: bool = False,
 ) -> Any:
-    """The largest number of equal blocks of build and target over 4 rotations and all horizontal shifts.
+    """Return the largest number of equal blocks of build and target over 4 rotations and all horizontal shifts.
 
     grid, target: integers [9, 11, 11], axes [y, x, z]; any ids, 0 = air. `shifts="all"` is the published definition
     (what hangs over the edge is cut off); "inside" admits only shifts that keep the whole target, or `full_grid`,
@@ -150,8 +149,8 @@ def intersection_scores(
 ) -> IntersectionScores:
     """Precision, recall and F1 from the maximal intersection.
 
-    Precision is intersection / blocks of the build, recall intersection / blocks of the target. Nothing built of an
-    empty target scores 1; a quotient by zero is 0 otherwise.
+    Precision is intersection / blocks of the build, recall intersection / blocks of the target. An empty build
+    of an empty target scores 1; otherwise a quotient by zero is 0.
     """
     prepared = Target(target, shifts, invariant, full_grid)
     common = prepared.score(grid)
@@ -165,7 +164,7 @@ def intersection_scores(
 
 
 def align(target: npt.NDArray[Any], alignment: Alignment) -> npt.NDArray[Any]:
-    """The target as it lies over the build at an alignment; what falls outside the zone is cut off.
+    """Return the target at an alignment; blocks outside the zone are cut off.
 
     target: [9, 11, 11]; returns an array of the same shape and dtype.
     """

@@ -1,6 +1,6 @@
-"""What a saved state may hold: a range for every field of a world's record, checked before it is put back.
+"""Bounds of every field of a world's record, checked before a saved state is restored.
 
-The kernels index by these values and check nothing; what `Worlds.get_state` gives lies within them.
+The kernels use these values as indices without checks. States from `Worlds.get_state` are within the bounds.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from iglu_marl.core.kernels.records import (
     GROUND_RADIUS,
     NO_CELL,
     NOTHING,
+    RULE_BOUNDS,
     WORLD,
 )
 
@@ -38,15 +39,9 @@ BOUNDS: Mapping[str, tuple[Any, Any]] = {
     "pose": (-_FARTHEST, _FARTHEST),
     "speed": (-_FARTHEST, _FARTHEST),
     "reward": (-_LARGEST, _LARGEST),
-    "right_scale": (-_LARGEST, _LARGEST),
-    "wrong_scale": (-_LARGEST, _LARGEST),
-    "step_cost": (-_LARGEST, _LARGEST),
     "steps": _CLOCK,
     "turns": _CLOCK,
     "steps_in_turn": _CLOCK,
-    "max_steps": _CLOCK,
-    "max_turns": _CLOCK,
-    "turn_steps": _CLOCK,
     "seen_pose": (-_FARTHEST, _FARTHEST),
     "seen_inventory": (0, BLOCKS_PER_COLOR + _CELLS),
     "seen_compass": (-_FARTHEST, _FARTHEST),
@@ -64,7 +59,6 @@ BOUNDS: Mapping[str, tuple[Any, Any]] = {
     "active": (1, 6),
     "floor": (ARCHITECT, BUILDER),
     "completion": (EXACT, COVER),
-    "size_reward": _FLAG,
     "terminated": _FLAG,
     "truncated": _FLAG,
     "event": (NOTHING, BOTH_HANDS),
@@ -75,13 +69,13 @@ BOUNDS: Mapping[str, tuple[Any, Any]] = {
     "start": _COLOR,
     "target": _COLOR,
     "spare": (0, 0),
-    "completion_reward": (-_LARGEST, _LARGEST),
+    **RULE_BOUNDS,
 }
-"""The least and the largest value of each field of `WORLD`, for each of its entries where they differ."""
+"""Smallest and largest value of each field of `WORLD`, by entry where they differ."""
 
 
 class _Part(NamedTuple):
-    """Neighbouring fields of one kind: where their bytes begin in a record, and the bounds of each value there."""
+    """Neighbouring fields of one dtype: first byte in a record, and bounds of each value."""
 
     first: int
     least: npt.NDArray[Any]
@@ -104,7 +98,7 @@ _PARTS = tuple(_parts())
 
 
 def check_state(state: Any, count: int) -> None:
-    """Raises `StateError` unless this is WORLD[count] with every value in its range; names the first that is not."""
+    """Raise `StateError` unless this is WORLD[count] with all values within bounds; name the first that is not."""
     if not isinstance(state, np.ndarray) or state.dtype != WORLD or state.shape != (count,):
         got = f"{getattr(state, 'dtype', type(state).__name__)!s:.60}{list(getattr(state, 'shape', []))}"
         raise StateError(f"state is {got}, expected WORLD[{count}] as get_state returns it")
@@ -114,10 +108,9 @@ def check_state(state: Any, count: int) -> None:
 
 
 def _fault(state: npt.NDArray[Any]) -> str:
-    """What the first value out of its range is, and where."""
-    for name, bounds in BOUNDS.items():
+    for name in WORLD.names or ():
         values = state[name]
-        least, most = (np.broadcast_to(bound, values.shape) for bound in bounds)
+        least, most = (np.broadcast_to(bound, values.shape) for bound in BOUNDS[name])
         wrong = np.argwhere(~((values >= least) & (values <= most)))
         if len(wrong):
             world, *entry = place = tuple(wrong[0].tolist())

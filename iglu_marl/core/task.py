@@ -1,6 +1,6 @@
-"""What an episode is about: `Task` (an instruction and the change it asks for), `Subtasks` (a whole session).
+"""`Task`, an instruction and the change it asks for, and `Subtasks`, a whole session.
 
-Both are values: grids are read-only copies, and nothing about a task changes after it was made.
+Both are immutable; grids are read-only copies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from iglu_marl.core.grid import (
 )
 from iglu_marl.core.pose import Pose, as_pose
 from iglu_marl.core.task_source import TaskSource
-from iglu_marl.core.text import well_formed
+from iglu_marl.core.text import fix_surrogates
 
 ID_TABLES = ("iglu", "iglu2022")
 
@@ -32,7 +32,7 @@ _EMPTY_GRID.setflags(write=False)
 
 
 def is_block_list(value: Any) -> bool:
-    """Whether a value is meant as blocks (x, y, z, id) and not as a dense grid."""
+    """Return whether a value is a list of blocks (x, y, z, id) rather than a dense grid."""
     if isinstance(value, np.ndarray):
         return value.ndim == 2 and value.shape[1] == 4
     if not isinstance(value, (list, tuple, set, frozenset)):
@@ -46,7 +46,7 @@ def is_block_list(value: Any) -> bool:
 
 
 def _checked_grid(value: Any, name: str, task_id: str | None) -> BlockGrid:
-    """A read-only int8 copy of a dense grid or block list; raises `TaskError` naming the task."""
+    """Return a read-only int8 copy of a dense grid or block list; raises `TaskError` naming the task."""
     if type(value) is np.ndarray and value.dtype == np.int8 and value.shape == ZONE_SHAPE:
         grid = value.copy()
         # Negative ids are large as unsigned ones: one pass checks both ends.
@@ -90,7 +90,6 @@ def _checked_dialogue(value: Any, name: str, task_id: str | None) -> Dialogue:
 
 
 def _find_last(part: Dialogue, whole: Dialogue) -> int | None:
-    """Where the utterances of `part` stand last in `whole`, or None."""
     for start in range(len(whole) - len(part), -1, -1):
         if whole.utterances[start : start + len(part)] == part.utterances:
             return start
@@ -98,12 +97,12 @@ def _find_last(part: Dialogue, whole: Dialogue) -> int | None:
 
 
 def _instruction_text(said: Dialogue) -> str:
-    """One utterance as its bare text, several (instruction, question, answer) with their speakers."""
+    """Return the text of one utterance, or the lines of several with their speakers."""
     return said[0].text if len(said) == 1 and said[0].role is Role.ARCHITECT else said.text
 
 
 class Task:
-    """One instruction in its conversation, the world before it and the world it asks for.
+    """An instruction in its conversation, the world before it and the target world.
 
     dialog: the conversation up to and including the current instruction, as text (`<Architect> …` lines), a
         `Dialogue` or a list of utterances.
@@ -112,11 +111,10 @@ class Task:
         utterances (an instruction, a clarifying question, its answer). One that the dialog lacks is appended.
     starting_grid: None, a dense grid, or a list of blocks (x, y, z, id).
     full_grid: the final structure of the session, when this is one turn of several.
-    invariant: whether the build may be rotated and shifted; None means: only without starting blocks.
+    invariant: whether the build may be rotated and shifted; None: only without starting blocks.
     task_id: a name for messages and reports.
-    ids: the colour ids of the grids: "iglu" (this project's), "iglu2022", or None for those of the
-        environment that the task is given to.
-    pose: where episodes begin (see `Pose`), unless the environment is told another place; None: at the origin.
+    ids: the colour ids of the grids: "iglu" (this project's), "iglu2022", or None for those of the environment.
+    pose: where episodes begin (see `Pose`), unless `reset` gets another pose; None: at the origin.
 
     Tasks are equal and hash by content. Raises `TaskError` for wrong grids, blocks, texts or options.
     """
@@ -182,7 +180,7 @@ class Task:
         put(self, "_instruction", None)
         put(self, "_previous", None)
         if isinstance(dialog, str):
-            put(self, "_dialog", well_formed(dialog))
+            put(self, "_dialog", fix_surrogates(dialog))
             put(self, "_dialogue", None)  # parsed when asked for
         else:
             dialogue = _checked_dialogue(dialog, "dialog", task_id)
@@ -192,7 +190,7 @@ class Task:
             self._resolve_instruction(_checked_dialogue(instruction, "instruction", task_id), instruction)
 
     def _resolve_instruction(self, said: Dialogue, given: Any) -> None:
-        """Finds the instruction in the dialog, or appends it; keeps what was said before it."""
+        """Find the instruction in the dialog, or append it. Keep the part before it."""
         put = object.__setattr__
         whole = self.dialogue
         start = _find_last(said, whole) if said else len(whole)
@@ -204,12 +202,12 @@ class Task:
         put(
             self,
             "_instruction",
-            well_formed(given.strip()) if isinstance(given, str) else _instruction_text(said),
+            fix_surrogates(given.strip()) if isinstance(given, str) else _instruction_text(said),
         )
         put(self, "_previous", before)
 
     def _without_last_lines(self, said: Dialogue) -> Dialogue | None:
-        """The dialogue without the instruction when that is the end of its last utterance, else None."""
+        """Return the dialogue without the instruction if that ends its last utterance, else None."""
         last = self.dialogue.last()
         if last is None or len(said) != 1 or last.role is not said[0].role:
             return None
@@ -244,7 +242,7 @@ class Task:
 
     @property
     def previous_dialogue(self) -> Dialogue:
-        """What was said before the current instruction."""
+        """The conversation before the current instruction."""
         if self._previous is None:
             whole = self.dialogue
             last = whole.last(Role.ARCHITECT)
@@ -254,7 +252,7 @@ class Task:
 
     @property
     def previous_dialog(self) -> str:
-        """What was said before the current instruction, as text."""
+        """The conversation before the current instruction, as text."""
         return self.previous_dialogue.text
 
     @property
@@ -271,7 +269,7 @@ class Task:
 
     @property
     def start_grid(self) -> BlockGrid:
-        """The world at the start, always dense: int8 [9, 11, 11], read-only."""
+        """The world at the start: int8 [9, 11, 11], read-only."""
         return _EMPTY_GRID if self.starting_grid is None else self.starting_grid
 
     @property
@@ -283,7 +281,7 @@ class Task:
 
     @property
     def is_complete_at_start(self) -> bool:
-        """Whether the start is the target already, so that nothing is asked for."""
+        """Whether the start equals the target."""
         return bool(np.array_equal(self.start_grid, self.target_grid))
 
     @property
@@ -300,9 +298,9 @@ class Task:
         return following if self.ids is None else following.in_ids(self.ids)
 
     def in_ids(self, table: str) -> Task:
-        """The same task with its grids in another id table ("iglu" or "iglu2022"), translated by colour name.
+        """Return the same task with its grids in another id table ("iglu" or "iglu2022"), translated by colour name.
 
-        A task whose `ids` is None has the table of whoever asks, and comes back as it is.
+        A task without `ids` is returned unchanged.
         """
         if table not in ID_TABLES:
             raise TaskError(f"id table {table!r} is unknown, expected 'iglu' or 'iglu2022'")
@@ -317,8 +315,8 @@ class Task:
         return self.replace(**changes)
 
     def replace(self, **changes: Any) -> Task:
-        """A task like this one with other constructor arguments: `task.replace(invariant=False)`."""
-        if changes.keys() == {"pose"}:  # one for each episode: nothing else is checked anew
+        """Return the task with other constructor arguments, such as `task.replace(invariant=False)`."""
+        if changes.keys() == {"pose"}:  # called for each episode: other fields are not checked again
             moved = object.__new__(type(self))
             moved.__setstate__(self.__getstate__() | {"pose": _checked_pose(changes["pose"], self.task_id)})
             return moved
@@ -400,27 +398,26 @@ class Task:
 
 
 def is_task(value: Any) -> bool:
-    """Whether `as_task` takes a value: a `Task`, or one as another tool has it, with a method `to_task()`."""
+    """Return whether a value is a `Task`, or has a method `to_task()`, as tasks of other tools have."""
     return isinstance(value, Task) or callable(getattr(type(value), "to_task", None))
 
 
 def as_task(value: Any) -> Task:
-    """The value when it is a `Task`, or what its `to_task()` gives; raises `TaskError` for anything else."""
+    """Return a `Task`, or the result of `to_task()`. Raises `TaskError` for other values."""
     if not is_task(value):
         raise TaskError(f"task is {value!r:.80}, expected an iglu_marl.Task")
     return value if isinstance(value, Task) else cast(Task, value.to_task())
 
 
 class Subtasks(TaskSource):
-    """A session of the game: for every turn its utterances and the world after it.
+    """A session of several turns, each with its utterances and the world after it.
 
-    dialog: one entry per turn: text, a `Dialogue`, or a list of utterances (the architect's, where no speaker
-        is named).
+    dialog: one entry per turn: text, a `Dialogue`, or a list of utterances. Default speaker: the architect.
     structure_seq: the world after each turn, dense or as blocks (x, y, z, id).
     starting_grid: the world before the first turn (None: empty).
-    progressive: tasks know the turn after them (`task.next_task`), so that a game can go on when one is done.
-    invariant, ids: handed to the tasks.
-    full_grid: handed to the tasks; by default the world after the last turn.
+    progressive: whether an episode continues with the next turn (`task.next_task`) when one is completed.
+    invariant, ids: of the tasks.
+    full_grid: of the tasks; by default the world after the last turn.
 
     `session[i]` is the task of turn i, `len(session)` the number of turns. Raises `TaskError` for a session
     without turns, of unequal lengths, or with wrong worlds.
@@ -464,11 +461,11 @@ class Subtasks(TaskSource):
         return Dialogue(utterance for turn in self.turns for utterance in turn)
 
     def world_before(self, turn: int) -> BlockGrid | None:
-        """The world that a turn starts from; None for an empty one before the first turn."""
+        """Return the world that a turn starts from; None: empty, before the first turn."""
         return self.starting_grid if turn == 0 else self.structures[turn - 1]
 
     def create_task(self, turn: int, start: int | None = None) -> Task:
-        """The task of a turn: from the world before it to the world after it, with all that was said so far.
+        """Return the task of a turn: from the world before it to the world after it, with the conversation so far.
 
         With `start`, the task of the turns start..turn together. Raises `IndexError` for a turn out of range.
         """
@@ -494,7 +491,7 @@ class Subtasks(TaskSource):
             task_id=self.task_id,
             ids=self.ids,
         )
-        if spoken:  # the instruction to the last answer; the builder's remarks around them are no part of it
+        if spoken:  # the instruction to the last answer; not the builder's remarks around them
             asked = Dialogue(now[spoken[0] : spoken[-1] + 1])
             object.__setattr__(task, "_instruction", _instruction_text(asked))
             object.__setattr__(task, "_previous", Dialogue(before + now[: spoken[0]]))
@@ -504,7 +501,7 @@ class Subtasks(TaskSource):
         return task
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """The task of a random turn, drawn from `rng` or from the session's own generator."""
+        """Return the task of a random turn, drawn from `rng` or from the session's own generator."""
         generator = self.rng if rng is None else rng
         return self.create_task(int(generator.integers(len(self))))
 
@@ -538,7 +535,7 @@ class Subtasks(TaskSource):
         return (self.turns, worlds, start, *options)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tasks are remade when asked for: those of a progressive session point back here.
+        # Tasks are created again on demand: those of a progressive session refer to it.
         return {**self.__dict__, "_tasks": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

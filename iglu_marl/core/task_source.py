@@ -1,13 +1,14 @@
-"""The bases of everything that tasks are drawn from: `TaskSource`, and `GroupedSource` over named lists."""
+"""Base classes of task sources: `TaskSource`, and `GroupedSource` over named lists."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from iglu_marl.core.errors import DataError, StateError, TaskError
+from iglu_marl.core.text import similar
 
 if TYPE_CHECKING:
     from iglu_marl.core.task import Task
@@ -16,70 +17,95 @@ if TYPE_CHECKING:
 class TaskSource:
     """The base of task sources.
 
-    A subclass overrides `sample(rng)`, or `reset()` or `sample_task()` as the IGLU tools do: `draw`, and
-    with it every environment, calls the one that was overridden last. `skipped` counts the tasks left out
-    because they were complete at their start. One whose draws depend on more than the generator overrides
-    `get_state` and `set_state` as well: environments save and restore it with their own state.
+    A subclass overrides `sample(rng)`, or `reset()` or `sample_task()` as the IGLU tools do:
+    `iglu_marl.tasks.sample_task`, and with it every environment, calls the one that was overridden last. `skipped`
+    counts the tasks left out because they were complete at their start. One whose draws depend on more than the
+    generator overrides `get_state` and `set_state` as well: environments save and restore it with their own state.
     """
 
     skipped: int = 0
     _rng: np.random.Generator | None = None
 
     def seed(self, rng: np.random.Generator | int | None) -> None:
-        """Set where calls without a generator draw from."""
+        """Seed the source's own generator, used by calls without one."""
         self._rng = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
 
     @property
     def rng(self) -> np.random.Generator:
-        """The source's own generator, made at its first use unless `seed` gave one."""
+        """The source's own generator, created at first use."""
         if self._rng is None:
             self.seed(None)
         assert self._rng is not None
         return self._rng
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random task, drawn from `rng` or from the source's own generator."""
+        """Return a random task, drawn from `rng` or from the source's own generator."""
         raise TaskError(f"{type(self).__name__} has to define sample(rng), reset() or sample_task()")
 
     def reset(self) -> Task:
-        """A random task, under the name that `set_task_generator` objects use."""
+        """Return a random task. The name in `set_task_generator` objects."""
         return self.sample()
 
     def sample_task(self) -> Task:
-        """A random task, under the name of the 2021 tools."""
+        """Return a random task. The name in the 2021 tools."""
         return self.sample()
 
     def get_state(self) -> Any:
-        """What later draws depend on besides the generator, as a value that does not change; None: on nothing."""
+        """Return the state besides the generator, as an immutable value; None if there is none."""
         return None
 
     def check_state(self, state: Any) -> None:
-        """Raises `StateError` unless `set_state` can take this."""
+        """Raise `StateError` unless `set_state` can take this."""
         if not isinstance(state, type(self.get_state())):
             raise StateError(f"the state of {self!r} is {state!r:.80}, expected what its get_state returns")
 
     def set_state(self, state: Any) -> None:
-        """Put back what `get_state` gave."""
+        """Restore a state that `get_state` returned."""
+
+
+class _UnknownNameError(TaskError, KeyError):
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError quotes it
+
+
+class _ByName(dict[str, list[Any]]):
+    def __missing__(self, name: object) -> list[Any]:
+        names = [str(known) for known in self]
+        raise _UnknownNameError(
+            f"there are no tasks of {name!r:.80}{similar(str(name), names)}, expected one of {', '.join(names):.500}"
+        )
 
 
 class GroupedSource(TaskSource):
-    """A source over `tasks`: names (of structures, start worlds or files), and for each its tasks or sessions."""
+    """A source over `tasks`: tasks or sessions by name (of a structure, start world or file).
 
-    tasks: dict[str, list[Any]]
+    `tasks[name]` raises an error that is a `TaskError` and a `KeyError` for an unknown name.
+    """
+
+    _tasks: dict[str, list[Any]]
+
+    @property
+    def tasks(self) -> dict[str, list[Any]]:
+        """The tasks or sessions by name."""
+        return self._tasks
+
+    @tasks.setter
+    def tasks(self, tasks: Mapping[str, list[Any]]) -> None:
+        self._tasks = _ByName(tasks)
 
     def entries(self) -> Iterator[Any]:
-        """Each task or session, in order."""
+        """Iterate over all tasks and sessions, in order."""
         return (entry for entries in self.tasks.values() for entry in entries)
 
     def seed(self, rng: np.random.Generator | int | None) -> None:
-        """Set where calls without a generator draw from, those of the sessions included."""
+        """Seed the source's own generator, and those of its sessions."""
         super().seed(rng)
         for entry in self.entries():
             if isinstance(entry, TaskSource):
                 entry.seed(self._rng)
 
     def sample_entry(self, rng: np.random.Generator) -> tuple[str, Any]:
-        """A random name, and of it a random task or session. Raises `DataError` when there is none."""
+        """Return a random name and a random task or session of it. Raises `DataError` if there is none."""
         if not self.tasks:
             raise DataError(f"{self!r} holds no tasks, nothing can be drawn from it")
         names = list(self.tasks)
@@ -88,7 +114,7 @@ class GroupedSource(TaskSource):
         return name, entries[int(rng.integers(len(entries)))]
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random name of `tasks`, of it a random entry, and of a session a random turn."""
+        """Return a task of a random name, and a random turn of a session."""
         generator = self.rng if rng is None else rng
         _, entry = self.sample_entry(generator)
         task: Task = entry.sample(generator) if isinstance(entry, TaskSource) else entry
@@ -102,5 +128,4 @@ class GroupedSource(TaskSource):
 
 
 def _tasks_of(entry: Any) -> Any:
-    """The turns of a session; a task by itself."""
     return entry if isinstance(entry, TaskSource) else (entry,)

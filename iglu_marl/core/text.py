@@ -1,4 +1,4 @@
-"""What holds for every text from outside: which number it tells, and that one can show and keep it, also in tables."""
+"""Texts from outside: numbers in them, safe display and storage, and tables in Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ _ESCAPE = re.compile(
 
 
 def similar(name: str, known: Iterable[str]) -> str:
-    """What an unknown name was perhaps meant to be, for a message: " (did you mean 'kite'?)"; "" without an idea."""
+    """Return a suggestion for an unknown name, such as " (did you mean 'kite'?)", or ""."""
     close = difflib.get_close_matches(str(name).lower(), list(known), 1, 0.75)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def plain_number(text: str) -> int | None:
-    """The number that 1 to 18 digits 0 to 9 tell; None for everything else, such as "", "-1", "²" and "٣"."""
+    """Return the value of 1 to 18 digits 0 to 9; None for other texts, such as "", "-1", "²" and "٣"."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
 def natural_key(text: str) -> list[tuple[int, str]]:
-    """A key that sorts "q_9" before "q_10"."""
+    """Return a key that sorts "q_9" before "q_10"."""
     parts = [(plain_number(part), part) for part in re.findall(r"[0-9]+|[^0-9]+", text)]
     return [(-1, part) if number is None else (number, "") for number, part in parts]
 
 
 def paired_escapes(json_text: str) -> str:
-    r"""JSON text in which the escape of a surrogate alone is `\ufffd` instead; as long as before."""
+    r"""Return JSON text in which escapes of lone surrogates are `\ufffd`. The length stays."""
     if _SURROGATE.search(json_text) is None:  # as in nearly all texts
         return json_text
     return _ESCAPE.sub(lambda match: "\\ufffd" if match[1] else match[0], json_text)
 
 
-def well_formed(text: str) -> str:
-    """The text as UTF-8 can hold it: a surrogate pair becomes its character, a surrogate alone becomes U+FFFD."""
+def fix_surrogates(text: str) -> str:
+    """Return a text that UTF-8 can encode: surrogate pairs become characters, lone surrogates U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def cleaned(text: str) -> str:
-    """A text as one can show and keep it: no control or invisible marks, none that turn the direction of writing.
+def strip_control(text: str) -> str:
+    """Return a text without control, invisible and writing-direction characters.
 
-    Line ends become line feeds, tabs spaces, halves of surrogate pairs U+FFFD. Never longer than before.
+    Line ends become line feeds, tabs spaces, lone surrogates U+FFFD. The text never gets longer.
     """
     if text.isascii() and text.isprintable():  # as nearly all texts
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ").replace("\u2028", "\n")
-    return well_formed(_CONTROL.sub("", text))
+    return fix_surrogates(_CONTROL.sub("", text))
 
 
 # --------------------------------------------------------------------------------------------- texts in tables
@@ -73,21 +73,21 @@ _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")  # also the wide forms
 
 
 def markdown_text(text: str) -> str:
-    """The text as it is to be read in Markdown, on one line: without markup, links and HTML."""
+    """Return the text escaped for Markdown, on one line."""
     plain = re.sub("[&<>]", lambda found: _TAGS[found[0]], _LINE_END.sub(" ", text))
     return _MARKUP.sub(lambda found: f"\\{found[0]}", plain)
 
 
 def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are Markdown."""
+    """Return a Markdown table; cells are Markdown."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
 
 def csv_text(lines: Iterable[Sequence[Any]]) -> str:
-    """CSV of which a spreadsheet calculates nothing: what begins like a formula gets an apostrophe, unless a number.
+    """Return CSV that spreadsheets do not evaluate: a cell that begins like a formula gets an apostrophe.
 
-    Line ends inside of cells become line feeds.
+    Numbers stay. Line ends inside cells become line feeds.
     """
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([_harmless(value) for value in line] for line in lines)

@@ -1,7 +1,7 @@
-"""Sharing a batch among threads.
+"""Threads that share a batch.
 
-The kernels release the interpreter's lock, so plain Python threads run them side by side: nothing has to be compiled
-twice, and unlike the threads of OpenMP they may be used after a fork and from several threads at once.
+Kernels release the interpreter's lock, so Python threads run them in parallel. Unlike OpenMP threads, these work after
+a fork and from several threads at once, and nothing is compiled twice.
 """
 
 from __future__ import annotations
@@ -9,20 +9,37 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.errors import ConfigError, StateError
 
 Kernel = Callable[..., Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-class Crew:
-    """`num_threads` threads that run a kernel over parts of a range, the caller's own among them.
+def exclusive(method: Method) -> Method:
+    """Decorate a method: one thread at a time, by the object's `thread_lock`. Others get a `StateError`."""
 
-    Threads start at the first use, in each process anew, and never where one is asked for. Raises `ConfigError` for a
-    number below 1.
+    @wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        lock = self.thread_lock
+        if not lock.acquire(False):
+            raise StateError("the environment is already in use by another thread, expected one at a time")
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            lock.release()
+
+    return cast(Method, guarded)
+
+
+class ThreadPool:
+    """`num_threads` threads, the caller included, that run a kernel over parts of a range.
+
+    Threads start at the first use in each process. Raises `ConfigError` for a number below 1.
     """
 
     def __init__(self, num_threads: int = 1) -> None:
@@ -34,9 +51,9 @@ class Crew:
         self._process = 0
 
     def run(self, kernel: Kernel, arguments: tuple[Any, ...], count: int, least: int = 1) -> int:
-        """`kernel(*arguments, first, last)` over parts of 0..count, each of `least` or more.
+        """Run `kernel(*arguments, first, last)` over parts of 0..count, each of `least` or more.
 
-        Returns the sum of what the parts return (None counts as 0). An error in a part is raised here, after all.
+        Returns the sum of the results (None counts as 0). Raises the error of a part after all have ended.
         """
         parts = min(self.num_threads, count // least)
         if parts <= 1:
@@ -55,14 +72,14 @@ class Crew:
         return total
 
     def _helpers(self) -> ThreadPoolExecutor:
-        """The threads of this process: those of a parent do not survive a fork."""
+        """Return the threads of this process: threads do not survive a fork."""
         if self._pool is None or self._process != os.getpid():
             self._pool = ThreadPoolExecutor(self.num_threads - 1, "iglu_marl")
             self._process = os.getpid()
         return self._pool
 
     def close(self) -> None:
-        """Let the threads end."""
+        """End the threads."""
         if self._pool is not None and self._process == os.getpid():
             self._pool.shutdown()
         self._pool = None

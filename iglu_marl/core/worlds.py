@@ -1,20 +1,26 @@
-"""`Worlds`: a batch of worlds in one structured array, and how an episode is put into it.
+"""`Worlds`: a batch of worlds in one structured array.
 
-All that happens is decided by `core/kernels/`; this module lays out memory, prepares tasks and saves states.
+The rules are in `core/kernels/`. This module lays out memory, prepares tasks and saves states.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from threading import RLock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import PoseError, StateError
-from iglu_marl.core.kernels.records import CONTROL, WORLD
+from iglu_marl.core.kernels.records import (
+    COMPLETIONS,
+    CONTROL,
+    RULE_BOUNDS,
+    WORLD,
+    EpisodeRules,
+)
 from iglu_marl.core.kernels.score import alignment_at
 from iglu_marl.core.kernels.spawn import prepare_at, retarget_at
 from iglu_marl.core.kernels.step import sense_at, step_many
@@ -22,43 +28,24 @@ from iglu_marl.core.pose import POSE_HIGH as POSE_HIGH
 from iglu_marl.core.pose import POSE_LOW as POSE_LOW
 from iglu_marl.core.pose import Pose as Pose
 from iglu_marl.core.pose import as_pose as as_pose
-from iglu_marl.core.scoring import Alignment, Shifts, align
+from iglu_marl.core.scoring import Alignment, align
 from iglu_marl.core.state_bounds import check_state
 from iglu_marl.core.task import Task, as_task
+from iglu_marl.core.threads import exclusive
 
-Completion = Literal["exact", "cover"]
-COMPLETIONS: tuple[Completion, ...] = ("exact", "cover")
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a world is played by, besides its task: score, pay and budgets (0 = no limit)."""
-
-    shifts: Shifts = "all"
-    completion: Completion = "exact"
-    right_scale: float = 2.0
-    wrong_scale: float = 1.0
-    completion_reward: float = 0.0
-    step_cost: float = 0.0
-    size_reward: bool = False
-    max_steps: int = 0
-    max_turns: int = 0
-    turn_steps: int = 0
+DEFAULT_RULES = EpisodeRules()
 
 
-DEFAULT_TERMS = Terms()
-
-
-def _extent(task: Task, terms: Terms) -> npt.NDArray[np.int8]:
-    """What must stay inside the zone when shifts are "inside": the session's full structure, or the target."""
+def _extent(task: Task, rules: EpisodeRules) -> npt.NDArray[np.int8]:
+    """Return the structure that shifts "inside" keep in the zone: the session's full one, or the target."""
     return task.target_grid if task.full_grid is None else task.full_grid
 
 
 @lru_cache(maxsize=1024)
-def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
-    """The ready-made first state of an episode, WORLD[1], read-only: what `Worlds.spawn` copies."""
-    if task.pose is not None:  # scored once, wherever it begins
-        state = prepare(task.replace(pose=None), terms).copy()
+def prepare(task: Task, rules: EpisodeRules = DEFAULT_RULES) -> npt.NDArray[Any]:
+    """Return the first state of an episode, WORLD[1], read-only. `Worlds.spawn` copies it."""
+    if task.pose is not None:  # scored once for all poses
+        state = prepare(task.replace(pose=None), rules).copy()
         state["pose"] = task.pose
         sense_at(state, 0)
         state.setflags(write=False)
@@ -68,26 +55,17 @@ def prepare(task: Task, terms: Terms = DEFAULT_TERMS) -> npt.NDArray[Any]:
     record = state[0]
     record["start"], record["target"] = task.start_grid, task.target_grid
     record["invariant"] = task.is_invariant
-    record["completion"] = COMPLETIONS.index(terms.completion)
-    for name in (
-        "right_scale",
-        "wrong_scale",
-        "completion_reward",
-        "step_cost",
-        "size_reward",
-        "max_steps",
-        "max_turns",
-        "turn_steps",
-    ):
-        record[name] = getattr(terms, name)
-    prepare_at(state, 0, _extent(task, terms), terms.shifts == "inside")
+    record["completion"] = COMPLETIONS.index(rules.completion)
+    for name in RULE_BOUNDS:
+        record[name] = getattr(rules, name)
+    prepare_at(state, 0, _extent(task, rules), rules.shifts == "inside")
     state.setflags(write=False)
     return state
 
 
 @lru_cache(maxsize=1)
 def _empty() -> npt.NDArray[Any]:
-    """What worlds are before their first episode; made when first asked for, as it needs compiled kernels."""
+    """Return the state before the first episode; created on demand, since it needs compiled kernels."""
     return prepare(Task("", np.zeros((9, 11, 11), dtype=np.int8)))
 
 
@@ -116,6 +94,7 @@ class Worlds:
         self._name_fields()
 
     def _name_fields(self) -> None:
+        self.thread_lock = RLock()
         for name in WORLD.names or ():
             setattr(self, name, self.state[name])
         self.position = self.pose[:, :3]
@@ -136,12 +115,12 @@ class Worlds:
     # -- episodes
 
     def spawn(
-        self, index: int, task: Task, terms: Terms = DEFAULT_TERMS, pose: Sequence[float] | None = None
+        self, index: int, task: Task, rules: EpisodeRules = DEFAULT_RULES, pose: Sequence[float] | None = None
     ) -> None:
-        """Begin an episode in one world. Everything is restored; nothing is carried over from the last.
+        """Start an episode in one world. Nothing is carried over from the last one.
 
-        Without a pose the task's own counts. One given here (x, y, z, yaw_deg, pitch_deg) may lie anywhere; raises
-        `PoseError` unless it is five finite numbers.
+        pose: (x, y, z, yaw_deg, pitch_deg), anywhere; default: the task's. Raises `PoseError` unless it is five finite
+        numbers.
         """
         if pose is not None:
             try:
@@ -152,33 +131,33 @@ class Worlds:
                 raise PoseError(
                     f"pose is {pose!r}, expected five finite numbers (x, y, z, yaw_deg, pitch_deg)"
                 )
-        self.spawn_prepared(index, prepare(as_task(task), terms), pose)
+        self.spawn_prepared(index, prepare(as_task(task), rules), pose)
 
     def spawn_prepared(
         self, index: int, prepared: npt.NDArray[Any], pose: Sequence[float] | None = None
     ) -> None:
-        """`spawn` with what `prepare` made earlier; the pose is taken as it is."""
+        """Start an episode from a state of `prepare`. The pose is not checked."""
         self.state[index] = prepared[0]
         if pose is not None:
             self.pose[index] = pose
             sense_at(self.state, index)
 
-    def retarget(self, index: int, task: Task, terms: Terms = DEFAULT_TERMS) -> None:
-        """Go on in the same world with another task, whose changes count from its own start; baselines begin anew.
+    def retarget(self, index: int, task: Task, rules: EpisodeRules = DEFAULT_RULES) -> None:
+        """Continue in the same world with another task. Its changes count from its own start; the score is reset.
 
-        Whether shifts and rotations are allowed stays as it was, unless the task says: what was begun somewhere on
-        the map goes on there.
+        Whether shifts and rotations are allowed stays, unless the task decides it: the build continues in place.
         """
         task = task.in_ids("iglu")
         self.start[index], self.target[index] = task.start_grid, task.target_grid
         if task.invariant is not None:
             self.invariant[index] = task.invariant
-        retarget_at(self.state, index, _extent(task, terms), terms.shifts == "inside")
+        retarget_at(self.state, index, _extent(task, rules), rules.shifts == "inside")
 
     # -- time
 
+    @exclusive
     def step(self, controls: npt.NDArray[Any]) -> None:
-        """One builder step in every world. controls: CONTROL[n], as `Controls.encode_batch` makes them."""
+        """Run one builder step in every world. controls: CONTROL[n], as from `Controls.encode_batch`."""
         if (
             not isinstance(controls, np.ndarray)
             or controls.dtype != CONTROL
@@ -193,21 +172,21 @@ class Worlds:
     # -- reading
 
     def alignment(self, index: int) -> Alignment:
-        """An alignment that attains the maximal intersection now; the map's own where that does."""
+        """Return an alignment with the maximal intersection now; the identity if it is one."""
         return Alignment(*alignment_at(self.state, index))
 
     def aligned_target(self, index: int) -> npt.NDArray[np.int8]:
-        """The target as it lies over the build at the live best alignment, int8 [9, 11, 11]."""
+        """Return the target at the current best alignment with the build, int8 [9, 11, 11]."""
         return align(self.target[index], self.alignment(index))
 
     # -- saving
 
     def get_state(self) -> npt.NDArray[Any]:
-        """A copy of everything, WORLD[n]."""
+        """Return a copy of all states, WORLD[n]."""
         # As bytes: copying a structured array field by field takes twenty times as long.
         return self.state.view(np.uint8).copy().view(WORLD)
 
     def set_state(self, state: npt.NDArray[Any]) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         check_state(state, len(self))
         self.state.view(np.uint8)[:] = np.ascontiguousarray(state).view(np.uint8)

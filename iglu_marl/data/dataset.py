@@ -1,8 +1,7 @@
-"""The base of the datasets of recorded games: a source of tasks that can be looked through, split and filtered.
+"""Base class of the datasets: a task source that can be searched, split and filtered.
 
 `dataset.tasks` maps a name (a structure, or a start world) to a list of sessions (`Subtasks`) or tasks. Sampling
-draws a name, one of its entries, and of a session a turn. Environments take a dataset as their source of tasks;
-a subclass may override `sample` or `reset`.
+draws a name, then one of its entries, then a turn if the entry is a session.
 """
 
 from __future__ import annotations
@@ -14,22 +13,23 @@ from typing import Any, TypeVar
 import numpy as np
 
 from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import ID_TABLES
 from iglu_marl.core.task_source import GroupedSource
 from iglu_marl.data.report import Report
 from iglu_marl.data.splits import Split, hash_fraction
+from iglu_marl.data.task_fields import Entry as Entry
+from iglu_marl.data.task_fields import Record as Record
 
-Entry = Any  # a `Task` or a `Subtasks`
-Record = dict[str, Any]
 AnyDataset = TypeVar("AnyDataset", bound="Dataset")
 
-SPLIT = {"train": 0.8, "val": 0.1, "test": 0.1}  # sizes of parts by a hash
-SALT = "iglu_marl "
+HASH_SPLIT = {"train": 0.8, "val": 0.1, "test": 0.1}
+HASH_SALT = "iglu_marl "
 
 
 def changes(start: BlockGrid, target: BlockGrid) -> dict[str, int]:
-    """How two worlds differ: numbers of blocks at the start, in the target, added, removed and recoloured."""
+    """Count the blocks of two worlds: at the start, in the target, added, removed and recolored."""
     had, has = start != 0, target != 0
     return {
         "start_blocks": int(np.count_nonzero(had)),
@@ -41,10 +41,12 @@ def changes(start: BlockGrid, target: BlockGrid) -> dict[str, int]:
 
 
 class Dataset(GroupedSource):
-    """A source of tasks over `tasks`: names, and for each its sessions or tasks.
+    """A task source over `tasks`, a mapping from names to lists of sessions or tasks.
 
-    skipped: how many drawn tasks an environment left out because they ask for no change.
-    groups: by what `split` can keep things together; the first is the default.
+    Attributes:
+        skipped: number of sampled tasks that were left out because they ask for no change.
+        groups: keys of a record that `split(by=…)` accepts; the first is the default.
+
     """
 
     dataset_version: str
@@ -53,33 +55,33 @@ class Dataset(GroupedSource):
     _by_id: dict[str, Entry] | None = None
     _report: Report[Any]
 
-    # -- looking through
-
     def report(self) -> Report[Any]:
-        """What was read and what was left out; of the whole of the data, also after `split` and `filter`."""
+        """Return the counts of all data read and skipped, also for a part made by `split` or `filter`."""
         return self._report
 
     def by_id(self, name: str) -> Entry:
-        """The session or task of that id. Raises `DataError` when there is none."""
+        """Return the session or task with this id. Raises `DataError` if there is none."""
         if self._by_id is None or name not in self._by_id:
             self._by_id = {}
             for entry in self.entries():
                 self._by_id.setdefault(str(entry.task_id), entry)
         if name not in self._by_id:
             known = ", ".join(list(self._by_id)[:5])
-            raise DataError(f"{self!r} has no id {name!r}; its {len(self._by_id)} ids are such as {known}")
+            raise DataError(
+                f"{self!r} has no id {name!r}, expected one of its {len(self._by_id)}, such as {known}"
+            )
         return self._by_id[name]
 
     def ids(self) -> list[str]:
-        """The ids that `by_id` knows, in the order of the data."""
+        """Return the ids that `by_id` accepts, in the order of the data."""
         return list(dict.fromkeys(str(entry.task_id) for entry in self.entries()))
 
     def _records(self, name: str, entry: Entry) -> list[Record]:
-        """What is known about each task of an entry. Has the keys of `groups`, "clear" and those of `changes`."""
+        """Return a dict per task of an entry, with the keys `groups`, "clear" and those of `changes`."""
         raise NotImplementedError
 
     def records(self) -> list[Record]:
-        """One dict per task in the order of iteration: ids, texts, and how much there is to change."""
+        """Return one dict per task, in the order of iteration: ids, texts, and numbers of changed blocks."""
         return [
             record
             for name, entries in self.tasks.items()
@@ -88,25 +90,24 @@ class Dataset(GroupedSource):
         ]
 
     def to_pandas(self) -> Any:
-        """`records()` as a `pandas.DataFrame`."""
-        import pandas as pd
+        """Return `records()` as a `pandas.DataFrame`."""
+        with extra("data"):
+            import pandas as pd
 
         return pd.DataFrame(self.records())
 
-    # -- parts
-
     def structure_of(self, name: str, entry: Entry) -> str:
-        """The structure that an entry of `tasks[name]` is about, such as "c135": what a split keeps together."""
+        """Return the structure of an entry of `tasks[name]`, such as "c135". A split keeps structures together."""
         return name
 
     def split_of(self, name: str, entry: Entry) -> str | None:
-        """The part of the frozen split that an entry of `tasks[name]` is in (see `Split`); None: in no part."""
+        """Return the part of the frozen split (see `Split`) for an entry of `tasks[name]`; None if in no part."""
         return Split.of(self.structure_of(name, entry) or name)
 
     def _parts(
         self: AnyDataset, parts: Iterable[str], part_of: Callable[[str, Entry], str | None]
     ) -> dict[str, AnyDataset]:
-        """Datasets of the same kind, each with some of the entries; sessions can be seeded on their own."""
+        """Return datasets of this class, each with some of the entries as copies."""
         chosen: dict[str, dict[str, list[Entry]]] = {part: {} for part in parts}
         for name, entries in self.tasks.items():
             for entry in entries:
@@ -127,22 +128,26 @@ class Dataset(GroupedSource):
         by: str | None = None,
         salt: str | None = None,
     ) -> Any:
-        """Parts that share nothing. `dataset.split("train")`: a part of the frozen split by structure (see `Split`),
-        which is the same for all corpora; `dataset.split()`: "train", "val" and "test" of it as a dict.
+        """Split the entries into parts that share no structure.
 
-        Given one of these, entries go by a hash instead:
+        `split("train")` returns one part of the frozen split by structure (see `Split`), which is the same for all
+        corpora. `split()` returns a dict with "train", "val" and "test". With any other argument, entries are split
+        by a hash of their name: `hash_fraction(salt + name)`. More data never move an entry to another part. Part
+        sizes are met on average, and a part may be empty.
 
-        fractions: the parts' names and sizes, or sizes of parts named "0", "1", ... (default: train 0.8, val 0.1,
-            test 0.1). Sizes are relative. by: what stays together, one of `groups` (default: the first).
-        salt: another text gives another split. (It is not empty because data may have been cut by this very hash.)
+        Args:
+            fractions: names and relative sizes of the parts, or sizes of parts named "0", "1", …; default: train 0.8,
+                val 0.1, test 0.1.
+            by: what stays together, one of `groups` (default: the first).
+            salt: prefix of the hashed name; another salt gives another split.
 
-        Where something goes depends on its own name alone (`hash_fraction(salt + name)`), so that more data never
-        move it to another part; the sizes are met on average. A part may be empty. Raises `ConfigError` for
-        an unknown part, wrong fractions or an unknown `by`.
+        Raises:
+            ConfigError: if the part or `by` is unknown, or the fractions are wrong.
+
         """
         if isinstance(fractions, str) or (fractions is None and by is None and salt is None):
             return self._frozen(fractions, by, salt)
-        sizes = _checked_sizes(fractions)
+        sizes = _check_sizes(fractions)
         group = self.groups[0] if by is None else by
         if group not in self.groups:
             raise ConfigError(f"by is {by!r}, expected one of {', '.join(self.groups)}")
@@ -150,22 +155,23 @@ class Dataset(GroupedSource):
         bounds = bounds / bounds[-1]  # the last is 1 exactly
 
         def part_of(name: str, entry: Entry) -> str:
-            key = (SALT if salt is None else salt) + str(self._records(name, entry)[0][group])
+            key = (HASH_SALT if salt is None else salt) + str(self._records(name, entry)[0][group])
             return names[int(np.searchsorted(bounds, hash_fraction(key), side="right"))]
 
         return self._parts(names, part_of)
 
     def _frozen(self: AnyDataset, part: str | None, by: str | None, salt: str | None) -> Any:
-        """A part of the frozen split, or all three."""
         if by is not None or salt is not None:
-            raise ConfigError("the frozen split is by structure; give fractions for another one")
+            raise ConfigError(
+                f"by={by!r} and salt={salt!r} need fractions; the frozen split is always by structure"
+            )
         if part is not None and part not in list(Split):
             raise ConfigError(f"there is no split {part!r}, expected one of {', '.join(Split)}")
         parts = self._parts([split.value for split in Split], self.split_of)
         return parts if part is None else parts[part]
 
     def part_names(self) -> dict[str, str]:
-        """The part of `split()` that each session or task is in, by its id."""
+        """Return the part of `split()` for each id of a session or task."""
         parts = self.split()
         return {str(entry.task_id): part for part, own in parts.items() for entry in own.entries()}
 
@@ -180,11 +186,17 @@ class Dataset(GroupedSource):
         structures: Iterable[str] | None = None,
         where: Callable[[Record], object] | None = None,
     ) -> AnyDataset:
-        """The part whose tasks meet all conditions; a session stays when each of its turns does.
+        """Return the part whose tasks meet all conditions. A session is kept if all its turns meet them.
 
-        max_blocks, min_blocks: blocks of the target. max_changes, min_changes: blocks to add, remove and recolour.
-        clear: whether the instruction was clear, that is, no clarifying question was asked. structures: names
-        such as "c73". where: is given each task's record (see `records`) and tells whether it may stay.
+        Args:
+            max_blocks: largest number of blocks of the target.
+            min_blocks: smallest number of blocks of the target.
+            max_changes: largest number of blocks to add, remove and recolor.
+            min_changes: smallest number of blocks to add, remove and recolor.
+            clear: whether the instruction was clear, that is, no clarifying question was asked.
+            structures: names such as "c73".
+            where: a predicate on a task's record (see `records`).
+
         """
         wanted = (
             None if structures is None else set([structures] if isinstance(structures, str) else structures)
@@ -212,11 +224,10 @@ class Dataset(GroupedSource):
         return f"{type(self).__name__}({len(self.tasks)} names, {entries} entries, {len(self)} tasks)"
 
 
-def _checked_sizes(fractions: Mapping[str, float] | Sequence[float] | None) -> dict[str, float]:
-    """The names and relative sizes of parts."""
+def _check_sizes(fractions: Mapping[str, float] | Sequence[float] | None) -> dict[str, float]:
     try:
         if fractions is None:
-            sizes = dict(SPLIT)
+            sizes = dict(HASH_SPLIT)
         elif isinstance(fractions, Mapping):
             sizes = {str(name): float(size) for name, size in fractions.items()}
         else:
@@ -229,8 +240,8 @@ def _checked_sizes(fractions: Mapping[str, float] | Sequence[float] | None) -> d
     return sizes
 
 
-def task_options(task_kwargs: Mapping[str, Any] | None, allowed: Sequence[str]) -> dict[str, Any]:
-    """Checked options for tasks. Raises `ConfigError` for a name that is not allowed."""
+def check_task_options(task_kwargs: Mapping[str, Any] | None, allowed: Sequence[str]) -> dict[str, Any]:
+    """Return the options for tasks. Raises `ConfigError` for a name that is not in `allowed`."""
     options = dict(task_kwargs or {})
     unknown = [str(key) for key in options if key not in allowed]
     if unknown:
@@ -238,8 +249,8 @@ def task_options(task_kwargs: Mapping[str, Any] | None, allowed: Sequence[str]) 
     return options
 
 
-def checked_version(version: str | None) -> str:
-    """The label of a release. There is one release of the data; older labels are taken for it."""
+def check_version(version: str | None) -> str:
+    """Return the label of a release. There is one release of the data; any label stands for it."""
     if version is None:
         return "v1.0"
     if not isinstance(version, str) or not version.strip():
@@ -247,8 +258,8 @@ def checked_version(version: str | None) -> str:
     return version
 
 
-def checked_ids(ids: str) -> str:
-    """The name of an id table."""
+def check_ids(ids: str) -> str:
+    """Return the name of a table of color ids."""
     if ids not in ID_TABLES:
         raise ConfigError(f"ids is {ids!r}, expected 'iglu' or 'iglu2022'")
     return ids

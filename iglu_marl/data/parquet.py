@@ -1,6 +1,6 @@
-"""Corpora as tables: data frames, parquet files with a data card, as `datasets.load_dataset` reads them, and figures.
+"""Corpora as data frames and as parquet files with a data card, and their statistics.
 
-Parquet needs pyarrow, an optional extra (`pip install "iglu_marl[parquet]"`); it is imported when something is written.
+Parquet needs pyarrow, an optional extra: `pip install "iglu_marl[parquet]"`.
 """
 
 from __future__ import annotations
@@ -14,56 +14,41 @@ from typing import Any
 
 from iglu_marl._version import __version__
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.extras import extra
 from iglu_marl.core.files import new_folder
 from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, grid_to_blocks
 from iglu_marl.core.task import Task
 from iglu_marl.data.dataset import Dataset, Record, changes
-from iglu_marl.data.mdc.dataset import colors_of
+from iglu_marl.data.mdc.dataset import count_colors
 from iglu_marl.data.packs.registry import PackInfo
-from iglu_marl.data.task_files import Tasks, labelled, own_names
-from iglu_marl.data.utterances import Sessions, utterance_frame
+from iglu_marl.data.task_files import Tasks, labelled, unique_names
+from iglu_marl.data.utterances import UTTERANCE_COLUMNS, Sessions, utterance_frame
 
 CARD, WRITTEN = "README.md", "Written by iglu_marl"
-UNSPLIT = "unsplit"  # of what belongs to no part
+UNSPLIT = "unsplit"  # file name for entries in no part of the split
 TASK_COLUMNS = {
-    "id": ("string", "of the task, or of the session that it is a turn of"),
+    "id": ("string", "id of the task, or of its session"),
     "structure": ("string", "what is built"),
-    "session": ("string", "the recorded session that it is from"),
-    "split": ("string", "the part that it belongs to"),
-    "turn": ("int", "of its session, from 0"),
+    "session": ("string", "the recorded session"),
+    "split": ("string", "the part of the split"),
+    "turn": ("int", "number in the session, from 0"),
     "clear": ("bool", "whether the instruction was clear"),
-    "dialog": (
-        "string",
-        "all that was said, the instruction included, with `<Architect>` and `<Builder>` lines",
-    ),
+    "dialog": ("string", "dialogue up to the instruction, as `<Architect>` and `<Builder>` lines"),
     "instruction": ("string", "the current instruction"),
     "start": ("blocks", "the world before; null: empty"),
-    "target": ("blocks", "the world that is asked for"),
+    "target": ("blocks", "the world to build"),
     "full": ("blocks", "the final structure of the session"),
     "invariant": ("bool", "whether the build may be rotated and shifted; null: only without a start"),
-}
-UTTERANCE_COLUMNS = {
-    "session": ("string", "the session"),
-    "structure": ("string", "what is built"),
-    "split": ("string", "the part that it belongs to"),
-    "number": ("int", "of the utterance in its session, from 0"),
-    "time_s": ("float", "seconds since the session began"),
-    "speaker": ("string", "architect or builder"),
-    "text": ("string", "what was said"),
-    "blocks_before": ("blocks", "the world when it was said"),
-    "blocks_after": ("blocks", "the world when the next one was said, or at the end"),
-    **{axis: ("float", f"{axis} of the builder's eye, in cells") for axis in "xyz"},
-    "yaw_deg": ("float", "the builder's gaze: 0 north, 90 east"),
-    "pitch_deg": ("float", "the builder's gaze, up positive"),
 }
 
 
 def task_frame(tasks: Tasks) -> Any:
-    """A `pandas.DataFrame` with a row for each task, and for each turn of a session; its columns: `TASK_COLUMNS`.
+    """Return a `pandas.DataFrame` with a row per task or turn of a session, and the columns `TASK_COLUMNS`.
 
-    Blocks are lists of (x, y, z, color id), in this project's ids. tasks: as for `write_tasks`.
+    Blocks are lists of (x, y, z, color id) in this project's ids. `tasks` is as for `write_tasks`.
     """
-    import pandas as pd
+    with extra("data"):
+        import pandas as pd
 
     frame = pd.DataFrame(_task_rows(tasks), columns=list(TASK_COLUMNS), dtype=object)
     return frame.astype({"turn": "int64", "clear": "boolean", "invariant": "boolean"})
@@ -71,7 +56,7 @@ def task_frame(tasks: Tasks) -> Any:
 
 def _task_rows(tasks: Tasks) -> Iterator[Record]:
     known = list(labelled(tasks))
-    for name, (entry, labels, clear) in zip(own_names(entry for entry, *_ in known), known, strict=True):
+    for name, (entry, labels, clear) in zip(unique_names(e for e, *_ in known), known, strict=True):
         turns = [entry] if isinstance(entry, Task) else list(entry)
         for turn, task in enumerate(turns):
             own = task.in_ids("iglu")
@@ -93,17 +78,10 @@ def _blocks(grid: BlockGrid | None) -> list[Any] | None:
     return None if grid is None else grid_to_blocks(grid)
 
 
-# ------------------------------------------------------------------------------------------------- parquet
-
-
 def _pyarrow() -> Any:
-    try:
+    with extra("parquet"):
         import pyarrow as pa
         import pyarrow.parquet
-    except ImportError as error:
-        raise DataError(
-            f"parquet needs pyarrow, which is not installed ({error}); run: pip install 'iglu_marl[parquet]'"
-        ) from None
     return pa
 
 
@@ -121,14 +99,23 @@ def _schema(pa: Any, columns: dict[str, tuple[str, str]]) -> Any:
 def write_parquet(
     path: str | os.PathLike[str], source: Sessions, *, info: PackInfo | None = None, overwrite: bool = False
 ) -> dict[str, int]:
-    """Write a corpus as a folder of parquet files with a data card, and return how many rows each table has.
+    """Write a corpus as a folder of parquet files with a data card. The folder is created atomically.
 
-    The tables `tasks` and `utterances` (their columns: `TASK_COLUMNS`, `UTTERANCE_COLUMNS`) have a file for each part
-    of the corpus: `datasets.load_dataset("folder", "utterances")`, `pandas.read_parquet("folder/tasks/train.parquet")`.
+    The tables `tasks` and `utterances` (`TASK_COLUMNS`, `UTTERANCE_COLUMNS`) have a file per part of the split:
+    `datasets.load_dataset("folder", "utterances")`, `pandas.read_parquet("folder/tasks/train.parquet")`.
 
-    source: a dataset, or sessions by structure. info: what to say of its origin, licence and citation.
-    overwrite: whether a folder of this kind may be replaced. The folder appears whole, or not at all. Raises
-    `DataError` without pyarrow, for a folder in use, and when nothing is there to be written.
+    Args:
+        path: folder to write.
+        source: a dataset, or sessions by structure.
+        info: origin, licence and citation for the data card.
+        overwrite: whether a folder that this function wrote may be replaced.
+
+    Returns:
+        Number of rows of each table.
+
+    Raises:
+        DataError: if pyarrow is missing, the folder is in use, or there is nothing to write.
+
     """
     pa = _pyarrow()
     frames = {
@@ -136,7 +123,7 @@ def write_parquet(
         "utterances": (utterance_frame(source), UTTERANCE_COLUMNS),
     }
     if not len(frames["tasks"][0]):
-        raise DataError(f"there is no task to be written to {path}")
+        raise DataError(f"there is no task to write to {path}, expected at least one")
     sizes: dict[str, dict[str, int]] = {}
     with new_folder(path, overwrite=overwrite, marker=CARD, holds=WRITTEN) as folder:
         for table, (frame, columns) in frames.items():
@@ -153,7 +140,6 @@ def write_parquet(
 
 
 def _card(source: Sessions, info: PackInfo | None, sizes: dict[str, dict[str, int]]) -> str:
-    """The data card: YAML facts that the hub and `datasets` read, then the same for people."""
     title = "Sessions that come with iglu_marl" if info is None else info.title
     licence = "MIT" if info is None else info.licence
     head = ["---", f"license: {'mit' if licence == 'MIT' else 'other'}"]
@@ -185,14 +171,11 @@ def _card(source: Sessions, info: PackInfo | None, sizes: dict[str, dict[str, in
     return "\n".join(text)
 
 
-# ------------------------------------------------------------------------------------------------- figures
-
-
 def statistics(source: Sessions) -> dict[str, Any]:
-    """The figures of a corpus, JSON-ready: sessions, structures, tasks, utterances, words, blocks and changes.
+    """Count sessions, structures, tasks, utterances, words, blocks and changes of a corpus, as JSON values.
 
-    words: runs of letters and digits, in lower case. clear: of how many tasks it is known that their instruction was
-    (not) clear. blocks: of the targets, by colour. changes: blocks from start to target, summed over tasks.
+    Words are runs of letters and digits in lower case. `clear` counts the tasks whose clarity is known.
+    `changes` are blocks added, removed and recolored from start to target, summed over the tasks.
     """
     known = list(labelled(source))
     tasks = [task for entry, *_ in known for task in ([entry] if isinstance(entry, Task) else entry)]
@@ -214,7 +197,7 @@ def statistics(source: Sessions) -> dict[str, Any]:
         "words": sum(map(len, words)),
         "distinct_words": len({word for row in words for word in row}),
         "words_per_utterance": round(sum(map(len, words)) / max(1, len(words)), 2),
-        "target_blocks_by_color": colors_of(task.in_ids("iglu").target_grid for task in tasks),
+        "target_blocks_by_color": count_colors(task.in_ids("iglu").target_grid for task in tasks),
         "changes": {name: todo[name] for name in ("added", "removed", "recolored")},
     }
 

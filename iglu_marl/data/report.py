@@ -1,6 +1,6 @@
-"""What a reader or writer of data could not use as it stands: typed reasons, entries, and the `Report` of them.
+"""`Report`: counts of what a reader or writer processed, and a typed entry for each piece it skipped or changed.
 
-Every reader has a `SkipReason` of its own and notes each piece in a `Report`, so that nothing vanishes unseen.
+Each reader defines its own `SkipReason`. No piece of data is skipped without an entry.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ from typing import Any, Generic, TypeVar
 
 
 class SkipReason(str, Enum):
-    """Why something is left out, missing or changed: a subclass has a member for each reason, in words for people.
+    """Base class of the reasons why data are skipped, missing or changed.
 
-    unit: what the number of an entry counts, as in `class MultiturnSkip(SkipReason, unit="step")`.
+    A subclass has a member for each reason, whose value describes it. `unit` is what `Skipped.number` counts, as in
+    `class MultiturnSkip(SkipReason, unit="step")`.
     """
 
     __str__ = str.__str__
 
     def __init_subclass__(cls, unit: str = "") -> None:
-        """Keeps the unit."""
+        """Store the unit."""
         cls._unit = unit  # type: ignore[attr-defined]
 
     @property
     def unit(self) -> str:
-        """What the numbers of entries count ("step", "state", "line"); "" where they have none."""
+        """What `Skipped.number` counts: "step", "state", "line", "turn" or ""."""
         return str(type(self)._unit)  # type: ignore[attr-defined]
 
 
@@ -36,19 +37,14 @@ AnyReason = TypeVar("AnyReason", bound=SkipReason)
 
 @dataclass(frozen=True)
 class Skipped(Generic[AnyReason]):
-    """One piece that is not used as it stands.
+    """One piece of data that was skipped or changed."""
 
-    reason: why. name: of which session, game, member or file; "" for the data as a whole. number: which step, state,
-    turn or line of it (see `SkipReason.unit`), None for all. detail: what more is known.
-    """
+    reason: AnyReason  # why
+    name: str = ""  # session, game, member or file; "" for the data as a whole
+    number: int | None = None  # step, state, turn or line of it (see `SkipReason.unit`); None for all
+    detail: str = ""  # further text
 
-    reason: AnyReason
-    name: str = ""
-    number: int | None = None
-    detail: str = ""
-
-    # as the readers' own entries call them
-    session = place = property(attrgetter("name"))
+    session = place = property(attrgetter("name"))  # the names of earlier versions
     step = state = turn = line = property(attrgetter("number"))
     note = problem = property(attrgetter("reason"))
     text = property(attrgetter("detail"))
@@ -62,11 +58,10 @@ class Skipped(Generic[AnyReason]):
 
 @dataclass
 class Report(Generic[AnyReason]):
-    """What was read or written, and each piece that is not used as it stands.
+    """Counts of what was read or written, and an entry for each piece that was skipped or changed.
 
-    rows, repeated_rows, games, sessions, states, turns, tasks: how many there were; 0 for what a reader does not count.
-    skipped: the pieces, in their order. files: whole files that nothing leads to, damaged ones, and those that were
-    left out for safety.
+    `rows` to `tasks` are counts, 0 where a reader does not count them. `skipped` are the entries in order. `files`
+    are entries for whole files: unused, damaged, or left out for safety.
     """
 
     rows: int = 0
@@ -79,35 +74,35 @@ class Report(Generic[AnyReason]):
     skipped: list[Skipped[AnyReason]] = field(default_factory=list)
     files: list[Skipped[Any]] = field(default_factory=list)
 
-    noted = property(attrgetter("skipped"))  # as writers call them
+    noted = property(attrgetter("skipped"))  # the name of earlier versions
 
     def skip(self, reason: AnyReason, name: str = "", number: int | None = None, detail: str = "") -> None:
-        """Note one piece."""
+        """Add an entry to `skipped`."""
         self.skipped.append(Skipped(reason, name, number, detail))
 
     @property
     def exact(self) -> bool:
-        """Whether everything is used as it stands."""
+        """Whether nothing was skipped or changed."""
         return not self.skipped and not self.files
 
     @property
     def example(self) -> str:
-        """What to add to an error when nothing is left: "", or the first piece that is not used."""
+        """The first entry as the end of an error message, or ""."""
         entries = [*self.skipped, *self.files]
         return f"; such as {entries[0]!s:.300}" if entries else ""
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each reason occurred, by its lower-case name; reasons that did not occur are absent."""
+        """Number of entries by lower-case name of their reason, without zeros."""
         return _counts(self.skipped)
 
     @property
     def file_counts(self) -> dict[str, int]:
-        """The same of `files`."""
+        """The same for `files`."""
         return _counts(self.files)
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON values; reasons by name."""
+        """Return the report as JSON values, with reasons by name."""
         lists = {"skipped": self.skipped, "files": self.files}
         return {number: getattr(self, number) for number in _NUMBERS} | {
             key: [[entry.reason.name, entry.name, entry.number, entry.detail] for entry in entries]
@@ -116,7 +111,7 @@ class Report(Generic[AnyReason]):
 
     @classmethod
     def from_json(cls, value: dict[str, Any], reasons: type[AnyReason]) -> Report[AnyReason]:
-        """What `to_json` gave, with these reasons."""
+        """Return the report that `to_json` wrote."""
         lists = {
             key: [Skipped(reasons[name], *rest) for name, *rest in value[key]] for key in ("skipped", "files")
         }
@@ -130,7 +125,6 @@ class Report(Generic[AnyReason]):
         return f"{read or 'nothing'}; left out: {', '.join(f'{count} {name}' for name, count in found) or 'nothing'}"
 
 
-SingleturnReport = WriteReport = Report  # other names of it in `iglu_marl.data`
 _NUMBERS = [part.name for part in fields(Report) if part.name not in ("skipped", "files")]
 
 

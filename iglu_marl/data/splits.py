@@ -1,11 +1,12 @@
-"""One split of the structures into train, val and test, the same for every corpus, and a check that parts share none.
+"""Split of the structures into train, val and test, the same for every corpus, and a check for shared structures.
 
-The corpora are about the same structures: IGLU's sessions build those of the Minecraft Dialogue Corpus. So a part is a
-function of the structure alone (`Split.of`). Structures of the Minecraft Dialogue Corpus go where its own split has
-them; the four that it does not name are in train, since nobody is tested on them. All others go by a hash of their
-name, or of their content where they have none: 60 % train, 20 % val, 20 % test, as in that corpus.
+The corpora share structures: the IGLU sessions build those of the Minecraft Dialogue Corpus. The part is therefore a
+function of the structure alone (`Split.of`):
 
-The split is frozen: what is in a part of a `SPLIT_VERSION` stays there.
+- structures of the Minecraft Dialogue Corpus follow its own split; the four that it does not list are in train;
+- others follow a hash of their name, or of their blocks if they have no name: 60 % train, 20 % val, 20 % test.
+
+The split is frozen: a structure never changes its part within a `SPLIT_VERSION`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.task_source import GroupedSource
 
 SPLIT_VERSION = 1
-FEWEST_BLOCKS = 6  # of a structure that is known by its blocks: smaller ones are alike by chance
+MIN_COMPARED_BLOCKS = 6  # smaller structures are equal by chance
 
 _CORPUS_ID = re.compile(r"[cC]0*([1-9][0-9]{0,2})")
 _LISTED = 157  # structures of the Minecraft Dialogue Corpus, C1 to C157
@@ -41,11 +42,11 @@ _SALT = "iglu_marl structure "
 
 
 class SplitWarning(UserWarning):
-    """Parts that should share no structure do."""
+    """A structure is in more than one part of a split."""
 
 
 class Split(str, Enum):
-    """A part of all structures."""
+    """A part of the split."""
 
     TRAIN = "train"
     VAL = "val"
@@ -55,13 +56,15 @@ class Split(str, Enum):
 
     @classmethod
     def of(cls, structure: str | BlockGrid) -> Split:
-        """The part of a structure, by its name ("C17", "c17", "bridge") or else its blocks, int8 [9, 11, 11].
+        """Return the part of a structure, given its name ("C17", "c17", "bridge") or its blocks, int8 [9, 11, 11].
 
-        Blocks are taken up to a shift and quarter turns. Raises `DataError` for an empty name or world.
+        Shifts and quarter turns of the blocks do not matter. Raises `DataError` for an empty name or world.
         """
         name = structure_id(structure) if isinstance(structure, str) else content_id(structure)
         if not name:
-            raise DataError("nothing has no part in the split, expected a structure's name or its blocks")
+            raise DataError(
+                f"structure is {structure!r:.40}, expected a structure's name or at least one block"
+            )
         known = _CORPUS_ID.fullmatch(name)
         number = int(known[1]) if known else 0
         if 0 < number <= _LISTED:
@@ -71,24 +74,24 @@ class Split(str, Enum):
 
 
 def hash_fraction(key: str) -> float:
-    """A number in [0, 1) that belongs to a text: the first 8 hexadecimal digits of its sha256."""
+    """Map a text to [0, 1) by the first 8 hexadecimal digits of its sha256."""
     return int(hashlib.sha256(key.encode("utf-8")).hexdigest()[:8], 16) / 2**32
 
 
 def structure_id(name: str) -> str:
-    """A structure's name, those of the Minecraft Dialogue Corpus as it writes them ("c17" is C17)."""
+    """Return the name of a structure, with names of the Minecraft Dialogue Corpus in its form ("c17" is C17)."""
     known = _CORPUS_ID.fullmatch(name.strip())
     return f"C{int(known[1])}" if known else name.strip()
 
 
 def content_id(grid: BlockGrid) -> str:
-    """A text that structures share when a shift and quarter turns lead from one to the other; "" for an empty one."""
+    """Return a hash that is equal for shifts and quarter turns of the same structure; "" for an empty world."""
     form = canonical(as_grid(grid, "structure"))
     return f"sha256:{hashlib.sha256(form).hexdigest()}" if form else ""
 
 
 class SharedStructure(NamedTuple):
-    """A structure that several parts have: its names, or its `content_id` where it has none; and the parts."""
+    """A structure in several parts: its names (or its `content_id` if it has none), and the parts."""
 
     names: tuple[str, ...]
     parts: tuple[str, ...]
@@ -98,15 +101,20 @@ class SharedStructure(NamedTuple):
 
 
 def check_split(**parts: Any) -> list[SharedStructure]:
-    """The structures that several of these parts have, with a `SplitWarning` when there are any.
+    """Return the structures that are in several parts, and issue a `SplitWarning` if there are any.
 
-    A part is a source of tasks, an iterable of tasks and sessions or of names of structures, or a list of such parts:
-    `check_split(train=[corpus.split("train"), mine], test=singleturn.split("test"))`. Structures are the same when
-    their names are, or their blocks up to a shift and quarter turns. Blocks are compared where not both have a name of
-    the Minecraft Dialogue Corpus, and of whole structures of `FEWEST_BLOCKS` or more alone: what a session, or a task
-    without starting blocks, ends with.
+    `check_split(train=[corpus.split("train"), mine], test=singleturn.split("test"))`
 
-    Raises `DataError` for a part that is none of these.
+    Structures are equal if their names are equal, or their blocks up to a shift and quarter turns. Blocks are compared
+    if not both structures have a name of the Minecraft Dialogue Corpus. Only whole structures of `MIN_COMPARED_BLOCKS`
+    or more are compared: the final world of a session, or of a task without starting blocks.
+
+    Args:
+        parts: for each part a task source, an iterable of tasks, sessions or structure names, or a list of these.
+
+    Raises:
+        DataError: if a part is none of these.
+
     """
     by_name: dict[str, dict[str, None]] = {}
     by_content: dict[str, tuple[dict[str, None], dict[str, None]]] = {}  # names, parts
@@ -126,13 +134,13 @@ def check_split(**parts: Any) -> list[SharedStructure]:
         if len(where) > 1 and not known & names.keys() and not all(map(_CORPUS_ID.fullmatch, names))
     ]
     if shared:
-        told = "; ".join(map(str, shared[:5])) + ("; ..." if len(shared) > 5 else "")
-        warnings.warn(f"structures in several parts ({len(shared)}): {told}", SplitWarning, stacklevel=2)
+        listed = "; ".join(map(str, shared[:5])) + ("; ..." if len(shared) > 5 else "")
+        warnings.warn(f"structures in several parts ({len(shared)}): {listed}", SplitWarning, stacklevel=2)
     return shared
 
 
 def _entries_of(source: Any, part: str) -> Iterator[tuple[str, Task | Subtasks | None]]:
-    """The tasks and sessions of a part, each with the name of its structure, "" where it has none."""
+    """Yield (structure name or "", task or session) of a part."""
     if isinstance(source, str):
         yield source, None
     elif isinstance(source, (Task, Subtasks)):
@@ -151,9 +159,9 @@ def _entries_of(source: Any, part: str) -> Iterator[tuple[str, Task | Subtasks |
 
 
 def _whole(entry: Task | Subtasks | None) -> str:
-    """The content of the whole structure that an entry ends with; "" where that is too little, or only a change."""
+    """Return the `content_id` of the final structure of an entry; "" if it is small, or only a change of a start."""
     if entry is None:
         return ""
     task = (entry if isinstance(entry, Task) else entry[len(entry) - 1]).in_ids("iglu")
     grid = task.target_grid if task.full_grid is None and not task.start_grid.any() else task.full_grid
-    return content_id(grid) if grid is not None and np.count_nonzero(grid) >= FEWEST_BLOCKS else ""
+    return content_id(grid) if grid is not None and np.count_nonzero(grid) >= MIN_COMPARED_BLOCKS else ""

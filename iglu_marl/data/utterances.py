@@ -1,6 +1,4 @@
-"""One row per utterance, for all corpora that have dialogues: who said what when, where the builder was, and the
-blocks that stood when it was said and when the next one was.
-"""
+"""Utterances of all corpora as a table: speaker, text and time, the builder's pose, and the world before and after."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from typing import Any
 
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import Block, BlockGrid, grid_to_blocks
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data.dataset import Dataset, Entry, Record
@@ -20,38 +19,47 @@ from iglu_marl.data.iglu.world_files import RecordedWorlds
 from iglu_marl.data.mdc.corpus import Corpus, Session
 from iglu_marl.data.mdc.dataset import CDMDataset
 
-COLUMNS = (
-    *("session", "structure", "split", "number", "time_s", "speaker", "text"),
-    *("blocks_before", "blocks_after", "x", "y", "z", "yaw_deg", "pitch_deg"),
-)
+UTTERANCE_COLUMNS = {
+    "session": ("string", "the session"),
+    "structure": ("string", "what is built"),
+    "split": ("string", "the part of the split"),
+    "number": ("int", "number in the session, from 0"),
+    "time_s": ("float", "seconds since the start of the session"),
+    "speaker": ("string", "architect or builder"),
+    "text": ("string", "the utterance"),
+    "blocks_before": ("blocks", "the world at this utterance; null: unknown"),
+    "blocks_after": ("blocks", "the world at the next utterance, or at the end; null: nothing was built"),
+    **{axis: ("float", f"{axis} of the builder's eye, in cells") for axis in "xyz"},
+    "yaw_deg": ("float", "the builder's gaze: 0 north, 90 east"),
+    "pitch_deg": ("float", "the builder's gaze, up positive"),
+}
 Pose = Sequence[float] | None
 Sessions = Dataset | Mapping[str, Iterable[Entry]]
 
 
 def utterance_frame(source: Sessions | Corpus) -> Any:
-    """A `pandas.DataFrame` with a row for each utterance, in order; its columns are:
+    """Return a `pandas.DataFrame` with a row per utterance, in order, and the columns `UTTERANCE_COLUMNS`.
 
-    session, structure, split: names (None where there is none). number: of the utterance in its session, from 0.
-    time_s: seconds since the session's first state; NaN where no times are kept, as in the IGLU data.
-    speaker: "architect" or "builder". text: what was said.
-    blocks_before, blocks_after: the worlds when it was said and when the next one was, lists of blocks (x, y, z, color
-        id); after the last one, the world at the end. None where nobody knows: an unclear single-turn instruction was
-        not built.
-    x, y, z, yaw_deg, pitch_deg: the builder's eye (cells) and gaze when it was said; NaN where unknown.
+    Times and poses that a corpus does not have are NaN.
 
-    source: `CDMDataset` or `Corpus`, `MultiturnDataset`, `SingleturnDataset` (its games, also the unclear ones, with
-    the clarifying question), your own tasks, or sessions by structure as `bundled.load()` gives them. Raises
-    `DataError` for anything else.
+    Args:
+        source: a dataset of this package, a `Corpus`, or sessions by structure (`bundled.load()`). The rows of a
+            `SingleturnDataset` include unclear games and their clarifying questions.
+
+    Raises:
+        DataError: if `source` is something else.
+
     """
-    import pandas as pd
+    with extra("data"):
+        import pandas as pd
 
-    frame = pd.DataFrame(rows(source), columns=list(COLUMNS), dtype=object)
+    frame = pd.DataFrame(rows(source), columns=list(UTTERANCE_COLUMNS), dtype=object)
     numbers = ["time_s", "x", "y", "z", "yaw_deg", "pitch_deg"]
     return frame.astype({"number": "int64", **dict.fromkeys(numbers, "float64")})
 
 
 def rows(source: Sessions | Corpus) -> Iterator[Record]:
-    """The rows of `utterance_frame` as dicts, one by one."""
+    """Yield the rows of `utterance_frame` as dicts."""
     if isinstance(source, SingleturnDataset):
         parts = {source.games[name].structure: part for name, part in source.part_names().items()}
         for game in source.games.values():
@@ -87,12 +95,11 @@ def _row(
     time_s: float | None = None,
 ) -> Record:
     place = dict(zip(("x", "y", "z", "yaw_deg", "pitch_deg"), pose or (math.nan,) * 5, strict=True))
-    told = {"number": number, "time_s": time_s, "speaker": said.role.value, "text": said.text}
-    return {**known, **told, "blocks_before": before, "blocks_after": after, **place}
+    own = {"number": number, "time_s": time_s, "speaker": said.role.value, "text": said.text}
+    return {**known, **own, "blocks_before": before, "blocks_after": after, **place}
 
 
 def _timeline(session: Session) -> Iterator[Record]:
-    """The utterances of a session of the Minecraft corpus."""
     known = {"session": session.name, "structure": session.structure, "split": session.split}
     heard, times, poses = session.heard.tolist(), session.times_s.tolist(), session.poses().tolist()
     said = list(session.dialogue)
@@ -106,9 +113,9 @@ def _timeline(session: Session) -> Iterator[Record]:
 
 
 def _turns(entry: Entry, known: Record, poses: Sequence[Pose] = ()) -> Iterator[Record]:
-    """The utterances of a session in turns, or of a task: all words of a turn come before what is built in it.
+    """Yield the rows of a session or task. All utterances of a turn come before its changes.
 
-    poses: where the builder was when each turn began.
+    `poses` are the builder's poses at the start of each turn.
     """
     turns: Sequence[tuple[Dialogue, BlockGrid]]
     if isinstance(entry, Subtasks):
@@ -127,7 +134,6 @@ def _turns(entry: Entry, known: Record, poses: Sequence[Pose] = ()) -> Iterator[
 
 
 def _avatar(worlds: RecordedWorlds, name: str) -> Pose:
-    """Where the builder was at the end of a world file."""
     file = worlds.file(name)
     if any(math.isnan(value) for value in (*file.avatar_pos, *file.avatar_look)):
         return None
@@ -135,19 +141,19 @@ def _avatar(worlds: RecordedWorlds, name: str) -> Pose:
 
 
 def _poses(data: MultiturnDataset, entry: Subtasks) -> list[Pose]:
-    """Where the builder was when each turn of a session began: where the turn before had left it."""
+    """Return the builder's pose at the start of each turn: its pose at the end of the previous turn."""
     name = str(entry.task_id)
     return [None] + [_avatar(data.worlds, data.file_of(name, turn)) for turn in range(len(entry) - 1)]
 
 
 def _game(data: SingleturnDataset, game: Game, split: str | None) -> Iterator[Record]:
-    """The instruction of a game, and the question that was asked instead of building."""
+    """Yield the rows of a game: the instruction, and the clarifying question if there is one."""
     known = {"session": game.game_id, "structure": game.structure, "split": split}
     start, built = data.worlds.get(game.start_path), data.worlds.get(game.rebuilt_path)
     before, after = (None if grid is None else grid_to_blocks(grid) for grid in (start, built))
     pose = None if start is None else _avatar(data.worlds, game.start_path)
     asked = Utterance(Role.BUILDER, game.question)
-    told = Utterance(Role.ARCHITECT, game.instruction)
-    yield _row(known, 0, told, before, before if asked.text else after, pose)
+    instruction = Utterance(Role.ARCHITECT, game.instruction)
+    yield _row(known, 0, instruction, before, before if asked.text else after, pose)
     if asked.text:
         yield _row(known, 1, asked, before, after, pose)

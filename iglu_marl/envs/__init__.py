@@ -1,13 +1,10 @@
-"""The doors: PettingZoo AEC and parallel environments, Gymnasium single-agent ones. Adapters without rules.
-
-Members load when they are first used.
-"""
+"""PettingZoo AEC and parallel environments, and Gymnasium single-agent and vector environments."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from iglu_marl.core.lazy import members
+from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.envs.aec import AECGame as AECGame
@@ -24,4 +21,4 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.envs.vector import SilentBuilderVectorEnv as SilentBuilderVectorEnv
     from iglu_marl.envs.vector_game import VectorGame as VectorGame
 
-__getattr__, __dir__, __all__ = members(__name__)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

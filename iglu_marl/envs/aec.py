@@ -26,15 +26,13 @@ _BY_AGENT: dict[str, type] = {
 
 
 class _View(NamedTuple):
-    """What a saved state holds besides the episode."""
-
     agents: tuple[str, ...]
     selected: str
     skipped: str | None
     by_agent: dict[str, dict[str, Any]]
 
     def check(self) -> None:
-        """Raises `StateError` unless it can be put back."""
+        """Raise `StateError` unless it can be restored."""
         if not isinstance(self.by_agent, dict) or self.by_agent.keys() != _BY_AGENT.keys():
             raise StateError(
                 f"the state holds {self.by_agent!r:.80} by agent, expected {', '.join(_BY_AGENT)}"
@@ -53,7 +51,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
     def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
         super().__init__()
         self._set_up(GameConfig.of(config, options))
-        # PettingZoo's conversion wants agents to step in a cycle. There is a parallel view of our own for the rest.
+        # PettingZoo's conversion needs agents that step in a cycle.
         self.metadata = {**METADATA, "is_parallelizable": self.config.turn_steps == 1}
         self.rewards: dict[str, float] = {}
         self._cumulative_rewards: dict[str, float] = {}
@@ -64,7 +62,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self._skip_agent_selection = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         self._setup.start(seed, options)
         self.agents = list(AGENTS)
         self._cut = dict.fromkeys(AGENTS, False)
@@ -77,11 +75,11 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self._skip_agent_selection = None
 
     def observe(self, agent: str) -> dict[str, Any]:
-        """What an agent sees now; shares no memory with the environment."""
+        """Return an agent's observation; it shares no memory with the environment."""
         return self.choose(agent, self._observers).observe(self._episode)
 
     def step(self, action: Any) -> None:
-        """One move of the agent whose turn it is; None of one for whom the episode is over."""
+        """Run one move of the agent whose turn it is; None if its episode is over."""
         agent = self.agent_selection
         if agent not in self.agents:
             raise StateError("the episode is over or has not begun: call reset() before step()")
@@ -109,7 +107,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
             self.render()
 
     def get_state(self) -> EnvState:
-        """Everything needed to go on from here: one record copy and a few values."""
+        """Return everything needed to resume from here: one record copy and a few values."""
         by_agent = {name: dict(getattr(self, name)) for name in _BY_AGENT}
         by_agent["infos"] = {agent: dict(info) for agent, info in self.infos.items()}
         return self._setup.get_state(
@@ -117,7 +115,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         )
 
     def set_state(self, state: EnvState) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         view = self._setup.set_state(state, _View)
         self.agents, self.agent_selection = list(view.agents), view.selected
         self._skip_agent_selection = view.skipped
@@ -128,11 +126,11 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
 
 @documented
 def raw_env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> AECGame:
-    """The bare AEC environment, without any wrapper."""
+    """Return the bare AEC environment, without any wrapper."""
     return AECGame(config, **options)
 
 
 @documented
-def env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> Any:
-    """The AEC environment with PettingZoo's order-enforcing wrapper."""
+def env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> AECEnv[str, dict[str, Any], Any]:
+    """Return the AEC environment with PettingZoo's order-enforcing wrapper."""
     return OrderEnforcingWrapper(raw_env(config, **options))

@@ -1,4 +1,4 @@
-"""What every view shares: where tasks come from, seeding, pictures, and saving. No rules are decided here."""
+"""Common parts of all environments: tasks, seeding, pictures, and saved states."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ from iglu_marl.core.schedule import TrainingClock
 from iglu_marl.core.task import Task, as_task
 from iglu_marl.core.worlds import Pose, as_pose
 from iglu_marl.game.chat import make_chat
-from iglu_marl.game.config import GameConfig
-from iglu_marl.game.episode import Episode, EpisodeState, Renderer
-from iglu_marl.tasks import TaskSource, draw, is_source
-from iglu_marl.tasks.source import StatefulSources
+from iglu_marl.game.config import GameConfig, Renderer
+from iglu_marl.game.episode import Episode, EpisodeState
+from iglu_marl.tasks import TaskSource, sample_task
+from iglu_marl.tasks.source import StatefulSources, is_source
 
 FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
 
 
 def make_renderer(config: GameConfig) -> Renderer:
-    """Who draws the builder's pictures. Raises `RenderError` when OpenGL is asked for where there is none."""
+    """Return the renderer of a configuration. Raises `RenderError` if OpenGL is missing."""
     if not isinstance(config.renderer, str):
-        renderer: Renderer = config.renderer
-        return renderer
+        return config.renderer
     from iglu_marl.rendering import Painter, opengl
 
     if config.renderer == "opengl":
@@ -43,7 +42,7 @@ def make_renderer(config: GameConfig) -> Renderer:
 
 
 def make_codec(config: GameConfig) -> Codec | None:
-    """The vocabulary of token chat; None for text chat."""
+    """Return the vocabulary of token chat; None for text chat."""
     if config.chat != "tokens":
         return None
     from iglu_marl.language import make_codec as codec_for
@@ -52,14 +51,14 @@ def make_codec(config: GameConfig) -> Codec | None:
 
 
 def draw_view(grid: npt.NDArray[np.int8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
-    """An orbit view of a structure, uint8 [height, width, 3]."""
+    """Return an orbit view of a structure, uint8 [height, width, 3]."""
     from iglu_marl.rendering import orbit_view
 
     return orbit_view(grid, size=size)
 
 
 def put_generator(generator: np.random.Generator, state: Any) -> None:
-    """Bring a generator to a saved state. Raises `StateError` when it does not fit; the generator stays then."""
+    """Restore the state of a generator. Raises `StateError`, and changes nothing, if it does not fit."""
     try:
         if not isinstance(state, dict):
             raise TypeError("expected a dict")
@@ -71,16 +70,14 @@ def put_generator(generator: np.random.Generator, state: Any) -> None:
 
 
 class SavedView(Protocol):
-    """What a saved state holds besides the episode."""
+    """The part of a saved state besides the episode."""
 
     def check(self) -> None:
-        """Raises `StateError` unless it can be put back."""
+        """Raise `StateError` unless it can be restored."""
 
 
 class EnvState(NamedTuple):
-    """A saved environment: the episode, the random generator, what else the view keeps, how far its tasks are, and
-    the clock of its training.
-    """
+    """A saved environment: episode, random generator, other state, states of task sources, and training clock."""
 
     episode: EpisodeState
     rng: Mapping[str, Any]
@@ -89,10 +86,10 @@ class EnvState(NamedTuple):
     clock: Any = None
 
 
-class GameSetup:
-    """An episode with everything around it: tasks in, pictures out.
+class EnvCore:
+    """The core of an environment: an episode with its tasks, generator, renderer and window.
 
-    `default` makes the source of tasks that is played when none is given.
+    `default` returns the default source of tasks.
     """
 
     def __init__(self, config: GameConfig, controls: Controls, default: Callable[[], TaskSource]) -> None:
@@ -113,7 +110,7 @@ class GameSetup:
 
     @property
     def tasks(self) -> Any:
-        """Where tasks come from; the default source is loaded when it is first needed."""
+        """The source of tasks; the default source is loaded on demand."""
         if self._tasks is None:
             self._tasks = self._default()
         return self._tasks
@@ -127,9 +124,9 @@ class GameSetup:
         self._tasks, self.sources = source, StatefulSources(source)
 
     def seed(self, seed: int | None) -> None:
-        """Seed the generator; without a seed it is seeded once, from the system.
+        """Seed the generator; without a seed, once from the system.
 
-        Raises `ConfigError` for a seed that is not an integer of 0 or more.
+        Raises `ConfigError` unless the seed is None or an integer of 0 or more.
         """
         if seed is not None:
             try:
@@ -151,19 +148,22 @@ class GameSetup:
         adapt: Callable[[Task], Task] | None = None,
         pose: Pose | None = None,
     ) -> None:
-        """Begin an episode from `options["task"]` and `options["pose"]`, or with a drawn task at the given pose.
+        """Start an episode with `options["task"]`, or a sampled task.
 
-        Without either pose it begins where the task says.
+        Args:
+            seed: of the generator.
+            options: `task` and `pose`.
+            from_recording: whether the dialogue is the task's; else it begins empty.
+            adapt: changes the task.
+            pose: default of `options["pose"]`; then the task's.
 
-        `from_recording`: the dialogue begins as the task tells it, rather than empty. `adapt` changes the drawn or
-        given task.
         """
         task, asked_pose = self._read_options(options)
         pose = asked_pose or pose
         self.seed(seed)
         assert self.rng is not None
         if task is None:
-            task = draw(self.tasks, self.rng)
+            task = sample_task(self.tasks, self.rng)
         if adapt is not None:
             task = adapt(task)
         if pose is None and task.pose is not None:
@@ -186,13 +186,13 @@ class GameSetup:
         return None if task is None else as_task(task), None if pose is None else self.read_pose(pose)
 
     def read_pose(self, value: Any) -> Pose:
-        """A pose from which this game can start. Raises `PoseError` for others."""
+        """Return a valid start pose. Raises `PoseError` for others."""
         return as_pose(value, self.controls.lowest_start)
 
     # -- pictures
 
     def render(self, mode: str | None) -> Any:
-        """The picture of a render mode: an RGB array, a text, or None after showing it in the window."""
+        """Return an RGB array, a text, or None after showing the window."""
         if mode is None:
             warnings.warn("render() was called, but no render_mode was chosen at construction", stacklevel=3)
             return None
@@ -219,14 +219,14 @@ class GameSetup:
     # -- saving
 
     def get_state(self, view: Any = None) -> EnvState:
-        """Everything needed to go on from here, also over later resets without a seed."""
+        """Return everything needed to resume from here, also for later resets without a seed."""
         rng: Mapping[str, Any] = {} if self.rng is None else copy.deepcopy(self.rng.bit_generator.state)
         return EnvState(self.episode.get_state(), rng, view, self.sources.get_state(), self.clock.get_state())
 
     def set_state(self, state: EnvState, view: type[SavedView] | None = None) -> Any:
-        """Put back what `get_state` gave; returns the view's own part, which has to be a `view`.
+        """Restore a state from `get_state`. Return the environment's part, of type `view`.
 
-        Raises `StateError` when something does not fit; nothing is changed then.
+        Raises `StateError`, and changes nothing, if it does not fit.
         """
         if not isinstance(state, EnvState) or not isinstance(state.view, view or type(None)):
             kind = type(state.view if isinstance(state, EnvState) else state).__name__

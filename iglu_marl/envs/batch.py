@@ -1,13 +1,14 @@
-"""Many episodes in one `Worlds`: what the vector environments have in common. No rules are decided here.
+"""`Batch`: many episodes in one `Worlds`, the core of the vector environments.
 
-A batch is to a vector environment what `GameSetup` is to the others. What is shown lies in arrays, a row a world;
-a step writes only what it changes there, so that grids are not copied and unchanged views not painted again.
+Observations are arrays with a row per world. A step writes only what it changes, so that grids are not copied and
+unchanged views not painted again.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +23,10 @@ from iglu_marl.core.kernels.sights import see_many
 from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.core.schedule import TrainingClock
 from iglu_marl.core.task import Task, as_task
-from iglu_marl.core.threads import Crew, Kernel
+from iglu_marl.core.threads import Kernel, ThreadPool
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.envs.base import GameSetup
-from iglu_marl.envs.batch_observations import Display
+from iglu_marl.envs.base import EnvCore
+from iglu_marl.envs.batch_observations import BatchObsSpec
 from iglu_marl.envs.task_sampling import (
     Prepared,
     TaskSampling,
@@ -35,8 +36,9 @@ from iglu_marl.envs.task_sampling import (
     rows_of_dialogs,
 )
 from iglu_marl.game.chat import TokenChat
+from iglu_marl.game.objective import pay_objective
 
-# Fewer worlds than these are not worth a thread's while.
+# With fewer worlds, a thread costs more than it saves.
 STEPS_PER_THREAD, PICTURES_PER_THREAD = 1024, 16
 
 OPTIONS = ("task", "pose", "reset_mask")
@@ -46,7 +48,7 @@ Indices = npt.NDArray[np.int64]
 
 
 def read_mode(mode: str | AutoresetMode) -> AutoresetMode:
-    """When finished worlds begin anew. Raises `ConfigError` for an unknown mode."""
+    """Return the autoreset mode. Raises `ConfigError` for an unknown one."""
     try:
         return mode if isinstance(mode, AutoresetMode) else AutoresetMode(mode)
     except ValueError:
@@ -55,9 +57,7 @@ def read_mode(mode: str | AutoresetMode) -> AutoresetMode:
 
 
 class BatchState(NamedTuple):
-    """A saved batch: the records WORLD[n], each world's task and dialogue, where the generators stand, how far the
-    source of the tasks is, and the clocks of training.
-    """
+    """A saved batch: records WORLD[n], tasks and dialogues, generators, state of the task source, training clocks."""
 
     worlds: Array
     tasks: Array
@@ -74,7 +74,7 @@ def _same(task: Task) -> Task:
 
 
 class HasBatch:
-    """Mixin: what the environments of a batch let one read."""
+    """Mixin: properties of environments with a batch."""
 
     _batch: Batch
 
@@ -84,7 +84,12 @@ class HasBatch:
         return self._batch.worlds
 
     @property
-    def setup(self) -> GameSetup:
+    def thread_lock(self) -> Any:
+        """The lock of the worlds, for `exclusive` methods."""
+        return self._batch.worlds.thread_lock
+
+    @property
+    def setup(self) -> EnvCore:
         """Tasks, controls and renderer."""
         return self._batch.setup
 
@@ -97,16 +102,21 @@ class HasBatch:
 class Batch:
     """n episodes, advanced together.
 
-    setup: tasks, controls, chat and renderer of one environment, which all worlds share. `recorded`: the architect's
-    first turn has passed when an episode begins, and dialogues are the tasks' own. `adapt` changes tasks as the
-    environment plays them.
+    Args:
+        count: number of worlds.
+        setup: tasks, controls, chat and renderer, shared by all worlds.
+        obs_spec: what is observed.
+        num_threads: threads that share the work.
+        recorded: whether episodes begin after the architect's first turn, with the tasks' own dialogues.
+        adapt: changes tasks.
+
     """
 
     def __init__(
         self,
         count: int,
-        setup: GameSetup,
-        display: Display,
+        setup: EnvCore,
+        obs_spec: BatchObsSpec,
         *,
         num_threads: int = 1,
         recorded: bool = False,
@@ -115,10 +125,10 @@ class Batch:
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
             raise ConfigError(f"num_envs is {count!r}, expected an integer of 1 or more")
         self.count = int(count)
-        self.setup, self.display, self.recorded = setup, display, recorded
-        self.crew = Crew(num_threads)
+        self.setup, self.obs_spec, self.recorded = setup, obs_spec, recorded
+        self.threads = ThreadPool(num_threads)
         self.worlds = Worlds(self.count)
-        self.shown, self.sights = display.arrays(self.count), display.sights(self.count)
+        self.shown, self.sights = obs_spec.arrays(self.count), obs_spec.sights(self.count)
         self.everyone = np.arange(self.count)
         self.idle = np.zeros(self.count, np.bool_)
         self.over = np.zeros(self.count, np.bool_)
@@ -126,14 +136,14 @@ class Batch:
         self.chat = setup.episode.chat
         self.tasks, self.dialogues = np.empty(self.count, object), np.empty(self.count, object)
         self.dialogs = rows_of_dialogs(self.chat, self.count)
-        self.prepared = Prepared(setup.episode.terms, self.chat, recorded)
+        self.prepared = Prepared(setup.episode.rules, self.chat, recorded)
         self._adapt = adapt
         self.sampling = TaskSampling(self.count, self._played, self.prepared)
         self.clock, self.schedule = TrainingClock(self.count), setup.config.wrong_schedule
         self._source: Any = None
-        self._pose: Pose | None = None  # where episodes begin, if not where worlds do
-        self._goes_on = np.zeros(self.count, np.bool_)
-        self._objectives = np.full(self.count, None, object)  # of worlds whose task is not about its target
+        self._pose: Pose | None = None  # where episodes begin; None: at the tasks' poses
+        self._has_next = np.zeros(self.count, np.bool_)
+        self._objectives = np.full(self.count, None, object)  # None where the target is the objective
         self._any_objective = False
         self.pov = np.zeros(0, np.uint8)
         self._make_pictures()
@@ -141,54 +151,54 @@ class Batch:
     # -- pictures
 
     def _make_pictures(self) -> None:
-        display, size = self.display, self.setup.config.pov_size
+        obs_spec, size = self.obs_spec, self.setup.config.pov_size
         self._draw: Callable[[Indices, int, int], Any] | None = None
-        if not display.pov:
+        if not obs_spec.pov:
             return
         from iglu_marl.rendering.painter import Painter
         from iglu_marl.rendering.renderer import picture_shape
 
         if not self.pov.size:
-            self.pov = np.zeros((self.count, *picture_shape(size, display.layout)), np.uint8)
+            self.pov = np.zeros((self.count, *picture_shape(size, obs_spec.layout)), np.uint8)
         renderer = self.setup.episode.renderer
         if isinstance(renderer, Painter):
             grids = self.shown.scene.reshape(self.count, *ZONE_SHAPE)
-            self._draw = renderer.bind(grids, self.shown.eye, size, display.layout, self.pov)
-        elif display.layout == "index":
+            self._draw = renderer.bind(grids, self.shown.eye, size, obs_spec.layout, self.pov)
+        elif obs_spec.layout == "index":
             raise RenderError(
                 f"pov_layout 'index' needs the painter, and the renderer is a {type(renderer).__name__}"
             )
 
     def refresh(self) -> None:
-        """Bring what is computed of whole worlds up to date: sights, and the pictures whose view changed."""
-        display = self.display
-        if display.aim or display.egocentric or display.target_egocentric:
-            self.crew.run(see_many, (self.worlds.state, self.sights), self.count, STEPS_PER_THREAD)
-        if not display.pov:
+        """Update computed observations, and the pictures whose view changed."""
+        obs_spec = self.obs_spec
+        if obs_spec.computed:
+            self.threads.run(see_many, (self.worlds.state, self.sights), self.count, STEPS_PER_THREAD)
+        if not obs_spec.pov:
             return
         stale = np.flatnonzero(self.shown.stale)
         if not len(stale):
             return
         if self._draw is not None:
-            self.crew.run(self._draw, (stale,), len(stale), PICTURES_PER_THREAD)
+            self.threads.run(self._draw, (stale,), len(stale), PICTURES_PER_THREAD)
         else:
             frames = self.setup.episode.renderer.render(
                 self.worlds, stale.tolist(), self.setup.config.pov_size
             )
-            self.pov[stale] = frames if self.display.layout == "hwc" else frames.transpose(0, 3, 1, 2)
+            self.pov[stale] = frames if self.obs_spec.layout == "hwc" else frames.transpose(0, 3, 1, 2)
         self.shown.stale[:] = False
 
     # -- episodes
 
     def forget_tasks(self) -> None:
-        """Prepare all tasks anew: they are played differently from now on."""
+        """Prepare all tasks again, after a change of `adapt`."""
         self._source = None
 
     def reset(self, seed: Any, options: Mapping[str, Any] | None, pose: Pose | None = None) -> Indices:
-        """Begin an episode in every world, or in those of `options["reset_mask"]`; returns which.
+        """Start an episode in every world, or in those of `options["reset_mask"]`. Return the indices of these worlds.
 
         options: `task` (a `Task`, or one for each world), `pose` (five numbers, or five for each world), `reset_mask`
-        (bool [n]). `pose`: where these and all later episodes begin for which the options name no other.
+        (bool [n]). `pose`: default pose of these and all later episodes.
         """
         if options is not None and not isinstance(options, Mapping):
             raise ConfigError(
@@ -204,7 +214,7 @@ class Batch:
         seeds = read_seeds(seed, chosen, self.count)
         self._use_source()
         self.sampling.seed(seeds, chosen)
-        numbers = self.sampling.draw(chosen) if tasks is None else self.sampling.given(tasks)[chosen]
+        numbers = self.sampling.sample(chosen) if tasks is None else self.sampling.given(tasks)[chosen]
         self._pose = pose
         self._begin(chosen, numbers, poses)
         self.show(chosen)
@@ -213,14 +223,13 @@ class Batch:
         return chosen
 
     def _played(self, task: Task) -> Task:
-        """A task as the environment plays it. Raises `PoseError` for one that begins where this game cannot."""
+        """Return the adapted task. Raises `PoseError` if the game cannot start from its pose."""
         task = self._adapt(task)
         if task.pose is not None:
             self.setup.read_pose(task.pose)
         return task
 
     def _use_source(self) -> None:
-        """Draw from the setup's tasks, which may be others than before."""
         if self._source is None or self._source is not self.setup.tasks:
             self._source = self.setup.tasks
             self.sampling.use(self._source)
@@ -236,7 +245,6 @@ class Batch:
         return np.flatnonzero(array)
 
     def _read_options(self, options: Any) -> tuple[list[Task] | None, Array | None]:
-        """Tasks and poses of all worlds, where they are given."""
         task, pose = options.get("task"), options.get("pose")
         tasks = None
         if task is not None:
@@ -252,9 +260,9 @@ class Batch:
             return tasks, np.array([self.setup.read_pose(one) for one in pose], np.float64)
         return tasks, np.broadcast_to(np.array(self.setup.read_pose(pose), np.float64), (self.count, 5))
 
-    def again(self, chosen: Indices) -> None:
-        """Begin the next episodes of worlds whose last one is over."""
-        self._begin(chosen, self.sampling.draw(chosen))
+    def reset_done(self, chosen: Indices) -> None:
+        """Start the next episodes of worlds whose last one is over."""
+        self._begin(chosen, self.sampling.sample(chosen))
         self.show(chosen)
 
     def _begin(self, chosen: Indices, numbers: Indices, poses: Array | None = None) -> None:
@@ -266,7 +274,7 @@ class Batch:
         if self.schedule is not None:
             self.worlds.wrong_scale[chosen] = self.clock.value(self.schedule, chosen)
         self.tasks[chosen] = prepared.tasks[numbers]
-        self._goes_on[chosen] = prepared.goes_on[numbers]
+        self._has_next[chosen] = prepared.has_next[numbers]
         self._objectives[chosen] = prepared.objectives[numbers]
         self._any_objective |= prepared.any_objective
         self.over[chosen] = False
@@ -280,7 +288,7 @@ class Batch:
         self.dialogs[chosen] = prepared.seen[numbers]
 
     def begin_next(self, mode: AutoresetMode) -> Indices:
-        """Before a step: begin the next episodes of worlds that are over; those are to be idle in this step."""
+        """Before a step, start the next episodes of worlds that are over. They are idle in this step."""
         self.idle[:] = False
         fresh = np.flatnonzero(self.over)
         if not len(fresh):
@@ -289,31 +297,31 @@ class Batch:
             raise StateError(
                 f"the episode of world {fresh[0]} is over: call reset(options={{'reset_mask': …}}) first"
             )
-        self.again(fresh)
+        self.reset_done(fresh)
         self.idle[fresh] = True
         return fresh
 
     def show(self, chosen: Indices) -> None:
-        """Show all of the chosen worlds."""
+        """Write all observations of the chosen worlds."""
         show_many(self.worlds.state, chosen, np.zeros(self.count, np.bool_), self.shown, 0, len(chosen))
 
     def advance(self, kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
-        """Run a step's kernel over all worlds; returns whether an episode is over now."""
+        """Run a step's kernel over all worlds. Return whether an episode is over."""
         inputs = (self.worlds.state, *arguments, self.shown)
-        ended = self.crew.run(kernel, inputs, self.count, STEPS_PER_THREAD)
+        ended = self.threads.run(kernel, inputs, self.count, STEPS_PER_THREAD)
         if self._any_objective:
             ended += self._score_objectives()
         if not ended:
             self.over[:] = False
             return False
         shown = self.shown
-        for world in np.flatnonzero(shown.terminated & self._goes_on).tolist():
-            self._go_on(world)
+        for world in np.flatnonzero(shown.terminated & self._has_next).tolist():
+            self._next_subtask(world)
         np.logical_or(shown.terminated, shown.truncated, out=self.over)
         return bool(self.over.any())
 
-    def lend(self, world: int) -> Any:
-        """The one episode of the setup, as that of a world. It shares no memory with the world."""
+    def load_world(self, world: int) -> Any:
+        """Copy a world into the episode of the setup, and return that."""
         episode = self.setup.episode
         episode.worlds.state[0] = self.worlds.state[world]
         episode.task, episode.recorded = self.tasks[world], self.recorded
@@ -322,30 +330,25 @@ class Batch:
         return episode
 
     def _score_objectives(self) -> int:
-        """Rewards and ends of worlds whose tasks have objectives of their own; returns how many are reached.
-
-        Of those alone whose builder acted in this step, rather than the architect whose turn it was.
-        """
+        """Set rewards and ends of worlds with objectives, if the builder acted. Return how many are reached."""
         groups: dict[Any, list[int]] = {}
         for world in np.flatnonzero(~self.idle & (self.worlds.steps_in_turn > 0)).tolist():
             objective = self._objectives[world]
             if objective is not None:
                 together = hasattr(objective, "score_each")
                 groups.setdefault(type(objective) if together else id(objective), []).append(world)
-        reached = 0
+        reached, worlds = 0, self.worlds
         for kind, group in groups.items():
-            if isinstance(kind, type):
-                rewards, done = kind.score_each(self._objectives[group], self.worlds, group)  # type: ignore[attr-defined]
-            else:
-                rewards, done = self._objectives[group[0]].score(self.worlds, group)
-            self.worlds.reward[group] = rewards - self.setup.episode.terms.step_cost
-            self.worlds.terminated[group] = done
-            reached += int(np.count_nonzero(done))
-            self.shown.reward[group], self.shown.terminated[group] = self.worlds.reward[group], done
+            mine = self._objectives[group]
+            score = partial(kind.score_each, mine) if isinstance(kind, type) else mine[0].score  # type: ignore[attr-defined]
+            pay_objective(score, worlds, group)
+            for name in ("reward", "terminated"):
+                getattr(self.shown, name)[group] = getattr(worlds, name)[group]
+            reached += int(np.count_nonzero(worlds.terminated[group]))
         return reached
 
     def render(self, environment: Any) -> tuple[Any, ...] | None:
-        """What `environment`, whose setup this is, renders of each world, one after the other."""
+        """Render each world with `environment`, which has this setup."""
         if environment.render_mode is None:
             environment.render()  # warns
             return None
@@ -353,26 +356,25 @@ class Batch:
             raise StateError("there is nothing to render yet: call reset() first")
         frames = []
         for world in range(self.count):
-            self.lend(world)
+            self.load_world(world)
             frames.append(environment.render())
         return None if environment.render_mode == "human" else tuple(frames)
 
     def dialogue(self, world: int) -> Dialogue:
-        """What was said in a world, as far as it is observed still."""
+        """Return the dialogue of a world, as far as it is observed."""
         if isinstance(self.chat, TokenChat) and not self.recorded:
             return self.chat.dialogue_of(self.dialogs[world])
         dialogue: Dialogue = self.dialogues[world]
         return dialogue
 
-    def _go_on(self, world: int) -> None:
-        """A turn of a progressive task is reached: the next one follows, as `Episode.go_on` decides."""
-        episode = self.lend(world)
-        episode.go_on()
+    def _next_subtask(self, world: int) -> None:
+        episode = self.load_world(world)
+        episode.next_subtask()
         self.worlds.state[world] = episode.worlds.state[0]
         task = episode.task
         assert task is not None
         self.tasks[world] = task
-        self._goes_on[world], self._objectives[world] = task.next_task is not None, task.objective
+        self._has_next[world], self._objectives[world] = task.next_task is not None, task.objective
         self._any_objective |= task.objective is not None
         if self.recorded:
             self.dialogues[world] = episode.dialogue
@@ -382,7 +384,7 @@ class Batch:
     # -- saving
 
     def get_state(self) -> BatchState:
-        """Everything needed to go on from here."""
+        """Return everything needed to resume from here."""
         return BatchState(
             self.worlds.get_state(),
             self.tasks.copy(),
@@ -395,7 +397,7 @@ class Batch:
         )
 
     def check_state(self, state: Any) -> None:
-        """Raises `StateError` unless `set_state` can take this."""
+        """Raise `StateError` unless `set_state` can take this."""
         if not isinstance(state, BatchState):
             raise StateError(f"state is a {type(state).__name__}, expected what get_state of a batch returns")
         for name, kind in (("tasks", Task), ("dialogues", Dialogue)):
@@ -411,14 +413,14 @@ class Batch:
         self.clock.check_state(state.clock)
 
     def set_state(self, state: BatchState) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         if self._source is None:
             self._use_source()
         self.check_state(state)
         self.worlds.set_state(state.worlds)
         self.tasks[:], self.dialogues[:] = state.tasks, state.dialogues
         self.dialogs[:], self.over[:] = state.dialogs, state.over
-        self._goes_on[:] = [task is not None and task.next_task is not None for task in self.tasks]
+        self._has_next[:] = [task is not None and task.next_task is not None for task in self.tasks]
         self._objectives[:] = [None if task is None else task.objective for task in self.tasks]
         self._any_objective = any(objective is not None for objective in self._objectives)
         self.sampling.set_state(state.sampling)
@@ -436,5 +438,5 @@ class Batch:
 
     def close(self) -> None:
         """Close threads, window and renderer."""
-        self.crew.close()
+        self.threads.close()
         self.setup.close()

@@ -1,7 +1,8 @@
-"""How a batch is shown: arrays with a row for each world, their spaces, and copies of them."""
+"""Observations of a batch: arrays with a row per world, their spaces, and copies."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from sys import getrefcount
 from typing import Any
@@ -14,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import ZONE_SHAPE
-from iglu_marl.core.kernels.batch import Shown
+from iglu_marl.core.kernels.batch import ObsBuffers
 from iglu_marl.core.kernels.sights import Sights
 from iglu_marl.game.chat import ChatText
 from iglu_marl.game.observations import GRIDS, make_sights
@@ -26,17 +27,15 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Display:
-    """What a batch shows."""
+class BatchObsSpec:
+    """Selection and layout of a batch's observations."""
 
     pose: bool = False
     grid: bool = False
     target: bool = False
     pov: bool = False
     events: bool = False
-    aim: bool = False
-    egocentric: bool = False
-    target_egocentric: bool = False
+    computed: Collection[str] = ()  # fields of `Sights`
     radius: int = 1
     conventions: Conventions = OWN
     grid_dtype: str = "int8"
@@ -48,15 +47,15 @@ class Display:
         if self.layout not in LAYOUTS:
             raise ConfigError(f"pov_layout is {self.layout!r}, expected 'hwc', 'chw' or 'index'")
 
-    def arrays(self, count: int) -> Shown:
-        """Where `count` worlds are shown."""
+    def arrays(self, count: int) -> ObsBuffers:
+        """Return the observation arrays of `count` worlds."""
 
         def rows(wanted: bool, shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
             return np.zeros((count if wanted else 0, *shape), dtype)
 
         grid_dtype = np.dtype(self.grid_dtype)
         grid = rows(self.grid, (_CELLS,), grid_dtype)
-        return Shown(
+        return ObsBuffers(
             pose=rows(self.pose, (5,), np.float32),
             inventory=rows(True, (6,), np.float32),
             compass=rows(True, (), np.float32),
@@ -70,20 +69,18 @@ class Display:
             scene=rows(self.pov, (_CELLS,), np.int8),
             eye=rows(self.pov, (5,), np.float64),
             stale=rows(self.pov, (), np.bool_),
-            ids=np.array(self.conventions.shown, grid_dtype),
+            ids=np.array(self.conventions.obs_id_of_color, grid_dtype),
             slots=np.array(self.conventions.slots, np.int64),
             half_turn=self.conventions.half_turn,
-            lift=self.conventions.lift,
+            eye_offset=self.conventions.eye_offset,
             pitch_down=self.conventions.minerl_camera,
         )
 
     def sights(self, count: int) -> Sights:
-        """Where the computed sights of `count` worlds are written."""
+        """Return the arrays of computed observations of `count` worlds."""
         return make_sights(
             count,
-            aim=self.aim,
-            egocentric=self.egocentric,
-            target_egocentric=self.target_egocentric,
+            self.computed,
             radius=self.radius,
             conventions=self.conventions,
             dtype=np.dtype(self.grid_dtype),
@@ -91,7 +88,7 @@ class Display:
 
 
 def batched(space: spaces.Space[Any], count: int) -> spaces.Space[Any]:
-    """The space of `count` observations or actions in one array each; texts are an object array, or any sequence."""
+    """Return the batched space of `count` observations or actions; texts are an object array or a sequence."""
     if isinstance(space, ChatText):
         return spaces.Tuple((space,) * count)
     if isinstance(space, spaces.Dict):
@@ -99,8 +96,8 @@ def batched(space: spaces.Space[Any], count: int) -> spaces.Space[Any]:
     return batch_space(space, count)
 
 
-def shown_space(space: spaces.Space[Any], display: Display) -> spaces.Dict:
-    """A single environment's observations in the data types and layouts of a batch."""
+def shown_space(space: spaces.Space[Any], obs_spec: BatchObsSpec) -> spaces.Dict:
+    """Return a single environment's observations in the data types and layouts of a batch."""
     assert isinstance(space, spaces.Dict)
     parts: dict[str, spaces.Space[Any]] = dict(space.spaces)
     for key in GRIDS:
@@ -108,18 +105,18 @@ def shown_space(space: spaces.Space[Any], display: Display) -> spaces.Dict:
             box = parts[key]
             assert isinstance(box, spaces.Box)
             parts[key] = spaces.Box(
-                int(box.low.min()), int(box.high.max()), box.shape, np.dtype(display.grid_dtype).type
+                int(box.low.min()), int(box.high.max()), box.shape, np.dtype(obs_spec.grid_dtype).type
             )
-    if "pov" in parts and display.layout != "hwc":
+    if "pov" in parts and obs_spec.layout != "hwc":
         height, width, _ = parts["pov"].shape or ()
-        parts["pov"] = spaces.Box(0, 255, picture_shape((height, width), display.layout), np.uint8)
+        parts["pov"] = spaces.Box(0, 255, picture_shape((height, width), obs_spec.layout), np.uint8)
     return spaces.Dict(parts)
 
 
 class Copies:
-    """Copies of arrays in memory that is used again once nobody else holds it.
+    """Copies of arrays in memory that is reused when nothing else refers to it.
 
-    The system clears fresh memory, which for large arrays takes as long as copying does.
+    The system clears new memory, which takes as long as copying for large arrays.
     """
 
     LARGE, KEPT = 1 << 20, 4  # bytes; arrays for one source
@@ -128,7 +125,7 @@ class Copies:
         self._kept: dict[str, list[Array]] = {}
 
     def of(self, values: Any, name: str) -> Any:
-        """Copies of the arrays in a dict of arrays and dicts; `name` tells whose they are."""
+        """Return copies of the arrays in nested dicts; `name` identifies the source."""
         if isinstance(values, dict):
             return {key: self.of(value, f"{name}/{key}") for key, value in values.items()}
         if values.nbytes < self.LARGE or values.dtype == object:
@@ -148,11 +145,11 @@ class Copies:
 
 
 _HELD = [object()]
-_NOBODY_ELSE = getrefcount(_HELD[0])  # what it counts for something that one list alone holds
+_NOBODY_ELSE = getrefcount(_HELD[0])  # of an object that only one list refers to
 
 
 def rows(values: Any, chosen: Any) -> Any:
-    """Rows of the arrays in a dict of arrays and dicts; an integer gives views of one row."""
+    """Return rows of the arrays in nested dicts; an integer gives views of one row."""
     if isinstance(values, dict):
         return {key: rows(value, chosen) for key, value in values.items()}
     return values[chosen]

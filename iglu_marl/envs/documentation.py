@@ -1,9 +1,8 @@
-"""Docstrings and signatures of the environments, made from `GameConfig` and the spaces, so that none can drift.
+"""Docstrings and signatures of the environments, generated from `GameConfig` and the spaces.
 
-`@documented` gives a function or class of the two-agent game every option in its signature, and tables of agents,
-observations, rewards, ends and options in its docstring; `@builder_documented` does so for an environment of the
-builder alone, `@goal_documented` for one with goals in words, `@batch_documented` for many worlds of one;
-`@options_documented` tells the options alone.
+Each decorator adds the options to the signature, and tables of agents, observations, rewards, ends and options to the
+docstring: `@documented` for the two-agent game, `@builder_documented` for single-agent environments,
+`@goal_documented` for goals in words, `@batch_documented` for many worlds, `@options_documented` for options only.
 """
 
 from __future__ import annotations
@@ -20,24 +19,11 @@ from gymnasium import spaces
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls, ControlsName
 from iglu_marl.core.conventions import Conventions
 from iglu_marl.game.chat import make_chat
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, GameConfig
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, Game, GameConfig
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
 
-_REWARD = (
-    "per builder step: +right_scale when the maximal intersection of build and target grows, -right_scale when it",
-    "shrinks; if it stays, +wrong_scale for a block removed and -wrong_scale for one added; less step_cost.",
-    "When the target is completed, completion_reward more. With sparse_reward, 1 then and else 0, instead.",
-)
-REWARDS = (
-    *_REWARD,
-    "Both agents get it, or the builder alone (rewards); the architect pays message_cost per word.",
-)
-BUILDER_REWARDS = (
-    *_REWARD,
-    "With size_reward, the gain of the best intersection so far, in blocks, instead.",
-)
 _TERMINATED = (
     "terminated: the build is the target (completion='exact') or covers it ('cover'), up to the allowed"
 )
@@ -49,14 +35,20 @@ BUILDER_ENDS = (
     _TERMINATED,
     "rotation and shift; truncated: max_steps builder steps are over, or max_turns turns of a live architect.",
 )
-GOAL_REWARDS = ("per builder step: 1.0 when the goal holds after it, else 0.0; less step_cost.",)
+_GOAL_REWARDS = [("the goal holds after the step", "", 1.0), ("it does not", "", 0.0)]
 GOAL_ENDS = (
     "terminated: the goal holds, unless terminate_on_success=False; truncated: max_steps builder steps are over.",
 )
 
 
+def reward_rows(game: Game) -> list[tuple[str, str, str]]:
+    """Return the rows of the table of rewards: event, reward by options, reward by default."""
+    rows = [*(_GOAL_REWARDS if game == "goal" else ()), *GameConfig.payments(game)]
+    return [(event, by_option, f"{amount + 0.0:g}") for event, by_option, amount in rows]  # no -0
+
+
 def spelled(space: spaces.Space[Any]) -> str:
-    """A space in one line, with bounds as short as they are unambiguous: of a matrix, those of its equal rows."""
+    """Return a space in one line, with short bounds: for a matrix, those of one row."""
     if isinstance(space, spaces.MultiDiscrete):
         sizes = space.nvec.tolist()
         return f"MultiDiscrete({f'[{sizes[0]}] * {len(sizes)}' if len(set(sizes)) == 1 else sizes})"
@@ -72,7 +64,7 @@ def spelled(space: spaces.Space[Any]) -> str:
 
 
 def sight_rows(names: tuple[str, ...], field: str) -> list[tuple[str, str, str, bool]]:
-    """Of each name that `field` may hold: the name, its key, its space, and whether it is seen by default."""
+    """Return name, key, space and default of each name that `field` may hold."""
     rows = []
     for name in names:
         config = GameConfig(**{field: (name,)})  # type: ignore[arg-type]
@@ -82,7 +74,7 @@ def sight_rows(names: tuple[str, ...], field: str) -> list[tuple[str, str, str, 
 
 
 def observer_of(config: GameConfig, field: str) -> Observer:
-    """The observer of the agent whose sights `field` names, without a game."""
+    """Return the observer for `field`, "architect_sees" or "builder_sees", without a game."""
     chat = make_chat(config, None)
     if field == "builder_sees":
         return builder_observer(config, chat)
@@ -94,7 +86,6 @@ def _no_view(grid: Any, size: tuple[int, int]) -> Any:
 
 
 def _table(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """A title and aligned columns; the last column is as long as it needs."""
     listed = [tuple(map(str, row)) for row in rows]
     widths = [max(len(row[k]) for row in listed) for k in range(len(listed[0]) - 1)]
     lines = [
@@ -106,7 +97,7 @@ def _table(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
 
 @cache
 def options_table(**defaults: Any) -> list[str]:
-    """The fields of `GameConfig` with default and meaning; `defaults`: those that are others."""
+    """Return the fields of `GameConfig` with default and meaning; `defaults`: different ones."""
     return _table(
         "Options (keyword arguments, the fields of GameConfig)",
         [
@@ -118,7 +109,7 @@ def options_table(**defaults: Any) -> list[str]:
 
 @cache
 def game_tables() -> list[str]:
-    """Agents, actions, observations, rewards and ends of the two-agent game with the default options."""
+    """Return tables of agents, actions, observations, rewards and ends of the two-agent game."""
     config = GameConfig()
     actions = (make_chat(config, None).action_space(), config.make_controls(can_yield=True).space)
     agents = zip(("architect_0", "builder_0"), map(spelled, actions), strict=True)
@@ -134,7 +125,7 @@ def game_tables() -> list[str]:
         lines += _table(f"Observations of {agent}", [(f"in {field}", "key", "default", "space"), *rows])
     return [
         *lines,
-        *_table("Rewards", [(row,) for row in REWARDS]),
+        *_table("Rewards", reward_rows("pair")),
         *_table("Ends", [(row,) for row in ENDS]),
     ]
 
@@ -142,7 +133,7 @@ def game_tables() -> list[str]:
 def builder_tables(
     make_observer: Callable[..., Observer], conventions: Conventions, controls: ControlsName, thing: Any
 ) -> list[str]:
-    """Actions, observations, rewards and ends of a lone builder.
+    """Return tables of actions, observations, rewards and ends of a single builder.
 
     The observations are those of `make_observer`, whose flags are parameters of `thing` with their defaults.
     """
@@ -162,24 +153,24 @@ def builder_tables(
     for key, space in shown(GameConfig(builder_sees=COMPUTED_SIGHTS)).items():
         where.setdefault(key, (space, "in builder_sees"))
     seen = [(key, when, spelled(space)) for key, (space, when) in sorted(where.items())]
-    return _lone_tables(action_rows(controls), seen, BUILDER_REWARDS, BUILDER_ENDS)
+    return _lone_tables(action_rows(controls), seen, "builder", BUILDER_ENDS)
 
 
 def action_rows(default: ControlsName) -> list[tuple[str, str, str]]:
-    """Of each encoding: its name, whether it is the default, and its space."""
+    """Return name, default and space of each encoding."""
     return [(name, "yes" if name == default else "no", spelled(Controls(name).space)) for name in CONTROLS]
 
 
 def _lone_tables(
     actions: Iterable[tuple[str, str, str]],
     seen: Iterable[tuple[str, str, str]],
-    rewards: Iterable[str],
+    game: Game,
     ends: Iterable[str],
 ) -> list[str]:
     return [
         *_table("Actions", [("action_space", "default", "space"), *actions]),
         *_table("Observations", [("key", "when", "space"), *seen]),
-        *_table("Rewards", [(row,) for row in rewards]),
+        *_table("Rewards", reward_rows(game)),
         *_table("Ends", [(row,) for row in ends]),
     ]
 
@@ -197,7 +188,7 @@ def _option_parameters(**defaults: Any) -> list[inspect.Parameter]:
 def _document(
     thing: Documented, lines: list[str], more: Iterable[inspect.Parameter] | None = None
 ) -> Documented:
-    """Append lines to a docstring; in the signature, `more` (else the options) takes the place of `**options`."""
+    """Append lines to a docstring, and replace `**options` in the signature by `more` (default: all options)."""
     given = inspect.signature(thing).parameters
     named = {name: one for name, one in given.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
     for parameter in _option_parameters() if more is None else more:
@@ -208,14 +199,14 @@ def _document(
 
 
 def documented(thing: Documented) -> Documented:
-    """Give a function or class of the two-agent game its tables and its signature."""
+    """Document a function or class of the two-agent game."""
     return _document(thing, [*game_tables(), *options_table()])
 
 
 def builder_documented(
     make_observer: Callable[..., Observer], conventions: Conventions, controls: ControlsName
 ) -> Callable[[Documented], Documented]:
-    """Give an environment of the builder alone its tables and its signature; `controls` is its default encoding."""
+    """Document a single-agent environment; `controls` is its default encoding."""
 
     def document(thing: Documented) -> Documented:
         tables = builder_tables(make_observer, conventions, controls, thing)
@@ -228,10 +219,10 @@ def builder_documented(
 def goal_documented(
     seen: Iterable[tuple[str, str, str]], spellings: Mapping[str, str], **defaults: Any
 ) -> Callable[[Documented], Documented]:
-    """Give a maker of environments with goals in words its tables and its signature.
+    """Document a maker of environments with goals in words.
 
-    seen: of each observation its key, when it is there, and its space. spellings: keywords that have another name
-    here. defaults: of fields of `GameConfig`, where they are others; its `tasks` is no option there.
+    seen: key, condition and space of each observation. spellings: older names of options. defaults: different defaults
+    of `GameConfig`, whose `tasks` is not an option there.
     """
 
     def document(thing: Documented) -> Documented:
@@ -240,7 +231,7 @@ def goal_documented(
         known = {**inspect.signature(thing).parameters, **{one.name: one for one in options}}
         older = [known[ours].replace(name=name) for name, ours in spellings.items() if name not in known]
         table = [line for line in options_table(**defaults) if not line.startswith("    tasks ")]
-        lines = [*_lone_tables(actions, seen, GOAL_REWARDS, GOAL_ENDS), *table]
+        lines = [*_lone_tables(actions, seen, "goal", GOAL_ENDS), *table]
         return _document(thing, lines, [*older, *options])
 
     return document
@@ -249,7 +240,7 @@ def goal_documented(
 def batch_documented(
     batch: Callable[..., Any], single: Callable[..., Any]
 ) -> Callable[[Documented], Documented]:
-    """Give many worlds of the environment `single` its tables, and a signature with the options of `batch` as well."""
+    """Document many worlds of the environment `single`, with the options of `batch`."""
 
     def document(thing: Documented) -> Documented:
         parameters = [
@@ -265,5 +256,5 @@ def batch_documented(
 
 
 def options_documented(thing: Documented) -> Documented:
-    """Give anything that takes the options of `GameConfig` their table and its signature."""
+    """Document a callable that takes the options of `GameConfig`."""
     return _document(thing, options_table())

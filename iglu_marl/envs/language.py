@@ -1,7 +1,7 @@
-"""Goals in words, after CLEVR-Robot: descriptions with programs, goal-conditioned rewards, achieved goals.
+"""Environments with goals in words, after CLEVR-Robot: descriptions with programs, goal-conditioned rewards.
 
-`gymnasium.make("iglu_marl/LanguageGoal-v0")` is a builder alone in a world with a few things in it;
-`LanguageGoal` gives the same to any single-agent environment of this package.
+`gymnasium.make("iglu_marl/LanguageGoal-v0")` is a single builder in a world with a few objects.
+`LanguageGoal` wraps any single-agent environment of this package.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from iglu_marl.core.controls import CellControls, ControlsName
 from iglu_marl.core.errors import ConfigError, LanguageError, StateError
 from iglu_marl.core.grid import MAX_CORNER, MIN_CORNER, ZONE_SHAPE, BlockGrid, cells_of
 from iglu_marl.core.task import Task
-from iglu_marl.envs.base import EnvState, GameSetup
+from iglu_marl.envs.base import EnvCore, EnvState
 from iglu_marl.envs.documentation import goal_documented, spelled
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.game.chat import ChatText
@@ -29,7 +29,7 @@ from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.observations import (
     Observer,
-    Sight,
+    ObsField,
     agent_pos_sight,
     compass_sight,
     grid_sight,
@@ -50,8 +50,8 @@ from iglu_marl.language.scene import Scene
 from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.scene.random_scenes import Piece, are_pieces, arrange, draw_pieces
-from iglu_marl.tasks import draw, is_source
-from iglu_marl.tasks.source import StatefulSources
+from iglu_marl.tasks import sample_task
+from iglu_marl.tasks.source import StatefulSources, is_source
 
 ObsType = Literal["direct", "order_invariant", "image"]
 GoalForm = Literal["text", "tokens", "multi-hot"]
@@ -65,9 +65,7 @@ _MAX_SEED = 2**31 - 1
 
 
 class LanguageState(NamedTuple):
-    """A saved `LanguageGoal`: the environment inside, the content of its scenes, what describes it, and how far the
-    source of its scenes is.
-    """
+    """A saved `LanguageGoal`: the inner environment, content of scenes, descriptions, and state of the scene source."""
 
     inner: EnvState
     pieces: tuple[Piece, ...]
@@ -77,7 +75,7 @@ class LanguageState(NamedTuple):
 
 
 def _blocks(episode: Episode) -> npt.NDArray[np.int8]:
-    """int8 [240, 4]: x, y, z, colour id of every block; rows of zeros behind them."""
+    """Return x, y, z, colour id of every block, int8 [240, 4], padded with zeros."""
     grid = episode.worlds.grid[0]
     cells = cells_of(grid)
     if len(cells) > MAX_BLOCKS:
@@ -90,16 +88,16 @@ def _blocks(episode: Episode) -> npt.NDArray[np.int8]:
     return rows
 
 
-def blocks_sight() -> Sight:
-    """`blocks`: int8 [240, 4], the blocks as a set of rows x, y, z, colour; colour 0 in rows that hold none."""
+def blocks_sight() -> ObsField:
+    """`blocks`: int8 [240, 4], a row x, y, z, colour per block, padded with zeros."""
     low, high = np.array([*MIN_CORNER, 0], np.int8), np.array([*MAX_CORNER, 6], np.int8)
     shape = (MAX_BLOCKS, 4)
     space = spaces.Box(np.broadcast_to(low, shape), np.broadcast_to(high, shape), shape, np.int8)
-    return Sight("blocks", space, _blocks)
+    return ObsField("blocks", space, _blocks)
 
 
 def goal_observer(config: GameConfig, obs_type: ObsType) -> Observer:
-    """What the builder sees besides the goal."""
+    """Return the builder's observer, without the goal."""
     seen = {
         "direct": [grid_sight("grid"), agent_pos_sight()],
         "order_invariant": [blocks_sight(), agent_pos_sight()],
@@ -109,7 +107,7 @@ def goal_observer(config: GameConfig, obs_type: ObsType) -> Observer:
 
 
 def goal_spaces(form: GoalForm | None, codec: TemplateCodec, goals: int) -> dict[str, spaces.Space[Any]]:
-    """What is observed of the goal: the keys and their spaces. goals: how many there are."""
+    """Return the spaces of the goal's observations by key. goals: number of goals."""
     if form == "text":
         return {"goal": ChatText(GOAL_CHARACTERS)}
     if form == "tokens":
@@ -120,7 +118,7 @@ def goal_spaces(form: GoalForm | None, codec: TemplateCodec, goals: int) -> dict
 
 
 def observation_rows() -> list[tuple[str, str, str]]:
-    """Of each key that a language goal's observation may have: the key, when it is there, and its space."""
+    """Return key, condition and space of each possible observation."""
     where: dict[tuple[str, str], list[str]] = {}
     for obs_type in OBS_TYPES:
         for key, space in goal_observer(GameConfig(), obs_type).space.items():
@@ -139,25 +137,21 @@ def observation_rows() -> list[tuple[str, str, str]]:
 class LanguageGoal(gymnasium.Env[Any, Any]):
     """Descriptions, goals in words, and rewards for reaching them, on a single-agent environment of this package.
 
-    goals: the `GoalSpace` from which goals are drawn and against which achieved ones are recorded (default:
-        `statement_goals()`).
-    systematic_generalization: goals are drawn and recorded from the side of the split "color-shape" that is to train
-        on; `held_out_goals` has the other.
+    goals: the `GoalSpace` of sampled and achieved goals (default: `statement_goals()`).
+    systematic_generalization: whether to use only the training goals of the split "color-shape"; `held_out_goals` has
+        the others.
     terminate_on_success: whether an episode ends when its goal holds. If not, each step after which it holds pays.
-    scenes: where worlds come from. None: a few blocks, rows, towers and squares; each reset puts the same ones
-        down anew, and `new_scene_content=True` (as well as a seed) draws others. "empty": nothing. A task
-        source, task, list or
-        function: the starting blocks of its tasks.
-    num_object: how many things there are without `scenes`, 1 to 20 (default: 3 to 6, at random). Those that touch may
-        be one thing to the scene graph.
-    variable_scene_content: False makes them the same things everywhere, 5 unless `num_object` says; only where they
-        lie is random then.
-    description_num, describe: how many descriptions there are, and of which kinds: "statement", "question" or both.
-    goal_in_obs: "text" (default) or "tokens" adds the key `goal` to observations. "multi-hot" adds those of a GoalEnv:
-        `achieved_goal`, which goals of `goals` hold now, and `desired_goal`, the one that is asked for. None adds
-        nothing.
+    scenes: source of worlds. None: a few blocks, rows, towers and squares; each reset places the same ones again, and
+        `new_scene_content=True` or a seed samples others. "empty": nothing. A task source, task, list or function: the
+        starting blocks of its tasks.
+    num_object: number of objects without `scenes`, 1 to 20 (default: 3 to 6, at random). Objects that touch may be one
+        object of the scene graph.
+    variable_scene_content: False: the same objects everywhere, 5 by default; only their positions are random.
+    description_num, describe: number and kinds of descriptions: "statement", "question" or both.
+    goal_in_obs: "text" (default) or "tokens" adds the key `goal`. "multi-hot" adds the keys of a GoalEnv:
+        `achieved_goal`, which goals of `goals` hold now, and `desired_goal`. None adds nothing.
 
-    An episode ends when its goal holds, and is cut off by `max_steps`. `unwrapped` is this environment itself.
+    An episode ends when its goal holds, and is truncated by `max_steps`. `unwrapped` is this environment itself.
     """
 
     def __init__(
@@ -191,7 +185,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
             raise ConfigError(f"goals is {goals!r:.80}, expected a GoalSpace")
         if scenes is not None and (num_object is not None or not variable_scene_content):
             raise ConfigError(
-                "num_object and variable_scene_content tell what stands in worlds, and so does scenes; expected one"
+                "num_object and variable_scene_content define the worlds, and so does scenes; expected one"
             )
         if num_object is not None and (
             isinstance(num_object, bool)
@@ -247,11 +241,11 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
 
     @property
     def config(self) -> GameConfig:
-        """The choices of the game."""
+        """The options of the game."""
         return self._base.config
 
     @property
-    def setup(self) -> GameSetup:
+    def setup(self) -> EnvCore:
         """Controls and renderer."""
         return self._base.setup
 
@@ -262,7 +256,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
 
     @property
     def scene(self) -> Scene:
-        """The scene graph of the world as it is now, seen by the builder as it stands."""
+        """The scene graph of the current world, from the builder's pose."""
         return Scene(self._grid().copy(), self._yaw_deg())
 
     @property
@@ -285,7 +279,6 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         return float(self.episode.worlds.pose[0, 3])
 
     def _next_task(self, rng: np.random.Generator) -> GoalTask:
-        """The task of the next episode: a world, and a goal that does not hold in it."""
         self._seed = int(rng.integers(_MAX_SEED))
         grid = self._starting_grid(rng)
         return self._make_task(self.goals.sample(rng, grid), grid)
@@ -302,7 +295,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
             return self._put_down(rng)
         if isinstance(self._scenes, str):
             return np.zeros(ZONE_SHAPE, np.int8)
-        return np.array(draw(self._scenes, rng).in_ids("iglu").start_grid)
+        return np.array(sample_task(self._scenes, rng).in_ids("iglu").start_grid)
 
     def _draw_pieces(self, rng: np.random.Generator) -> tuple[Piece, ...]:
         if self.num_object is None:
@@ -319,16 +312,15 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         return grid
 
     def sample_goal(self) -> tuple[str, Program]:
-        """A random goal of `goals` that does not hold now: its text and program. It does not become the goal yet."""
+        """Return a random goal of `goals` that does not hold now: text and program. It is not set."""
         grid = self._grid()
         goal = self.goals.sample(self._base.np_random, grid, self._yaw_deg())
         return goal.text, goal.program
 
     def set_goal(self, goal_text: Any, goal_program: Any = None) -> None:
-        """Make this the goal: `set_goal(text, program)`, or one value that `Goal.of` takes (a statement in
-        words, say).
+        """Set the goal: `set_goal(text, program)`, or one value for `Goal.of`, such as a statement.
 
-        An episode that had ended by its goal goes on, unless the new goal holds already.
+        An episode that ended by its goal continues, unless the new goal holds already.
         """
         goal = Goal.of(goal_text) if goal_program is None else Goal(goal_text, program_of(goal_program))
         if self._goal_in_obs == "multi-hot":
@@ -338,12 +330,19 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         _, episode.worlds.terminated[:] = task.objective.score(episode.worlds, (0,))
 
     def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any = None) -> Any:
-        """What `step` pays where these goals are achieved and those are desired, as in a GoalEnv.
+        """Return the reward of `step` for achieved and desired goals, as in a GoalEnv.
 
-        achieved_goal, desired_goal: which goals of `goals`, [goals] or [n, goals], as `achieved_goal` and
-        `desired_goal` of observations, `goals.holding` and `goals.multi_hot` tell it. info: not needed. Returns a
-        float, or float64 [n]: 1.0 where all desired goals (one at least) are achieved, else 0.0, less `step_cost`.
-        Raises `LanguageError` for other shapes.
+        Args:
+            achieved_goal: multi-hot over `goals`, [goals] or [n, goals], as in observations.
+            desired_goal: the same.
+            info: not used.
+
+        Returns:
+            float, or float64 [n]: 1.0 if all desired goals (one at least) are achieved, else 0.0, less `step_cost`.
+
+        Raises:
+            LanguageError: for other shapes.
+
         """
         # Comparing a text, older versions of NumPy give no array but one truth.
         achieved, desired = (np.asarray(np.asarray(value) != 0) for value in (achieved_goal, desired_goal))
@@ -357,23 +356,22 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         return rewards if achieved.ndim > 1 else float(rewards)
 
     def answer_question(self, goal_program: Any) -> Value:
-        """The answer to a program (or goal, or a question in plain words) about the world as it is now.
+        """Return the answer to a program, goal or question in words about the current world.
 
-        None where a "the" in it means nothing, or several things.
+        None if "the ..." in it refers to no object or several.
         """
         return answer(program_of(goal_program), self.scene)
 
     def sample_random_action(self) -> Any:
-        """A random action, from a generator that `reset(seed=…)` seeds (`action_space.sample` has one of its own)."""
+        """Return a random action, from a generator that `reset(seed=…)` seeds."""
         return self._actions.sample()
 
     # -- descriptions
 
     def get_description(self) -> tuple[list[str], list[dict[str, Any]]]:
-        """Descriptions of the world as it is now: their texts, and records of `question` (the text),
-        `program`, `answer`.
+        """Return descriptions of the current world: texts, and records of `question` (the text), `program`, `answer`.
 
-        About as many are true as false; the same world after as many steps of the same episode has the same ones.
+        About half are true. They depend only on episode, step and world.
         """
         full = self.full_descriptions
         return [record["question"] for record in full], full
@@ -385,7 +383,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
 
     @property
     def full_descriptions(self) -> list[dict[str, Any]]:
-        """The records of `get_description`, made when they are first asked for and kept until something changes."""
+        """The records of `get_description`, created on demand and cached until the world changes."""
         stamp = self._stamp()
         if self._described is None or self._described[0] != stamp:
             # A generator of its own: reading descriptions does not change what happens next.
@@ -402,11 +400,11 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
     # -- achieved goals
 
     def get_achieved_goals(self) -> list[str]:
-        """The goals that became true by the last step, in words. Needs `step(…, record_achieved_goal=True)`."""
+        """Return the goals that became true by the last step, in words. Needs `step(…, record_achieved_goal=True)`."""
         return [goal.text for goal in self._recorded()]
 
     def get_achieved_goal_programs(self) -> list[Program]:
-        """The programs of `get_achieved_goals`, in the same order."""
+        """Return the programs of `get_achieved_goals`, in the same order."""
         return [goal.program for goal in self._recorded()]
 
     def _recorded(self) -> tuple[Goal, ...]:
@@ -417,7 +415,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         return self._achieved
 
     def _holding(self) -> npt.NDArray[np.bool_]:
-        """Which goals hold now, bool [goals]; kept while the world stays as it is."""
+        """Return which goals hold now, bool [goals]; cached while the world stays."""
         stamp = (round(self._yaw_deg() / 90) % 4, self._grid().tobytes())
         if self._held is None or self._held[0] != stamp:
             self._held = stamp, self.goals.holding(self._grid(), self._yaw_deg())
@@ -432,10 +430,10 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         options: dict[str, Any] | None = None,
         new_scene_content: bool = False,
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode with a goal that does not hold yet.
+        """Start an episode with a goal that does not hold yet.
 
-        new_scene_content: other things, not the same ones put down anew (also as `options["new_scene_content"]`).
-        options: besides, `goal` (see `set_goal`), `task` (its starting blocks are the world) and `pose`.
+        new_scene_content: whether to sample new objects (also as `options["new_scene_content"]`). options: also `goal`
+        (see `set_goal`), `task` (its starting blocks are the world) and `pose`.
         """
         if not isinstance(options, Mapping | None):
             raise ConfigError(
@@ -468,11 +466,11 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
     def step(
         self, action: Any, goal: Any = None, record_achieved_goal: bool = False, update_des: bool = False
     ) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One builder step; the reward is 1.0 when the goal holds after it.
+        """Run one builder step; the reward is 1.0 when the goal holds after it.
 
-        goal: a program (or anything that `answer_question` takes) that decides reward and end of this step in
-        place of the episode's goal. record_achieved_goal: `get_achieved_goals` tells afterwards what became
-        true. update_des: the info holds `descriptions` and `full_descriptions`.
+        goal: replaces the episode's goal in this step; anything that `answer_question` takes. record_achieved_goal:
+        whether to record goals for `get_achieved_goals`. update_des: adds `descriptions` and `full_descriptions` to the
+        info.
         """
         before = self._holding() if record_achieved_goal else None
         own = self._task()
@@ -505,27 +503,26 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         return {**observation, "goal": shown}
 
     def _info(self, info: Mapping[str, Any]) -> dict[str, Any]:
-        """The goal in place of the target, which means nothing here."""
         kept = {key: value for key, value in info.items() if key != "target_grid"}
         return {**kept, "goal": self.goal.text, "goal_program": str(self.goal.program)}
 
     def render(self) -> Any:
-        """What the environment inside renders."""
+        """Render the inner environment."""
         return self.env.render()
 
     def close(self) -> None:
-        """Close the environment inside."""
+        """Close the inner environment."""
         self.env.close()
 
     # -- saving
 
     def get_state(self) -> LanguageState:
-        """Everything needed to go on from here."""
+        """Return everything needed to resume from here."""
         sources = self._sources.get_state()
         return LanguageState(self._base.get_state(), self._pieces, self._seed, self._achieved, sources)
 
     def set_state(self, state: LanguageState) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         if not isinstance(state, LanguageState):
             raise StateError(
                 f"state is a {type(state).__name__}, expected a LanguageState as get_state returns it"
@@ -553,7 +550,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
 
 
 class LanguageGoalOptions(GameOptions, total=False):
-    """The further keyword arguments of `make_language_goal`: older names (see `SPELLINGS`)."""
+    """Further keyword arguments of `make_language_goal`: older names (see `SPELLINGS`)."""
 
     maximum_episode_steps: int | None
     action_type: ControlsName | Literal["perfect"]
@@ -568,7 +565,7 @@ SPELLINGS: Mapping[str, str] = {
 
 
 def _in_our_names(options: Mapping[str, Any], **given: Any) -> dict[str, Any]:
-    """All that was given (not None) by our names. Raises `ConfigError` for what was given twice."""
+    """Return the given options (not None) under our names. Raises `ConfigError` for duplicates."""
     read = {name: value for name, value in given.items() if value is not None}
     for name, value in options.items():
         ours = SPELLINGS.get(name, name)
@@ -595,7 +592,7 @@ def make_language_goal(
     goal_in_obs: GoalForm | None = "text",
     **options: Unpack[LanguageGoalOptions],
 ) -> LanguageGoal:
-    """`iglu_marl/LanguageGoal-v0`: a builder alone, rewarded for making a statement true.
+    """Make `iglu_marl/LanguageGoal-v0`: a builder that is rewarded for making a statement true.
 
     obs_type: "direct" (grid and pose), "order_invariant" (the blocks as a set of rows, and pose) or "image" (the
         builder's picture); inventory and compass always.

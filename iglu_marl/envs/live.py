@@ -1,7 +1,7 @@
-"""The game in real time: it advances by ticks, with whatever has come by then.
+"""The game in real time, for a window, a server and others that play with people.
 
-What a window, a server and others that play with people share: free speech, a builder who stands still while nothing
-comes, and what each role is shown as JSON, whole or as the changes since a tick.
+The game advances by ticks, both agents may speak at any time, and the builder stands still without an act. Observations
+of a role are JSON, complete or as changes since a tick.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS, Act
 
 _GRIDS = ("grid", "target_grid", "ghost")
-_NOT_TOLD = {"dialog", "pov", "grid_view", "target_view"}  # told as utterances, or not at all: pictures
-_STILL = {*_NOT_TOLD, *_GRIDS}  # what need not be looked at where there was no edit
+_LEFT_OUT = {"dialog", "pov", "grid_view", "target_view"}  # sent as utterances, or not at all: pictures
+_STILL = {*_LEFT_OUT, *_GRIDS}  # not compared without an edit
 
 
 class Tick(NamedTuple):
-    """What happened in a tick: rewards by role, the edited cell (x, y, z, old and new colour id), what was said."""
+    """Result of a tick: rewards by role, edited cell (x, y, z, old and new colour id), utterances."""
 
     rewards: dict[Role, float]
     edit: tuple[int, int, int, int, int] | None
@@ -39,7 +39,7 @@ class Tick(NamedTuple):
 
 
 def as_actions(said: Mapping[Role, Any], act: Any) -> dict[Role, Any]:
-    """What came in a tick as actions by role: the architect's words, the builder's dict with `act`, `say` or both."""
+    """Return the input of a tick as actions by role: the builder's is a dict with `act`, `say` or both."""
     actions: dict[Role, Any] = {
         role: {"say": words} if role == Role.BUILDER else words for role, words in said.items()
     }
@@ -49,7 +49,7 @@ def as_actions(said: Mapping[Role, Any], act: Any) -> dict[Role, Any]:
 
 
 def from_actions(actions: Mapping[Role, Any]) -> tuple[dict[Role, Any], Any]:
-    """What `as_actions` was given. Raises `ActionError` for a builder's action that is no dict."""
+    """Invert `as_actions`. Raises `ActionError` if the builder's action is not a dict."""
     said: dict[Role, Any] = {}
     act = None
     for role, action in actions.items():
@@ -67,7 +67,7 @@ def from_actions(actions: Mapping[Role, Any]) -> tuple[dict[Role, Any], Any]:
 
 
 class _Shown:
-    """What a role is shown, and since which tick; of grids, the edits."""
+    """A role's observations with the tick of the last change; for grids, the edits."""
 
     def __init__(self) -> None:
         self.first = self.last = -1  # ticks
@@ -77,7 +77,7 @@ class _Shown:
         self.said: list[int] = []  # of each utterance
 
     def take(self, tick: int, seen: Mapping[str, Any], said: int) -> None:
-        """Note what is seen in a tick, and how many utterances there are."""
+        """Store the observations of a tick, and the number of utterances."""
         if self.first < 0:
             self.first = tick
         for key, value in seen.items():
@@ -94,12 +94,12 @@ class _Shown:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values of one kind are equal; of arrays, bit for bit, which is the fastest way to ask."""
+    """Return whether two values of one type are equal; arrays are compared bit for bit, which is fastest."""
     return one.tobytes() == other.tobytes() if isinstance(one, np.ndarray) else bool(one == other)
 
 
-def _told(value: Any) -> Any:
-    """A value as JSON; numbers to 1/10,000."""
+def _as_json(value: Any) -> Any:
+    """Return a value for JSON, rounded to 4 digits."""
     if isinstance(value, (str, list)):
         return value
     plain = value.tolist()
@@ -110,41 +110,46 @@ def _told(value: Any) -> Any:
 class LiveGame(TwoAgentGame):
     """Architect and builder act in real time: `tick` advances the game by a builder step (0.05 s).
 
-    Both may speak at any tick, and the builder may act at any: the floor only says who is waited for. It is the
-    builder's after the architect has spoken, and the architect's after the builder has ended its turn; `turn_steps` is
-    None here, and the builder can ask. Actions and observations are those of the other views.
+    Both may speak, and the builder may act, at any tick. The turn passes to the builder when the architect has spoken,
+    and to the architect when the builder ends it; it restricts nobody. `turn_steps` is None, and the builder can ask.
+    Actions and observations are those of the other environments.
     """
 
     def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
         given = GameConfig.of(config, options)
         self._set_up(dataclasses.replace(given, turn_steps=None, builder_can_ask=True))
         self.ticks = 0
-        self._show_anew()
+        self._reset_shown()
 
-    def _show_anew(self) -> None:
+    def _reset_shown(self) -> None:
         self._shown = {role: _Shown() for role in Role}
         self.edited = self.ticks  # when the grids were changed last, and with them what is made of them
 
     @property
     def unwrapped(self) -> LiveGame:
-        """The game itself, as with other views."""
+        """The game itself."""
         return self
 
     # -- course
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         self._setup.start(seed, options)
         self.agents = list(AGENTS)
         self.ticks = 0
-        self._show_anew()
+        self._reset_shown()
 
     def tick(self, said: Mapping[Role, str] | None = None, act: Any = None) -> Tick:
-        """Advance by a builder step: what was said applies first, in the order of the mapping, then the act.
+        """Advance by a builder step: utterances first, in the order of the mapping, then the act.
 
-        said: texts (in token chat: tokens) by role. act: of the builder's encoding; None = it stands still.
-        Raises `ActionError` for what is none of these, and then nothing has happened; `StateError` when the game is
-        over.
+        Args:
+            said: texts (in token chat: tokens) by role.
+            act: of the builder's encoding; None: it stands still.
+
+        Raises:
+            ActionError: for a wrong utterance or act; nothing has happened then.
+            StateError: if the game is over.
+
         """
         if not self.agents:
             raise StateError("the game is over or has not begun: call reset() before tick()")
@@ -175,31 +180,31 @@ class LiveGame(TwoAgentGame):
         )
 
     def observe(self, agent: str) -> dict[str, Any]:
-        """What an agent sees now; shares no memory with the game."""
+        """Return an agent's observation; it shares no memory with the game."""
         return self.choose(agent, self._observers).observe(self._episode)
 
     # -- as JSON
 
     def snapshot(self, role: Role) -> dict[str, Any]:
-        """All that a role is shown now: `delta` since before the beginning."""
+        """Return all observations of a role, as `delta` from the start."""
         return self.delta(role, -1)
 
     def delta(self, role: Role, since: int) -> dict[str, Any]:
-        """What has changed, since a tick, of what a role is shown, JSON-ready.
+        """Return the changes of a role's observations since a tick, for JSON.
 
         | key | value |
         |---|---|
         | `tick` | ticks so far |
-        | `whole` | whether this is everything, as before the first tick that was asked about |
+        | `whole` | whether this is everything |
         | `floor` | whose turn it is |
         | `said` | utterances [speaker, text] |
-        | `grid`, `target_grid`, `ghost` | blocks [x, y, z, colour id], 0 for air where not `whole` |
-        | other keys of the role's observations | numbers or lists, where they have changed; pictures are left out |
-        | `score` | architect: blocks that fit, blocks of the target; `ghost` is the target as it lies over the build |
+        | `grid`, `target_grid`, `ghost` | blocks [x, y, z, colour id], 0 for air unless `whole` |
+        | other keys of the role's observations | changed numbers or lists; no pictures |
+        | `score` | architect: matching blocks, blocks of the target; `ghost` is the aligned target |
         | `active`, `body` | builder: the colour in hand; vertical speed and slices of motion |
-        | `event` | builder: the tick in which its hands last did something, and what |
+        | `event` | builder: tick and kind of the last placing or breaking |
 
-        The builder's holds nothing that depends on the target.
+        The builder's does not depend on the target.
         """
         shown = self._shown[role]
         if shown.last != self.ticks:
@@ -207,30 +212,30 @@ class LiveGame(TwoAgentGame):
             shown.take(self.ticks, seen, len(self._episode.dialogue))
         whole = since < shown.first
         since = -1 if whole else since
-        told: dict[str, Any] = {"tick": self.ticks, "whole": whole, "floor": self._episode.floor.value}
+        sent: dict[str, Any] = {"tick": self.ticks, "whole": whole, "floor": self._episode.floor.value}
         sees = self.config.architect_sees if role == Role.ARCHITECT else self.config.builder_sees
         if "dialog" in sees:
             heard = self._episode.dialogue.utterances[bisect_right(shown.said, since) :]
-            told["said"] = [[each.role.value, each.text] for each in heard]
+            sent["said"] = [[each.role.value, each.text] for each in heard]
         for key, tick in shown.since.items():
             if tick <= since:
                 continue
             if key not in _GRIDS:
-                told[key] = _told(shown.parts[key])
+                sent[key] = _as_json(shown.parts[key])
             elif whole:
-                told[key] = [list(block) for block in grid_to_blocks(shown.parts[key])]
+                sent[key] = [list(block) for block in grid_to_blocks(shown.parts[key])]
             else:
                 edits = shown.edits[key]
-                told[key] = [
+                sent[key] = [
                     list(edit[1:]) for edit in edits[bisect_right(edits, since, key=lambda e: e[0]) :]
                 ]
-        return told
+        return sent
 
     def _seen(self, role: Role, grids: bool) -> dict[str, Any]:
-        """The role's observations, and what its info and its own body tell; grids: and what only edits change."""
+        """Return a role's observations, info and body; grids: whether to include what only edits change."""
         worlds = self._episode.worlds
         observer = self._observers[AGENTS[role == Role.BUILDER]]
-        seen = observer.observe(self._episode, _NOT_TOLD if grids else _STILL)
+        seen = observer.observe(self._episode, _LEFT_OUT if grids else _STILL)
         if role == Role.BUILDER:
             seen |= {"active": worlds.active[0], "body": [float(worlds.speed[0]), int(worlds.slices[0])]}
             if worlds.event[0]:
@@ -243,13 +248,13 @@ class LiveGame(TwoAgentGame):
     # -- saving
 
     def get_state(self) -> EnvState:
-        """Everything needed to go on from here."""
+        """Return everything needed to resume from here."""
         return self._setup.get_state()
 
     def set_state(self, state: EnvState) -> None:
-        """Put back what `get_state` gave; what was shown is shown anew. Raises `StateError` when it does not fit."""
+        """Restore a state from `get_state`. Raises `StateError` if it does not fit."""
         self._setup.set_state(state)
         worlds = self._episode.worlds
         self.agents = [] if worlds.terminated[0] or worlds.truncated[0] else list(AGENTS)
         self.ticks = int(worlds.steps[0])
-        self._show_anew()
+        self._reset_shown()

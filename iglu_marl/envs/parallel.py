@@ -1,7 +1,7 @@
 """The game as a PettingZoo parallel environment: both act in every step, an empty utterance is silence.
 
-It tells the same story as the AEC view with `turn_steps=1`: each step is one turn of the architect, whose utterance
-applies before the builder moves. Native, because AEC turns have variable length and cannot be converted.
+Equivalent to the AEC environment with `turn_steps=1`: each step is one turn of the architect, whose utterance applies
+before the builder's act. Not a conversion, because AEC turns have variable length.
 """
 
 from __future__ import annotations
@@ -24,13 +24,11 @@ ByAgent = dict[str, Any]
 
 
 class _View(NamedTuple):
-    """What a saved state holds besides the episode."""
-
     agents: tuple[str, ...]
     cut: dict[str, bool]
 
     def check(self) -> None:
-        """Raises `StateError` unless it can be put back."""
+        """Raise `StateError` unless it can be restored."""
         check_by_agent(self.agents, cut=(self.cut, bool))
 
 
@@ -44,7 +42,7 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ByAgent, ByAgent]:
-        """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         self._setup.start(seed, options)
         self.agents = list(AGENTS)
         self._cut = dict.fromkeys(AGENTS, False)
@@ -54,7 +52,7 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
         return {agent: self._observers[agent].observe(self._episode) for agent in AGENTS}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
-        """One step of both agents: observations, rewards, terminations, truncations, infos by agent."""
+        """Run one step of both agents: observations, rewards, terminations, truncations, infos by agent."""
         if not self.agents:
             raise StateError("the episode is over or has not begun: call reset() before step()")
         if not isinstance(actions, Mapping) or actions.keys() != set(AGENTS):
@@ -79,16 +77,16 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
         )
 
     def get_state(self) -> EnvState:
-        """Everything needed to go on from here: one record copy and a few values."""
+        """Return everything needed to resume from here: one record copy and a few values."""
         return self._setup.get_state(_View(tuple(self.agents), dict(self._cut)))
 
     def set_state(self, state: EnvState) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         view = self._setup.set_state(state, _View)
         self.agents, self._cut = list(view.agents), dict(view.cut)
 
 
 @documented
 def parallel_env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> ParallelGame:
-    """The parallel environment: both act in every step, and `turn_steps` is 1, whatever is given."""
+    """Return the parallel environment: both act in every step; `turn_steps` is always 1."""
     return ParallelGame(config, **options)

@@ -1,4 +1,4 @@
-"""The ids under which Gymnasium and PettingZoo know the environments. Importing `iglu_marl` registers them."""
+"""Registration of the environments with Gymnasium and PettingZoo, on `import iglu_marl`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PETTINGZOO_ID = "iglu_marl/architect_builder-v0"
 
 
 def register() -> None:
-    """Make the ids known; does nothing for those that are."""
+    """Register the ids that are not registered yet."""
     for name, (entry_point, kwargs) in GYMNASIUM_IDS.items():
         if name not in gymnasium.registry:
             many = entry_point.replace("single:", "vector:").replace("Env", "VectorEnv")

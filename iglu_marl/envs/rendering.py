@@ -1,4 +1,4 @@
-"""What `render()` shows of an episode: a composed frame, or text."""
+"""Frames and text of `render()`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ LETTERS = ".bygopr"  # air, then the colours in the order of their ids
 
 
 def scene_frame(episode: Episode, size: tuple[int, int] = (540, 960)) -> npt.NDArray[np.uint8]:
-    """The builder's view, the build with the target's ghost, the target, and the dialogue: uint8 [height, width, 3]."""
+    """Return a frame of the builder's view, build, target and dialogue: uint8 [height, width, 3]."""
     from iglu_marl.rendering import composed_frame
 
     return composed_frame(**moment_of(episode), size=size)
 
 
 class RenderWindow:
-    """The window of `render_mode="human"`: the same, as someone sees it who watches all.
+    """The window of `render_mode="human"`.
 
-    Escape or its close button close it; the game goes on without it.
+    Escape or the close button close it; the game continues without it.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class RenderWindow:
         self.angles = OrbitAngles()
 
     def show(self, episode: Episode) -> None:
-        """Show the episode as it stands, and answer the window's events."""
+        """Show the episode, and handle the window's events."""
         from iglu_marl.rendering.ui.composed import game_views
         from iglu_marl.rendering.ui.screens import Overlay, onlooker_screen
 
@@ -50,7 +50,6 @@ class RenderWindow:
 
 
 def _rows(layer: npt.NDArray[np.int8], builder: tuple[int, int] | None) -> list[str]:
-    """A layer seen from above, north up, west left."""
     rows = [[LETTERS[layer[ix, iz]] for ix in range(11)] for iz in range(11)]
     if builder is not None and 0 <= builder[0] <= 10 and 0 <= builder[1] <= 10:
         rows[builder[1]][builder[0]] = "@"
@@ -58,7 +57,7 @@ def _rows(layer: npt.NDArray[np.int8], builder: tuple[int, int] | None) -> list[
 
 
 def scene_text(episode: Episode) -> str:
-    """The episode as text: clocks, dialogue, and the layers of build and target side by side (north up)."""
+    """Return the episode as text: clocks, dialogue, and the layers of build and target side by side."""
     now, worlds = status_of(episode), episode.worlds
     blocks, event = int(worlds.blocks[0]), EVENTS[worlds.event[0]]
     x, y, z, yaw, pitch = (float(value) for value in worlds.pose[0])

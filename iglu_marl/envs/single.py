@@ -1,4 +1,4 @@
-"""The builder alone, as Gymnasium environments: a recorded dialogue, or a live architect, tells what to build.
+"""Gymnasium environments of a builder with a recorded dialogue or a live architect.
 
 The ids and keyword arguments are those of IGLU 2022 (`IGLUGridworld-v0`) and IGLU 2021 (`IGLUSilentBuilder-v0`), in
 Gymnasium's five-value form.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 import gymnasium
@@ -25,9 +25,9 @@ from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.task import Task, as_task
 from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.worlds import Pose
-from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvState, GameSetup, draw_view
+from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvCore, EnvState, draw_view
 from iglu_marl.envs.batch import Batch
-from iglu_marl.envs.batch_observations import Display
+from iglu_marl.envs.batch_observations import BatchObsSpec
 from iglu_marl.envs.documentation import builder_documented
 from iglu_marl.game.agent import Agent, begin
 from iglu_marl.game.config import GameConfig, GameOptions
@@ -40,7 +40,7 @@ from iglu_marl.game.observations import (
     target_info,
 )
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, read_options
-from iglu_marl.tasks import default_tasks
+from iglu_marl.tasks.bundled import default_tasks
 
 _MAX_SEED = 2**31 - 1
 
@@ -53,7 +53,7 @@ def _default_render_mode() -> Literal["human"] | None:
 def _choose(
     config: GameConfig | None, options: Mapping[str, Any], default_controls: ControlsName, **chosen: Any
 ) -> GameConfig:
-    """The configuration: what was given (not None) under an older name counts for its field, else `config`."""
+    """Return the configuration, with the options given (not None) under older names."""
     fields = {name: value for name, value in chosen.items() if value is not None} | dict(options)
     if config is None:
         fields.setdefault("controls", default_controls)
@@ -64,11 +64,11 @@ def _choose(
 
 
 class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
-    """A builder's view of the game, with its tasks.
+    """A single-agent environment: the game from the builder's side.
 
-    Without `architect` the task's recorded dialogue is shown. With one (any object with the `Agent` protocol), the
-    dialogue begins empty and the architect speaks at the start and whenever its turn comes, after each `turn_steps`
-    steps. A progressive task shows its next utterance when a turn's structure is reached.
+    Without `architect`, the task's recorded dialogue is observed. With one (an `Agent`), the dialogue begins empty, and
+    the architect speaks at the start and after each `turn_steps` steps. A progressive task adds its next utterance when
+    a turn is completed.
     """
 
     metadata = {"render_modes": ["human", "rgb_array", "ansi"], "render_fps": FRAMES_PER_SECOND}  # noqa: RUF012 (Gymnasium's way)
@@ -88,7 +88,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
         self.config = config
         self.render_mode = config.render_mode
-        self._setup = GameSetup(config, controls, default)
+        self._setup = EnvCore(config, controls, default)
         self._episode = self._setup.episode
         self._controls, self._control = controls, np.zeros(1, CONTROL)
         self._observer = make_observer(self._episode)
@@ -97,6 +97,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._architect = architect
         self._architect_observer = architect_observer(config, self._episode.chat, draw_view)
         self._read_target = target_info(controls.conventions)
+        self._informs = True
         self._given: Any = config.tasks
         self._fixed_pose: Pose | None = None
         self._fixed_start: Task | None = None
@@ -106,6 +107,12 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """The game itself: worlds, dialogue, task. For reading."""
         return self._episode
 
+    def show_only(self, keys: Collection[str]) -> None:
+        """Restrict observations to these keys, and leave infos empty. For benchmarks."""
+        self._observer = self._observer.only(keys)
+        self.observation_space = self._observer.space
+        self._informs = False
+
     # -- for vector environments, which play many worlds by one single environment's options
 
     @property
@@ -114,56 +121,53 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._architect is not None
 
     @property
-    def setup(self) -> GameSetup:
+    def setup(self) -> EnvCore:
         """Tasks, controls and renderer."""
         return self._setup
 
     @property
     def first_pose(self) -> Pose | None:
-        """Where episodes begin, if `initialize_world` said so."""
+        """Start pose set by `initialize_world`, or None."""
         return self._fixed_pose
 
-    def display(self, **shown: Any) -> Display:
-        """How a batch shows colours, inventory and compass as this environment does; `shown` says what."""
-        return Display(conventions=self._controls.conventions, **shown)
+    def obs_spec(self, **shown: Any) -> BatchObsSpec:
+        """Return the observations of a batch with this environment's conventions; `shown`: further fields."""
+        return BatchObsSpec(conventions=self._controls.conventions, **shown)
 
-    def make_batch(self, count: int, display: Display, num_threads: int) -> Batch:
-        """`count` episodes of this environment."""
-        return Batch(count, self._setup, display, num_threads=num_threads, recorded=True, adapt=self._adapt)
+    def make_batch(self, count: int, obs_spec: BatchObsSpec, num_threads: int) -> Batch:
+        """Return a batch of `count` episodes."""
+        return Batch(count, self._setup, obs_spec, num_threads=num_threads, recorded=True, adapt=self._adapt)
 
     # -- tasks
 
     @property
     def task(self) -> Task | None:
-        """The task of this episode; before the first reset, the one that was set."""
+        """The task of this episode; before the first reset, the one set."""
         if self._episode.task is not None:
             return self._episode.task
         return self._setup.tasks if isinstance(self._setup.tasks, Task) else None
 
     def set_task(self, task: Any) -> None:
-        """Play this task from the next reset on; of a session (`Subtasks`) or another source, a random one at each.
+        """Play this task from the next reset on; for a session (`Subtasks`) or another source, a random one at each.
 
-        With `compat="iglu2022"`, grids of a task that does not say otherwise (`Task.ids`) are in 2022 ids.
+        With `compat="iglu2022"`, grids of a task without `ids` are in 2022 ids.
         """
         self._given = task if isinstance(task, TaskSource) else as_task(task)
         self.set_task_generator(self._given)
 
     def set_task_generator(self, generator: Any) -> None:
-        """Draw tasks from a source, a function or a list at each reset from now on.
-
-        None: from none; what `set_task` was given last is played again, or what was at the beginning.
-        """
+        """Sample tasks from a source, function or list; None: as after the last `set_task`, or initially."""
         self._setup.tasks = self._given if generator is None else generator
         self._fixed_start = self._fixed_pose = None
 
     def update_taskset(self, tasks: Any) -> None:
-        """The same as `set_task_generator`, under its 2021 name."""
+        """Call `set_task_generator` under its 2021 name."""
         self.set_task_generator(tasks)
 
     def initialize_world(self, starting_grid: Any, initial_position: Any = None) -> None:
-        """Begin episodes with these blocks (dense, or (x, y, z, id)) and pose (x, y, z, yaw_deg, pitch_deg).
+        """Start episodes with these blocks (dense, or (x, y, z, id)) and pose (x, y, z, yaw_deg, pitch_deg).
 
-        Takes effect at the next reset, and stays until other tasks are set.
+        Effective from the next reset on, until other tasks are set.
         """
         ids = self._controls.conventions.ids
         checked = Task("", np.zeros(ZONE_SHAPE, dtype=np.int8), starting_grid=starting_grid, ids=ids)
@@ -171,7 +175,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._fixed_start, self._fixed_pose = checked, pose
 
     def _adapt(self, task: Task) -> Task:
-        """The task as this environment plays it: in its id table, with the world that was initialised."""
+        """Return the task in this environment's ids, with the blocks of `initialize_world`."""
         ids = self._controls.conventions.ids
         if task.ids is None and ids != OWN.ids:
             task = task.replace(ids=ids)
@@ -184,7 +188,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Begin an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         live = self._architect is not None
         self._setup.start(seed, options, from_recording=not live, adapt=self._adapt, pose=self._fixed_pose)
         self._np_random = self._setup.rng  # there is one generator, and Gymnasium's name for it
@@ -202,7 +206,6 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._observer.observe(self._episode), self._info()
 
     def _architect_speaks(self) -> None:
-        """The architect's turn: what a live one says, the silence of a recorded one."""
         if self._architect is None:
             self._episode.architect_says("")
             return
@@ -211,7 +214,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._episode.advance({Role.ARCHITECT: Say(text)})
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """One builder step: observation, reward, terminated, truncated, info."""
+        """Run one builder step. Return observation, reward, terminated, truncated, info."""
         episode = self._episode
         worlds = episode.worlds
         if episode.task is None or worlds.terminated[0] or worlds.truncated[0]:
@@ -227,13 +230,15 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def _info(self) -> dict[str, Any]:
         episode = self._episode
+        if not self._informs:
+            return {}
         return {
             "target_grid": self._read_target(episode),
             "event": EVENTS[episode.worlds.event[0]],
         }
 
     def render(self) -> Any:
-        """The composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
+        """Return the composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
         return self._setup.render(self.render_mode)
 
     def close(self) -> None:
@@ -243,17 +248,17 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             self._architect.close()
 
     def get_state(self) -> EnvState:
-        """Everything needed to go on from here: one record copy and a few values. A live architect is not saved."""
+        """Return everything needed to resume from here, except a live architect."""
         return self._setup.get_state()
 
     def set_state(self, state: EnvState) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         self._setup.set_state(state)
         self._np_random = self._setup.rng
 
 
 class GridworldOptions(GameOptions, total=False):
-    """The further keyword arguments of `GridworldEnv`: those of 2022 are taken with `compat="iglu2022"` only."""
+    """Further keyword arguments of `GridworldEnv`. Those of 2022 need `compat="iglu2022"`."""
 
     right_placement_scale: float
     wrong_placement_scale: float
@@ -267,12 +272,11 @@ class GridworldEnv(SingleAgentEnv):
 
     action_space: any of the five encodings (default "walking"); `discretize=False` turns "walking" into keys and a
         camera of ±5°.
-    render: whether there is a `pov`; vector_state: adds agentPos and grid; target_in_obs: adds target_grid;
-        target_egocentric: adds the target around the builder, as the score aligns it with the build.
-    builder_sees: of its names, "aim" and "egocentric" add what they say; the rest is chosen as above.
-    compat="iglu2022": colour ids in actions, inventory, grids and tasks, the sense of walking actions 14 and 15, and
-        the compass are those of the 2022 tools; so are the defaults, unless there is a `config`, and the names of
-        keyword arguments (see `iglu_marl.game.profiles`). Conversations are shown as they were written.
+    render: adds `pov`. vector_state: adds agentPos and grid. target_in_obs: adds target_grid. target_egocentric: adds
+        the target around the builder, aligned with the build as in the score.
+    builder_sees: "aim", "egocentric" and "hotbar" add observations; other names have no effect here.
+    compat="iglu2022": colour ids, walking actions 14 and 15, compass, defaults (without a `config`) and names of
+        arguments are those of the 2022 tools (see `iglu_marl.game.profiles`). Conversations are shown as written.
     Further keyword arguments are fields of `GameConfig`.
     """
 
@@ -331,13 +335,11 @@ class GridworldEnv(SingleAgentEnv):
 class SilentBuilderEnv(SingleAgentEnv):
     """`IGLUSilentBuilder-v0` and, with `visual=True`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
 
-    action_space: any of the five encodings (default "human-level"). Grids count air as -1 and colours as 0..5, in
-        `info["target_grid"]` too. Without `tasks` it plays C8 of the Minecraft Dialogue Corpus where that is at hand,
-        as its documentation of 2021 says, else the bundled tasks.
-    compat="iglu2021": camera changes are (pitch, yaw), as MineRL's; pitch counts downwards there and in `agentPos`,
-        whose height is that of the feet above the floor; conversations are shown as they were written; and of the
-        bundled tasks, each is a whole session.
-    builder_sees: of its names, "aim" and "egocentric" add what they say.
+    action_space: any of the five encodings (default "human-level"). In grids, air is -1 and colours are 0..5, also in
+        `info["target_grid"]`. Default tasks: C8 of the Minecraft Dialogue Corpus if available, else the bundled tasks.
+    compat="iglu2021": camera changes are (pitch, yaw), as in MineRL, with pitch down positive, also in `agentPos`. Its
+        height is that of the feet above the floor. Conversations are shown as written. Bundled tasks are sessions.
+    builder_sees: "aim", "egocentric" and "hotbar" add observations; other names have no effect here.
     Further keyword arguments are fields of `GameConfig`.
     """
 

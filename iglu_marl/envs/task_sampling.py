@@ -1,4 +1,4 @@
-"""The tasks of a batch: drawn for each world from a generator of its own, prepared once, begun many at a time."""
+"""Sampling of tasks for a batch: a generator per world, and tasks prepared once."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from gymnasium.utils import seeding
 
 from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import ConfigError, StateError, TaskError
-from iglu_marl.core.kernels.records import WORLD
+from iglu_marl.core.kernels.records import WORLD, EpisodeRules
 from iglu_marl.core.kernels.step import speak_at
 from iglu_marl.core.task import Task
-from iglu_marl.core.worlds import Terms, prepare
+from iglu_marl.core.worlds import prepare
 from iglu_marl.envs.base import put_generator
 from iglu_marl.game.chat import Chat, TokenChat
-from iglu_marl.tasks import draw
-from iglu_marl.tasks.source import MAX_SKIPS, TaskSource, stock_of
+from iglu_marl.tasks import sample_task
+from iglu_marl.tasks.source import MAX_SKIPS, TaskSource, finite_tasks
 
-AHEAD = 32  # numbers drawn at once from a world's generator where the source is a fixed list
-KEPT = 4096  # prepared tasks, 7 KB each, kept where it is not
+INDEX_BUFFER = 32  # indices sampled at once per world from a finite source
+KEPT = 4096  # prepared tasks, 7 KB each, cached for other sources
 
-_COLUMNS = ("words", "tasks", "dialogues", "goes_on", "objectives", "seen")
+_COLUMNS = ("words", "tasks", "dialogues", "has_next", "objectives", "seen")
 
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
 
 
 def check_like(value: Any, ours: Array, name: str, bounds: tuple[int, int] | None = None) -> Array:
-    """A saved array itself; raises `StateError` unless it has the shape and dtype of ours, and values within bounds."""
+    """Return a saved array. Raises `StateError` unless it has shape and dtype of `ours`, and values within bounds."""
     if not isinstance(value, np.ndarray) or value.shape != ours.shape or value.dtype != ours.dtype:
         got = f"{getattr(value, 'dtype', type(value).__name__)}{list(getattr(value, 'shape', []))}"
         raise StateError(f"the state's {name} is {got}, expected {ours.dtype}{list(ours.shape)}")
@@ -45,7 +45,7 @@ def check_like(value: Any, ours: Array, name: str, bounds: tuple[int, int] | Non
 
 
 def rows_of_dialogs(chat: Chat, count: int) -> Array:
-    """Room for `count` dialogues as they are observed: int32 [count, length] of tokens, object [count] of texts."""
+    """Return an array of `count` observed dialogues: int32 [count, length] of tokens, or object [count] of texts."""
     if isinstance(chat, TokenChat):
         return np.zeros((count, chat.dialog_length), np.int32)
     return np.full(count, "", object)
@@ -54,57 +54,60 @@ def rows_of_dialogs(chat: Chat, count: int) -> Array:
 class Prepared:
     """Tasks with their ready-made first states, by number.
 
-    recorded: the architect's first turn has passed when an episode begins, and dialogues begin as the tasks tell them.
+    recorded: whether episodes begin after the architect's first turn, with the tasks' own dialogues.
 
-    `words`: the records as uint64 [capacity, words], as `begin_many` takes them; `tasks`: object [capacity];
-    `goes_on`: bool [capacity], whether a next turn follows; `objectives`: object [capacity], None where the task is
-    about its target; `dialogues`: object [capacity], what has been said at the beginning; `seen`: the same as it is
-    observed, object [capacity] (texts) or int32 [capacity, length] (tokens).
+    | attribute | type | content |
+    |---|---|---|
+    | `words` | uint64 [capacity, words] | the records, for `begin_many` |
+    | `tasks` | object [capacity] | |
+    | `has_next` | bool [capacity] | whether a next turn follows |
+    | `objectives` | object [capacity] | None if the target is the objective |
+    | `dialogues` | object [capacity] | dialogues at the start |
+    | `seen` | object [capacity] or int32 [capacity, length] | the same as observed, texts or tokens |
     """
 
-    def __init__(self, terms: Terms, chat: Chat, recorded: bool) -> None:
-        self.terms, self.chat, self.recorded = terms, chat, recorded
+    def __init__(self, rules: EpisodeRules, chat: Chat, recorded: bool) -> None:
+        self.rules, self.chat, self.recorded = rules, chat, recorded
         self.numbers: dict[tuple[Task, Task | None, int], int] = {}
         self.limit = KEPT
         self.any_objective = False
         self._reserve(16)
 
     def _reserve(self, capacity: int) -> None:
-        """Make room, keeping what there is."""
         count = len(self.numbers)
         kept = [getattr(self, name)[:count] for name in _COLUMNS] if count else []
         self.records = np.zeros(capacity, WORLD)
         self.words = self.records.view(np.uint64).reshape(capacity, -1)
         self.tasks, self.dialogues = np.empty(capacity, object), np.empty(capacity, object)
-        self.goes_on, self.objectives = np.zeros(capacity, np.bool_), np.full(capacity, None, object)
+        self.has_next, self.objectives = np.zeros(capacity, np.bool_), np.full(capacity, None, object)
         self.seen = rows_of_dialogs(self.chat, capacity)
         for name, values in zip(_COLUMNS, kept, strict=False):
             getattr(self, name)[:count] = values
 
     def number_of(self, task: Task) -> int:
-        """The number of a task, which is prepared when it is new."""
-        # Tasks are equal by content, which does not tell what comes after them, nor what else they are about.
+        """Return the number of a task, and prepare a new one."""
+        # Equality of tasks ignores the next turn and the objective.
         following, objective = task.next_task, task.objective
         number = self.numbers.get((task, following, id(objective)))
         if number is None:
             number = len(self.numbers)
             if number == len(self.tasks):
                 self._reserve(2 * number)
-            self.words[number] = prepare(task, self.terms).view(np.uint64)
+            self.words[number] = prepare(task, self.rules).view(np.uint64)
             dialogue, written = Dialogue(), None
             if self.recorded:
                 speak_at(self.records, number)
                 dialogue, written = task.dialogue, task.dialog
             self.tasks[number], self.dialogues[number] = task, dialogue
             self.seen[number] = self.chat.show(dialogue, written)
-            self.goes_on[number] = following is not None
+            self.has_next[number] = following is not None
             self.objectives[number] = objective
             self.any_objective |= objective is not None
             self.numbers[task, following, id(objective)] = number
         return number
 
     def make_room(self, count: int) -> bool:
-        """Before `count` further tasks: forget all when they would become too many. Returns whether it did."""
+        """Forget all tasks if `count` further ones are too many. Return whether this happened."""
         too_many = len(self.numbers) > 0 and len(self.numbers) + count > self.limit
         if too_many:
             self.numbers.clear()
@@ -119,7 +122,7 @@ class Prepared:
 
 
 class TaskSamplingState(NamedTuple):
-    """Where the generators stand: their states (None: not seeded yet), numbers drawn ahead, and how many are used."""
+    """States of the generators (None: not seeded yet), buffered indices, and how many of them are used."""
 
     generators: tuple[Any, ...]
     ahead: Array
@@ -127,34 +130,34 @@ class TaskSamplingState(NamedTuple):
 
 
 class TaskSampling:
-    """Draws the next tasks of worlds, as each world's single environment would from its own generator.
+    """Samples the next tasks of worlds, as single environments would from their own generators.
 
-    adapt: changes drawn tasks, as the environment plays them. Of a source that is a fixed list, numbers are drawn ahead
-    and everything is prepared once: no Python runs per world. Other sources are asked once an episode.
+    For a finite source, indices are buffered and all tasks prepared once: no Python runs per world. Other sources are
+    sampled once per episode. `adapt` changes sampled tasks.
     """
 
     def __init__(self, count: int, adapt: Callable[[Task], Task], prepared: Prepared) -> None:
         self.count, self.prepared = count, prepared
         self._adapt = adapt
         self._generators: list[np.random.Generator | None] = [None] * count
-        self._saved: list[Any] = [None] * count  # a generator's state, where it was not drawn from since
-        self._ahead = np.zeros((count, AHEAD), np.int64)
-        self._used = np.full(count, AHEAD)
+        self._saved: list[Any] = [None] * count  # a generator's state, if unchanged since
+        self._ahead = np.zeros((count, INDEX_BUFFER), np.int64)
+        self._used = np.full(count, INDEX_BUFFER)
         self._source: Any = None
-        self._stock: tuple[Task, ...] | None = None
+        self._tasks: tuple[Task, ...] | None = None
 
     # -- generators
 
     def seed(self, seeds: Sequence[int | None], chosen: Indices) -> None:
-        """Seed the generators of the chosen worlds; None leaves one as it is, or seeds it from the system."""
+        """Seed the generators of the chosen worlds; None keeps one, or seeds it from the system."""
         for world, seed in zip(chosen.tolist(), seeds, strict=True):
             if seed is not None:
                 self._generators[world], _ = seeding.np_random(seed)
                 self._saved[world] = None
-                self._used[world] = AHEAD
+                self._used[world] = INDEX_BUFFER
 
     def _generator(self, world: int) -> np.random.Generator:
-        """A world's generator, to be drawn from; one without a seed is seeded from the system."""
+        """Return a world's generator, seeded from the system if it has no seed."""
         generator, saved = self._generators[world], self._saved[world]
         if generator is None:
             generator = self._generators[world] = np.random.Generator(np.random.PCG64())
@@ -166,32 +169,32 @@ class TaskSampling:
     # -- sources
 
     def use(self, source: Any) -> None:
-        """Draw from this source from now on."""
-        self._source, self._stock = source, stock_of(source)
+        """Set the source."""
+        self._source, self._tasks = source, finite_tasks(source)
         self.prepared.limit = KEPT
-        self._used[:] = AHEAD
+        self._used[:] = INDEX_BUFFER
         self.prepared.numbers.clear()
-        self._prepare_stock()
+        self._prepare_tasks()
 
-    def _prepare_stock(self) -> None:
-        if self._stock is None:
+    def _prepare_tasks(self) -> None:
+        if self._tasks is None:
             return
-        self.prepared.limit = KEPT + len(self._stock)
-        played = [self._adapt(task) for task in self._stock]
+        self.prepared.limit = KEPT + len(self._tasks)
+        played = [self._adapt(task) for task in self._tasks]
         self._numbers = np.array([self.prepared.number_of(task) for task in played])
-        self._complete = np.array([task.is_complete_at_start for task in self._stock])
+        self._complete = np.array([task.is_complete_at_start for task in self._tasks])
 
-    def draw(self, chosen: Indices) -> Indices:
-        """The numbers (in `prepared`) of the chosen worlds' next tasks."""
-        if self._stock is not None:
-            return self._from_stock(chosen)
+    def sample(self, chosen: Indices) -> Indices:
+        """Return the numbers (in `prepared`) of the chosen worlds' next tasks."""
+        if self._tasks is not None:
+            return self._sample_finite(chosen)
         source, adapt, number_of = self._source, self._adapt, self.prepared.number_of
         self.prepared.make_room(len(chosen))
         generator = self._generator
-        drawn = [number_of(adapt(draw(source, generator(world)))) for world in chosen.tolist()]
+        drawn = [number_of(adapt(sample_task(source, generator(world)))) for world in chosen.tolist()]
         return np.array(drawn, np.int64)
 
-    def _from_stock(self, chosen: Indices) -> Indices:
+    def _sample_finite(self, chosen: Indices) -> Indices:
         picked = self._next(chosen)
         complete = self._complete[picked]
         for _ in range(MAX_SKIPS):
@@ -205,34 +208,34 @@ class TaskSampling:
         raise TaskError(f"{MAX_SKIPS} tasks in a row from {self._source!r} were complete at their start")
 
     def _next(self, chosen: Indices) -> Indices:
-        """The next numbers of the chosen worlds' generators, below the length of the stock."""
-        assert self._stock is not None
+        """Return the next index of each chosen world's generator."""
+        assert self._tasks is not None
         used = self._used[chosen]
-        for world in chosen[used == AHEAD].tolist():
-            # Drawing many at once gives what as many draws of one give.
-            self._ahead[world] = self._generator(world).integers(len(self._stock), size=AHEAD)
+        for world in chosen[used == INDEX_BUFFER].tolist():
+            # Sampling many at once gives the same numbers as sampling one at a time.
+            self._ahead[world] = self._generator(world).integers(len(self._tasks), size=INDEX_BUFFER)
             self._used[world] = 0
-        used[used == AHEAD] = 0
+        used[used == INDEX_BUFFER] = 0
         self._used[chosen] = used + 1
         return self._ahead[chosen, used]
 
     def given(self, tasks: Sequence[Task]) -> Indices:
-        """The numbers of tasks from outside."""
+        """Return the numbers of given tasks."""
         if self.prepared.make_room(len(tasks)):
-            self._prepare_stock()
+            self._prepare_tasks()
         return np.array([self.prepared.number_of(self._adapt(task)) for task in tasks], np.int64)
 
     # -- saving
 
     def get_state(self) -> TaskSamplingState:
-        """Where the generators stand."""
+        """Return the states of the generators."""
         for world, generator in enumerate(self._generators):
             if generator is not None and self._saved[world] is None:
                 self._saved[world] = generator.bit_generator.state
         return TaskSamplingState(tuple(self._saved), self._ahead.copy(), self._used.copy())
 
     def check_state(self, state: TaskSamplingState) -> None:
-        """Raises `StateError` unless `set_state` can take this."""
+        """Raise `StateError` unless `set_state` can take this."""
         generators = state.generators if isinstance(state, TaskSamplingState) else None
         if not isinstance(generators, tuple) or len(generators) != self.count:
             raise StateError(
@@ -242,22 +245,22 @@ class TaskSampling:
         for saved in generators:
             if saved is not None:
                 put_generator(scratch, saved)
-        used = check_like(state.used, self._used, "used", (0, AHEAD))
+        used = check_like(state.used, self._used, "used", (0, INDEX_BUFFER))
         ahead = check_like(state.ahead, self._ahead, "ahead")
-        if self._stock is not None:  # what is used up may be of another source
-            waiting = np.where(np.arange(AHEAD) >= used[:, None], ahead, 0)
-            check_like(waiting, self._ahead, "ahead", (0, len(self._stock) - 1))
+        if self._tasks is not None:  # used indices may be of another source
+            waiting = np.where(np.arange(INDEX_BUFFER) >= used[:, None], ahead, 0)
+            check_like(waiting, self._ahead, "ahead", (0, len(self._tasks) - 1))
 
     def set_state(self, state: TaskSamplingState) -> None:
-        """Put back what `get_state` gave."""
+        """Restore a state that `get_state` returned."""
         self._saved, self._generators = list(state.generators), [None] * self.count
         self._ahead, self._used = state.ahead.copy(), state.used.copy()
 
 
 def read_seeds(seed: Any, chosen: Indices, count: int) -> list[int | None]:
-    """The seeds of the chosen worlds: of an integer s, world i gets s + i; else one for each of `count` worlds.
+    """Return the seeds of the chosen worlds: s + i for world i of an integer s, else one for each of `count` worlds.
 
-    Raises `ConfigError` for what is no seed.
+    Raises `ConfigError` for other seeds.
     """
     if seed is None:
         return [None] * len(chosen)

@@ -1,4 +1,4 @@
-"""What the AEC and the parallel view of the two-agent game have in common: agents, spaces, reading of actions."""
+"""Common parts of the AEC and the parallel environment: agents, spaces, reading of actions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from iglu_marl.core.errors import ActionError, AgentError, StateError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLORS, ZONE_SHAPE
 from iglu_marl.core.kernels.records import CONTROL, TERMINAL_SPEED
 from iglu_marl.core.worlds import POSE_HIGH, Worlds
-from iglu_marl.envs.base import FRAMES_PER_SECOND, GameSetup, draw_view
+from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvCore, draw_view
 from iglu_marl.envs.batch_observations import batched
 from iglu_marl.game.chat import Chat, TokenChat
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import EVENTS, Act, Episode, Move, Say
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
-from iglu_marl.tasks import default_tasks
+from iglu_marl.tasks.bundled import default_tasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 AGENTS = (ARCHITECT, BUILDER)
@@ -42,7 +42,7 @@ _UNLIMITED = 100  # what counts half of a clock without a budget
 
 
 def check_by_agent(agents: Any, **values: tuple[Any, type]) -> None:
-    """Raises `StateError` unless these are agents, and each of the values a dict of one type for them at least."""
+    """Raise `StateError` unless these are agents, and each value is a dict of one type for them."""
     names = agents if isinstance(agents, tuple) else (None,)
     if any(not isinstance(name, str) or name not in AGENTS for name in names) or len(set(names)) < len(names):
         raise StateError(f"the state's agents are {agents!r:.80}, expected a tuple of some of {AGENTS}")
@@ -55,29 +55,29 @@ def check_by_agent(agents: Any, **values: tuple[Any, type]) -> None:
 
 
 class SpacesByAgent:
-    """Mixin: PettingZoo's two functions over the spaces by agent."""
+    """Mixin: PettingZoo's functions for spaces by agent."""
 
     observation_spaces: dict[str, spaces.Space[Any]]
     action_spaces: dict[str, spaces.Space[Any]]
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's observations (in one game); the same object at each call."""
+        """Return the space of an agent's observations (in one game); the same object at each call."""
         return self.choose(agent, self.observation_spaces)
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's actions (in one game); the same object at each call."""
+        """Return the space of an agent's actions (in one game); the same object at each call."""
         return self.choose(agent, self.action_spaces)
 
     @staticmethod
     def choose(agent: str, values: Mapping[str, _Value]) -> _Value:
-        """The agent's own of some values; raises `AgentError` for an unknown name."""
+        """Return an agent's value. Raises `AgentError` for an unknown agent."""
         if not isinstance(agent, str) or agent not in AGENTS:
             raise AgentError(f"there is no agent {agent!r}, expected one of {', '.join(AGENTS)}")
         return values[agent]
 
 
 class BatchedSpacesByAgent(SpacesByAgent):
-    """Mixin: the same for many games at once."""
+    """Mixin: spaces of many games."""
 
     _batched: dict[str, tuple[spaces.Space[Any], spaces.Space[Any]]]
 
@@ -88,16 +88,16 @@ class BatchedSpacesByAgent(SpacesByAgent):
         }
 
     def batched_observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's observations in all games."""
+        """Return the space of an agent's observations in all games."""
         return self.choose(agent, self._batched)[0]
 
     def batched_action_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's actions in all games."""
+        """Return the space of an agent's actions in all games."""
         return self.choose(agent, self._batched)[1]
 
 
 class ScaledState:
-    """`state()` of one game or many: what its columns are divided by.
+    """Scaling of `state()` for one game or many.
 
     Without tokens these are: pose, vertical speed, inventory, active colour, floor, three clocks, two grids.
     """
@@ -115,7 +115,7 @@ class ScaledState:
         self.space = spaces.Box(-1, 1, self._factors.shape, np.float32)
 
     def read(self, worlds: Worlds, dialogs: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """The states of all worlds, float32 [n, columns]; dialogs: tokens, int32 [n, length]."""
+        """Return the states of all worlds, float32 [n, columns]; dialogs: tokens, int32 [n, length]."""
         parts = [worlds.seen_pose, worlds.speed, worlds.inventory, worlds.active]
         parts += [worlds.floor, worlds.steps, worlds.turns, worlds.steps_in_turn, worlds.grid, worlds.target]
         if self._tokens:
@@ -137,7 +137,7 @@ class TwoAgentGame(SpacesByAgent):
     def _set_up(self, config: GameConfig) -> None:
         self.config = config
         self.render_mode = config.render_mode
-        self._setup = GameSetup(
+        self._setup = EnvCore(
             config, config.make_controls(can_yield=True), partial(default_tasks, "structures")
         )
         self._control = np.zeros(1, CONTROL)
@@ -165,7 +165,7 @@ class TwoAgentGame(SpacesByAgent):
         return self._episode
 
     @property
-    def setup(self) -> GameSetup:
+    def setup(self) -> EnvCore:
         """Tasks, controls and renderer."""
         return self._setup
 
@@ -177,13 +177,12 @@ class TwoAgentGame(SpacesByAgent):
         return self.scaled_state.space
 
     def state(self) -> npt.NDArray[np.float32]:
-        """The whole game for a centralised critic, float32 [n], each number within -1..1.
+        """Return the whole game for a centralised critic, float32 [n], each number within -1..1.
 
         In order, divided by: eye x, y, z (8, 13.25, 8), pitch (90), yaw (360); vertical speed (50); inventory (6
         numbers, signed; 20); active colour (6); floor (0 architect, 1 builder); builder steps, architect turns, steps
         in this turn (by their budgets; k without one is k / (k + 100)); grid (1089 ids; 6); target grid (the same);
-        with token chat also the observed dialogue (tokens, by the largest). What is more than 1 is 1: an inventory
-        below -20, say.
+        with token chat also the observed dialogue (tokens, by the largest). Values are cut to -1..1.
         """
         dialogs = np.zeros((1, 0))
         if isinstance(self._episode.chat, TokenChat):
@@ -193,12 +192,12 @@ class TwoAgentGame(SpacesByAgent):
     # -- actions
 
     def _read_architect(self, action: Any) -> tuple[Say, bool]:
-        """The architect's move, and whether its text was cut. Changes nothing."""
+        """Return the architect's move, and whether its text was cut. Changes nothing."""
         text, cut = self._episode.chat.read(action, _ARCHITECTS_ACTION)
         return Say(text), cut
 
     def _read_builder(self, action: Any) -> tuple[Move, bool]:
-        """The builder's move, and whether its text was cut. Changes nothing."""
+        """Return the builder's move, and whether its text was cut. Changes nothing."""
         if not self.config.builder_can_ask:
             return Act(*self._setup.controls.encode(action, out=self._control)), False
         if not isinstance(action, Mapping) or action.keys() != {"act", "say"}:
@@ -212,7 +211,7 @@ class TwoAgentGame(SpacesByAgent):
     # -- information
 
     def _info(self, agent: str) -> dict[str, Any]:
-        """Fresh each time. The builder's holds nothing that depends on the target."""
+        """Return a new info. The builder's does not depend on the target."""
         worlds = self._episode.worlds
         info: dict[str, Any] = {"event": EVENTS[worlds.event[0]]}
         if agent == ARCHITECT:
@@ -225,13 +224,13 @@ class TwoAgentGame(SpacesByAgent):
 
     @property
     def task(self) -> Any:
-        """The task of this episode, as it was given."""
+        """The task of this episode."""
         return self._episode.task
 
     # -- pictures and saving
 
     def render(self) -> Any:
-        """The composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
+        """Return the composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
         return self._setup.render(self.render_mode)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Builders in thousands of worlds at once, as Gymnasium vector environments over one `Worlds`.
 
-`gymnasium.make_vec` gives them for the ids of `iglu_marl.envs.single`. They have the same options, observations and
+`gymnasium.make_vec` makes them for the ids of `iglu_marl.envs.single`. They have the same options, observations and
 rewards: world i after `reset(seed=s)` is the single environment after `reset(seed=s + i)`, in all its episodes.
 """
 
@@ -20,6 +20,8 @@ from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import advance_many
 from iglu_marl.core.kernels.records import CONTROL
+from iglu_marl.core.kernels.sights import Sights
+from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.batch import BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import Copies, batched, rows, shown_space
 from iglu_marl.envs.documentation import batch_documented
@@ -48,14 +50,13 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         "SameStep" (the same step begins the next; the end is in `infos["final_obs"]` and `infos["final_info"]`), or
         "Disabled" (call `reset(options={"reset_mask": …})`).
     num_threads: how many threads share the work. Results do not depend on it, nor on `num_envs`.
-    copy: False hands out the same arrays at every step, which is faster; they hold the latest step and must not be
-        written to.
+    copy: whether each step returns new arrays. False is faster: the arrays hold the latest step, and are read-only.
     grid_dtype: of arrays of colour ids: "int8" (default) or "int32", as in the single environments.
     pov_layout: of the pictures: "hwc" [height, width, 3], "chw" [3, height, width], or "index" [height, width], which
         are indices of `iglu_marl.rendering.palette.RGB`.
-    info_keys: what `infos` holds besides: "target_grid" and "event", as in the single environments.
+    info_keys: further keys of `infos`: "target_grid" and "event", as in the single environments.
 
-    A live architect is not possible here: it would be Python in every world. Use `gymnasium.make_vec(...,
+    A live architect is not possible here. Use `gymnasium.make_vec(...,
     vectorization_mode="sync")` or "async" with one, or `iglu_marl.envs.vector_game` for two learning agents.
     """
 
@@ -91,54 +92,53 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         space = prototype.observation_space
         assert isinstance(space, spaces.Dict)
         keys = space.spaces
-        display = prototype.display(
+        obs_spec = prototype.obs_spec(
             pose="agentPos" in keys,
             grid="grid" in keys,
             target="target_grid" in keys or "target_grid" in info_keys,
             pov="pov" in keys,
-            aim="aim" in keys,
-            egocentric="egocentric" in keys,
-            target_egocentric="target_egocentric" in keys,
+            computed=keys.keys() & set(Sights._fields),
             radius=prototype.config.egocentric_radius,
             events="event" in info_keys,
             grid_dtype=grid_dtype,
             layout=pov_layout,
         )
-        self._batch = prototype.make_batch(num_envs, display, num_threads)
+        self._batch = prototype.make_batch(num_envs, obs_spec, num_threads)
         self.num_envs = self._batch.count
         self._controls, self._records = prototype.setup.controls, np.zeros(self.num_envs, CONTROL)
         self.single_action_space = prototype.action_space
-        self.single_observation_space = shown_space(space, display)
+        self.single_observation_space = shown_space(space, obs_spec)
         self.action_space = batched(self.single_action_space, self.num_envs)
         self.observation_space = batched(self.single_observation_space, self.num_envs)
 
     # -- tasks
 
     def set_task(self, task: Any) -> None:
-        """Play this task from the next reset on; of a session, a random turn at each reset."""
+        """Play this task from the next reset on; for a session, a random turn at each reset."""
         self._prototype.set_task(task)
         self._batch.forget_tasks()
 
     def set_task_generator(self, generator: Any) -> None:
-        """Draw tasks from a source, a function or a list from the next reset on; None: as at the beginning."""
+        """Sample tasks from a source, function or list from the next reset on; None: the initial source."""
         self._prototype.set_task_generator(generator)
         self._batch.forget_tasks()
 
     def update_taskset(self, tasks: Any) -> None:
-        """The same as `set_task_generator`, under its 2021 name."""
+        """Call `set_task_generator` under its 2021 name."""
         self.set_task_generator(tasks)
 
     def initialize_world(self, starting_grid: Any, initial_position: Any = None) -> None:
-        """Begin episodes with these blocks and this pose, as the single environments do, from the next reset on."""
+        """Start episodes with these blocks and this pose, from the next reset on."""
         self._prototype.initialize_world(starting_grid, initial_position)
         self._batch.forget_tasks()
 
     # -- Gymnasium
 
+    @exclusive
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[Observations, dict[str, Any]]:
-        """Begin an episode in every world.
+        """Start an episode in every world.
 
         seed: s seeds world i as `reset(seed=s + i)` seeds a single environment; or a list with a seed for each world.
         options: `task` (a `Task`, or a list of one for each world), `pose` (five numbers, or five for each world), and
@@ -148,8 +148,9 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         self._batch.refresh()
         return self._observations(), self._infos()
 
+    @exclusive
     def step(self, actions: Any) -> tuple[Observations, Array, Array, Array, dict[str, Any]]:
-        """One builder step in every world: observations, rewards float64, terminations, truncations, infos."""
+        """Return one builder step in every world: observations, rewards float64, terminations, truncations, infos."""
         batch = self._batch
         if not batch.begun:
             raise StateError("the episodes have not begun: call reset() before step()")
@@ -166,16 +167,15 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         reward, terminated, truncated = shown.reward.copy(), shown.terminated.copy(), shown.truncated.copy()
         chosen = np.flatnonzero(batch.over)
         final = self._final(chosen)
-        batch.again(chosen)
+        batch.reset_done(chosen)
         batch.refresh()
         return self._observations(), reward, terminated, truncated, {**self._infos(), **final}
 
     def _views(self) -> Observations:
-        """The observations as they lie in the batch."""
         batch, shown, count = self._batch, self._batch.shown, self.num_envs
         space = self.single_observation_space
         assert isinstance(space, spaces.Dict)
-        angle = "angle" if isinstance(space["compass"], spaces.Dict) else None
+        angle = "angle" if isinstance(space.spaces.get("compass"), spaces.Dict) else None
         views: Observations = {
             "inventory": shown.inventory,
             "compass": {angle: shown.compass} if angle else shown.compass.reshape(count, 1),
@@ -193,7 +193,6 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         return self._copies.of(self._views(), "") if self.copy else self._views()
 
     def _infos(self) -> dict[str, Any]:
-        """What was asked for, with Gymnasium's masks of the worlds that have it: all."""
         infos: dict[str, Any] = {}
         for key in self.info_keys:
             if key == "event":
@@ -204,7 +203,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         return infos
 
     def _final(self, chosen: Array) -> dict[str, Any]:
-        """The last observations and infos of episodes that ended, as Gymnasium's vector environments give them."""
+        """Return the last observations and infos of ended episodes, in Gymnasium's format."""
         mask = self._batch.over.copy()
         last = rows(self._views(), chosen)
         final = np.full(self.num_envs, None, object)
@@ -216,7 +215,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         return {"final_obs": final, "_final_obs": mask, "final_info": infos, "_final_info": mask.copy()}
 
     def render(self) -> tuple[Any, ...] | None:
-        """The composed frame or text of each world, one after the other."""
+        """Return the composed frame or text of each world, one after the other."""
         return self._batch.render(self._prototype)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -226,12 +225,14 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
 
     # -- saving
 
+    @exclusive
     def get_state(self) -> VectorState:
-        """Everything needed to go on from here: one copy of all records, the tasks, and the generators' states."""
+        """Return everything needed to resume from here: records, tasks, and states of generators."""
         return VectorState(self._batch.get_state())
 
+    @exclusive
     def set_state(self, state: VectorState) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         if not isinstance(state, VectorState):
             raise StateError(f"state is a {type(state).__name__}, expected what get_state returns")
         self._batch.set_state(state.batch)
@@ -272,8 +273,8 @@ class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
     config: GameConfig | None
 
 
-def _split(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of the batch, and those of each environment in it."""
+def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Split options into those of the batch and those of each environment."""
     ours = {name: options[name] for name in BatchOptions.__annotations__ if name in options}
     return ours, {name: value for name, value in options.items() if name not in ours}
 
@@ -287,7 +288,7 @@ class GridworldVectorEnv(BuilderVectorEnv):
     """
 
     def __init__(self, num_envs: int = 1, **options: Unpack[GridworldVectorOptions]) -> None:
-        ours, theirs = _split(options)
+        ours, theirs = split_options(options)
         super().__init__(GridworldEnv(**theirs), num_envs, **ours)
 
 
@@ -300,5 +301,5 @@ class SilentBuilderVectorEnv(BuilderVectorEnv):
     """
 
     def __init__(self, num_envs: int = 1, **options: Unpack[SilentBuilderVectorOptions]) -> None:
-        ours, theirs = _split(options)
+        ours, theirs = split_options(options)
         super().__init__(SilentBuilderEnv(**theirs), num_envs, **ours)

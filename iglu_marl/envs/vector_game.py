@@ -2,8 +2,8 @@
 
 Shaped like a PettingZoo parallel environment: everything is a dict by agent, in which every array has a row for each
 game. Game i after `reset(seed=s)` is `parallel_env(chat="tokens")` after `reset(seed=s + i)`, in all its episodes; with
-`turn_steps` it is `raw_env(chat="tokens", turn_steps=…)`, a move of one agent in every step. Games that are over begin
-anew by themselves, so `agents` never becomes empty.
+`turn_steps` it is `raw_env(chat="tokens", turn_steps=…)`, a move of one agent in every step. Games restart
+automatically, so `agents` never becomes empty.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import converse_many
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.kernels.talk import Talk
+from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.aec import AECGame
 from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
-from iglu_marl.envs.batch_observations import Copies, Display, rows, shown_space
+from iglu_marl.envs.batch_observations import BatchObsSpec, Copies, rows, shown_space
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA, BatchedSpacesByAgent
 from iglu_marl.game.chat import TokenChat
-from iglu_marl.game.config import GameConfig, GameOptions
+from iglu_marl.game.config import COMPUTED_SIGHTS, GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.rendering.renderer import Layout
 
@@ -52,12 +53,12 @@ class VectorGameState(NamedTuple):
 
 @documented
 class VectorGame(HasBatch, BatchedSpacesByAgent):
-    """Architect and builder in `num_games` games; both act in every step, or with `turn_steps` by turns.
+    """Architect and builder in `num_games` games; both act in every step, or with `turn_steps` in turns.
 
     config, options: as of `parallel_env`; `chat` is "tokens" here, and architects see no pictures and no texts.
-    turn_steps: only when given here, rather than in the config: games go by turns as in `raw_env`. In each step of a
-        game one agent moves, and the action of the other is ignored; `infos[agent]["floor"]`, bool [num_games], tells
-        in which games the agent is the one to move next.
+    turn_steps: if given here (not in the config), games are played in turns as in `raw_env`. In each step of a game one
+        agent moves, and the action of the other is ignored. `infos[agent]["floor"]`, bool [num_games]: whether it is
+        the agent's turn next.
     autoreset_mode: "NextStep" (default: the step after the end of a game ignores the actions and begins the next),
         "SameStep" (the same step begins the next; the end is in `infos[agent]["final_obs"]`), or "Disabled".
     num_threads, copy, grid_dtype, pov_layout: as of `iglu_marl.envs.vector.BuilderVectorEnv`.
@@ -105,35 +106,33 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
 
     def _make_batch(self, count: int, num_threads: int, grid_dtype: str, layout: Layout) -> None:
         seen = (*self.config.architect_sees, *self.config.builder_sees)
-        display = Display(
+        obs_spec = BatchObsSpec(
             pose="pose" in seen,
             grid="grid" in seen,
             target="target_grid" in seen,
             pov="pov" in seen,
-            aim="aim" in seen,
-            egocentric="egocentric" in seen,
+            computed=set(seen) & set(COMPUTED_SIGHTS),
             radius=self.config.egocentric_radius,
             events=True,
             grid_dtype=grid_dtype,
             layout=layout,
         )
-        self._batch = Batch(count, self._single.setup, display, num_threads=num_threads)
+        self._batch = Batch(count, self._single.setup, obs_spec, num_threads=num_threads)
         self.num_games = self._batch.count
         self._controls, self._records = self._single.setup.controls, np.zeros(count, CONTROL)
         self._copies = Copies()
 
     def _make_spaces(self) -> None:
-        single, display = self._single, self._batch.display
+        single, obs_spec = self._single, self._batch.obs_spec
         self.possible_agents = list(AGENTS)
         self.agents: list[str] = []
         self.observation_spaces = {
-            agent: shown_space(single.observation_spaces[agent], display) for agent in AGENTS
+            agent: shown_space(single.observation_spaces[agent], obs_spec) for agent in AGENTS
         }
         self.action_spaces = dict(single.action_spaces)
         self._set_batched(self.num_games)
 
     def _make_talk(self) -> None:
-        """Where the kernel reads what is said, and keeps the dialogues."""
         chat = self._batch.chat
         assert isinstance(chat, TokenChat)
         chat.check_lossless()
@@ -150,8 +149,9 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         """The environment itself."""
         return self
 
+    @exclusive
     def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
-        """Begin all games: observations and infos by agent.
+        """Start all games. Return observations and infos by agent.
 
         seed: s seeds game i as `reset(seed=s + i)` seeds a `parallel_env`; or a list with a seed for each game.
         options: `task`, `pose` and `reset_mask` as in the vector environments.
@@ -162,10 +162,11 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         self.agents = list(AGENTS)
         return self._observations(), self._infos()
 
+    @exclusive
     def step(self, actions: Mapping[str, Any]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
-        """One step of every game: observations, rewards, terminations, truncations, infos by agent.
+        """Run one step of every game: observations, rewards, terminations, truncations, infos by agent.
 
-        There is an action of both agents in any case.
+        Both agents always need an action.
         """
         batch = self._batch
         if not self.agents:
@@ -180,9 +181,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         batch.idle[fresh] = False
         batch.refresh()
         shown = batch.shown
-        reward = shown.reward.copy()
-        shared = reward.copy() if self.config.rewards == "shared" else np.zeros(self.num_games)
-        rewards = {ARCHITECT: shared - self.config.message_cost * self._spoken, BUILDER: reward}
+        rewards = dict(zip(AGENTS, self.config.pay(shown.reward.copy(), self._spoken), strict=True))
         ends = (
             {agent: shown.terminated.copy() for agent in AGENTS},
             {agent: shown.truncated.copy() for agent in AGENTS},
@@ -191,7 +190,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             return self._observations(), rewards, *ends, self._infos()
         chosen = np.flatnonzero(batch.over)
         final = self._final(chosen)
-        batch.again(chosen)
+        batch.reset_done(chosen)
         self._lengths[chosen] = 0
         batch.refresh()
         infos = self._infos()
@@ -202,7 +201,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
     # -- actions
 
     def _read(self, actions: Any) -> tuple[Array, Array, Array, Array]:
-        """What both say, int64, and the builder's controls. Changes nothing."""
+        """Return the utterances of both, int64, and the builder's controls. Changes nothing."""
         if not isinstance(actions, Mapping) or actions.keys() != set(AGENTS):
             got = sorted(map(str, actions)) if isinstance(actions, Mapping) else repr(actions)
             raise ActionError(
@@ -225,7 +224,6 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
     # -- what is seen
 
     def _views(self) -> dict[str, dict[str, Any]]:
-        """The observations as they lie in the batch."""
         batch, shown, count = self._batch, self._batch.shown, self.num_games
         views = {
             "inventory": shown.inventory,
@@ -235,8 +233,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             "agentPos": shown.pose,
             "grid": shown.grid.reshape(-1, *ZONE_SHAPE),
             "target_grid": shown.target.reshape(-1, *ZONE_SHAPE),
-            "aim": batch.sights.aim,
-            "egocentric": batch.sights.egocentric,
+            **batch.sights._asdict(),
         }
         return {
             agent: {key: views[key] for key in self.observation_spaces[agent].spaces}  # type: ignore[attr-defined]
@@ -251,7 +248,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         return {agent: self._copies.of(views[agent], agent) for agent in AGENTS}
 
     def _infos(self) -> dict[str, dict[str, Any]]:
-        """The builder's hold nothing that depends on the target."""
+        """Return the infos. The builder's do not depend on the target."""
         shown = self._batch.shown
         names = _EVENT_NAMES[shown.event]
         counts = dict(zip(("intersection", "target_blocks", "blocks"), shown.counts.T.copy(), strict=True))
@@ -262,7 +259,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         return infos
 
     def _final(self, chosen: Array) -> dict[str, dict[str, Any]]:
-        """The last observations and infos of games that ended: `final_obs` object [num_games], `final_info`."""
+        """Return the last observations and infos of games that ended: `final_obs` object [num_games], `final_info`."""
         views, infos = self._views(), self._infos()
         final: dict[str, dict[str, Any]] = {}
         for agent in AGENTS:
@@ -278,7 +275,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         return final
 
     def state(self) -> npt.NDArray[np.float32]:
-        """The whole games for a centralised critic, float32 [num_games, n]; columns as `parallel_env().state()`."""
+        """Return states for a centralised critic, float32 [num_games, n]; columns as in `parallel_env().state()`."""
         return self._single.scaled_state.read(self._batch.worlds, self._batch.dialogs)
 
     @property
@@ -289,19 +286,21 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
     # -- pictures, saving, end
 
     def render(self) -> tuple[Any, ...] | None:
-        """The composed frame or text of each game, one after the other."""
+        """Return the composed frame or text of each game, one after the other."""
         return self._batch.render(self._single)
 
     def close(self) -> None:
         """Close threads, window and renderer."""
         self._batch.close()
 
+    @exclusive
     def get_state(self) -> VectorGameState:
-        """Everything needed to go on from here."""
+        """Return everything needed to resume from here."""
         return VectorGameState(self._batch.get_state(), self._lengths.copy())
 
+    @exclusive
     def set_state(self, state: VectorGameState) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         if not isinstance(state, VectorGameState):
             raise StateError(f"state is a {type(state).__name__}, expected what get_state returns")
         check_like(state.lengths, self._lengths, "lengths", (0, self._chat.dialog_length))

@@ -1,18 +1,18 @@
-"""Builder action prediction: what does a builder do next, after all that was said?
+"""Builder action prediction: what does a builder do next, given the dialogue?
 
-A `Sample` is a `Situation` (what a builder knows: dialogue, world, pose, its own earlier actions) and what a person
-then did. `predict_actions(...)` asks a predictor for its net actions in each situation and counts them against the
-person's: `bap_samples` makes samples of the Minecraft Dialogue Corpus, `task_samples` of any tasks (IGLU turns).
+A `Sample` is a `Situation` (dialogue, world, pose, earlier actions of the builder) and the actions of a person in it.
+`predict_actions` lets a predictor act in each situation and counts its net actions against the person's. `bap_samples`
+makes samples of the Minecraft Dialogue Corpus, `task_samples` of any tasks (such as IGLU turns).
 
-A predictor is a function from a situation to edits or to the world afterwards. It is given nothing else: a situation
-holds copies, and no way leads from it to the session, the target or the actions. `AgentPredictor` lets any builder
-with the `Agent` protocol predict, by what it really does in a game that begins in the situation.
+A predictor is a function from a situation to edits, or to the world afterwards. Situations hold copies, without
+references to the session, the target or the actions. `AgentPredictor` turns any builder with the `Agent` protocol into
+a predictor.
 
-The scores of the field have names, see `PROTOCOLS`. Each prediction is written with its sample's id (session, number,
-and the session's states in which the person acted), so that anybody can score it again: `published`.
+`PROTOCOLS` are the published scores. Predictions are written with the sample's id (session, number, and states of the
+session), so that they can be scored again: `published`.
 
-Source of the task and its micro-averaged F1: Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions
-in a Minecraft Dialogue (ACL 2020).
+Source of the task and its micro-averaged F1: Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute
+Instructions in a Minecraft Dialogue (ACL 2020).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from iglu_marl.core.errors import (
     ServiceError,
     ServiceRefusedError,
 )
-from iglu_marl.core.files import made_folder, write_text
+from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
-from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
@@ -82,9 +82,9 @@ FORMAT, VERSION = "iglu_marl action prediction", 3
 LOG_LIMIT = 1024 * MIB  # bytes
 LOG = "predictions.jsonl"
 KINDS = ("acted", "placed", "removed", "changed", "aligned", "types", "colors", "cells", "near", "counted")
-"""What is counted of a prediction; see `Prediction`."""
+"""Counts of a prediction; see `Prediction`."""
 RULES = ("net", "acl2020")
-"""What is a sample of the Minecraft Dialogue Corpus; see `bap_samples`."""
+"""Rules for the samples of the Minecraft Dialogue Corpus; see `bap_samples`."""
 _NONE = Counts(0, 0, 0)
 _UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
 
@@ -96,11 +96,16 @@ _UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
 class Situation:
     """All that a builder knows before it acts.
 
-    dialogue: everything said so far. grid: the world, int8 [9, 11, 11], read-only. new_from: the first utterance of
-    the dialogue since the builder last did something. pose: eye x, y, z in cells, yaw and pitch in degrees; None if
-    unknown. history: the builder's net actions so far, one tuple for each time it acted, oldest first; () if unknown.
+    Args:
+        dialogue: the dialogue so far.
+        grid: the world, int8 [9, 11, 11], read-only.
+        new_from: index of the first utterance since the builder last acted.
+        pose: eye x, y, z in cells, yaw and pitch in degrees; None: unknown.
+        history: the builder's net actions so far, a tuple for each time it acted; (): unknown.
 
-    Raises `GridError` for a grid that is none.
+    Raises:
+        GridError: if the grid is invalid.
+
     """
 
     dialogue: Dialogue
@@ -119,9 +124,16 @@ class Situation:
 class Sample:
     """A situation, and the world that a person made of it.
 
-    unit: what samples that are not independent have in common (a session). actions: the person's, in their order.
-    tags: what to break results down by. invariant: whether changes count up to a rotation and shift (see
-    `change_counts`); actions never do. states: of a recorded session, the first and the last in which the person acted.
+    Args:
+        name: id of the sample.
+        unit: id of the session; samples of a session are not independent.
+        target: the world that the person made.
+        actions: the person's net actions in their order.
+        structure: name of the structure.
+        tags: groups for tables.
+        invariant: whether changes count up to a rotation and shift (`change_counts`); actions never do.
+        states: first and last state of the recorded session in which the person acted.
+
     """
 
     name: str
@@ -136,13 +148,14 @@ class Sample:
 
 
 def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[Sample]:
-    """The samples of sessions of the Minecraft Dialogue Corpus; see `data.mdc.action_sequences`.
+    """Yield the samples of sessions of the Minecraft Dialogue Corpus; see `data.mdc.action_sequences`.
 
-    rules: "net": every stretch of building with a net edit. "acl2020": as the paper's published code has it, also those
-    in which everything was undone, and none in which blocks stood outside the zone.
-    tags: the skills (`iglu_marl.evaluation.metrics.skills`) that the session's structure needs, or "plain".
+    Tags are the skills (`iglu_marl.evaluation.metrics.skills`) that the session's structure requires, or "plain".
 
-    Raises `ConfigError` for other rules.
+    sessions: sessions of the corpus. rules: "net": all action sequences with a net edit. "acl2020": as the paper's
+    code, also sequences without one, but none with blocks outside the zone.
+
+    Raises `ConfigError` if `rules` is unknown.
     """
     if rules not in RULES:
         raise ConfigError(f"rules is {rules!r}, expected one of {', '.join(RULES)}")
@@ -173,10 +186,10 @@ def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[
 
 
 def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
-    """Tasks as samples: the dialogue of each, its starting world, and the world that it asks for.
+    """Yield tasks as samples: dialogue, starting world and target of each.
 
-    Of a session's turns each is a sample of its own, begun in the world that the person had left. Tasks of one id are
-    told apart by a number: "bridge-1", "bridge-1/1", "bridge-1/2".
+    Each turn of a session is a sample that starts in the world that the person left. Tasks with the same id are
+    numbered: "bridge-1", "bridge-1/1", "bridge-1/2".
     """
     known: Counter[str] = Counter()
     for number, given in enumerate(tasks):
@@ -198,9 +211,9 @@ def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
 
 
 def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) -> BlockGrid:
-    """A grid after actions, in their order; a removal empties its cell, whatever is there.
+    """Return a grid after actions in their order; a removal empties its cell, whatever is there.
 
-    Raises `GridError` for a cell outside the zone or a colour outside 1..6.
+    Raises `GridError` if a cell is outside the zone or a colour outside 1..6.
     """
     after = grid.copy()
     for place, x, y, z, color in actions:
@@ -215,18 +228,19 @@ def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) 
 # ------------------------------------------------------------------------------------------------ who predicts
 
 Predictor = Callable[[Situation], "Iterable[tuple[bool, int, int, int, int]] | npt.NDArray[Any]"]
-"""From a situation to actions (place, x, y, z, color), or to the whole world afterwards [9, 11, 11]."""
+"""Maps a situation to actions (place, x, y, z, color), or to the world afterwards [9, 11, 11]."""
 
 
 def nothing(situation: Situation) -> list[NetAction]:
-    """The baseline that does nothing."""
+    """Baseline: do nothing."""
     return []
 
 
 def one_more(situation: Situation) -> list[NetAction]:
-    """The baseline that does the most frequent thing: one block on top of the one that was placed last.
+    """Baseline: place a block on top of the last placed one, which is the most frequent action.
 
-    Its colour is the one named last, else that of the block below. Without earlier placements: at the centre.
+    Its colour is the last one named, else that of the block below. Without earlier placements, it is placed at the
+    centre.
     """
     placed = [one for part in situation.history for one in part if one.place]
     named = [word for said in situation.dialogue for word in said.text.lower().split()]
@@ -246,15 +260,21 @@ SEES = ("dialog", "inventory", "pose", "grid")
 
 
 class AgentPredictor:
-    """Lets a builder predict by acting: one turn in a game that begins in the situation.
+    """Turns a builder into a predictor: it plays one turn in a game that starts in the situation.
 
-    make: a function of the environment (such as `ScriptedBuilder.for_env`). controls: the action encoding. sees: what
-    the builder observes. max_steps: of the turn; it ends earlier when the builder yields or speaks. seed: of the agent,
-    the same in each situation.
+    The game's own target is a dummy that cannot be built. A pose outside the game's space is replaced by the usual
+    start and counted in `poses_replaced`. Each thread has an agent and a game of its own.
 
-    The game's own target is a dummy that nobody can build: the person's world is not in it. A pose outside the game's
-    space is replaced by the usual start and counted in `poses_replaced`. Raises `AgentError` for agents that have to be
-    told the target. Each thread that predicts has an agent and a game of its own.
+    Args:
+        make: function of the environment (such as `ScriptedBuilder.for_env`).
+        controls: action encoding.
+        sees: observation fields of the builder.
+        max_steps: steps of the turn, which ends earlier when the builder yields or speaks.
+        seed: seed of the agent, the same in each situation.
+
+    Raises:
+        AgentError: if the agent needs the target.
+
     """
 
     def __init__(
@@ -284,12 +304,14 @@ class AgentPredictor:
         self._games = PerThread(begun)
         _, agent = self._games.get()
         if getattr(agent, "privileged", False):
-            raise AgentError(f"{type(agent).__name__} has to be told the target, which nobody knows here")
+            raise AgentError(
+                f"{type(agent).__name__} needs the target, which is unknown in action prediction"
+            )
         self.controls, self._seed = controls, seed
         self.poses_replaced = 0
 
     def __call__(self, situation: Situation) -> npt.NDArray[np.int8]:
-        """The world after the agent's turn, int8 [9, 11, 11]."""
+        """Return the world after the agent's turn, int8 [9, 11, 11]."""
         env, agent = self._games.get()
         task = Task("", _UNREACHABLE, starting_grid=situation.grid, invariant=False)
         try:
@@ -300,7 +322,7 @@ class AgentPredictor:
         state = env.get_state()
         env.set_state(state._replace(episode=state.episode._replace(dialogue=situation.dialogue)))
         begin(agent, Role.BUILDER, self._seed, task)
-        env.step("")  # the architect has said it all
+        env.step("")  # the architect's turn: the dialogue is complete
         while env.agent_selection == "builder_0":
             observation, _, terminated, truncated, _ = env.last()
             if terminated or truncated:
@@ -312,11 +334,11 @@ class AgentPredictor:
 
     @property
     def counts(self) -> dict[str, Any]:
-        """What the agent has counted in the last prediction of this thread, where it counts (LLM agents)."""
+        """Counts of an LLM agent in the last prediction of this thread."""
         return counts_of(self._games.get()[1])
 
     def close(self) -> None:
-        """Release the agents and their games."""
+        """Close the agents and their games."""
         for env, agent in self._games.made:
             agent.close()
             env.close()
@@ -327,18 +349,21 @@ class AgentPredictor:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What was predicted for a sample, and how it counts.
+    """The predicted actions for a sample, and their counts.
 
-    name: the sample's id. placed, removed: net placements and removals; acted: both. changed: cells, as in
-    `change_counts`. made: the predicted actions. error: what the predictor raised, "" if nothing; then it did nothing.
-    scored: False where something failed that the predictor runs on: then this is no prediction, and in no average.
-    model: what an LLM agent has counted.
+    | count | what is right |
+    |---|---|
+    | placed, removed, acted | net placements, removals, both: type, cell and colour |
+    | changed | changed cells (`change_counts`) |
+    | aligned | as acted, at the best shift and quarter turn if the world was empty before |
+    | types, colors | actions of the same type (and colour), in any cell |
+    | cells | actions of the same type and cell, in any colour |
+    | near | as acted, but one of the 26 neighbouring cells counts as well |
+    | counted | as acted, for the first n predicted actions, where n is the number of the person's |
 
-    Less strictly: aligned: actions, at the best shift and quarter turn where the world was empty before. types, colors:
-    actions of the same type (and colour), wherever. cells: actions of the same type and cell, whatever the colour.
-
-    What stands in the way: near: a neighbouring cell counts as the right one (of 26, each action for one other).
-    counted: only as many actions as the person did, the first ones (where the order of the predicted is known).
+    name: id of the sample. made: the predicted actions. error: exception of the predictor, which then counts as doing
+    nothing; "" if none. scored: False if a service that the predictor needs failed; the prediction is then in no
+    average. model: counts of an LLM agent.
     """
 
     name: str
@@ -362,16 +387,16 @@ class Prediction:
 
     @property
     def acted(self) -> Counts:
-        """Net actions of both types."""
+        """Counts of net placements and removals together."""
         return micro([self.placed, self.removed])
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON-ready dict."""
+        """Return a JSON-ready dict."""
         return {name: list(part) if isinstance(part, tuple) else part for name, part in vars(self).items()}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Prediction:
-        """The inverse of `to_json`. Raises `DataError` for numbers and names that are none, and others (`reading`)."""
+        """Read the dict that `to_json` returns. Raises `DataError` if a number or a text is invalid."""
         counts = {name: Counts(*row[name]) for name in KINDS if name != "acted"}
         made = tuple((bool(place), x, y, z, color) for place, x, y, z, color in row["made"])
         states = row["states"]
@@ -404,15 +429,15 @@ def judged(
     model: Mapping[str, Any] | None = None,
     order: Sequence[Any] | None = None,
 ) -> Prediction:
-    """How a predicted world counts against a person's. order: the actions that led to it, where they are known."""
+    """Count a predicted world against a person's. order: the actions that led to it, if known."""
     before = sample.situation.grid
     asked, made = net_actions(before, sample.target), net_actions(before, built)
     first = made if order is None else net_actions(before, edited(before, order[: len(asked)]))
 
     def alike(key: Callable[[NetAction], Any]) -> Counts:
-        """Actions that are alike in something, each counted once."""
-        told, done = Counter(map(key, asked)), Counter(map(key, made))
-        return Counts((told & done).total(), len(made), len(asked))
+        """Count actions with equal keys, each once."""
+        wanted, done = Counter(map(key, asked)), Counter(map(key, made))
+        return Counts((wanted & done).total(), len(made), len(asked))
 
     placed, removed = (
         Counts(
@@ -446,7 +471,9 @@ def judged(
 
 
 def _matched(asked: Iterable[NetAction], made: Iterable[NetAction]) -> int:
-    """How many asked actions can have a made one each, of the same type and colour, in the same cell or beside it."""
+    """Return the size of a maximum matching of asked and made actions of the same type and colour in neighbouring
+    cells.
+    """
     partners: dict[NetAction, list[NetAction]] = {
         one: [
             other
@@ -459,7 +486,7 @@ def _matched(asked: Iterable[NetAction], made: Iterable[NetAction]) -> int:
     taken: dict[NetAction, NetAction] = {}
 
     def found(one: NetAction, seen: set[NetAction]) -> bool:
-        """Whether there is one for it, perhaps after another asked action has changed to a different one."""
+        """Find an augmenting path (Kuhn's algorithm)."""
         for other in partners[one]:
             if other not in seen:
                 seen.add(other)
@@ -472,10 +499,7 @@ def _matched(asked: Iterable[NetAction], made: Iterable[NetAction]) -> int:
 
 
 def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
-    """A prediction for one sample. Edits are applied in their order, so what is undone again does not count.
-
-    What the predictor runs on may fail: then the prediction counts for nothing, unless it always will: that is raised.
-    """
+    """Predict one sample. Edits are applied in their order, so undone edits do not count."""
     before = sample.situation.grid
     try:
         made = predict(sample.situation)
@@ -496,9 +520,9 @@ def _predicted(predict: Predictor, sample: Sample, on_error: str) -> Prediction:
 
 
 class Protocol(NamedTuple):
-    """A score of the field: the micro F1 of counts of a kind.
+    """A published score: the micro F1 of a kind of counts.
 
-    open: what of it is not published, or not at hand, and what was chosen instead.
+    open: differences from the publication.
     """
 
     kind: str
@@ -520,14 +544,14 @@ PROTOCOLS = {
         "world is empty, any shift and quarter turn counts; with types, colors and cells beside it",
     ),
 }
-"""The scores of the field, by name."""
+"""Published scores by name."""
 
 
 @dataclass
 class Predictions:
-    """Predictions for many samples. Intervals are 95 % bootstraps over units (sessions), whose samples go together.
+    """Predictions for many samples. Intervals are 95 % bootstraps over units (sessions).
 
-    Those in which something failed that the predictor runs on are in no average (`scored`).
+    Predictions with `scored=False` are in no average.
     """
 
     settings: dict[str, Any]
@@ -536,24 +560,24 @@ class Predictions:
 
     @property
     def scored(self) -> list[Prediction]:
-        """The rows that count."""
+        """Rows that count in averages."""
         return [row for row in self.rows if row.scored]
 
     def model(self) -> dict[str, Any]:
-        """What an LLM agent has counted in all predictions; empty for others."""
+        """Return the summed counts of an LLM agent; empty for others."""
         total: dict[str, Any] = {}
         for row in self.rows:
             add_counts(total, row.model)
         return total
 
     def micro(self, kind: str = "acted", rows: Iterable[Prediction] | None = None) -> Counts:
-        """The summed counts of a kind, one of `KINDS`."""
+        """Return the summed counts of a kind, one of `KINDS`."""
         return micro(getattr(row, kind) for row in (self.scored if rows is None else rows))
 
     def interval(
         self, measure: str = "f1", kind: str = "acted", rows: Sequence[Prediction] | None = None
     ) -> Interval:
-        """The micro average of "f1", "precision" or "recall", with its interval."""
+        """Return the micro average of "f1", "precision" or "recall", with its interval."""
         by_unit: dict[str, list[Counts]] = {}
         for row in self.scored if rows is None else rows:
             by_unit.setdefault(row.unit, []).append(getattr(row, kind))
@@ -568,13 +592,13 @@ class Predictions:
         return bootstrap(above, below, resamples=self.resamples)
 
     def score(self, protocol: str = "acl2020") -> Interval:
-        """The F1 that a protocol of the field asks for, with its interval. Raises `ConfigError` for another name."""
+        """Return the F1 of a protocol, with its interval. Raises `ConfigError` if the protocol is unknown."""
         if protocol not in PROTOCOLS:
             raise ConfigError(f"protocol is {protocol!r}, expected one of {', '.join(PROTOCOLS)}")
         return self.interval("f1", PROTOCOLS[protocol].kind)
 
     def mean_f1(self, kind: str = "changed") -> Interval:
-        """The mean over samples of each sample's F1, with its interval over units."""
+        """Return the mean of the samples' F1, with its interval over units."""
         by_unit: dict[str, list[float]] = {}
         for row in self.scored:
             by_unit.setdefault(row.unit, []).append(getattr(row, kind).f1)
@@ -584,7 +608,7 @@ class Predictions:
         )  # fmt: skip
 
     def by(self, what: str) -> dict[str, list[Prediction]]:
-        """The scored rows of each "tag" or "structure", sorted; a row with several tags is in several groups."""
+        """Return the scored rows of each "tag" or "structure", sorted; rows with several tags are in several groups."""
         found: dict[str, list[Prediction]] = {}
         for row in self.scored:
             for key in row.tags if what == "tag" else (getattr(row, what),):
@@ -592,35 +616,31 @@ class Predictions:
         return dict(sorted(found.items()))
 
     def to_json(self) -> dict[str, Any]:
-        """Settings and tables, JSON-ready."""
+        """Return settings and tables, JSON-ready."""
         groups = {"all": self.scored, **self.by("tag")}
         model = self.model()
-        return {
-            "settings": self.settings,
+        content = {
             "samples": len(self.scored),
             "failed": len(self.rows) - len(self.scored),
             "units": len({row.unit for row in self.scored}),
             "errors": dict(Counter(row.error.split(":")[0] for row in self.rows if row.error)),
             "scores": {
-                name: {**protocol._asdict(), "f1": list(self.score(name))}
-                for name, protocol in PROTOCOLS.items()
+                name: {**protocol._asdict(), "f1": self.score(name)} for name, protocol in PROTOCOLS.items()
             },
-            "mean_change_f1": list(self.mean_f1()) if self.scored else None,
+            "mean_change_f1": self.mean_f1() if self.scored else None,
             **({"model": model} if model else {}),
             "tables": {
                 group: {
                     kind: {
-                        "counts": list(self.micro(kind, rows)),
-                        **{
-                            name: list(self.interval(name, kind, rows))
-                            for name in ("f1", "precision", "recall")
-                        },
+                        "counts": self.micro(kind, rows),
+                        **{name: self.interval(name, kind, rows) for name in ("f1", "precision", "recall")},
                     }
                     for kind in KINDS
                 }
                 for group, rows in groups.items()
             },
         }
+        return {"settings": self.settings, **json_ready(content)}
 
 
 def predict_actions(
@@ -634,16 +654,26 @@ def predict_actions(
     concurrency: int = 1,
     on_done: Callable[[], None] = lambda: None,
 ) -> Predictions:
-    """Let a predictor predict, and count.
+    """Let a predictor act in all samples, and count its actions.
 
-    name: of the predictor. output: a folder for `predictions.jsonl` (a line for each sample, as soon as it is there)
-    and `predictions.json` (tables); started again with it, what is there is not predicted again. on_error: "raise"
-    what a predictor raises, or "count" it as doing nothing. settings: anything else that tells this run from others.
-    concurrency: samples under way at once, in threads; the rows are the same for any number. on_done: called for each.
+    Args:
+        predict: the predictor.
+        samples: the samples.
+        name: name of the predictor.
+        output: folder for `predictions.jsonl` (a line per sample) and `predictions.json` (tables). Existing
+            predictions in it are not repeated.
+        on_error: "raise" exceptions of the predictor, or "count" them as doing nothing.
+        settings: other settings that identify the run.
+        concurrency: samples in progress at once, in threads; does not change the rows.
+        on_done: called after each sample.
 
-    A sample at which something failed that the predictor runs on is in no average, and predicted again by the next
-    call. Raises `ConfigError` for other arguments or an output of other settings, `GridError` for edits that are none,
-    and `ServiceRefusedError` where nothing can be predicted.
+    If a service that the predictor needs fails, the sample is in no average and is predicted again by the next call.
+
+    Raises:
+        ConfigError: if an argument is invalid or `output` has other settings.
+        GridError: if an edit is invalid.
+        ServiceRefusedError: if a service refuses all requests.
+
     """
     if on_error not in ("raise", "count"):
         raise ConfigError(f"on_error is {on_error!r}, expected 'raise' or 'count'")
@@ -688,10 +718,11 @@ def predict_actions(
 
 
 def published(path: Path | str, samples: Iterable[Sample]) -> Predictions:
-    """Predictions that somebody has written (`predictions.jsonl`), scored anew against the samples of those ids.
+    """Score the predictions in a file (`predictions.jsonl`) against the samples with the same ids.
 
-    Of a line, "name" and "made" are read; a sample without a line was answered with nothing. Raises `DataError` for
-    another file, a line without an id or with actions that are none, and an id that no sample has or that comes twice.
+    The file's keys "name" and "made" are read. Samples without a line count as no action.
+
+    Raises `DataError` if the file has another format, or a line an unknown id, a repeated id or invalid actions.
     """
     made = _lines_of(Path(path))
     result = Predictions({"predictor": str(path)})
@@ -707,14 +738,14 @@ def published(path: Path | str, samples: Iterable[Sample]) -> Predictions:
 
 
 def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:
-    """The actions of a log of predictions, by the samples' ids."""
+    """Return the actions in a log of predictions by the samples' ids."""
     header, *lines = read_file(path, LOG_LIMIT).splitlines() or [b""]
-    with reading(str(path)):
+    with wrap_errors(str(path)):
         if parse_json(header, str(path))["format"] != FORMAT:
             raise DataError("it is no log of predictions")
     found: dict[str, list[tuple[bool, int, int, int, int]]] = {}
     for number, line in enumerate(lines, 2):
-        with reading(f"{path}, line {number}"):
+        with wrap_errors(f"{path}, line {number}"):
             row = parse_json(line, f"{path}, line {number}")
             if row.get("scored", True) is False:
                 continue

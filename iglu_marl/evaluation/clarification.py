@@ -1,25 +1,29 @@
 """When to ask, and what to ask: the two scores of IGLU's clarifying questions.
 
-| score | of |
+| function | score |
 |---|---|
-| `when_to_ask` | yes or no for each instruction: F1 of the unclear ones, of the clear ones, and their mean |
-| `what_to_ask` | ranked questions for each unclear instruction: the mean reciprocal rank of the asked one, MRR@20 |
+| `when_to_ask` | yes or no per instruction: F1 of the unclear ones, of the clear ones, and their mean |
+| `what_to_ask` | ranked questions per unclear instruction: mean reciprocal rank of the asked one, MRR@20 |
 
-`predict_questions(games, bank, asks=..., ranks=...)` puts both to a predictor. The task, F1 and MRR are published, and
-the local evaluation of the starter kit (IGLU 2022, NLP task): its F1 has the *clear* instructions as positives, it
-takes each text once (the last row of it counts), ranks the whole bank, and looks at the first 20. That is the protocol
-"iglu2022". "games" (default) takes each game once and ranks the candidates that its row names; its F1 is that of the
-unclear ones, the instructions to ask about. Either shows the other F1s beside it.
+`predict_questions` computes both for a predictor, by one of two protocols:
+
+| protocol | samples | candidates | F1 |
+|---|---|---|---|
+| `games` (default) | each game | those of the game's row | unclear instructions as positives |
+| `iglu2022` | each text once, with its last row | the whole bank | *clear* instructions as positives |
+
+"iglu2022" is the local evaluation of the starter kit (IGLU 2022, NLP task).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.files import json_ready
 from iglu_marl.data.iglu.clarifying_questions import Bm25, Ranker, RankingTask
 from iglu_marl.data.iglu.singleturn import Game
 from iglu_marl.evaluation.metrics import Counts
@@ -38,14 +42,14 @@ __all__ = [
 ]
 
 PROTOCOLS = ("games", "iglu2022")
-DEPTH = 20  # questions that are looked at
+DEPTH = 20  # questions per ranking that count
 
 Asker = Callable[[Game], object]
-"""Whether to ask about an instruction: true or false. What the annotator said is taken from the game before."""
+"""Maps a game, without the annotator's answer, to true (ask) or false."""
 
 
 class AskingScores(NamedTuple):
-    """How well it was told which instructions are unclear.
+    """Scores of predicting which instructions are unclear.
 
     unclear, clear: counts with the unclear (clear) instructions as positives.
     """
@@ -55,30 +59,30 @@ class AskingScores(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """Of asking: the unclear instructions are the positives. 1 where nothing is to ask and nothing is asked."""
+        """F1 with the unclear instructions as positives; 1 if there are none and none is predicted."""
         return self.unclear.f1
 
     @property
     def clear_f1(self) -> float:
-        """Of going on: the clear instructions are the positives."""
+        """F1 with the clear instructions as positives."""
         return self.clear.f1
 
     @property
     def macro_f1(self) -> float:
-        """The mean of both."""
+        """Mean of `f1` and `clear_f1`."""
         return (self.unclear.f1 + self.clear.f1) / 2
 
     @property
     def accuracy(self) -> float:
-        """The part of all instructions that was told rightly; nan for none."""
+        """Share of correct predictions; nan without instructions."""
         count = self.unclear.asked + self.clear.asked
         return (self.unclear.right + self.clear.right) / count if count else math.nan
 
 
 def when_to_ask(asked: Iterable[object], unclear: Iterable[object]) -> AskingScores:
-    """The scores of asking (true or false for each instruction) where it is known which are unclear.
+    """Return the scores of predictions (true: ask), given which instructions are unclear.
 
-    Raises `ConfigError` when there are more of one than of the other.
+    Raises `ConfigError` if the numbers of entries differ.
     """
     made, wanted = [bool(one) for one in asked], [bool(one) for one in unclear]
     if len(made) != len(wanted):
@@ -98,10 +102,16 @@ def when_to_ask(asked: Iterable[object], unclear: Iterable[object]) -> AskingSco
 
 
 def what_to_ask(rankings: Iterable[Sequence[str]], answers: Iterable[str], *, k: int | None = DEPTH) -> float:
-    """The mean reciprocal rank: of 1 / place of the answer in its ranking, 0 where it is not among the first `k`.
+    """Return the mean reciprocal rank of the answers; nan without rankings.
 
-    k: how many of a ranking count; None for all. Nan for no ranking at all. Raises `ConfigError` for k below 1, and
-    when there are more rankings than answers or fewer.
+    Args:
+        rankings: ids per instruction, best first.
+        answers: the right id per instruction.
+        k: number of entries of a ranking that count; None: all.
+
+    Raises:
+        ConfigError: if `k` is below 1, or the numbers of rankings and answers differ.
+
     """
     if k is not None and k < 1:
         raise ConfigError(f"k is {k!r}, expected 1 or more, or None")
@@ -120,36 +130,40 @@ def what_to_ask(rankings: Iterable[Sequence[str]], answers: Iterable[str], *, k:
 
 @dataclass(frozen=True)
 class QuestionPrediction:
-    """What was predicted for a game: whether to ask (None: nobody was asked), and the first questions, best first."""
+    """The prediction for a game: whether to ask (None: not predicted), and the first questions, best first."""
 
     game_id: str
     ask: bool | None = None
     questions: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON-ready dict."""
+        """Return a JSON-ready dict."""
         return {"game_id": self.game_id, "ask": self.ask, "questions": list(self.questions)}
 
 
 @dataclass(frozen=True)
 class QuestionScores:
-    """The scores of a predictor, and its predictions by the ids of the games; None for what it was not asked."""
+    """The scores and predictions of a predictor; None for a score that was not computed.
+
+    ranked: number of unclear instructions with a ranking. odd: number of skipped ones by reason (`QuestionSkip`).
+    """
 
     protocol: str
     when: AskingScores | None
     mrr: float | None
     ranked: int
     rows: tuple[QuestionPrediction, ...]
+    odd: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def f1(self) -> float | None:
-        """Of when to ask, as the protocol has it: of the unclear instructions, or in "iglu2022" of the clear ones."""
+        """F1 of when to ask by the protocol: of the clear instructions in "iglu2022", else of the unclear ones."""
         if self.when is None:
             return None
         return self.when.clear_f1 if self.protocol == "iglu2022" else self.when.f1
 
     def to_json(self) -> dict[str, Any]:
-        """The scores, JSON-ready."""
+        """Return the scores as a JSON-ready dict."""
         when = self.when and {
             "unclear": list(self.when.unclear),
             "clear": list(self.when.clear),
@@ -158,13 +172,15 @@ class QuestionScores:
             "macro_f1": self.when.macro_f1,
             "accuracy": self.when.accuracy,
         }
-        return {
+        content = {
             "protocol": self.protocol,
             "f1": self.f1,
             "when": when,
             f"mrr@{DEPTH}": self.mrr,
             "ranked": self.ranked,
+            "odd": dict(self.odd),
         }
+        return dict(json_ready(content))
 
 
 def predict_questions(
@@ -175,13 +191,19 @@ def predict_questions(
     ranks: Ranker | None = None,
     protocol: str = "games",
 ) -> QuestionScores:
-    """Ask a predictor when it would ask, and what, and score both.
+    """Let a predictor decide when to ask and rank what to ask; return the scores.
 
-    games: as `clarifying_questions` gives them. bank: as `question_bank` does. asks: from a game, without what the
-    annotator said of it, to true or false. ranks: from a game, ids and the bank to ids, best first (see `RankingTask`);
-    it is put to the unclear ones alone. protocol: one of `PROTOCOLS`.
+    Args:
+        games: games of `clarifying_questions`.
+        bank: questions by id, of `question_bank`.
+        asks: maps a game without the annotator's answer to true (ask) or false.
+        ranks: maps a game, ids and the bank to ids, best first (`RankingTask`); called for unclear games only.
+        protocol: one of `PROTOCOLS`.
 
-    Raises `ConfigError` for another protocol, `DataError` without games, or without unclear ones for `ranks`.
+    Raises:
+        ConfigError: if the protocol is unknown.
+        DataError: if there are no games, or no unclear ones for `ranks`.
+
     """
     if protocol not in PROTOCOLS:
         raise ConfigError(f"protocol is {protocol!r}, expected one of {', '.join(PROTOCOLS)}")
@@ -196,17 +218,17 @@ def predict_questions(
         game.game_id: QuestionPrediction(game.game_id, asked)
         for game, asked in zip(rows, decided, strict=False)
     }
-    mrr, ranked = None, 0
+    mrr, ranked, odd = None, 0, {}
     if ranks is not None:
-        task = RankingTask(unclear, bank)
-        names = None if protocol == "games" else list(bank)
+        names = None if protocol == "games" else tuple(bank)
+        task = RankingTask([game if names is None else replace(game, qbank=names) for game in unclear], bank)
         orders = task.rankings(ranks, candidates=names)
-        mrr, ranked = what_to_ask(orders, (game.qrel for game in task)), len(orders)
+        mrr, ranked, odd = what_to_ask(orders, (game.qrel for game in task)), len(orders), task.report.counts
         for game, order in zip(task, orders, strict=True):
             known = predicted.get(game.game_id, QuestionPrediction(game.game_id))
             predicted[game.game_id] = replace(known, questions=order[:DEPTH])
     when = None if asks is None else when_to_ask(decided, (not game.clear for game in rows))
-    return QuestionScores(protocol, when, mrr, ranked, tuple(predicted.values()))
+    return QuestionScores(protocol, when, mrr, ranked, tuple(predicted.values()), odd)
 
 
 def _last_of_each_text(games: list[Game]) -> list[Game]:
@@ -228,10 +250,10 @@ ASKERS: dict[str, Asker] = {
     "never": lambda game: False,
     "not-understood": _not_understood,
 }
-"""Baselines of when to ask; the last asks where `iglu_marl.language.parse` finds no reading."""
+"""Baselines of when to ask; the last asks if `iglu_marl.language.parse` fails."""
 
 RANKERS: dict[str, Callable[[Mapping[str, str]], Ranker]] = {
     "bm25": Bm25,
     "in-order": lambda bank: lambda game, names, texts: names,
 }
-"""Baselines of what to ask, by the bank: words in common, and the order of the ids."""
+"""Baselines of what to ask: word overlap (BM25), and the order of the ids."""

@@ -1,4 +1,4 @@
-"""Pieces of work that wait for something outside, many of them under way at once."""
+"""Concurrent work in threads, for jobs that wait for services."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def in_flight(
     at_once: int,
     stop: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[Item, Result]]:
-    """Each item and what comes of it, in the order in which they are done; so many are worked on at once, in threads.
+    """Yield each item with its result, in the order of completion, with up to `at_once` in progress.
 
-    The items are taken from their iterator in this thread, when there is room. The first error ends it: `stop` is
-    called, what is under way is waited for, and what was done is given out before the error is raised.
+    Items are taken from their iterator in the calling thread. After the first error, `stop` is called, running work is
+    awaited, its results are yielded, and the error is raised.
     """
     if at_once == 1:
         for item in items:
@@ -49,7 +49,7 @@ def in_flight(
 
 
 class PerThread(Generic[Own]):
-    """Something that each thread has for itself, made when it first asks. `made` has those of all threads."""
+    """A value per thread, made at its first use. `made` lists the values of all threads."""
 
     def __init__(self, make: Callable[[], Own]) -> None:
         self._make = make
@@ -57,7 +57,7 @@ class PerThread(Generic[Own]):
         self.made: list[Own] = []
 
     def get(self) -> Own:
-        """That of this thread."""
+        """Return the value of this thread."""
         if not hasattr(self._own, "value"):
             self._own.value = self._make()
             self.made.append(self._own.value)

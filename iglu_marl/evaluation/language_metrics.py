@@ -1,29 +1,29 @@
-"""Metrics of emergent languages: what messages tell of their meanings, and what listeners make of them.
+"""Metrics of emergent languages: the relation of messages to meanings and to the listener's actions.
 
 | function | what it measures | range |
 |---|---|---|
 | `topographic_similarity` | whether similar meanings have similar messages | -1..1 |
-| `positional_disentanglement` | whether each position tells of one attribute | 0..1 |
-| `bag_of_symbols_disentanglement` | whether each symbol, wherever it stands, tells of one attribute | 0..1 |
-| `mutual_information` | what one variable tells of another | bits |
-| `speaker_consistency` | what a message tells of the speaker's own action | bits |
-| `instantaneous_coordination` | what a message tells of the listener's next action | bits |
-| `causal_influence` | how much another message would change the listener's next action | bits |
+| `positional_disentanglement` | whether each position encodes one attribute | 0..1 |
+| `bag_of_symbols_disentanglement` | whether each symbol, in any position, encodes one attribute | 0..1 |
+| `mutual_information` | information of one variable about another | bits |
+| `speaker_consistency` | information of a message about the speaker's own action | bits |
+| `instantaneous_coordination` | information of a message about the listener's next action | bits |
+| `causal_influence` | effect of the message on the listener's next action | bits |
 | `message_use` | length, entropies, share of the symbols used | see there |
 
-A row is one message in its place: meanings are int [n, attributes], messages n sequences of integers without padding
-(lists, or int [n, length]; an empty one is silence), actions int [n]. Every metric is an `Interval`: its value on the
-rows as they are, and a percentile bootstrap over them. All functions take the keywords of `BootstrapOptions`.
+A row is one message: meanings are int [n, attributes], messages n sequences of integers without padding (lists, or int
+[n, length]; an empty one is silence), actions int [n]. Every metric is an `Interval`: the value of the rows, and a
+percentile bootstrap over them. All functions take the keywords of `BootstrapOptions`.
 
-The intervals are those of a sample. Rows that list each meaning once, with the one message that it has, are a whole
-language and no sample: resampling loses a third of them, the correction of entropies is wrong for them (give
-`corrected=False`), and only the value should be read.
+The intervals assume a sample. If the rows are a whole language (each meaning once, with its message), read the value
+only and give `corrected=False`: resampling loses a third of the rows, and the bias correction does not apply.
 
 Sources: Brighton and Kirby, Understanding Linguistic Evolution by Visualizing the Emergence of Topographic Mappings
 (Artificial Life 2006); Chaabouni et al., Compositionality and Generalization in Emergent Languages (ACL 2020); Lowe et
 al., On the Pitfalls of Measuring Emergent Communication (AAMAS 2019); Jaques et al., Social Influence as Intrinsic
 Motivation for Multi-Agent Deep Reinforcement Learning (ICML 2019); Miller, Note on the Bias of Information Estimates
 (1955).
+
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from iglu_marl.core.errors import ConfigError, DialogueError
 from iglu_marl.evaluation.metrics import Interval, bootstrap_statistic
 
 Rows: TypeAlias = Sequence[Any] | npt.NDArray[np.integer]
-"""One entry a row: integers [n] or [n, width], or n sequences of integers of any lengths."""
+"""One entry per row: integers [n] or [n, width], or n sequences of integers of any lengths."""
 
 _Ints: TypeAlias = npt.NDArray[np.int64]
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class BootstrapOptions(TypedDict, total=False):
-    """How the interval of a metric is made, as of `bootstrap_statistic`.
+    """Options of the interval, as of `bootstrap_statistic`.
 
-    units: [n], which rows are drawn together since they are not independent (those of one game, say; by default each
-    row by itself); confidence: 0.95; resamples: 1000; rng: a generator or a seed, 0.
+    units: [n], rows of a unit are drawn together (default: each row by itself); confidence: 0.95; resamples: 1000;
+    rng: a generator or a seed, 0.
     """
 
     units: npt.ArrayLike
@@ -59,7 +59,7 @@ class BootstrapOptions(TypedDict, total=False):
 
 
 class MessageUse(NamedTuple):
-    """How a language uses its channel; see `message_use`."""
+    """Use of the channel by a language; see `message_use`."""
 
     length: Interval
     message_entropy: Interval
@@ -71,16 +71,22 @@ class MessageUse(NamedTuple):
 
 
 def topographic_similarity(meanings: Rows, messages: Rows, **options: Unpack[BootstrapOptions]) -> Interval:
-    """Spearman's correlation between the distances of meanings and those of their messages (Brighton and Kirby 2006).
+    """Return Spearman's correlation between distances of meanings and of their messages (Brighton and Kirby 2006).
 
-    meanings: int [n, attributes], compared by the number of attributes that differ (Hamming); messages: n sequences
-    of symbols, compared by insertions, deletions and substitutions (Levenshtein). Over all pairs of rows with
-    different meanings, so a meaning that was sampled twice is not compared with itself; with ranks, as is the custom,
-    where Brighton and Kirby correlate the distances.
+    All pairs of rows with different meanings are compared: meanings by the number of attributes that differ (Hamming),
+    messages by insertions, deletions and substitutions (Levenshtein). The correlation uses ranks, as usual today. Time
+    and memory are quadratic in the number of different rows.
 
-    0 where all messages are equally far from each other (all the same, say): they show no structure. nan where all
-    meanings are (a single attribute, a single meaning): there is no structure to show. Time and memory grow with the
-    square of the number of different rows. Raises `ConfigError` for rows of another form or number.
+    Args:
+        meanings: int [n, attributes].
+        messages: n sequences of symbols.
+
+    Returns:
+        The correlation; 0 if all messages have the same distance, nan if all meanings have.
+
+    Raises:
+        ConfigError: if rows have another form or number.
+
     """
     meant, said = _attributes(meanings), _rows("messages", messages)
     _check_numbers(meanings=meant, messages=said)
@@ -105,15 +111,21 @@ def topographic_similarity(meanings: Rows, messages: Rows, **options: Unpack[Boo
 def positional_disentanglement(
     meanings: Rows, messages: Rows, *, corrected: bool = False, **options: Unpack[BootstrapOptions]
 ) -> Interval:
-    """Whether each position of the messages tells of one attribute only: posdis of Chaabouni et al. (2020).
+    """Return posdis of Chaabouni et al. (2020): whether each position of the messages encodes one attribute.
 
-    For each position the mutual information of its symbol with the attribute that it tells most of, less that with
-    the second, over the entropy of the symbol; the mean over positions whose symbol varies, or 0 where none does.
+    For each position: the mutual information of its symbol with the best attribute minus that with the second best,
+    over the entropy of the symbol. The result is the mean over positions whose symbol varies, or 0 if none does.
+    Random codes score above 0, since one attribute always fits best.
 
-    meanings: int [n, attributes], two attributes or more; messages: n sequences of symbols; beyond the end of a
-    message stands one symbol of its own. corrected: as of `mutual_information`; the source does without, which is
-    exact for a whole language, and of a sample a little below 1 for a compositional code. Codes by chance stay above
-    0: one attribute always fits better than the next. Raises `ConfigError` for rows of another form or number.
+    Args:
+        meanings: int [n, attributes], 2 attributes or more.
+        messages: n sequences of symbols; the end of a message counts as a symbol of its own.
+        corrected: as in `mutual_information`. The source has no correction: that is exact for a whole language; for a
+            sample of a compositional code the result is slightly below 1.
+
+    Raises:
+        ConfigError: if rows have another form or number.
+
     """
     said = _rows("messages", messages)
     columns = [
@@ -126,9 +138,9 @@ def positional_disentanglement(
 def bag_of_symbols_disentanglement(
     meanings: Rows, messages: Rows, *, corrected: bool = False, **options: Unpack[BootstrapOptions]
 ) -> Interval:
-    """Whether each symbol, wherever it stands, tells of one attribute only: bosdis of Chaabouni et al. (2020).
+    """Return bosdis of Chaabouni et al. (2020): whether each symbol, in any position, encodes one attribute.
 
-    As `positional_disentanglement`, with how often each symbol occurs in a message instead of what stands where.
+    As `positional_disentanglement`, with the count of each symbol in a message instead of the symbol in each position.
     """
     said = _rows("messages", messages)
     columns = [_categories(row.count(symbol) for row in said) for symbol in sorted(set().union(*said))]
@@ -145,7 +157,7 @@ def _disentanglement(
     meant = _attributes(meanings)
     _check_numbers(meanings=meant, messages=said)
     if meant.shape[1] < 2:
-        raise ConfigError(f"meanings have {meant.shape[1]} attributes, expected 2 or more to tell apart")
+        raise ConfigError(f"meanings have {meant.shape[1]} attributes, expected 2 or more")
     attributes = [_categories(column) for column in meant.T.tolist()]
     joint = [[_paired(column, attribute) for attribute in attributes] for column in columns]
 
@@ -157,8 +169,8 @@ def _disentanglement(
         gaps = []
         for column, pairs in zip(columns, joint, strict=True):
             if own := entropy(column):
-                told = sorted(each - entropy(pair) for each, pair in zip(unknown, pairs, strict=True))
-                gaps.append((told[-1] - told[-2]) / own)
+                shared = sorted(each - entropy(pair) for each, pair in zip(unknown, pairs, strict=True))
+                gaps.append((shared[-1] - shared[-2]) / own)
         return float(np.mean(gaps)) if gaps else 0.0
 
     return _interval(measure, len(said), corrected, options)
@@ -170,12 +182,17 @@ def _disentanglement(
 def mutual_information(
     first: Rows, second: Rows, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
 ) -> Interval:
-    """Mutual information, in bits, of what stands in the same rows of two variables.
+    """Return the mutual information of two variables, in bits.
 
-    first, second: meanings, single attributes, messages, single symbols or actions; rows are the same value where
-    they are equal as a whole. corrected: with Miller and Madow's correction of the three entropies it is made of,
-    without which independent variables seem to tell of each other; it may fall below 0, and needs several rows for
-    each pair of values. Raises `ConfigError` for rows of another form or number.
+    Args:
+        first: meanings, single attributes, messages, symbols or actions; equal rows are the same value.
+        second: the same for the other variable.
+        corrected: whether to apply the correction of Miller and Madow to the three entropies. Without it, independent
+            variables seem related; with it, the result may be below 0 and needs several rows per pair of values.
+
+    Raises:
+        ConfigError: if rows have another form or number.
+
     """
     one, two = _rows("first", first), _rows("second", second)
     _check_numbers(first=one, second=two)
@@ -192,11 +209,17 @@ def mutual_information(
 def speaker_consistency(
     messages: Rows, actions: Rows, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
 ) -> Interval:
-    """Mutual information, in bits, of messages and what their speaker itself did then (Lowe et al. 2019).
+    """Return the mutual information of messages and the speaker's own actions, in bits (Lowe et al. 2019).
 
-    messages: n sequences of symbols; actions: int [n], the speaker's own. An architect has no other actions than its
-    messages: give what it means instead. Jaques et al. (2019) divide by the largest possible entropy. Otherwise as
-    `mutual_information`.
+    Jaques et al. (2019) divide by the largest possible entropy. An architect has no actions other than messages: give
+    its meanings instead.
+
+    Args:
+        messages: n sequences of symbols.
+        actions: int [n], the speaker's actions.
+        corrected: as in `mutual_information`.
+        options: see `BootstrapOptions`.
+
     """
     return mutual_information(messages, actions, corrected=corrected, **options)
 
@@ -204,11 +227,17 @@ def speaker_consistency(
 def instantaneous_coordination(
     messages: Rows, actions: Rows, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
 ) -> Interval:
-    """Mutual information, in bits, of messages and the listener's next action (Jaques et al. 2019, Lowe et al. 2019).
+    """Return the mutual information of messages and the listener's next action, in bits (Jaques et al. 2019, Lowe et
+    al. 2019).
 
-    messages: n sequences of symbols; actions: int [n], what the listener did first after hearing each. High also
-    where both follow from something that both see: `causal_influence` tells that apart. Otherwise as
-    `mutual_information`.
+    It is also high if both depend on something that both agents see; `causal_influence` distinguishes the two.
+
+    Args:
+        messages: n sequences of symbols.
+        actions: int [n], the listener's first action after each message.
+        corrected: as in `mutual_information`.
+        options: see `BootstrapOptions`.
+
     """
     return mutual_information(messages, actions, corrected=corrected, **options)
 
@@ -218,16 +247,20 @@ def causal_influence(
     message_probabilities: npt.ArrayLike | None = None,
     **options: Unpack[BootstrapOptions],
 ) -> Interval:
-    """How much the listener's next action depends on which message it hears, in bits (Lowe et al. 2019: CIC).
+    """Return the effect of the message on the listener's next action, in bits (CIC of Lowe et al. 2019).
 
-    In each state the message is replaced by each of `k` others, and the listener's policy asked again: the mutual
-    information of message and action in that state, averaged over states (Jaques et al. 2019: the mean divergence
-    from the policy with the message averaged out). 0 for a listener that ignores messages, at most the entropy of
-    the messages.
+    In each state, the listener's policy is evaluated for each of k messages. The result is the mutual information of
+    message and action in a state, averaged over states (Jaques et al. 2019: the mean divergence from the marginal
+    policy). It is 0 for a listener that ignores messages, and at most the entropy of the messages.
 
-    probabilities: float [n, k, actions], of the listener's actions in each state after each message (one-hot for
-    what a deterministic listener does); message_probabilities: float [k] or [n, k], by default all alike. Raises
-    `ConfigError` for arrays of other shapes, or whose last axis is no distribution.
+    Args:
+        probabilities: float [n, k, actions], the listener's policy in each state after each message (one-hot if it is
+            deterministic).
+        message_probabilities: float [k] or [n, k]; None: uniform.
+
+    Raises:
+        ConfigError: if an array has another shape or its last axis is not a distribution.
+
     """
     policies = _distributions("probabilities", probabilities)
     if policies.ndim != 3:
@@ -253,18 +286,24 @@ def causal_influence(
 def message_use(
     messages: Rows, vocabulary: int, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
 ) -> MessageUse:
-    """How much of its channel a language uses: a `MessageUse` of four intervals.
+    """Return how much of its channel a language uses: a `MessageUse` of four intervals.
 
     | field | |
     |---|---|
-    | `length` | symbols a message, the mean |
-    | `message_entropy` | of whole messages, in bits; 0 where all are the same |
-    | `symbol_entropy` | of single symbols, wherever they stand, in bits; 0 where there are none |
-    | `symbols_used` | the share of the vocabulary that occurs, 0..1; no resample has more |
+    | `length` | mean number of symbols per message |
+    | `message_entropy` | entropy of whole messages, in bits |
+    | `symbol_entropy` | entropy of single symbols in any position, in bits |
+    | `symbols_used` | share of the vocabulary that occurs, 0..1 |
 
-    messages: n sequences of symbols in 0..vocabulary-1. corrected: entropies with Miller and Madow's correction of
-    the bias. Raises `DialogueError` for symbols outside the vocabulary, `ConfigError` for messages of another form
-    or an empty vocabulary.
+    Args:
+        messages: n sequences of symbols in 0..vocabulary-1.
+        vocabulary: number of symbols.
+        corrected: whether to apply the correction of Miller and Madow to the entropies.
+
+    Raises:
+        DialogueError: if a symbol is outside the vocabulary.
+        ConfigError: if messages have another form, or the vocabulary is empty.
+
     """
     said = _rows("messages", messages)
     if vocabulary < 1:
@@ -302,7 +341,7 @@ def message_use(
 def _interval(
     measure: Callable[[_Floats, bool], float], count: int, corrected: bool, options: BootstrapOptions
 ) -> Interval:
-    """The interval of a measure of weights that is made of entropies, with or without their correction."""
+    """Return the interval of a measure that is made of entropies, with or without their correction."""
     once = np.ones(count)
     return bootstrap_statistic(
         lambda weights: measure(weights, corrected),
@@ -313,7 +352,7 @@ def _interval(
 
 
 def _entropy(values: _Ints, weights: _Floats, corrected: bool) -> float:
-    """Entropy in bits of category numbers that count so often each; 0 where only one does, or none."""
+    """Return the entropy in bits of category numbers with these weights; 0 for fewer than two categories."""
     counts = np.bincount(values, weights)
     counts = counts[counts > 0]
     if len(counts) < 2:
@@ -324,13 +363,13 @@ def _entropy(values: _Ints, weights: _Floats, corrected: bool) -> float:
 
 
 def _uncertainty(probabilities: _Floats) -> _Floats:
-    """Entropy in bits of the distributions along the last axis."""
+    """Return the entropy in bits of the distributions along the last axis."""
     logs = np.log2(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
     return -(probabilities * logs).sum(axis=-1)
 
 
 def _rank_correlation(table: _Floats) -> float:
-    """Spearman's correlation of two numbers, of whose values table [x, y] says how often each pair occurs."""
+    """Return Spearman's correlation of two numbers, from the table [x, y] of their joint counts."""
     across, down = table.sum(axis=1), table.sum(axis=0)
     if np.count_nonzero(across) < 2:
         return np.nan
@@ -342,7 +381,7 @@ def _rank_correlation(table: _Floats) -> float:
 
 
 def _edit_distances(messages: list[tuple[int, ...]]) -> _Ints:
-    """Insertions, deletions and substitutions between all messages, int [n, n] (Wagner and Fischer 1974)."""
+    """Return the Levenshtein distances of all messages, int [n, n] (Wagner and Fischer 1974)."""
     lengths = np.array([len(message) for message in messages])
     padded = np.zeros((len(messages), lengths.max()), dtype=np.int64)
     padded[np.arange(lengths.max()) < lengths[:, None]] = [symbol for each in messages for symbol in each]
@@ -359,18 +398,18 @@ def _edit_distances(messages: list[tuple[int, ...]]) -> _Ints:
 
 
 def _categories(values: Iterable[Hashable]) -> _Ints:
-    """Each value as a number, 0 for the first kind, int [n]."""
+    """Return each value as a number, in the order of first occurrence, int [n]."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(value, len(numbers)) for value in values], dtype=np.int64)
 
 
 def _paired(x: _Ints, y: _Ints) -> _Ints:
-    """Category numbers of the pairs of two variables."""
+    """Return category numbers of the pairs of two variables."""
     return _categories(zip(x.tolist(), y.tolist(), strict=True))
 
 
 def _rows(name: str, values: Rows) -> list[tuple[int, ...]]:
-    """One tuple of integers a row; a single integer is a row of one."""
+    """Return one tuple of integers per row; a single integer is a row of one."""
     if not isinstance(values, Sequence | np.ndarray) or not len(values):
         raise ConfigError(f"{name} is {values!r}, expected one row or more of integers")
     found = []
@@ -386,7 +425,7 @@ def _rows(name: str, values: Rows) -> list[tuple[int, ...]]:
 
 
 def _attributes(meanings: Rows) -> _Ints:
-    """Meanings as int [n, attributes]."""
+    """Return meanings as int [n, attributes]."""
     rows = _rows("meanings", meanings)
     for place, row in enumerate(rows):
         if len(row) != len(rows[0]) or not row:
@@ -404,7 +443,7 @@ def _check_numbers(**columns: Sequence[Any] | npt.NDArray[Any]) -> None:
 
 
 def _distributions(name: str, values: npt.ArrayLike) -> _Floats:
-    """Float [..., m], each last axis a distribution."""
+    """Return float [..., m] whose last axis holds distributions."""
     try:
         found = np.atleast_1d(np.asarray(values, dtype=np.float64))
     except (TypeError, ValueError):  # no numbers, or a ragged nest

@@ -1,4 +1,4 @@
-"""Logs of long jobs: JSON lines, each appended when its piece of work is done, from which the job goes on."""
+"""Logs of long jobs: JSON lines, written after each piece of work, from which the job resumes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from typing import Any, Generic, TypeVar
 from iglu_marl._version import __version__
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import JsonLines, json_line
-from iglu_marl.core.parsing import parse_json, reading
+from iglu_marl.core.parsing import parse_json, wrap_errors
 
 Row = TypeVar("Row")
-DIFFERENCES = 4  # that a message tells
+DIFFERENCES = 4  # shown in a message
 
 
 class RowLog(Generic[Row]):
-    """A header with the settings, and a line for each row; one that was begun with the same settings is gone on with.
+    """A log file: a header with the settings, and a line per row. A log with the same settings is continued.
 
-    form: name and version of the format. what: of what it is a log, for messages. from_json, to_json: a row and its
-    line. One process has it at a time, until it is closed. Raises `DataError` for a file that is no such log or that
-    another process has, and `ConfigError` for one with other settings.
+    Only one process can open a log at a time.
+
+    settings: settings of the job, JSON-ready. form: name and version of the format. what: kind of the log, for
+    messages. from_json: reads a row from its line. to_json: returns the line of a row.
+
+    Raises `DataError` if the file is not a log of this kind, or another process has it. Raises `ConfigError` if the
+    log has other settings.
     """
 
     def __init__(
@@ -40,7 +44,7 @@ class RowLog(Generic[Row]):
         self._file = JsonLines(path)
         try:
             content = self._file.read()
-            whole = content[: content.rfind(b"\n") + 1]  # a line that was cut off is done again
+            whole = content[: content.rfind(b"\n") + 1]  # drop an incomplete last line
             self.rows = self._read(content, whole, header, from_json)
             self._file.cut(len(whole))
             if not whole:
@@ -56,15 +60,14 @@ class RowLog(Generic[Row]):
         header: dict[str, Any],
         from_json: Callable[[dict[str, Any]], Row],
     ) -> list[Row]:
-        """The rows that are there."""
         advice = "choose another folder (output=…)"
         if not whole:
-            if not json_line(header).startswith(content[:20]):  # what is left of a header is no loss
+            if not json_line(header).startswith(content[:20]):  # unless it is an incomplete header
                 raise DataError(f"{self.path} is no log of {self._what}; {advice}")
             return []
         no_log = f"{self.path} is no log of {self._what} ({advice}): line"
         begun, *rest = whole.splitlines()
-        with reading(f"{no_log} 1"):
+        with wrap_errors(f"{no_log} 1"):
             first = parse_json(begun, f"{no_log} 1")
             if first["format"] != header["format"] or not isinstance(first["settings"], dict):
                 raise DataError(f"format is {first['format']!r:.60}, expected {header['format']!r}")
@@ -75,16 +78,16 @@ class RowLog(Generic[Row]):
                 *_differences(known, header),
             ]
             more = [f"and {len(odd) - DIFFERENCES} more"] if len(odd) > DIFFERENCES else []
-            told = ", ".join([*odd[:DIFFERENCES], *more])
-            raise ConfigError(f"{self.path} was begun with other settings: {told}; {advice}")
+            listed = ", ".join([*odd[:DIFFERENCES], *more])
+            raise ConfigError(f"{self.path} was begun with other settings: {listed}; {advice}")
         rows = []
         for number, line in enumerate(rest, start=2):
-            with reading(f"{no_log} {number}"):
+            with wrap_errors(f"{no_log} {number}"):
                 rows.append(from_json(parse_json(line, f"{no_log} {number}")))
         return rows
 
     def add(self, row: Row) -> None:
-        """Append a row. Raises `DataError` when there is no room for it."""
+        """Append a row. Raises `DataError` if the disk is full."""
         self._file.append(self._to_json(row))
         self.rows.append(row)
 
@@ -94,7 +97,7 @@ class RowLog(Generic[Row]):
 
 
 def _differences(begun: Any, now: Any, name: str = "") -> Iterator[str]:
-    """Where two trees of settings differ, in words: `config.max_steps was 100, is 200`."""
+    """Yield the differences between two trees of settings, such as `config.max_steps was 100, is 200`."""
     if isinstance(begun, dict) and isinstance(now, dict):
         for key in {**begun, **now}:
             yield from _differences(begun.get(key), now.get(key), f"{name}.{key}" if name else key)

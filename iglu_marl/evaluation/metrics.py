@@ -1,16 +1,17 @@
-"""Metrics of builds, changes, actions and talk, and how sure one can be of an average.
+"""Metrics of builds, changes, actions and talk, and confidence intervals.
 
-All of them are counts first (`Counts`: right, made, asked), from which precision, recall and F1 follow; so that sums
-over many games (micro averages) and intervals are made of the same numbers.
+All metrics are counts (`Counts`: right, made, asked), which give precision, recall and F1. Sums over many games (micro
+averages) and intervals use the same counts.
 
 | function | what is counted |
 |---|---|
-| `intersection_counts` | blocks of the build that are blocks of the target, at the best rotation and shift |
-| `change_counts` | cells changed against the start, as the target has them (IGLU 2022 style) |
-| `action_counts` | net actions: placements and removals (builder action prediction, Minecraft Dialogue Corpus) |
+| `intersection_counts` | blocks of the build that match the target, at the best rotation and shift |
+| `change_counts` | changed cells that match the target (IGLU 2022 style) |
+| `action_counts` | net placements and removals (builder action prediction, Minecraft Dialogue Corpus) |
 
 Sources: the score of IGLU Gridworld; Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions in a
 Minecraft Dialogue (ACL 2020) for net actions and their micro average; Efron, Bootstrap Methods (1979).
+
 """
 
 from __future__ import annotations
@@ -30,11 +31,9 @@ from iglu_marl.core.scoring import Shifts, maximal_intersection
 from iglu_marl.recording.rollout import Trajectory
 
 SKILLS = ("flat", "flying", "diagonal", "tricky", "tall")
-"""What a structure asks of a builder; see `skills`."""
+"""Skills that a structure requires; see `skills`."""
 
-TALL_Y = (
-    2  # from the ground, even in a jump, one sees no top of a block at y = 1: nothing can be put at y = 2
-)
+TALL_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
 
 
@@ -42,9 +41,9 @@ _IDS = 7  # air and six colours
 
 
 class Counts(NamedTuple):
-    """How many of what was made are right, how many were made, how many were asked for.
+    """Number of right, made and asked items.
 
-    Nothing made where nothing was asked for scores 1; a quotient by zero is 0 otherwise.
+    If nothing is made and nothing asked, all quotients are 1; other quotients by zero are 0.
     """
 
     right: int
@@ -53,22 +52,22 @@ class Counts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """Of what was made, how much is right; in 0..1."""
+        """Share of the made items that are right, 0..1."""
         return self.right / self.made if self.made else float(not self.asked)
 
     @property
     def recall(self) -> float:
-        """Of what was asked for, how much was made; in 0..1."""
+        """Share of the asked items that were made, 0..1."""
         return self.right / self.asked if self.asked else float(not self.made)
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; in 0..1."""
+        """Harmonic mean of precision and recall, 0..1."""
         return 2 * self.right / (self.made + self.asked) if self.made + self.asked else 1.0
 
 
 def micro(counts: Iterable[Counts]) -> Counts:
-    """The sum over many games: its F1 is the micro average."""
+    """Return the sum over many games; its F1 is the micro average."""
     total = np.array([*counts], dtype=np.int64).reshape(-1, 3).sum(axis=0)
     return Counts(*(int(number) for number in total))
 
@@ -81,16 +80,19 @@ def intersection_counts(
     invariant: bool = True,
     full_grid: npt.ArrayLike | None = None,
 ) -> Counts:
-    """Blocks of the build against blocks of the target at the best alignment; see `maximal_intersection`.
+    """Count the blocks of the build that match the target at the best alignment (`maximal_intersection`).
 
-    built, target: integers [9, 11, 11]. Raises `GridError` for other arrays.
+    built: build, integers [9, 11, 11]. target: target, integers [9, 11, 11]. shifts: allowed shifts. invariant:
+    whether rotations and shifts are allowed. full_grid: see `maximal_intersection`.
+
+    Raises `GridError` if a grid has another shape or type.
     """
     common = maximal_intersection(built, target, shifts, invariant, full_grid)
     return Counts(int(common), int(np.count_nonzero(built)), int(np.count_nonzero(target)))
 
 
 def changes(before: npt.ArrayLike, after: npt.ArrayLike) -> npt.NDArray[np.int8]:
-    """What changed in each cell, int8 [9, 11, 11]: 0 for nothing, else 7 × (id before) + (id after)."""
+    """Return the change of each cell, int8 [9, 11, 11]: 0 for none, else 7 × (id before) + (id after)."""
     old, new = as_grid(before, "before"), as_grid(after, "after")
     return np.where(old == new, 0, _IDS * old + new).astype(np.int8)
 
@@ -103,10 +105,11 @@ def change_counts(
     invariant: bool = False,
     shifts: Shifts = "all",
 ) -> Counts:
-    """Cells that the build changed against the start, and cells that the target changes.
+    """Count the cells that the build changed as the target does.
 
-    A change is right when the cell is as the target has it; a recolouring is one change. `invariant`: the changes may
-    be rotated and shifted together. Raises `GridError` for grids that are none.
+    A recolouring is one change. With `invariant`, the changes may be rotated and shifted together.
+
+    Raises `GridError` if a grid is invalid.
     """
     return intersection_counts(
         changes(start, built), changes(start, target), shifts=shifts, invariant=invariant
@@ -114,7 +117,7 @@ def change_counts(
 
 
 def net_actions(before: npt.ArrayLike, after: npt.ArrayLike) -> frozenset[NetAction]:
-    """The fewest actions that lead from one grid to another: a recolouring is a removal and a placement."""
+    """Return the fewest actions that lead from one grid to another; a recolouring is a removal and a placement."""
     old, new = as_grid(before, "before"), as_grid(after, "after")
     found = set()
     for x, y, z in cells_of(old != new).tolist():
@@ -125,9 +128,9 @@ def net_actions(before: npt.ArrayLike, after: npt.ArrayLike) -> frozenset[NetAct
 
 
 def action_counts(before: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike) -> Counts:
-    """Net actions of a build against those that were asked for, at their very cells and in their colours.
+    """Count the net actions of a build that match the target's in cell and colour.
 
-    The micro average over samples is the F1 of builder action prediction: `micro(action_counts(...) for ...).f1`.
+    `micro(action_counts(...) for ...).f1` is the F1 of builder action prediction.
     """
     asked, made = net_actions(before, target), net_actions(before, built)
     return Counts(len(asked & made), len(made), len(asked))
@@ -136,7 +139,7 @@ def action_counts(before: npt.ArrayLike, target: npt.ArrayLike, built: npt.Array
 def exact_match(
     built: npt.ArrayLike, target: npt.ArrayLike, *, shifts: Shifts = "all", invariant: bool = True
 ) -> bool:
-    """Whether the build is the target, up to a rotation and shift where `invariant`."""
+    """Whether the build is the target, up to a rotation and shift if `invariant`."""
     right, made, asked = intersection_counts(built, target, shifts=shifts, invariant=invariant)
     return right == made == asked
 
@@ -145,7 +148,7 @@ def exact_match(
 
 
 class TalkCounts(NamedTuple):
-    """Of a dialogue: the architect's utterances and words, the builder's utterances, words and questions."""
+    """Counts of a dialogue: the architect's utterances and words, the builder's utterances, words and questions."""
 
     instructions: int
     words: int
@@ -155,12 +158,12 @@ class TalkCounts(NamedTuple):
 
 
 def talk_counts(dialogue: Dialogue) -> TalkCounts:
-    """What was said. Words are what white space separates; a question is a builder's utterance with a "?"."""
-    told = [said.text for said in dialogue if said.role is Role.ARCHITECT]
+    """Count utterances, words (separated by white space) and questions (builder utterances with a "?")."""
+    asked = [said.text for said in dialogue if said.role is Role.ARCHITECT]
     answered = [said.text for said in dialogue if said.role is Role.BUILDER]
     return TalkCounts(
-        len(told),
-        sum(len(text.split()) for text in told),
+        len(asked),
+        sum(len(text.split()) for text in asked),
         len(answered),
         sum(len(text.split()) for text in answered),
         sum("?" in text for text in answered),
@@ -171,7 +174,7 @@ def talk_counts(dialogue: Dialogue) -> TalkCounts:
 
 
 def _neighbours(filled: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.bool_]]:
-    """For each of the six sides (down first, up last), whether the cell there is filled; outside is empty."""
+    """Return for each of the six sides (down first, up last) whether the neighbouring cell is filled."""
     padded = np.pad(filled, 1)
     inner = slice(1, -1)
     down = padded[:-2, inner, inner].copy()
@@ -185,7 +188,7 @@ def _neighbours(filled: npt.NDArray[np.bool_]) -> list[npt.NDArray[np.bool_]]:
 
 
 def _grounded(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """The blocks from which a way through blocks, from face to face, leads to the ground."""
+    """Return the blocks that are connected to the ground through faces."""
     reached = np.zeros_like(filled)
     reached[0] = filled[0]
     while True:
@@ -196,7 +199,7 @@ def _grounded(filled: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
 
 
 def _diagonal(filled: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_]) -> bool:
-    """Whether a wanted block meets one of the next layer only along an edge: no block touches both."""
+    """Whether a wanted block meets one of the next layer only along an edge."""
     low, high = filled[:-1], filled[1:]
     for axis in (1, 2):
         for step in (1, -1):
@@ -212,18 +215,21 @@ def _diagonal(filled: npt.NDArray[np.bool_], wanted: npt.NDArray[np.bool_]) -> b
 
 
 def skills(target: npt.ArrayLike, start: npt.ArrayLike | None = None) -> tuple[str, ...]:
-    """What building a structure takes, in the order of `SKILLS`; judged by the blocks that `start` lacks.
+    """Return the skills that a structure requires, in the order of `SKILLS`, judged by the blocks that `start` lacks.
 
-    The names are those of the IGLU competitions; these are the definitions here:
+    The names are those of the IGLU competitions, with these definitions:
 
-    - flat: all blocks stand on the ground (y = -1).
-    - flying: some block has no way to the ground from face to face through blocks.
-    - diagonal: some block meets one of the layer above or below along an edge, and no block touches both by faces.
-    - tricky: the order matters beyond bottom up: some block is hidden on all six sides (the ground counts), or it hangs
-      with air below it from a neighbour that stands.
-    - tall: some block is at y = 2 or higher: the first one there cannot be put on another block from the ground.
+    | skill | definition |
+    |---|---|
+    | flat | all blocks stand on the ground (y = -1) |
+    | flying | a block is not connected to the ground through faces |
+    | diagonal | a block meets one of the next layer along an edge, and no block touches both by faces |
+    | tricky | a block is hidden on all six sides (the ground counts), or is held by a neighbour with air below |
+    | tall | a block is at y = 2 or higher, which cannot be reached from the ground |
 
-    Nothing to place gives (). Raises `GridError` for grids that are none.
+    An empty difference gives ().
+
+    Raises `GridError` if a grid is invalid.
     """
     grid = as_grid(target, "target")
     base = np.zeros_like(grid) if start is None else as_grid(start, "start")
@@ -250,17 +256,17 @@ def skills(target: npt.ArrayLike, start: npt.ArrayLike | None = None) -> tuple[s
 
 
 class Interval(NamedTuple):
-    """An average and the ends of its confidence interval.
+    """An average with the ends of its confidence interval.
 
-    All nan when there is nothing to average, the ends alone when there is one entry: it has nothing to vary with.
+    All values are nan if there are no entries; only the ends are nan if there is one.
     """
 
     value: float
     low: float
     high: float
 
-    def told(self, shown: Callable[[float], str] = "{:.3f}".format) -> str:
-        """As text: "0.875 (0.625–1.000)", "0.875" of one entry, "–" of none."""
+    def text(self, shown: Callable[[float], str] = "{:.3f}".format) -> str:
+        """Return the interval as text: "0.875 (0.625–1.000)"; "0.875" for one entry, "–" for none."""
         if np.isnan(self.value):
             return "–"
         ends = "" if np.isnan(self.low) else f" ({shown(self.low)}–{shown(self.high)})"
@@ -275,11 +281,20 @@ def bootstrap(
     resamples: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Interval:
-    """sum(numerators) / sum(denominators) with its percentile bootstrap interval over the entries.
+    """Return sum(numerators) / sum(denominators) with a percentile bootstrap interval over the entries.
 
-    numerators, denominators: [n], one entry per independent unit (a task with all its episodes, say); without
-    denominators the mean. For a micro F1 give 2 × right and made + asked. Resamples whose denominators are all zero
-    are left out. Raises `ConfigError` for arguments out of range.
+    Resamples with zero denominators are left out. For a micro F1, give 2 × right and made + asked.
+
+    Args:
+        numerators: [n], one entry per independent unit (such as a task with all its episodes).
+        denominators: [n]; None: the mean of the numerators.
+        confidence: confidence of the interval.
+        resamples: number of resamples.
+        rng: generator or seed.
+
+    Raises:
+        ConfigError: if shapes differ or an argument is out of range.
+
     """
     above = np.asarray(numerators, dtype=np.float64)
     below = np.ones_like(above) if denominators is None else np.asarray(denominators, dtype=np.float64)
@@ -307,14 +322,22 @@ def bootstrap_statistic(
     resamples: int = 1000,
     rng: np.random.Generator | int = 0,
 ) -> Interval:
-    """Any statistic of `count` entries with its percentile bootstrap interval; `bootstrap` is for ratios of sums.
+    """Return a statistic of `count` entries with a percentile bootstrap interval; `bootstrap` is faster for ratios.
 
-    statistic: of how often each entry counts, float64 [count]: all ones, then how often each was drawn. Resamples in
-    which it is undefined (nan) are left out. correction: what the statistic adds to its plain value of the entries
-    against a bias; a resample is a sample of a sample, and needs it once more. units: [count], the independent unit
-    of each entry (a game with several messages, say): entries of one unit are drawn together; each entry is one
-    without them. strata: [count], the stratum of each entry (the task of a run, say): as many units of each stratum
-    are drawn as it has; a unit lies in one. Raises `ConfigError` for arguments out of range.
+    Args:
+        statistic: function of the entries' weights, float64 [count]. Resamples in which it is nan are left out.
+        count: number of entries.
+        correction: bias correction that the statistic contains; it is added once more to resamples.
+        units: [count], the independent unit of each entry (such as a game with several messages); entries of a unit are
+            drawn together. None: each entry by itself.
+        strata: [count], the stratum of each entry (such as a task); units are drawn within their stratum.
+        confidence: confidence of the interval.
+        resamples: number of resamples.
+        rng: generator or seed.
+
+    Raises:
+        ConfigError: if shapes differ or an argument is out of range.
+
     """
     _check(confidence, resamples)
     groups = np.arange(count) if units is None else np.asarray(units)
@@ -343,9 +366,9 @@ def bootstrap_statistic(
 
 
 def share_interval(found: float, count: int, *, confidence: float = 0.95) -> Interval:
-    """A share of `count` games, with Wilson's interval, which has a width for none and for all of them, too.
+    """Return a share of `count` games with Wilson's interval, which has a positive width for shares of 0 and 1.
 
-    Raises `ConfigError` for a confidence that is not between 0 and 1, or without games.
+    Raises `ConfigError` if `confidence` is not between 0 and 1, or `count` is below 1.
     """
     _check(confidence, 1)
     if count < 1:
@@ -357,10 +380,11 @@ def share_interval(found: float, count: int, *, confidence: float = 0.95) -> Int
 
 
 def interquartile_mean(values: npt.ArrayLike, counts: npt.ArrayLike | None = None) -> float:
-    """The mean without the lowest and the highest quarter of the values (rounded down): rliable's IQM.
+    """Return the mean without the lowest and the highest quarter of the values (rounded down), as rliable's IQM.
 
-    values: [n]; counts: how often each counts, [n], whole numbers, once each by default. nan where nothing is left.
     Source: Agarwal et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (2021).
+
+    values: [n]. counts: weight of each value, whole numbers [n]; None: 1.
     """
     found = np.asarray(values, np.float64).ravel()
     if counts is not None:
@@ -378,7 +402,7 @@ def _check(confidence: float, resamples: int) -> None:
 
 
 def _percentiles(value: float, values: npt.NDArray[np.float64], confidence: float) -> Interval:
-    """A value with the percentiles of its resamples; nan where it, or each of them, is undefined."""
+    """Return a value with percentiles of its resamples; nan if they are undefined."""
     if np.isnan(value) or not len(values):
         return Interval(value, np.nan, np.nan)
     tail = (1 - confidence) / 2
@@ -392,7 +416,7 @@ def _resampled(
     resamples: int,
     rng: np.random.Generator,
 ) -> npt.NDArray[np.float64]:
-    """The ratio of sums over each resample, float64 [up to resamples]."""
+    """Return the ratio of sums of each resample, float64 [up to resamples]."""
     count = len(above)
     rows = max(1, 2_000_000 // count)  # of the table of draws at once: 16 MB
     found = []
@@ -407,9 +431,11 @@ def _resampled(
 
 
 def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
-    """All metrics of one game, JSON-ready; the counts are kept as [right, made, asked].
+    """Return all metrics of a game, JSON-ready; counts are [right, made, asked].
 
-    In a progressive session the last turn's task counts. Raises `GridError` for a game without a build.
+    In a progressive session, the last turn's task counts.
+
+    Raises `GridError` if the game has no build.
     """
     if game.grid is None:
         raise GridError("the game has no grid: it was not played to its end")

@@ -1,4 +1,4 @@
-"""A control for learners: how much of a setting can be done without looking, by one fixed sequence of actions."""
+"""A control for learners: the best fixed action sequence, which ignores all observations."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Score = tuple[int, float]
 
 
 class OpenLoop(NamedTuple):
-    """A sequence of actions, int64 [steps], and which episodes it completes, bool [num_envs]."""
+    """A sequence of actions, int64 [steps], and the episodes that it completes, bool [num_envs]."""
 
     actions: Actions
     completed: npt.NDArray[np.bool_]
 
     @property
     def share(self) -> float:
-        """Of the episodes that are completed, 0..1."""
+        """Share of completed episodes, 0..1."""
         return float(self.completed.mean())
 
 
@@ -36,18 +36,23 @@ def best_open_loop(
     seed: int = 0,
     tries: int = 2000,
 ) -> OpenLoop:
-    """The sequence of `steps` actions, the same in every world, that completes the most episodes, as far as found.
+    """Search the sequence of actions that completes the most episodes when played in every world.
 
-    What a policy achieves without observations is the mean of such sequences. A setting in which the best of them
-    completes much shows little of what a learner has understood. What is found is a lower bound.
+    The result is a lower bound of what a policy without observations can achieve. The search is hill climbing: one or
+    more times, an action is replaced, removed (and one appended), or inserted (and the last dropped). A new sequence is
+    kept if it completes more episodes, or as many with at least the same return.
 
-    envs: with Discrete actions; `reset(seed=seed, options=options)` has to begin the same episodes each time, one in
-    each world, such as `options={"task": tasks}`. An episode is completed when it is terminated. tries: how many
-    sequences are played. The search is hill climbing: once or more, an action is replaced, taken out (and one added at
-    the end), or put in (and the last dropped); the new sequence stays unless it completes less, or as much with a
-    smaller return. All chance follows from `seed`.
+    Args:
+        envs: environments with Discrete actions. `reset(seed=seed, options=options)` must start the same episodes each
+            time, one per world. An episode is completed when it is terminated.
+        steps: length of the sequence.
+        options: reset options, such as {"task": tasks}.
+        seed: seed of the environments and the search.
+        tries: number of sequences to play.
 
-    Raises `ConfigError` for other actions, and for steps or tries below 1.
+    Raises:
+        ConfigError: if the action space is not Discrete, or `steps` or `tries` is below 1.
+
     """
     space = envs.single_action_space
     if not isinstance(space, spaces.Discrete):
@@ -73,10 +78,11 @@ def search(
     tries: int,
     seed: int = 0,
 ) -> OpenLoop:
-    """The best sequence found by hill climbing, as of `best_open_loop`, by any way of playing one.
+    """Hill climbing as in `best_open_loop`, with any function that plays a sequence.
 
-    play: which episodes a sequence completes, bool [n], and how good that is: their number, and the sum of returns.
-    bounds: actions are in bounds[0]..bounds[1] - 1.
+    play: returns the completed episodes, bool [n], and a score: their number and the sum of returns. bounds: actions
+    are in bounds[0]..bounds[1] - 1. steps: length of the sequence. tries: number of sequences to play. seed: seed of
+    the search.
     """
     rng = np.random.default_rng(seed)
     actions = rng.integers(*bounds, size=steps)
@@ -96,7 +102,7 @@ def search(
 def _played(
     envs: VectorEnv[Any, Any, Any], actions: Actions, seed: int, options: Mapping[str, Any] | None
 ) -> tuple[npt.NDArray[np.bool_], Score]:
-    """Which first episodes a sequence completes; their number, and the sum of the returns of all."""
+    """Play a sequence; return the completed first episodes, their number, and the sum of all returns."""
     envs.reset(seed=seed, options=None if options is None else dict(options))
     completed, playing = np.zeros(envs.num_envs, bool), np.ones(envs.num_envs, bool)
     total = 0.0

@@ -1,4 +1,4 @@
-"""Reports of an evaluation: Markdown, CSV, JSON, and one HTML page with plots and examples that needs nothing else."""
+"""Reports of an evaluation: Markdown, CSV, JSON, and a self-contained HTML page with plots and examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
-from iglu_marl.core.text import csv_text, markdown_table, markdown_text, well_formed
+from iglu_marl.core.text import csv_text, fix_surrogates, markdown_table, markdown_text
 from iglu_marl.evaluation.metrics import SKILLS, Interval
 from iglu_marl.evaluation.results import MEASURES, Tables, is_scored
 
@@ -22,7 +22,7 @@ IN_TABLES = (
     *("completed", "f1", "change_f1", "action_f1", "steps", "turns"),
     *("words_per_instruction", "questions_per_instruction"),
 )
-"""The measures of Markdown and HTML; JSON and CSV have all."""
+"""Measures in Markdown and HTML; JSON and CSV have all."""
 
 _PICTURE = (180, 240)  # of a build in the page: height, width
 _LINES = 60  # of a transcript in the page
@@ -33,7 +33,7 @@ def _titles() -> dict[str, str]:
 
 
 def shown(name: str, value: float) -> str:
-    """A measure as text: shares in per cent, others as short as they are clear."""
+    """Return a measure as text: shares in per cent, others rounded."""
     if value != value:
         return "–"
     if name in SHARES:
@@ -42,12 +42,12 @@ def shown(name: str, value: float) -> str:
 
 
 def cell(name: str, interval: Interval) -> str:
-    """A measure with its interval: "87.5% (62.5%–100.0%)"."""
-    return interval.told(partial(shown, name))
+    """Return a measure with its interval, such as "87.5% (62.5%–100.0%)"."""
+    return interval.text(partial(shown, name))
 
 
 def played(entry: dict[str, Any]) -> str:
-    """How many games an average is of, and how many more failed."""
+    """Return the number of averaged games, and of failed ones."""
     return f"{entry['games']}" + (f" ({entry['failed']} failed)" if entry["failed"] else "")
 
 
@@ -89,7 +89,7 @@ def _crossed(evaluation: Tables, measure: str) -> tuple[list[str], list[list[str
 
 
 def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """By skill in the order of `SKILLS`, whatever was played first."""
+    """Sort entries by skill, in the order of `SKILLS`."""
     order = {name: number for number, name in enumerate(SKILLS)}
     return sorted(entries, key=lambda entry: order.get(entry["skill"], len(order)))
 
@@ -118,12 +118,13 @@ def _about(evaluation: Tables) -> str:
 
 
 def markdown(evaluation: Tables) -> str:
-    """All tables as Markdown."""
+    """Return all tables as Markdown."""
     parts = ["# Evaluation", markdown_text(_about(evaluation))]
     for measure in ("completed", "f1", "steps", "words_per_instruction"):
         parts += [f"## Cross-play: {_titles()[measure]}", _table(*_crossed(evaluation, measure))]
     pairs = evaluation.summary("architect", "builder")
     parts += ["## Pairs", _table(_head(["architect", "builder"]), _rows(pairs, ["architect", "builder"]))]
+    parts += [f"- {markdown_text(line)}" for line in evaluation.silences()]
     by_skill = _in_order(evaluation.summary("skill"))
     parts += ["## Skills", _table(_head(["skill"]), _rows(by_skill, ["skill"]))]
     parts += ["## Structures", _table(_head(["task"]), _rows(evaluation.summary("task"), ["task"]))]
@@ -153,12 +154,12 @@ def _model_rows(models: Iterable[dict[str, Any]]) -> list[list[str]]:
 
 
 def by_kind(failures: Mapping[str, int]) -> str:
-    """Counts of failures as text: "2 timeout, 1 unreadable"."""
+    """Return counts of failures as text, such as "2 timeout, 1 unreadable"."""
     return ", ".join(f"{count} {kind}" for kind, count in sorted(failures.items())) or "none"
 
 
-def told_models(models: Iterable[dict[str, Any]]) -> list[str]:
-    """What came of the requests of each language model, a line each."""
+def model_lines(models: Iterable[dict[str, Any]]) -> list[str]:
+    """Return a line per language model with its requests and failures."""
     return [
         f"{entry['role']} of {entry['architect']} + {entry['builder']}: {entry['requests']} requests; failures: "
         f"{by_kind(entry['failures'])}; {entry['gave_up']} gave up, {entry['clipped']} clipped, {entry['cut']} cut"
@@ -170,7 +171,7 @@ def told_models(models: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def pairs_csv(evaluation: Tables) -> str:
-    """One line a pair: every measure with the ends of its interval."""
+    """Return a CSV line per pair: every measure with its interval."""
     names = list(_titles())
     ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
     counts = ["games", "errors", "failed"]
@@ -182,7 +183,7 @@ def pairs_csv(evaluation: Tables) -> str:
 
 
 def games_csv(evaluation: Tables) -> str:
-    """One line a game: what was played, and what was counted."""
+    """Return a CSV line per game."""
     left_out = ("dialogue", "grid", "seconds", "models")
     names = [name for name in (evaluation.rows[0] if evaluation.rows else {}) if name not in left_out]
     lines = [names]
@@ -194,7 +195,7 @@ def games_csv(evaluation: Tables) -> str:
 
 
 def models_csv(models: Sequence[dict[str, Any]]) -> str:
-    """One line a pair and role that a language model played: what it took, and its failures by kind."""
+    """Return a CSV line per pair and role of a language model: usage, and failures by kind."""
     kinds = sorted({kind for entry in models for kind in entry["failures"]})
     names = [name for name in models[0] if name != "failures"]
     lines = [[*names, *kinds]]
@@ -214,7 +215,7 @@ def _number(value: Any) -> str:
 
 
 def heatmap(evaluation: Tables, measure: str) -> str:
-    """The cross-play matrix of a measure as SVG: the darker, the more."""
+    """Return the cross-play matrix of a measure as SVG."""
     matrix, builders = evaluation.matrix(measure), evaluation.settings["builders"]
     values = [across[name].value for across in matrix.values() for name in builders]
     known = [value for value in values if value == value] or [0.0]
@@ -245,7 +246,7 @@ def heatmap(evaluation: Tables, measure: str) -> str:
 
 
 def dots(entries: Sequence[tuple[str, Interval]], measure: str) -> str:
-    """Values with their intervals, one line each, as SVG."""
+    """Return values with their intervals as SVG, one line each."""
     known = [number for _, interval in entries for number in interval if number == number]
     low, high = (0.0, 1.0) if measure in SHARES else (0.0, max([*known, 1e-9]))
     left, width, tall = 190, 360, 24
@@ -316,7 +317,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # noth
 
 
 def page(evaluation: Tables) -> str:
-    """The whole report as one HTML page without links to anything."""
+    """Return the report as an HTML page without external links."""
     pairs = evaluation.summary("architect", "builder")
     by_skill = _in_order(evaluation.summary("skill"))
     titles = _titles()
@@ -339,7 +340,8 @@ def page(evaluation: Tables) -> str:
             [(f"{entry['skill']} ({entry['games']})", entry["completed"]) for entry in by_skill], "completed"
         ),
         "<h2>Pairs</h2>"
-        + _html_table(_head(["architect", "builder"]), _rows(pairs, ["architect", "builder"])),
+        + _html_table(_head(["architect", "builder"]), _rows(pairs, ["architect", "builder"]))
+        + "".join(f"<p>{html.escape(line)}</p>" for line in evaluation.silences()),
         "<h2>Skills</h2>" + _html_table(_head(["skill"]), _rows(by_skill, ["skill"])),
         "<h2>Structures</h2>" + _html_table(_head(["task"]), _rows(evaluation.summary("task"), ["task"])),
     ]
@@ -365,7 +367,7 @@ def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _example(evaluation: Tables, row: dict[str, Any]) -> str:
-    """One game: target and build as pictures, and what was said."""
+    """Return a game as HTML: pictures of target and build, and the dialogue."""
     verdict = "complete" if row["completed"] else f"F1 {row['f1']:.2f}"
     if not is_scored(row):
         verdict = "failed"
@@ -373,17 +375,17 @@ def _example(evaluation: Tables, row: dict[str, Any]) -> str:
         f"{row['architect']} + {row['builder']}, {row['task']}: {verdict}, {row['steps']} steps"
     )
     lines = row["dialogue"]
-    told = "".join(
+    listed = "".join(
         f"<li><b>{html.escape(role)}</b> {html.escape(text)}</li>" for role, text in lines[:_LINES]
     )
     if len(lines) > _LINES:
-        told += f"<li>… {len(lines) - _LINES} more</li>"
+        listed += f"<li>… {len(lines) - _LINES} more</li>"
     pictures = [_picture(row["grid"], "the build")]
     names = [task.task_id or f"task-{number}" for number, task in enumerate(evaluation.tasks)]
     if row["task"] in names:
         target = evaluation.tasks[names.index(row["task"])].in_ids("iglu").target_grid
         pictures.insert(0, _picture(grid_to_blocks(target), "the target"))
-    return f'<details><summary>{title}</summary><div class="game">{"".join(pictures)}<ol>{told}</ol></div></details>'
+    return f'<details><summary>{title}</summary><div class="game">{"".join(pictures)}<ol>{listed}</ol></div></details>'
 
 
 def _picture(blocks: Iterable[Any], what: str) -> str:
@@ -405,7 +407,7 @@ def _picture(blocks: Iterable[Any], what: str) -> str:
 
 
 def write(evaluation: Tables, folder: Path) -> list[Path]:
-    """Write all reports into a folder; each file appears whole or not at all. Raises `DataError`."""
+    """Write all reports into a folder, each file atomically. Raises `DataError` if a file cannot be written."""
     made_folder(folder)
     texts = {
         "evaluation.json": json.dumps(evaluation.to_json(), indent=1) + "\n",
@@ -415,4 +417,4 @@ def write(evaluation: Tables, folder: Path) -> list[Path]:
         "evaluation.md": markdown(evaluation),
         "evaluation.html": page(evaluation),
     }
-    return [write_text(folder / name, well_formed(text)) for name, text in texts.items()]
+    return [write_text(folder / name, fix_surrogates(text)) for name, text in texts.items()]

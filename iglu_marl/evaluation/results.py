@@ -1,4 +1,4 @@
-"""Tables of an evaluation: what is measured of the games, averaged over any grouping."""
+"""Tables of an evaluation: averages of the games' measures over any grouping."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.files import json_ready
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.metrics import Interval, bootstrap
 from iglu_marl.game.agent import add_counts
@@ -20,12 +21,12 @@ Row = dict[str, Any]
 
 
 def is_scored(row: Row) -> bool:
-    """Whether a game counts in averages: nothing failed of what the agents run on."""
+    """Whether a game counts in averages: no service that an agent needs failed."""
     return bool(row.get("scored", True))
 
 
 def row_from_json(value: Any) -> Row:
-    """A row of a log. Raises `DataError` for one of which not every measure can be taken, and others (`reading`)."""
+    """Read a row of a log. Raises `DataError` if a measure of the row is missing or not finite."""
     row = dict(value)
     texts = [*(row[name] for name in ("architect", "builder", "key", "task", "error")), *row["skills"]]
     taken = [part(row) for measure in MEASURES.values() for part in (measure.above, measure.below)]
@@ -37,7 +38,7 @@ def row_from_json(value: Any) -> Row:
 
 
 class Measure(NamedTuple):
-    """A column of the tables: what is summed, and what it is divided by, of each game."""
+    """A column of the tables: the quotient of two sums over games."""
 
     title: str
     above: Callable[[Row], float]
@@ -46,6 +47,12 @@ class Measure(NamedTuple):
 
 def _mean(title: str, name: str) -> Measure:
     return Measure(title, lambda row: float(row[name]), lambda row: 1.0)
+
+
+def _per_instruction(name: str) -> Measure:
+    return Measure(
+        f"{name} per instruction", lambda row: float(row[name]), lambda row: float(row["instructions"])
+    )
 
 
 MEASURES: dict[str, Measure] = {
@@ -62,31 +69,20 @@ MEASURES: dict[str, Measure] = {
     ),
     "steps": _mean("steps", "steps"),
     "turns": _mean("turns", "turns"),
-    "steps_per_instruction": Measure(
-        "steps per instruction",
-        lambda row: float(row["steps"]),
-        lambda row: float(row["instructions"]),
-    ),
-    "words_per_instruction": Measure(
-        "words per instruction",
-        lambda row: float(row["words"]),
-        lambda row: float(row["instructions"]),
-    ),
-    "questions_per_instruction": Measure(
-        "questions per instruction",
-        lambda row: float(row["questions"]),
-        lambda row: float(row["instructions"]),
-    ),
+    "steps_per_instruction": _per_instruction("steps"),
+    "words_per_instruction": _per_instruction("words"),
+    "questions_per_instruction": _per_instruction("questions"),
     "return": _mean("return", "return"),
 }
 
 
 @dataclass
 class Tables:
-    """What came of an evaluation: one row a game, in the order of agents, tasks and episodes.
+    """The rows of an evaluation, one per game, in the order of agents, tasks and episodes.
 
-    settings: what was played. `summary` averages over any grouping, `matrix` crosses architects and builders.
-    Intervals are percentile bootstraps over tasks (all episodes of a task are drawn together).
+    Intervals are percentile bootstraps over tasks; all episodes of a task are drawn together.
+
+    settings: settings of the evaluation. rows: one row per game. tasks: tasks of the evaluation.
     """
 
     settings: dict[str, Any]
@@ -96,10 +92,10 @@ class Tables:
     tasks: list[Task] = field(default_factory=list, repr=False)
 
     def summary(self, *by: str) -> list[dict[str, Any]]:
-        """Averages by columns such as "architect", "builder", "task"; "skill" counts a game for each of its skills.
+        """Return averages by columns such as "architect", "builder" or "task"; "skill" counts a game once per skill.
 
-        Each entry has the columns, `games`, `errors` (games in which an agent raised something), `failed` (games in
-        no average, since what an agent runs on failed), and for each of `MEASURES` an `Interval`.
+        Each entry has the columns and an `Interval` for each of `MEASURES`. `games` is the number of scored games,
+        `errors` that of games in which an agent raised an exception, `failed` that of games that are not scored.
         """
         groups: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows:
@@ -125,7 +121,10 @@ class Tables:
         return found
 
     def matrix(self, measure: str = "completed") -> dict[str, dict[str, Interval]]:
-        """A measure of every pair: `matrix()[architect][builder]`. Raises `ConfigError` for an unknown measure."""
+        """Return a measure of every pair: `matrix()[architect][builder]`.
+
+        Raises `ConfigError` if the measure is unknown.
+        """
         if measure not in MEASURES:
             raise ConfigError(f"measure is {measure!r}, expected one of {', '.join(MEASURES)}")
         crossed: dict[str, dict[str, Interval]] = {}
@@ -134,7 +133,7 @@ class Tables:
         return crossed
 
     def models(self) -> list[dict[str, Any]]:
-        """What language models took: sums by architect, builder and the role that the model played; often empty."""
+        """Return the usage of language models, summed by architect, builder and role of the model."""
         sums: dict[tuple[str, str, str], dict[str, Any]] = {}
         for row in self.rows:
             for role, counts in row.get("models", {}).items():
@@ -143,18 +142,36 @@ class Tables:
         names = ("architect", "builder", "role")
         return [{**dict(zip(names, key, strict=True)), **total} for key, total in sums.items()]
 
+    def silences(self) -> list[str]:
+        """Return a line per pair with games in which the architect sent or the builder read no message."""
+        lines = []
+        pairs: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows:
+            pairs.setdefault((row["architect"], row["builder"]), []).append(row)
+        for (architect, builder), rows in pairs.items():
+            silent = sum(not row["instructions"] for row in rows)
+            unread = sum(not row.get("read", 1) for row in rows if row["instructions"])
+            for count, what in (
+                (silent, "the architect sent no message"),
+                (unread, "the builder read no message"),
+            ):
+                if count:
+                    lines.append(f"{architect} + {builder}: {what} in {count} of {len(rows)} games")
+        return lines
+
     def to_json(self) -> dict[str, Any]:
-        """Settings and all tables, JSON-ready; nothing in it depends on how long the games took."""
-        models = self.models()
+        """Return settings and all tables. The content does not depend on the duration of the games."""
+        models, silences = self.models(), self.silences()
         return {
             "format": FORMAT,
             "version": VERSION,
             "settings": self.settings,
             "confidence": self.confidence,
-            "pairs": _plain(self.summary("architect", "builder")),
-            "skills": _plain(self.summary("architect", "builder", "skill")),
-            "structures": _plain(self.summary("task")),
+            "pairs": json_ready(self.summary("architect", "builder"), digits=6),
+            "skills": json_ready(self.summary("architect", "builder", "skill"), digits=6),
+            "structures": json_ready(self.summary("task"), digits=6),
             **({"models": models} if models else {}),
+            **({"silences": silences} if silences else {}),
         }
 
 
@@ -162,14 +179,3 @@ def _keys(row: Row, by: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     found = row["skills"] or ["plain"] if "skill" in by else [""]
     for skill in found:
         yield tuple(skill if name == "skill" else str(row[name]) for name in by)
-
-
-def _plain(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Intervals as lists, and nan as null."""
-
-    def value(part: Any) -> Any:
-        if isinstance(part, Interval):
-            return [None if number != number else round(number, 6) for number in part]
-        return part
-
-    return [{name: value(part) for name, part in entry.items()} for entry in entries]

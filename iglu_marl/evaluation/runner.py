@@ -1,4 +1,4 @@
-"""Playing the games of an evaluation, in this process or in several."""
+"""Play the games of an evaluation, in this process or in several."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ServiceError, ServiceRefusedError
+from iglu_marl.core.errors import AgentError, ServiceError, ServiceRefusedError
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.core.processes import end_with_parent
 from iglu_marl.core.task import Task
@@ -27,16 +27,16 @@ from iglu_marl.evaluation.in_flight import PerThread, in_flight
 from iglu_marl.evaluation.metrics import game_metrics, skills
 from iglu_marl.evaluation.results import Row
 from iglu_marl.evaluation.selection import described, factory, games_at_once
-from iglu_marl.game.agent import Agent, check_service, counts_of
+from iglu_marl.game.agent import Agent, check_service, check_task, counts_of
 from iglu_marl.game.config import GameConfig
 from iglu_marl.recording.rollout import Trajectory, play
 
 SHARED = "IGLU_MARL_SPENDING"
-"""The environment variable that names a folder in which the agents of several processes share what they may spend."""
+"""Environment variable with the folder in which agents of several processes share their budget."""
 
 
 class EvaluationJob(NamedTuple):
-    """One game to be played."""
+    """One game to play."""
 
     architect: str
     builder: str
@@ -46,13 +46,13 @@ class EvaluationJob(NamedTuple):
 
     @property
     def id(self) -> tuple[str, str, str, int]:
-        """What tells this game from the others, whatever else is played."""
+        """The job's identity in logs."""
         return self.architect, self.builder, self.key, self.episode
 
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """Everything that is needed to play any of the games; travels to the processes once."""
+    """All settings of an evaluation's games; sent to each worker process once."""
 
     architects: dict[str, Any]
     builders: dict[str, Any]
@@ -66,7 +66,7 @@ class EvaluationPlan:
     on_error: str
 
     def jobs(self) -> Iterator[EvaluationJob]:
-        """All games, in the order of the result."""
+        """Yield all games, in the order of the result."""
         for architect in self.architects:
             for builder in self.builders:
                 for task, key in enumerate(self.keys):
@@ -74,7 +74,7 @@ class EvaluationPlan:
                         yield EvaluationJob(architect, builder, task, key, episode)
 
     def settings(self) -> dict[str, Any]:
-        """What games have to have in common to stand in one table."""
+        """Return the settings that games of one table share."""
         config = {
             name: list(value) if isinstance(value, tuple) else value for name, value in self.config.items()
         }
@@ -86,36 +86,48 @@ class EvaluationPlan:
         return {**found, "agents": agents} if any(agents.values()) else found
 
     def concurrency(self) -> int:
-        """How many games at once the agents ask for: those that wait for an endpoint leave time for others."""
+        """Return the number of concurrent games that the agents ask for."""
         architects = games_at_once(self.architects, Role.ARCHITECT)
         return max(architects, games_at_once(self.builders, Role.BUILDER))
 
     def make_env(self) -> Any:
-        """The environment of all games."""
+        """Return the environment of the games."""
         make = parallel_env if self.view == "parallel" else raw_env
         return make(GameConfig.of(None, dict(self.config)))
 
 
 class Stopped(Exception):
-    """A game is broken off, because another one has ended the evaluation."""
+    """A game was cancelled because another one ended the evaluation."""
 
 
 class Arena:
-    """Plays games of a plan; agents are made once and reset for each game."""
+    """Plays games of a plan with agents that are made once and reset for each game.
+
+    Raises `AgentError` if an agent cannot play in the game, or one of the tasks.
+    """
 
     def __init__(self, plan: EvaluationPlan, is_stopped: Callable[[], bool] = lambda: False) -> None:
         self.plan, self._is_stopped = plan, is_stopped
         self.env = plan.make_env()
         self._made: dict[tuple[Role, str], Agent] = {}
+        for role, specs in ((Role.ARCHITECT, plan.architects), (Role.BUILDER, plan.builders)):
+            for agent in [self._agent(role, name) for name in specs]:
+                for task in plan.tasks:
+                    check_task(agent, task)
 
     def _agent(self, role: Role, name: str) -> Agent:
         if (role, name) not in self._made:
             specs = self.plan.architects if role is Role.ARCHITECT else self.plan.builders
-            self._made[role, name] = factory(specs[name], role)(self.env)
+            agent = factory(specs[name], role)(self.env)
+            if not isinstance(agent, Agent):
+                raise AgentError(
+                    f"{role.value} {name!r} is {agent!r:.60}, expected an object with reset, act and close"
+                )
+            self._made[role, name] = agent
         return self._made[role, name]
 
     def play(self, job: EvaluationJob) -> Row:
-        """One game and its measures, JSON-ready; `scored`: whether they say how the agents play."""
+        """Play a game and return its measures, JSON-ready."""
         plan, task = self.plan, self.plan.tasks[job.task]
         sequence = np.random.SeedSequence([plan.seed, int(job.key.replace("/", ""), 16), job.episode])
         seed = int(sequence.generate_state(1)[0])
@@ -147,10 +159,15 @@ class Arena:
             "seed": seed,
             "skills": list(skills(task.in_ids("iglu").target_grid, task.in_ids("iglu").start_grid)),
             **game_metrics(game, shifts=self.env.unwrapped.config.shifts),
+            "read": 0,
             "error": error,
             "scored": scored,
             "seconds": round(time.perf_counter() - began, 3),
         }
+        if "dialog" in self.env.unwrapped.config.builder_sees and getattr(
+            agents[Role.BUILDER], "reads", True
+        ):
+            row["read"] = row["instructions"]
         if counted := {role.value: found for role, agent in agents.items() if (found := counts_of(agent))}:
             row["models"] = counted
         if job.task in plan.examples and job.episode == 0:
@@ -172,14 +189,14 @@ class Arena:
 
 
 class Arenas:
-    """An arena for each thread that plays games of a plan, and a way to stop them all."""
+    """An arena per thread, which can be stopped together."""
 
     def __init__(self, plan: EvaluationPlan) -> None:
         self._stopped = threading.Event()
         self._own = PerThread(lambda: Arena(plan, self._stopped.is_set))
 
     def rows(self, jobs: Iterable[EvaluationJob], at_once: int) -> Iterator[Row]:
-        """The rows of jobs, as they are done."""
+        """Yield the rows of jobs in the order of completion."""
         played = in_flight(lambda job: self._own.get().play(job), jobs, at_once, self._stopped.set)
         yield from (row for _, row in played)
 
@@ -190,7 +207,7 @@ class Arenas:
 
 
 class _Shared(NamedTuple):
-    """What the processes of an evaluation have in common: which job is next, where rows go, a folder for agents."""
+    """State shared by the processes: number of the next job, queue of rows, folder for the agents."""
 
     next_job: Any
     rows: Any
@@ -208,7 +225,7 @@ def _start_process(plan: EvaluationPlan, jobs: list[EvaluationJob], shared: _Sha
 
 
 def _play_in_process(at_once: int) -> None:
-    """Play whatever nobody has begun yet, until there is nothing left."""
+    """Play jobs until none is left."""
     assert _state is not None
     plan, jobs, shared = _state
 
@@ -233,7 +250,7 @@ def _play_in_process(at_once: int) -> None:
 
 
 def games(plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int, concurrency: int) -> Iterator[Row]:
-    """The rows of all jobs, in the order in which they are done; `concurrency` of them at once in each process."""
+    """Yield the rows of all jobs in the order of completion, with `concurrency` games at once per process."""
     if processes == 1 or len(jobs) < 2:
         arenas = Arenas(plan)
         try:
@@ -259,7 +276,7 @@ def games(plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int, concu
 
 
 def _received(rows: Any, under_way: Sequence[Future[None]], count: int) -> Iterator[Row]:
-    """So many rows from a queue, unless a process that puts them there has failed: then its error is raised."""
+    """Yield `count` rows from a queue; raise the error of a failed process."""
     while count:
         failed = [future for future in under_way if future.done() and future.exception() is not None]
         try:

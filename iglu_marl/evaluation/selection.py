@@ -1,10 +1,9 @@
-"""Who plays and what is played: agents by name, class or function, and tasks from any source."""
+"""Agents by name, class or function, and tasks from any source."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,22 +13,23 @@ import numpy as np
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError
+from iglu_marl.core.imports import imported
 from iglu_marl.core.task import Task, as_task, is_task
-from iglu_marl.core.text import similar
 from iglu_marl.game.agent import Agent
-from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSource, draw
+from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSource, sample_task
 from iglu_marl.tasks.random_tasks import RandomTasks
 
-DRAWN = 20  # tasks of a source without an end
+DRAWN = 20  # tasks of an infinite source
 
 Factory = Callable[[Any], Agent]
 
 
 def named(agents: Any, role: Role) -> dict[str, Any]:
-    """Agents by name: from a name, a class or function, several of them, or a mapping from names to them.
+    """Return agents by label, from a name, a class or function, a list of them, or a mapping.
 
-    "partners" stands for all the names of `iglu_marl.agents.scripted.partners`.
-    Raises `AgentError` for what makes no agent, and for two of one name.
+    "partners" stands for all names of `iglu_marl.agents.scripted.partners`.
+
+    Raises `AgentError` if an entry makes no agent, or two have the same label.
     """
     if isinstance(agents, Mapping):
         found = dict(agents)
@@ -54,35 +54,19 @@ def _partners(role: Role) -> list[str]:
 
 
 def factory(spec: Any, role: Role) -> Factory:
-    """What makes an agent for an environment. Raises `AgentError`.
+    """Return the function that makes an agent for an environment, as `iglu_marl.agents.registry.factory`.
 
-    spec: a name of `iglu_marl.agents`, "module:attribute", a class with `for_env(env)`, or a function of the
-    environment.
+    Raises `AgentError` if `spec` makes no agent.
     """
-    if isinstance(spec, str):
-        from iglu_marl.agents import registry
+    from iglu_marl.agents import registry
 
-        found = registry.find(spec, role)
-        if found is None and ":" not in spec:
-            known = registry.known(role)
-            raise AgentError(
-                f"{role.value} {spec!r} is unknown{similar(spec, known)}, expected one of {', '.join(known)}, "
-                "llm:MODEL@ENDPOINT, or module:attribute"
-            )
-        spec = _imported(spec, role) if found is None else found
-    if hasattr(spec, "for_env"):
-        return spec.for_env
-    if not callable(spec):
-        raise AgentError(
-            f"{role.value} is {spec!r:.80}, expected a name, a class with for_env, or a function of the environment"
-        )
-    return spec
+    return registry.factory(spec, role)
 
 
 def _asked(specs: Mapping[str, Any], role: Role, question: str) -> dict[str, Any]:
-    """What the makers of agents say of themselves, where they say it (LLM agents), by name.
+    """Call a method of the agents' classes that have it (LLM agents); return the answers by label.
 
-    `functools.partial` of a `for_env` hands on what it was given.
+    Settings given through `functools.partial` are passed on.
     """
     found = {}
     for name, spec in specs.items():
@@ -96,30 +80,28 @@ def _asked(specs: Mapping[str, Any], role: Role, question: str) -> dict[str, Any
 
 
 def described(specs: Mapping[str, Any], role: Role) -> dict[str, Any]:
-    """The settings that agents do not get from here, by name: what `describe()` of their classes says."""
+    """Return the settings of agents that describe themselves (`describe()`), by label."""
     return _asked(specs, role, "describe")
 
 
 def games_at_once(specs: Mapping[str, Any], role: Role) -> int:
-    """In how many games at once the agents are to play: the most that `games_at_once()` of their classes says, or 1."""
+    """Return the largest number of concurrent games that an agent asks for (`games_at_once()`), at least 1."""
     return max(_asked(specs, role, "games_at_once").values(), default=1)
 
 
-def _imported(spec: str, role: Role) -> Any:
-    module, _, attribute = spec.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise AgentError(f"{role.value} {spec!r} cannot be imported: {error}") from None
-
-
 def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Task]:
-    """The tasks to be played.
+    """Return the tasks to play.
 
-    tasks: "bundled" (structures), "turns" (those of the bundled sessions), "random" (up to 8 blocks, 3 levels, 6
-    colours), the path of a file of structures; a `Task`, a session, a list, or any task source, which is seeded. count:
-    that many of them at most; of a source without an end so many are drawn (default 20). Raises `ConfigError`
-    when there are none.
+    Args:
+        tasks: "bundled" (structures), "turns" (turns of the bundled sessions), "random" (up to 8 blocks, 3 layers, 6
+            colours), a file of structures, FILE.py:Class or module:Class of a task source, a `Task`, a session, a
+            list, or a task source.
+        count: largest number of tasks; an infinite source is sampled this often (default 20).
+        seed: seed of a task source.
+
+    Raises:
+        ConfigError: if there are no tasks.
+
     """
     if isinstance(tasks, (str, os.PathLike)):
         tasks = _tasks_by_name(os.fspath(tasks))
@@ -133,14 +115,14 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
     elif _ends(tasks):
         found = list(tasks)
     else:
-        found = [draw(tasks, rng) for _ in range(count or DRAWN)]
+        found = [sample_task(tasks, rng) for _ in range(count or DRAWN)]
     if not found or not all(map(is_task, found)):
         raise ConfigError(f"tasks is {tasks!r:.80}, expected tasks, at least one")
     return [as_task(task) for task in found[:count]]
 
 
 def _ends(tasks: Any) -> bool:
-    """Whether there are so many tasks, and no more."""
+    """Whether the number of tasks is finite."""
     try:
         return len(tasks) >= 0 and hasattr(tasks, "__iter__")
     except TypeError:
@@ -154,11 +136,16 @@ def _tasks_by_name(name: str) -> Any:
         return BundledTasks(mode="turns")
     if name == "random":
         return RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
+    if name.rpartition(":")[2].isidentifier() and ":" in name:
+        try:
+            return imported(name)()
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ConfigError(f"tasks is {name!r}, which cannot be imported: {error}") from None
     return StructureTasks(name)
 
 
 def digest(task: Task) -> str:
-    """A name for the content of a task: 12 hexadecimal digits."""
+    """Return a hash of a task's content, 12 hexadecimal digits."""
     made = hashlib.blake2b(digest_size=6)
     part: Task | None = task
     while part is not None:

@@ -1,6 +1,6 @@
-"""The two forms of chat, text and tokens: their spaces, and the way from an action to an utterance and back.
+"""Text chat and token chat: spaces, and conversion between actions and utterances.
 
-Both are views of the same `Dialogue`. Which vocabulary stands behind tokens is not known here: a `Codec` is handed in.
+Both are views of the same `Dialogue`. The vocabulary of token chat is a `Codec`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.dialogue import Codec, Dialogue, decode_dialogue, speaker_marks
 from iglu_marl.core.errors import ActionError, ConfigError, DialogueError
-from iglu_marl.core.text import cleaned
+from iglu_marl.core.text import strip_control
 from iglu_marl.game.config import GameConfig
 
 _SAMPLE_CHARACTERS = string.ascii_lowercase + " "
@@ -23,18 +23,18 @@ _SAMPLE_LENGTH = 40
 class ChatText(spaces.Text):
     """A `Text` space of any Unicode string up to a length; membership is checked in constant time.
 
-    Samples are short lower-case gibberish.
+    Samples are short random lower-case strings.
     """
 
     def __init__(self, max_length: int, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(max_length, min_length=0, charset=string.printable, seed=seed)
 
     def contains(self, x: Any) -> bool:
-        """Whether x is a string of at most `max_length` characters."""
+        """Return whether x is a string of at most `max_length` characters."""
         return isinstance(x, str) and len(x) <= self.max_length
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        """A random text of at most 40 characters."""
+        """Return a random text of at most 40 characters."""
         if mask is not None or probability is not None:
             return str(super().sample(mask, probability))
         length = int(self.np_random.integers(min(self.max_length, _SAMPLE_LENGTH) + 1))
@@ -55,28 +55,28 @@ class Chat(Protocol):
         """The action of saying nothing."""
 
     def action_space(self) -> spaces.Space[Any]:
-        """The space of one utterance."""
+        """Return the space of one utterance."""
 
     def observation_space(self) -> spaces.Space[Any]:
-        """The space of the observed dialogue."""
+        """Return the space of the observed dialogue."""
 
     def read(self, action: Any, where: str) -> tuple[str, bool]:
-        """The text of an utterance, and whether it was cut. Raises `ActionError` for what is none."""
+        """Return the text of an utterance, and whether it was cut. Raises `ActionError` for a wrong action."""
 
     def show(self, dialogue: Dialogue, written: str | None = None) -> Any:
-        """The dialogue as it is observed; a fresh object each time. `written`: the text that it was read from."""
+        """Return the observed dialogue, a new object each time. `written`: the text that it was read from."""
 
     def show_text(self, text: str) -> Any:
-        """A text that nobody said, in the form and space of the dialogue; a fresh object each time."""
+        """Return a text that is no utterance in the form of the dialogue, a new object each time."""
 
     def words(self, text: str) -> int:
-        """How many words (or tokens) an utterance costs."""
+        """Return the number of words or tokens that an utterance costs."""
 
 
 class TextChat:
-    """Utterances are strings; the dialogue is its text form, whose latest lines are kept when it gets too long.
+    """Utterances are strings. The observed dialogue is its text form, cut to the latest lines.
 
-    verbatim: a dialogue that was read from a text is shown as that text.
+    verbatim: whether a dialogue that was read from a text is shown as that text.
     """
 
     silence = ""
@@ -88,27 +88,27 @@ class TextChat:
         self.verbatim = verbatim
 
     def action_space(self) -> spaces.Space[Any]:
-        """The space of one utterance."""
+        """Return the space of one utterance."""
         return ChatText(self.message_length)
 
     def observation_space(self) -> spaces.Space[Any]:
-        """The space of the observed dialogue."""
+        """Return the space of the observed dialogue."""
         return ChatText(self.dialog_length)
 
     def read(self, action: Any, where: str) -> tuple[str, bool]:
-        """The text of an utterance without control or invisible marks, and whether it was cut."""
+        """Return the text of an utterance without control or invisible marks, and whether it was cut."""
         if not isinstance(action, str):
             raise ActionError(
                 f"{where} is {action!r:.80} ({type(action).__name__}), expected a string; silence is ''"
             )
         if len(action) <= self.message_length:
-            return cleaned(action), False
+            return strip_control(action), False
         if self.strict:
             raise ActionError(f"{where} has {len(action)} characters, expected at most {self.message_length}")
-        return cleaned(action[: self.message_length]), True
+        return strip_control(action[: self.message_length]), True
 
     def show(self, dialogue: Dialogue, written: str | None = None) -> str:
-        """The dialogue as it is observed."""
+        """Return the observed dialogue."""
         text = written if self.verbatim and written is not None else dialogue.text
         if len(text) <= self.dialog_length:
             return text
@@ -117,11 +117,11 @@ class TextChat:
         return tail[start + 1 :] if start >= 0 else tail
 
     def show_text(self, text: str) -> str:
-        """A text that nobody said, in the form of the dialogue."""
+        """Return a text that is no utterance in the form of the dialogue."""
         return text[: self.dialog_length]
 
     def words(self, text: str) -> int:
-        """What an utterance costs, in words."""
+        """Return the number of words that an utterance costs."""
         return len(text.split())
 
 
@@ -134,7 +134,7 @@ class TokenChat:
     """
 
     def __init__(self, codec: Codec, message_length: int, dialog_length: int, strict: bool = True) -> None:
-        self.verbatim = False  # in tokens, there is one way to write it
+        self.verbatim = False
         self.codec, self.message_length, self.dialog_length, self.strict = (
             codec,
             message_length,
@@ -147,19 +147,19 @@ class TokenChat:
 
     @property
     def silence(self) -> np.ndarray[Any, Any]:
-        """Nothing said: padding alone."""
+        """The silent action: padding only."""
         return np.zeros(self.message_length, dtype=np.int64)
 
     def action_space(self) -> spaces.Space[Any]:
-        """The space of one utterance."""
+        """Return the space of one utterance."""
         return spaces.MultiDiscrete(np.full(self.message_length, self.codec.size))
 
     def observation_space(self) -> spaces.Space[Any]:
-        """The space of the observed dialogue."""
+        """Return the space of the observed dialogue."""
         return spaces.Box(0, self.codec.size + 1, (self.dialog_length,), np.int32)
 
     def read(self, action: Any, where: str) -> tuple[str, bool]:
-        """The text of an utterance, and whether it was cut."""
+        """Return the text of an utterance, and whether it was cut."""
         try:
             tokens = np.asarray(action)
         except ValueError:
@@ -176,13 +176,13 @@ class TokenChat:
         return (self.codec.decode(tokens[: self.message_length]) if cut else text), cut
 
     def show(self, dialogue: Dialogue, written: str | None = None) -> np.ndarray[Any, Any]:
-        """The dialogue as it is observed."""
+        """Return the observed dialogue."""
         if self._shown is None or self._shown[0] is not dialogue:
             self._shown = dialogue, self._tokens(dialogue)
         return self._shown[1].copy()
 
     def show_text(self, text: str) -> np.ndarray[Any, Any]:
-        """A text that nobody said, in the form of the dialogue."""
+        """Return a text that is no utterance in the form of the dialogue."""
         tokens = self.codec.encode(text)[: self.dialog_length]
         shown = np.zeros(self.dialog_length, dtype=np.int32)
         shown[: len(tokens)] = tokens
@@ -200,7 +200,7 @@ class TokenChat:
         return shown
 
     def check_lossless(self) -> None:
-        """Raises `ConfigError` unless tokens come back from their text as they were, one for one."""
+        """Raise `ConfigError` unless decoding and encoding returns the same tokens."""
         for token in range(1, self.codec.size):
             if self.codec.encode(self.codec.decode([token, token])) != [token, token]:
                 raise ConfigError(
@@ -209,16 +209,16 @@ class TokenChat:
                 )
 
     def dialogue_of(self, shown: np.ndarray[Any, Any]) -> Dialogue:
-        """The dialogue behind an observation, without what was cut off at its beginning."""
+        """Return the dialogue of an observation, without a part that was cut off."""
         return Dialogue(decode_dialogue(shown, self.codec))
 
     def words(self, text: str) -> int:
-        """What an utterance costs, in tokens."""
+        """Return the number of tokens that an utterance costs."""
         return len(self.codec.encode(text))
 
 
 def make_chat(config: GameConfig, codec: Codec | None, verbatim: bool = False) -> Chat:
-    """The chat that a configuration asks for; token chat needs the codec of its vocabulary."""
+    """Return the chat of a configuration. Token chat needs a codec."""
     assert config.max_message_length is not None  # filled in by the config, as is the next
     assert config.dialog_length is not None
     if config.chat == "text":

@@ -1,22 +1,29 @@
-"""`GameConfig`: everything that can be chosen about a game, validated once, documented from itself."""
+"""`GameConfig`, the table of options: types, defaults, meanings, checks and payments.
+
+A new option is a field of `GameConfig` and its type in `GameOptions`. One that the kernels need is a field of
+`EpisodeRules` as well.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import operator
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
 from typing_extensions import TypedDict
 
-from iglu_marl.core.arguments import as_count, as_number
+from iglu_marl.core.arguments import as_count, as_flag, as_number
 from iglu_marl.core.controls import CONTROLS, Controls, ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.kernels.records import COMPLETIONS, SHIFTS, Completion, EpisodeRules, Shifts
 from iglu_marl.core.schedule import Schedule
-from iglu_marl.core.scoring import SHIFTS, Shifts
-from iglu_marl.core.worlds import COMPLETIONS, Completion, Terms
+from iglu_marl.core.task import Task
+from iglu_marl.core.task_source import TaskSource
+from iglu_marl.core.worlds import Worlds
 from iglu_marl.game.profiles import hint
 
 RENDER_MODES = ("human", "rgb_array", "ansi")
@@ -31,7 +38,7 @@ ARCHITECT_SIGHTS = (
     "goal",
     "goal_program",
 )
-COMPUTED_SIGHTS = ("aim", "egocentric")  # what follows from pose and grid
+COMPUTED_SIGHTS = ("aim", "egocentric", "hotbar")  # computed of the state
 BUILDER_SIGHTS = (
     "pov",
     "inventory",
@@ -46,10 +53,50 @@ MAX_PIXELS = 4096
 MAX_RADIUS = 20  # sees the whole zone from anywhere
 
 
+class Renderer(Protocol):
+    """The interface of objects that draw the builder's picture."""
+
+    def render(self, worlds: Worlds, indices: Sequence[int], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+        """Return first-person pictures of k worlds, uint8 [k, height, width, 3]; size is (height, width)."""
+
+    def close(self) -> None:
+        """Release resources. May be called more than once."""
+
+
+class SamplesTasks(Protocol):
+    """An object with `sample`, as task sources of other tools have it."""
+
+    def sample(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a task."""
+
+
+class ResetsTasks(Protocol):
+    """An object with `reset`, as the task generators of IGLU Gridworld have it."""
+
+    def reset(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a task."""
+
+
+Game = Literal["pair", "builder", "goal"]
+TasksOption = (
+    Task
+    | TaskSource
+    | list[Any]
+    | tuple[Any, ...]
+    | Mapping[Any, Any]
+    | Iterator[Any]
+    | Callable[..., Any]
+    | SamplesTasks
+    | ResetsTasks
+    | None
+)
+"""What `sample_task` of `iglu_marl.tasks` takes a task from; None: the bundled tasks."""
+
+
 class GameOptions(TypedDict, total=False):
     """The fields of `GameConfig` as keyword arguments, for type checkers and editors."""
 
-    tasks: Any
+    tasks: TasksOption
     controls: ControlsName
     select_and_place: bool
     chat: Literal["text", "tokens"]
@@ -75,216 +122,300 @@ class GameOptions(TypedDict, total=False):
     completion: Completion
     shifts: Shifts
     pov_size: tuple[int, int]
-    renderer: Any
+    renderer: str | Renderer
     render_mode: Literal["human", "rgb_array", "ansi"] | None
 
 
-def _doc(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"doc": text})
+def _choice(*choices: str | None) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> Any:
+        if not (value is None or isinstance(value, str)) or value not in choices:
+            raise _error(name, value, "one of " + ", ".join(map(repr, choices)))
+        return value
+
+    return check
+
+
+def _count(low: int, high: int, optional: bool = True) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> Any:
+        if optional and value is None:
+            return None
+        return as_count(name, value, low, high, " or None" if optional else "")
+
+    return check
+
+
+def _sights(known: tuple[str, ...]) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> tuple[str, ...]:
+        expected = "a tuple of distinct names from " + ", ".join(known)
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise _error(name, value, expected)
+        try:
+            names = tuple(value)
+        except TypeError:  # an array without dimensions
+            raise _error(name, value, expected) from None
+        if not all(isinstance(part, str) for part in names):
+            raise _error(name, value, expected)
+        if not names or len(set(names)) != len(names) or any(part not in known for part in names):
+            hidden = "target_grid" in names and "target_grid" not in known
+            raise _error(name, value, expected + "; the target never reaches the builder" * hidden)
+        return names
+
+    return check
+
+
+def _number_or_schedule(name: str, value: Any) -> float | Schedule:
+    return value if isinstance(value, Schedule) else as_number(name, value)
+
+
+def _vocabulary(name: str, value: Any) -> str | int | Codec:
+    if isinstance(value, Codec):
+        return value
+    if isinstance(value, str):
+        return str(_choice("templates")(name, value))
+    return as_count(name, value, 1, MAX_VOCABULARY, ', "templates" or a Codec')
+
+
+def _size(name: str, value: Any) -> tuple[int, int]:
+    try:
+        height, width = (operator.index(side) for side in value)
+        if any(isinstance(side, bool) for side in value):
+            raise TypeError
+        if not (1 <= height <= MAX_PIXELS and 1 <= width <= MAX_PIXELS):
+            raise ValueError
+    except (TypeError, ValueError):
+        raise _error(name, value, f"(height, width), two integers in 1..{MAX_PIXELS}") from None
+    return height, width
+
+
+def _renderer(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return _choice(*RENDERERS)(name, value)
+    if not all(callable(getattr(value, method, None)) for method in ("render", "close")):
+        expected = "one of " + ", ".join(map(repr, RENDERERS)) + ", or an object with render and close"
+        raise _error(name, value, expected)
+    return value
+
+
+def _error(name: str, value: Any, expected: str) -> ConfigError:
+    return ConfigError(f"{name} is {value!r}, expected {expected}")
+
+
+def _option(
+    default: Any,
+    doc: str,
+    check: Callable[[str, Any], Any] | None = None,
+    *,
+    pays: Mapping[str, str] | None = None,
+    games: Iterable[Game] = ("pair", "builder"),
+) -> Any:
+    """Return a row of the table of options.
+
+    Args:
+        default: the default.
+        doc: the meaning, for the tables of options.
+        check: returns the value in its standard form; raises `ConfigError` if it is not allowed.
+        pays: of a reward option, the reward by event, for the tables of rewards.
+        games: the kinds of games in which it is paid.
+
+    """
+    return field(default=default, metadata={"doc": doc, "check": check, "pays": pays or {}, "games": games})
+
+
+_BUDGET = _count(1, 2**31 - 1)
 
 
 @dataclass(frozen=True)
 class GameConfig:
-    """The choices of a game. Frozen; a wrong value raises `ConfigError` naming field, value and expectation.
+    """The options of a game: the table from which checks, signatures, documentation and rules follow.
 
-    The fields are the keyword arguments of `iglu_marl.env`, `raw_env` and `parallel_env`; `GameConfig.table()` gives
-    them as a Markdown table.
+    The fields are the keyword arguments of `iglu_marl.env`, `raw_env` and `parallel_env`. `GameConfig.table()` returns
+    them as a Markdown table. A field with the name of one of `EpisodeRules` reaches the kernels.
+
+    Raises:
+        ConfigError: if a value is not allowed; it names field, value and expectation.
+
     """
 
-    tasks: Any = _doc(None, "task source, `Task`, or list of tasks; None = the bundled ones")
-    controls: ControlsName = _doc("walking", "the builder's action encoding: " + ", ".join(CONTROLS))
-    select_and_place: bool = _doc(False, "choosing a colour also places a block")
-    chat: Literal["text", "tokens"] = _doc("text", "how utterances are passed: text, or arrays of token ids")
-    vocabulary: str | int | Codec = _doc(
-        "templates", 'for token chat: "templates", a number of meaningless symbols, or a `Codec` of your own'
+    tasks: TasksOption = _option(None, "task source, `Task`, or list of tasks; None = the bundled ones")
+    controls: ControlsName = _option(
+        "walking", "the builder's action encoding: " + ", ".join(CONTROLS), _choice(*CONTROLS)
     )
-    max_message_length: int | None = _doc(None, "longest utterance; None = 200 characters or 16 tokens")
-    dialog_length: int | None = _doc(None, "longest observed dialog; None = 4,000 characters or 256 tokens")
-    strict: bool = _doc(
-        True, "an over-long text raises; if False it is cut, and `info['message_cut']` says so"
+    select_and_place: bool = _option(False, "choosing a colour also places a block", as_flag)
+    chat: Literal["text", "tokens"] = _option(
+        "text", "how utterances are passed: text, or arrays of token ids", _choice("text", "tokens")
     )
-    turn_steps: int | None = _doc(50, "builder steps in a turn at most; None = no limit")
-    max_steps: int | None = _doc(500, "builder steps in an episode at most; None = no limit")
-    max_turns: int | None = _doc(
-        100, "architect turns in an episode at most (silent ones count); None = no limit"
+    vocabulary: str | int | Codec = _option(
+        "templates",
+        'for token chat: "templates", a number of meaningless symbols, or a `Codec` of your own',
+        _vocabulary,
     )
-    builder_can_ask: bool = _doc(False, "the builder's action is Dict(act, say)")
-    architect_sees: tuple[str, ...] = _doc(
-        ("target_grid", "grid", "dialog", "pose"), "from: " + ", ".join(ARCHITECT_SIGHTS)
+    max_message_length: int | None = _option(
+        None, "longest utterance; None = 200 characters or 16 tokens", _count(1, 1_000_000)
     )
-    builder_sees: tuple[str, ...] = _doc(
-        ("pov", "inventory", "compass", "dialog"), "from: " + ", ".join(BUILDER_SIGHTS)
+    dialog_length: int | None = _option(
+        None, "longest observed dialog; None = 4,000 characters or 256 tokens", _count(1, 10_000_000)
     )
-    egocentric_radius: int = _doc(5, "cells that `egocentric` shows to each side of the builder's own")
-    right_scale: float = _doc(2.0, "reward when the maximal intersection grows (minus it when it shrinks)")
-    wrong_scale: float | Schedule = _doc(
+    strict: bool = _option(
+        True, "an over-long text raises; if False it is cut, and `info['message_cut']` says so", as_flag
+    )
+    turn_steps: int | None = _option(50, "builder steps in a turn at most; None = no limit", _BUDGET)
+    max_steps: int | None = _option(500, "builder steps in an episode at most; None = no limit", _BUDGET)
+    max_turns: int | None = _option(
+        100, "architect turns in an episode at most (silent ones count); None = no limit", _BUDGET
+    )
+    builder_can_ask: bool = _option(False, "the builder's action is Dict(act, say)", as_flag)
+    architect_sees: tuple[str, ...] = _option(
+        ("target_grid", "grid", "dialog", "pose"),
+        "from: " + ", ".join(ARCHITECT_SIGHTS),
+        _sights(ARCHITECT_SIGHTS),
+    )
+    builder_sees: tuple[str, ...] = _option(
+        ("pov", "inventory", "compass", "dialog"),
+        "from: " + ", ".join(BUILDER_SIGHTS),
+        _sights(BUILDER_SIGHTS),
+    )
+    egocentric_radius: int = _option(
+        5,
+        "cells that `egocentric` shows to each side of the builder's own",
+        _count(1, MAX_RADIUS, optional=False),
+    )
+    right_scale: float = _option(
+        2.0,
+        "reward when the maximal intersection grows (minus it when it shrinks)",
+        as_number,
+        pays={"the maximal intersection grows": "right_scale", "it shrinks": "-right_scale"},
+    )
+    wrong_scale: float | Schedule = _option(
         1.0,
         "reward for removing, minus it for adding, a block when it does not change; or a `Schedule` of it",
+        _number_or_schedule,
+        pays={
+            "it stays, and a block was removed": "wrong_scale",
+            "it stays, and a block was added": "-wrong_scale",
+        },
     )
-    completion_reward: float = _doc(0.0, "added when the target is completed")
-    message_cost: float = _doc(0.0, "paid by the architect for each word it says")
-    step_cost: float = _doc(0.0, "paid for each builder step")
-    rewards: Literal["shared", "builder"] = _doc(
-        "shared", "who gets the building reward: both, or the builder alone"
+    completion_reward: float = _option(
+        0.0,
+        "added when the target is completed",
+        as_number,
+        pays={"the target is completed, besides": "completion_reward"},
     )
-    size_reward: bool = _doc(False, "reward is the gain of the best intersection so far, in blocks, instead")
-    sparse_reward: bool = _doc(False, "reward is 1 when the target is completed, else 0, instead")
-    completion: Completion = _doc(
-        "exact", 'episode ends when the build is the target ("exact"), or covers it ("cover")'
+    message_cost: float = _option(
+        0.0,
+        "paid by the architect for each word it says",
+        as_number,
+        pays={"each word of the architect, to the architect": "-message_cost"},
+        games=("pair",),
     )
-    shifts: Shifts = _doc(
-        "all", 'shifts of the intersection: "all" (published), "inside" (2022 implementation)'
+    step_cost: float = _option(
+        0.0,
+        "paid for each builder step",
+        as_number,
+        pays={"each step of the builder": "-step_cost"},
+        games=("pair", "builder", "goal"),
     )
-    pov_size: tuple[int, int] = _doc((64, 64), "height and width of the builder's picture in pixels")
-    renderer: Any = _doc(
-        "auto", 'who draws: "auto", "painter", "opengl", or an object with `render` and `close`'
+    rewards: Literal["shared", "builder"] = _option(
+        "shared", "who gets the building reward: both, or the builder alone", _choice("shared", "builder")
     )
-    render_mode: Literal["human", "rgb_array", "ansi"] | None = _doc(
-        None, "what `render()` gives: " + ", ".join(RENDER_MODES)
+    size_reward: bool = _option(
+        False, "reward is the gain of the best intersection so far, in blocks, instead", as_flag
+    )
+    sparse_reward: bool = _option(False, "reward is 1 when the target is completed, else 0, instead", as_flag)
+    completion: Completion = _option(
+        "exact",
+        'episode ends when the build is the target ("exact"), or covers it ("cover")',
+        _choice(*COMPLETIONS),
+    )
+    shifts: Shifts = _option(
+        "all",
+        'shifts of the intersection: "all" (published), "inside" (2022 implementation)',
+        _choice(*SHIFTS),
+    )
+    pov_size: tuple[int, int] = _option(
+        (64, 64), "height and width of the builder's picture in pixels", _size
+    )
+    renderer: str | Renderer = _option(
+        "auto", 'who draws: "auto", "painter", "opengl", or an object with `render` and `close`', _renderer
+    )
+    render_mode: Literal["human", "rgb_array", "ansi"] | None = _option(
+        None, "what `render()` gives: " + ", ".join(RENDER_MODES), _choice(None, *RENDER_MODES)
     )
 
     def __post_init__(self) -> None:
-        for name, options in (
-            ("controls", CONTROLS),
-            ("chat", ("text", "tokens")),
-            ("rewards", ("shared", "builder")),
-            ("completion", COMPLETIONS),
-            ("shifts", SHIFTS),
-            ("render_mode", (None, *RENDER_MODES)),
-        ):
-            self._check_option(name, options)
-        for name in ("select_and_place", "strict", "builder_can_ask", "size_reward", "sparse_reward"):
-            if not isinstance(getattr(self, name), bool):
-                raise self._error(name, "True or False")
-        for name in ("right_scale", "wrong_scale", "completion_reward", "message_cost", "step_cost"):
-            if name != "wrong_scale" or not isinstance(self.wrong_scale, Schedule):
-                object.__setattr__(self, name, as_number(name, getattr(self, name)))
+        for item in fields(self):
+            if item.metadata["check"] is not None:
+                value = item.metadata["check"](item.name, getattr(self, item.name))
+                object.__setattr__(self, item.name, value)
         if self.sparse_reward and self.size_reward:
-            raise self._error("size_reward", "False with sparse_reward=True")
+            raise _error("size_reward", True, "False with sparse_reward=True")
         if self.sparse_reward and self.completion_reward:
-            raise self._error("completion_reward", "0 with sparse_reward=True, which pays 1")
-        for name in ("turn_steps", "max_steps", "max_turns"):
-            if getattr(self, name) is not None:
-                self._check_count(name, 1, 2**31 - 1, " or None")
-        self._check_sights("architect_sees", ARCHITECT_SIGHTS)
-        self._check_sights("builder_sees", BUILDER_SIGHTS)
-        self._check_count("egocentric_radius", 1, MAX_RADIUS)
-        self._check_chat()
-        self._check_pictures()
-
-    # -- validation
-
-    def _error(self, name: str, expected: str) -> ConfigError:
-        return ConfigError(f"{name} is {getattr(self, name)!r}, expected {expected}")
-
-    def _check_option(self, name: str, options: Iterable[Any]) -> None:
-        value = getattr(self, name)
-        if not (value is None or isinstance(value, str)) or value not in options:
-            raise self._error(name, "one of " + ", ".join(repr(option) for option in options))
-
-    def _check_count(self, name: str, low: int, high: int, more: str = "") -> None:
-        object.__setattr__(self, name, as_count(name, getattr(self, name), low, high, more))
-
-    def _check_sights(self, name: str, known: tuple[str, ...]) -> None:
-        value = getattr(self, name)
-        expected = "a tuple of distinct names from " + ", ".join(known)
-        if isinstance(value, str) or not isinstance(value, Iterable):
-            raise self._error(name, expected)
-        try:
-            names = tuple(value)
-        except TypeError:  # an array without dimensions
-            raise self._error(name, expected) from None
-        if not all(isinstance(part, str) for part in names):
-            raise self._error(name, expected)
-        if not names or len(set(names)) != len(names) or any(part not in known for part in names):
-            hint = (
-                "; the target never reaches the builder"
-                if "target_grid" in names and "target_grid" not in known
-                else ""
-            )
-            raise self._error(name, expected + hint)
-        object.__setattr__(self, name, names)
-
-    def _check_chat(self) -> None:
-        tokens = self.chat == "tokens"
-        if isinstance(self.vocabulary, str):
-            self._check_option("vocabulary", ("templates",))
-        elif not isinstance(self.vocabulary, Codec):
-            self._check_count("vocabulary", 1, MAX_VOCABULARY, ', "templates" or a Codec')
-        if self.max_message_length is None:
-            object.__setattr__(self, "max_message_length", 16 if tokens else 200)
-        if self.dialog_length is None:
-            object.__setattr__(self, "dialog_length", 256 if tokens else 4000)
-        self._check_count("max_message_length", 1, 1_000_000)
-        self._check_count("dialog_length", 1, 10_000_000)
-
-    def _check_pictures(self) -> None:
-        expected = f"(height, width), two integers in 1..{MAX_PIXELS}"
-        try:
-            height, width = (operator.index(side) for side in self.pov_size)
-            if any(isinstance(side, bool) for side in self.pov_size):
-                raise TypeError
-        except (TypeError, ValueError):
-            raise self._error("pov_size", expected) from None
-        if not (1 <= height <= MAX_PIXELS and 1 <= width <= MAX_PIXELS):
-            raise self._error("pov_size", expected)
-        object.__setattr__(self, "pov_size", (height, width))
-        if isinstance(self.renderer, str):
-            self._check_option("renderer", RENDERERS)
-        elif not all(callable(getattr(self.renderer, name, None)) for name in ("render", "close")):
-            raise self._error(
-                "renderer",
-                "one of " + ", ".join(map(repr, RENDERERS)) + ", or an object with render and close",
-            )
-
-    # -- what follows from it
+            expected = "0 with sparse_reward=True, which pays 1"
+            raise _error("completion_reward", self.completion_reward, expected)
+        lengths = {"text": (200, 4000), "tokens": (16, 256)}[self.chat]
+        for name, length in zip(("max_message_length", "dialog_length"), lengths, strict=True):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, length)
 
     @classmethod
-    def of(cls, config: GameConfig | None, fields: Mapping[str, Any]) -> GameConfig:
-        """The config itself with some fields replaced; raises `ConfigError` for unknown field names."""
-        known = [item.name for item in dataclasses.fields(cls)]
-        for name in fields:
+    def of(cls, config: GameConfig | None, options: Mapping[str, Any]) -> GameConfig:
+        """Return the config with some fields replaced. Raises `ConfigError` for unknown field names."""
+        known = [item.name for item in fields(cls)]
+        for name in options:
             if name not in known:
                 raise ConfigError(
                     f"unknown option {name!r}{hint(name, known)}, expected one of {', '.join(known)}"
                 )
         if config is None:
-            return cls(**fields)
+            return cls(**options)
         if not isinstance(config, cls):
             raise ConfigError(f"config is {config!r:.80}, expected a GameConfig")
-        return dataclasses.replace(config, **fields)
+        return replace(config, **options)
 
     @property
     def wrong_schedule(self) -> Schedule | None:
-        """By what the `wrong_scale` of an episode goes; None where it is the same in all."""
+        """The schedule of `wrong_scale`; None where it is the same in all episodes."""
         return self.wrong_scale if isinstance(self.wrong_scale, Schedule) and not self.sparse_reward else None
 
-    def terms(self) -> Terms:
-        """What the kernel needs to know of this (0 = no limit); of a schedule, its beginning."""
-        sparse, wrong = self.sparse_reward, self.wrong_scale
-        if isinstance(wrong, Schedule):
-            wrong = float(wrong.value(0))
-        return Terms(
-            shifts=self.shifts,
-            completion=self.completion,
-            right_scale=0.0 if sparse else self.right_scale,
-            wrong_scale=0.0 if sparse else wrong,
-            completion_reward=1.0 if sparse else self.completion_reward,
-            step_cost=self.step_cost,
-            size_reward=self.size_reward,
-            max_steps=self.max_steps or 0,
-            max_turns=self.max_turns or 0,
-            turn_steps=self.turn_steps or 0,
-        )
+    def rules(self) -> EpisodeRules:
+        """Return what the kernels need: None becomes 0 (no limit), a schedule its first value."""
+        values = {rule.name: getattr(self, rule.name) for rule in fields(EpisodeRules)}
+        chosen: dict[str, Any] = {name: 0 if value is None else value for name, value in values.items()}
+        if isinstance(self.wrong_scale, Schedule):
+            chosen["wrong_scale"] = float(self.wrong_scale.value(0))
+        if self.sparse_reward:
+            chosen |= {"right_scale": 0.0, "wrong_scale": 0.0, "completion_reward": 1.0}
+        return EpisodeRules(**chosen)
+
+    @classmethod
+    def payments(cls, game: Game) -> list[tuple[str, str, float]]:
+        """Return the table of rewards of a kind of game: event, reward by options, reward by default."""
+        default = cls()
+        return [
+            (event, reward, getattr(default, item.name) * (-1 if reward.startswith("-") else 1))
+            for item in fields(cls)
+            if game in item.metadata["games"]
+            for event, reward in item.metadata["pays"].items()
+        ]
+
+    def pay(self, reward: Any, words: Any) -> tuple[Any, Any]:
+        """Return the rewards of architect and builder: numbers, or arrays [n] of n games.
+
+        Args:
+            reward: the reward of the build.
+            words: number of words that the architect said.
+
+        """
+        earned = reward if self.rewards == "shared" else 0.0
+        return earned - self.message_cost * words, reward
 
     def make_controls(self, can_yield: bool) -> Controls:
-        """The builder's action encoding."""
+        """Return the builder's action encoding."""
         return Controls(self.controls, select_and_place=self.select_and_place, can_yield=can_yield)
 
     @classmethod
     def table(cls) -> str:
-        """All fields with default and meaning, as a Markdown table."""
+        """Return all fields with default and meaning, as a Markdown table."""
         rows = ["| field | default | meaning |", "|---|---|---|"]
-        for item in dataclasses.fields(cls):
+        for item in fields(cls):
             rows.append(f"| `{item.name}` | `{item.default!r}` | {item.metadata['doc']} |")
         return "\n".join(rows)

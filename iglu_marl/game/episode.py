@@ -1,16 +1,15 @@
-"""`Episode`: the text shell around a batch of one world.
+"""`Episode`: one world with its dialogue and task.
 
-It holds the dialogue, the task and its turns, and lets moves happen in the one order that there is: utterances first,
-then the builder's act. Clocks, floor, reward and end come from the kernel; every view asks here and decides nothing.
+It applies moves in order: utterances first, then the builder's act. Clocks, turns, reward and end come from the kernel.
+All environments of one game use it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.controls import Controls
@@ -21,10 +20,10 @@ from iglu_marl.core.kernels.step import speak_at, step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds, prepare
 from iglu_marl.game.chat import Chat
-from iglu_marl.game.config import GameConfig
-from iglu_marl.game.objective import Objective
+from iglu_marl.game.config import GameConfig, Renderer
+from iglu_marl.game.objective import Objective, pay_objective
 
-# What the hands did in a step, by `worlds.event`.
+# Result of placing or breaking in a step, by `worlds.event`.
 EVENTS = (
     "nothing",
     "placed",
@@ -40,24 +39,14 @@ EVENTS = (
 )
 
 
-class Renderer(Protocol):
-    """Who draws the builder's picture."""
-
-    def render(self, worlds: Worlds, indices: Sequence[int], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
-        """First-person pictures uint8 [k, height, width, 3] of k worlds; size = (height, width)."""
-
-    def close(self) -> None:
-        """Release what is held. May be called more than once."""
-
-
 class Say(NamedTuple):
-    """An utterance. Of the builder it costs one step, cancels that step's act and ends its turn."""
+    """An utterance. The builder's takes a step, in place of its act, and ends its turn."""
 
     text: str
 
 
 class Act(NamedTuple):
-    """A builder's step: the control `records[number]`, as `Controls.encode` gives it."""
+    """An act of the builder: the control `records[number]`, as from `Controls.encode`."""
 
     records: npt.NDArray[Any]
     number: int
@@ -67,7 +56,7 @@ Move = Say | Act
 
 
 class Outcome(NamedTuple):
-    """What a move led to: rewards by role, and whether the episode is over."""
+    """Result of a move: rewards by role, and the end of the episode."""
 
     rewards: dict[Role, float]
     terminated: bool
@@ -84,11 +73,11 @@ class EpisodeState(NamedTuple):
 
 
 class Episode:
-    """One game from `begin` to its end, advanced by moves."""
+    """One game, advanced by moves."""
 
     def __init__(self, config: GameConfig, controls: Controls, chat: Chat, renderer: Renderer) -> None:
         self.config, self.controls, self.chat, self.renderer = config, controls, chat, renderer
-        self.terms = config.terms()
+        self.rules = config.rules()
         self.worlds = Worlds(1)
         self.dialogue = Dialogue()
         self.task: Task | None = None
@@ -104,12 +93,16 @@ class Episode:
         recorded: bool = False,
         wrong_scale: float | None = None,
     ) -> None:
-        """Start an episode; the architect has the floor. Nothing is carried over from the last one.
+        """Start an episode with the architect's turn. Nothing is carried over from the last one.
 
-        `recorded`: the dialogue is the one that the task tells, and goes on with it; else it begins empty, and only the
-        two who play add to it. `wrong_scale`: that of this episode, where the configuration has a schedule of it.
+        Args:
+            task: the task.
+            pose: of the builder; default: the task's.
+            recorded: whether the dialogue is the task's; else it begins empty.
+            wrong_scale: of this episode, if the configuration has a schedule of it.
+
         """
-        self.worlds.spawn_prepared(0, prepare(task, self.terms), pose)
+        self.worlds.spawn_prepared(0, prepare(task, self.rules), pose)
         if wrong_scale is not None:
             self.worlds.wrong_scale[0] = wrong_scale
         self.task, self.objective = task, task.objective
@@ -118,14 +111,14 @@ class Episode:
 
     @property
     def played_config(self) -> GameConfig:
-        """The configuration with the number that this episode is played with, in place of a schedule."""
+        """The configuration with this episode's value in place of a schedule."""
         if self.config.wrong_schedule is None:
             return self.config
         return dataclasses.replace(self.config, wrong_scale=float(self.worlds.wrong_scale[0]))
 
     @property
     def written(self) -> str | None:
-        """The recorded conversation as its task has it; None where those who play write it."""
+        """The recorded conversation as written in the task; None in live games."""
         return self.task.dialog if self.recorded and self.task is not None else None
 
     @property
@@ -134,47 +127,42 @@ class Episode:
         return Role.BUILDER if self.worlds.floor[0] == BUILDER else Role.ARCHITECT
 
     def advance(self, moves: Mapping[Role, Move]) -> Outcome:
-        """Let the moves of one moment happen: utterances, then the builder's act."""
+        """Apply simultaneous moves: utterances, then the builder's act."""
         if self.task is None:
             raise StateError("the episode has not begun: call reset() before step()")
-        cost = 0.0
+        words = 0
         said = moves.get(Role.ARCHITECT)
         if said is not None:
-            cost = self.architect_says(said.text if isinstance(said, Say) else "")
+            words = self.architect_says(said.text if isinstance(said, Say) else "")
         move = moves.get(Role.BUILDER)
-        return self._outcome(0.0 if move is None else self._builder_moves(move), cost)
+        return self._outcome(0.0 if move is None else self._builder_moves(move), words)
 
     def tick(self, said: Mapping[Role, str], act: Act) -> Outcome:
-        """A moment of a game in real time: what was said, in this order, then the builder's step.
+        """Advance a game in real time: utterances in this order, then the builder's act.
 
-        Both may speak at any time. Of the builder it costs nothing and leaves its act and the floor as they are.
+        Both may speak at any time. The builder's utterances cost nothing and do not end its turn.
         """
         if self.task is None:
             raise StateError("the episode has not begun: call reset() before tick()")
-        cost = 0.0
+        words = 0
         for role, text in said.items():
             if role == Role.BUILDER:
                 self.dialogue = self.dialogue.say(role, text)
             else:
-                cost += self.architect_says(text)
-        return self._outcome(self.builder_acts(act.records, act.number), cost)
+                words += self.architect_says(text)
+        return self._outcome(self.builder_acts(act.records, act.number), words)
 
-    def _outcome(self, reward: float, cost: float) -> Outcome:
-        shared = reward if self.config.rewards == "shared" else 0.0
-        worlds = self.worlds
-        return Outcome(
-            {Role.ARCHITECT: shared - cost, Role.BUILDER: reward},
-            bool(worlds.terminated[0]),
-            bool(worlds.truncated[0]),
-        )
+    def _outcome(self, reward: float, words: int) -> Outcome:
+        rewards = dict(zip(Role, self.config.pay(reward, words), strict=True))
+        return Outcome(rewards, bool(self.worlds.terminated[0]), bool(self.worlds.truncated[0]))
 
-    def architect_says(self, text: str) -> float:
-        """The architect's turn: an utterance, perhaps silence; then the builder has the floor. Returns its cost."""
+    def architect_says(self, text: str) -> int:
+        """Play the architect's turn: an utterance or silence (""). Return the number of words to pay for."""
         speak_at(self.worlds.state, 0)
         if not text:
-            return 0.0
+            return 0
         self.dialogue = self.dialogue.say(Role.ARCHITECT, text)
-        return self.config.message_cost * self.chat.words(text) if self.config.message_cost else 0.0
+        return self.chat.words(text) if self.config.message_cost else 0
 
     def _builder_moves(self, move: Move) -> float:
         if isinstance(move, Act):
@@ -184,20 +172,18 @@ class Episode:
         return self.builder_acts(*self.controls.yielding())
 
     def builder_acts(self, records: npt.NDArray[Any], index: int) -> float:
-        """One builder step; returns the building reward. In a progressive task, a reached turn leads to the next."""
+        """Run one builder step and return the building reward. A completed turn leads to the next one."""
         worlds = self.worlds
         step_at(worlds.state, 0, records, index)
         if self.objective is not None:
-            rewards, reached = self.objective.score(worlds, (0,))
-            worlds.reward[0] = rewards[0] - self.terms.step_cost
-            worlds.terminated[0] = reached[0]
+            pay_objective(self.objective.score, worlds, [0])
         reward = float(worlds.reward[0])
         if worlds.terminated[0]:
-            self.go_on()
+            self.next_subtask()
         return reward
 
-    def go_on(self) -> None:
-        """Take up the next turn of a progressive task; one that asks for no change is over with its words."""
+    def next_subtask(self) -> None:
+        """Continue with the next turn of a progressive task. Turns without a change are skipped."""
         while self.worlds.terminated[0] and self.task is not None and self.task.next_task is not None:
             following = self.task.next_task
             if following.ids is None and self.task.ids is not None:
@@ -207,16 +193,16 @@ class Episode:
                 self.dialogue = Dialogue((*self.dialogue, *following.dialogue.utterances[known:]))
             self.task, self.objective = following, following.objective
             if not following.is_complete_at_start:
-                self.worlds.retarget(0, following, self.terms)
+                self.worlds.retarget(0, following, self.rules)
 
     # -- saving
 
     def get_state(self) -> EpisodeState:
-        """A copy of the world's record and the (immutable) dialogue and task."""
+        """Return a copy of the world's record, and the immutable dialogue and task."""
         return EpisodeState(self.worlds.get_state(), self.dialogue, self.task, self.recorded)
 
     def set_state(self, state: EpisodeState) -> None:
-        """Put back what `get_state` gave. Raises `StateError` when it does not fit; nothing is changed then."""
+        """Restore a state from `get_state`. Raises `StateError`, and changes nothing, if it does not fit."""
         if not isinstance(state, EpisodeState):
             raise StateError(
                 f"state is a {type(state).__name__}, expected an EpisodeState as get_state returns it"

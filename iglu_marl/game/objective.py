@@ -1,9 +1,9 @@
-"""What a game can be about instead of building the target: the seam through which other rooms say so."""
+"""Objectives of tasks other than building the target."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,21 +12,30 @@ from iglu_marl.core.worlds import Worlds
 
 
 class Objective(Protocol):
-    """What a task asks for instead of its target: `Task.objective`. A value: it keeps nothing of an episode.
+    """The interface of `Task.objective`, which replaces the target. Immutable.
 
-    The clocks, and the end by budget, stay the kernel's. A class may also have a static `score_each(objectives, worlds,
-    indices)`, by which a batch asks about many of them at once. `iglu_marl.language.goals.GoalObjective` is one.
+    Clocks and budgets stay those of the kernel. A class may have a static `score_each(objectives, worlds, indices)`
+    that scores many at once in a batch. Example: `iglu_marl.language.goals.GoalObjective`.
     """
 
     @property
     def text(self) -> str:
-        """What is asked for, in words: the architect's sight `goal`."""
+        """The objective in words: the architect's observation `goal`."""
 
     @property
     def program(self) -> str:
-        """The same, formally: the architect's sight `goal_program`."""
+        """The objective as a program: the architect's observation `goal_program`."""
 
     def score(
         self, worlds: Worlds, indices: Sequence[int]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        """Rewards float64 [k] of the last step, and bool [k] whether it is reached, of k worlds as they are now."""
+        """Return rewards float64 [k] of the last step, and bool [k] whether it is reached, of k worlds."""
+
+
+def pay_objective(
+    score: Callable[[Worlds, Sequence[int]], Any], worlds: Worlds, indices: Sequence[int]
+) -> None:
+    """Replace reward and end of the last step in k worlds by the result of `score`."""
+    rewards, reached = score(worlds, indices)
+    worlds.reward[indices] = rewards - worlds.step_cost[indices]
+    worlds.terminated[indices] = reached

@@ -1,8 +1,7 @@
-"""Who sees what: one table per kind of environment, from which both the observation and its space are built.
+"""Observations: one table per kind of environment, from which observations and spaces are built.
 
-This is the only information barrier: the tables of the two-agent builder hold nothing that reads the target.
-A *sight* is one entry of an observation: its key, its space, and a function that reads it from the episode into
-memory of its own.
+This is the only information barrier: no entry of the two-agent builder's table reads the target. An entry is an
+`ObsField`: its key, its space, and a function that reads it from the episode into memory of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ AIM_LOW = np.array([0, *_CELL_LOW, *_CELL_LOW, 0], np.float32)
 AIM_HIGH = np.array([1, *_CELL_HIGH, *_CELL_HIGH, 8], np.float32)
 
 
-class Sight(NamedTuple):
+class ObsField(NamedTuple):
     """One entry of an observation."""
 
     key: str
@@ -41,15 +40,19 @@ class Sight(NamedTuple):
 
 
 class Observer:
-    """Builds an observation and its space from one list of sights."""
+    """Builds an observation and its space from a list of entries."""
 
-    def __init__(self, sights: Iterable[Sight]) -> None:
-        ordered = sorted(sights, key=lambda sight: sight.key)  # as spaces.Dict sorts its keys
-        self.space = spaces.Dict({sight.key: sight.space for sight in ordered})
-        self._readers = tuple((sight.key, sight.read) for sight in ordered)
+    def __init__(self, sights: Iterable[ObsField]) -> None:
+        self._sights = sorted(sights, key=lambda sight: sight.key)  # as spaces.Dict sorts its keys
+        self.space = spaces.Dict({sight.key: sight.space for sight in self._sights})
+        self._readers = tuple((sight.key, sight.read) for sight in self._sights)
+
+    def only(self, keys: Collection[str]) -> Observer:
+        """Return an observer of these keys only."""
+        return Observer(sight for sight in self._sights if sight.key in keys)
 
     def observe(self, episode: Episode, without: Collection[str] = ()) -> dict[str, Any]:
-        """The observation now, or all of it but some keys; shares no memory with the episode or other observations."""
+        """Return the observation without some keys. It shares no memory with the episode or other observations."""
         return {key: read(episode) for key, read in self._readers if key not in without}
 
 
@@ -82,10 +85,10 @@ def _agent_pos(episode: Episode) -> Array:
     return episode.worlds.seen_pose[0].copy()
 
 
-def _agent_pos_told(conventions: Conventions, episode: Episode) -> Array:
+def _converted_agent_pos(conventions: Conventions, episode: Episode) -> Array:
     x, y, z, yaw, pitch = episode.worlds.pose[0].tolist()
-    told = x, y + conventions.lift, z, 0.0 - pitch if conventions.minerl_camera else pitch, yaw
-    return np.array(told, np.float32)
+    converted = x, y + conventions.eye_offset, z, 0.0 - pitch if conventions.minerl_camera else pitch, yaw
+    return np.array(converted, np.float32)
 
 
 def _grid(field: str, ids: Array | None, episode: Episode) -> Array:
@@ -94,8 +97,8 @@ def _grid(field: str, ids: Array | None, episode: Episode) -> Array:
 
 
 def _seen(name: str, sights: dict[str, Any], episode: Episode) -> Array:
-    out = make_sights(1, **sights)
-    see_many(episode.worlds.state, out, 0, 1)
+    out = make_sights(1, (name,), **sights)
+    fill_sights(episode.worlds.state, out)
     seen: Array = getattr(out, name)[0]
     return seen
 
@@ -120,114 +123,127 @@ def _view(field: str, size: tuple[int, int], draw: Callable[..., Array], episode
     return draw(getattr(episode.worlds, field)[0], size=size)
 
 
+def fill_sights(state: Array, sights: Sights) -> None:
+    """Write the view of the first world into `sights`, as made by `make_sights`."""
+    see_many(state, sights, 0, 1)
+
+
 def make_sights(
     count: int,
+    names: Collection[str],
     *,
-    aim: bool = False,
-    egocentric: bool = False,
-    target_egocentric: bool = False,
     radius: int = 1,
     conventions: Conventions = OWN,
     dtype: npt.DTypeLike = np.int32,
 ) -> Sights:
-    """Room for what the kernel `see_many` writes of `count` worlds: those that are wanted."""
+    """Return output arrays of the kernel `see_many` for `count` worlds: the named fields of `Sights`."""
     side = 2 * radius + 1
+    aim, egocentric, target_egocentric, hotbar = (
+        count if name in names else 0 for name in Sights._fields[:4]
+    )
     return Sights(
-        np.zeros((count if aim else 0, AIM_LENGTH), np.float32),
-        np.zeros((count if egocentric else 0, side, side, side), dtype),
-        np.zeros((count if target_egocentric else 0, side, side, side), dtype),
-        np.array((*conventions.shown, conventions.outside), dtype),
+        np.zeros((aim, AIM_LENGTH), np.float32),
+        np.zeros((egocentric, side, side, side), dtype),
+        np.zeros((target_egocentric, side, side, side), dtype),
+        np.zeros((hotbar, 1), np.int32),
+        np.array((*conventions.obs_id_of_color, conventions.outside), dtype),
     )
 
 
-# --- sights ----------------------------------------------------------------------------------------------------
+# --- entries ---------------------------------------------------------------------------------------------------
 
 
-def pov_sight(size: tuple[int, int]) -> Sight:
-    """`pov`: uint8 [height, width, 3], what the builder sees."""
-    return Sight("pov", spaces.Box(0, 255, (*size, 3), np.uint8), partial(_pov, size))
+def pov_sight(size: tuple[int, int]) -> ObsField:
+    """`pov`: uint8 [height, width, 3], the builder's view."""
+    return ObsField("pov", spaces.Box(0, 255, (*size, 3), np.uint8), partial(_pov, size))
 
 
-def inventory_sight(conventions: Conventions = OWN) -> Sight:
-    """`inventory`: float32 [6], blocks left by colour (a negative stock shows as 0)."""
+def inventory_sight(conventions: Conventions = OWN) -> ObsField:
+    """`inventory`: float32 [6], blocks left by colour (a negative count shows as 0)."""
     space = spaces.Box(0, BLOCKS_PER_COLOR, (6,), np.float32)
-    return Sight("inventory", space, partial(_inventory, np.array(conventions.slots)))
+    return ObsField("inventory", space, partial(_inventory, np.array(conventions.slots)))
 
 
-def compass_sight(conventions: Conventions = OWN) -> Sight:
+def compass_sight(conventions: Conventions = OWN) -> ObsField:
     """`compass`: float32 [1] in degrees, 0 = facing north, 90 = east (2022: half a turn off)."""
     read = _compass_half_turned if conventions.half_turn else _compass
-    return Sight("compass", spaces.Box(-180, 180, (1,), np.float32), read)
+    return ObsField("compass", spaces.Box(-180, 180, (1,), np.float32), read)
 
 
-def angle_sight() -> Sight:
+def angle_sight() -> ObsField:
     """`compass` as `Dict(angle)`: float32 [] in degrees."""
-    return Sight("compass", spaces.Dict({"angle": spaces.Box(-180, 180, (), np.float32)}), _angle)
+    return ObsField("compass", spaces.Dict({"angle": spaces.Box(-180, 180, (), np.float32)}), _angle)
 
 
-def agent_pos_sight(conventions: Conventions = OWN) -> Sight:
+def agent_pos_sight(conventions: Conventions = OWN) -> ObsField:
     """`agentPos`: float32 [5], eye x, y, z in cells; pitch, yaw in degrees (2021: feet above the floor, pitch down)."""
-    lift = np.array([0, conventions.lift, 0, 0, 0], np.float32)
-    own = not (conventions.lift or conventions.minerl_camera)  # read faster
-    read = _agent_pos if own else partial(_agent_pos_told, conventions)
-    return Sight("agentPos", spaces.Box(POSE_LOW + lift, POSE_HIGH + lift, dtype=np.float32), read)
+    lift = np.array([0, conventions.eye_offset, 0, 0, 0], np.float32)
+    own = not (conventions.eye_offset or conventions.minerl_camera)  # read faster
+    read = _agent_pos if own else partial(_converted_agent_pos, conventions)
+    return ObsField("agentPos", spaces.Box(POSE_LOW + lift, POSE_HIGH + lift, dtype=np.float32), read)
 
 
-def grid_sight(key: str, conventions: Conventions = OWN, margin: int = 0) -> Sight:
+def grid_sight(key: str, conventions: Conventions = OWN, margin: int = 0) -> ObsField:
     """`grid` or `target_grid`: int32 [9, 11, 11] of colour ids; the space allows `margin` more at either end."""
-    field, ids = "target" if key == "target_grid" else "grid", np.array(conventions.shown, np.int32)
+    field, ids = "target" if key == "target_grid" else "grid", np.array(conventions.obs_id_of_color, np.int32)
     space = spaces.Box(ids.min() - margin, ids.max() + margin, ZONE_SHAPE, np.int32)
-    plain = conventions.shown == OWN.shown  # read faster
-    return Sight(key, space, partial(_grid, field, None if plain else ids))
+    plain = conventions.obs_id_of_color == OWN.obs_id_of_color  # read faster
+    return ObsField(key, space, partial(_grid, field, None if plain else ids))
 
 
-def aim_sight() -> Sight:
+def aim_sight() -> ObsField:
     """`aim`: float32 [8], where the hands would act: 1, the cell hit, the cell to place in, the distance in cells.
 
-    All zeros where nothing is in reach. Cells are x, y, z of the map. From inside a block both are that block's own.
+    Zeros if nothing is in reach. Cells are x, y, z of the map. Inside a block, both are that block's.
     """
-    return Sight("aim", spaces.Box(AIM_LOW, AIM_HIGH, dtype=np.float32), partial(_seen, "aim", {"aim": True}))
+    return ObsField("aim", spaces.Box(AIM_LOW, AIM_HIGH, dtype=np.float32), partial(_seen, "aim", {}))
 
 
-def egocentric_sight(key: str, radius: int, conventions: Conventions = OWN) -> Sight:
+def egocentric_sight(key: str, radius: int, conventions: Conventions = OWN) -> ObsField:
     """`egocentric` or `target_egocentric`: int32 [side, side, side] of colour ids around the cell of the eye.
 
     side is 2 * radius + 1; the axes are up, right and back from the builder, by the nearest quarter turn of its yaw:
-    facing north, those of `grid`. Cells outside the zone have the id after the last colour's. The target lies as the
-    score aligns it with the build at the moment.
+    facing north, those of `grid`. Cells outside the zone have the id after the last colour's. The target is
+    aligned with the build as in the score.
     """
     shape = (2 * radius + 1,) * 3
-    space = spaces.Box(min(conventions.shown), conventions.outside, shape, np.int32)
-    return Sight(key, space, partial(_seen, key, {key: True, "radius": radius, "conventions": conventions}))
+    space = spaces.Box(min(conventions.obs_id_of_color), conventions.outside, shape, np.int32)
+    return ObsField(key, space, partial(_seen, key, {"radius": radius, "conventions": conventions}))
 
 
-def dialog_sight(chat: Chat, key: str = "dialog") -> Sight:
+def hotbar_sight(conventions: Conventions = OWN) -> ObsField:
+    """`hotbar`: int32 [1], the colour in hand: 1..6, the number that selects it in an action."""
+    read = partial(_seen, "hotbar", {"conventions": conventions})
+    return ObsField("hotbar", spaces.Box(1, 6, (1,), np.int32), read)
+
+
+def dialog_sight(chat: Chat, key: str = "dialog") -> ObsField:
     """`dialog`: the conversation as text or tokens."""
-    return Sight(key, chat.observation_space(), _dialog_as_written if chat.verbatim else _dialog)
+    return ObsField(key, chat.observation_space(), _dialog_as_written if chat.verbatim else _dialog)
 
 
-def goal_sight(chat: Chat) -> Sight:
-    """`goal`: what the game is about in words, as text or tokens; empty when it is about the target."""
-    return Sight("goal", chat.observation_space(), _goal)
+def goal_sight(chat: Chat) -> ObsField:
+    """`goal`: the objective in words, as text or tokens; empty if it is the target."""
+    return ObsField("goal", chat.observation_space(), _goal)
 
 
-def goal_program_sight() -> Sight:
-    """`goal_program`: the same as a compact program text."""
-    return Sight("goal_program", ChatText(PROGRAM_LENGTH), _goal_program)
+def goal_program_sight() -> ObsField:
+    """`goal_program`: the objective as program text."""
+    return ObsField("goal_program", ChatText(PROGRAM_LENGTH), _goal_program)
 
 
-def view_sight(key: str, size: tuple[int, int], draw: Callable[..., Array]) -> Sight:
+def view_sight(key: str, size: tuple[int, int], draw: Callable[..., Array]) -> ObsField:
     """`grid_view` or `target_view`: uint8 [height, width, 3], an orbit view; `draw(grid, size=…)` makes it."""
     field = "target" if key == "target_view" else "grid"
-    return Sight(key, spaces.Box(0, 255, (*size, 3), np.uint8), partial(_view, field, size, draw))
+    return ObsField(key, spaces.Box(0, 255, (*size, 3), np.uint8), partial(_view, field, size, draw))
 
 
 # --- tables ----------------------------------------------------------------------------------------------------
 
 
 def architect_observer(config: GameConfig, chat: Chat, draw_view: Callable[..., Array]) -> Observer:
-    """What the architect sees, as the configuration says."""
-    makers: dict[str, Callable[[], Sight]] = {
+    """Return the architect's observer for a configuration."""
+    makers: dict[str, Callable[[], ObsField]] = {
         "target_grid": lambda: grid_sight("target_grid"),
         "grid": lambda: grid_sight("grid"),
         "dialog": lambda: dialog_sight(chat),
@@ -241,8 +257,8 @@ def architect_observer(config: GameConfig, chat: Chat, draw_view: Callable[..., 
 
 
 def builder_observer(config: GameConfig, chat: Chat) -> Observer:
-    """What the builder of the two-agent game sees. Nothing here may read the target."""
-    makers: dict[str, Callable[[], Sight]] = {
+    """Return the observer of the two-agent builder. No entry may read the target."""
+    makers: dict[str, Callable[[], ObsField]] = {
         "pov": lambda: pov_sight(config.pov_size),
         "inventory": inventory_sight,
         "compass": compass_sight,
@@ -254,11 +270,12 @@ def builder_observer(config: GameConfig, chat: Chat) -> Observer:
     return Observer([*plain, *_computed_sights(config, OWN)])
 
 
-def _computed_sights(config: GameConfig, conventions: Conventions) -> list[Sight]:
-    """Of `builder_sees`, what follows from pose and grid. Lone builders are shown these as well."""
-    makers: dict[str, Callable[[], Sight]] = {
+def _computed_sights(config: GameConfig, conventions: Conventions) -> list[ObsField]:
+    """Return the computed entries of `builder_sees`, also for single-agent environments."""
+    makers: dict[str, Callable[[], ObsField]] = {
         "aim": aim_sight,
         "egocentric": lambda: egocentric_sight("egocentric", config.egocentric_radius, conventions),
+        "hotbar": lambda: hotbar_sight(conventions),
     }
     return [make() for name, make in makers.items() if name in config.builder_sees]
 
@@ -273,7 +290,7 @@ def gridworld_observer(
     target_in_obs: bool,
     target_egocentric: bool = False,
 ) -> Observer:
-    """The ids `IGLUGridworld-v0` and `IGLUGridworldVector-v0` (IGLU 2022)."""
+    """Return the observer of `IGLUGridworld-v0` and `IGLUGridworldVector-v0` (IGLU 2022)."""
     sights = [inventory_sight(conventions), compass_sight(conventions), dialog_sight(chat)]
     if render:
         sights.append(pov_sight(config.pov_size))
@@ -289,7 +306,7 @@ def gridworld_observer(
 def silent_builder_observer(
     config: GameConfig, chat: Chat, conventions: Conventions, *, visual: bool
 ) -> Observer:
-    """The ids `IGLUSilentBuilder-v0` and, with `visual`, `IGLUSilentBuilderVisual-v0` (IGLU 2021)."""
+    """Return the observer of `IGLUSilentBuilder-v0`, or with `visual` of the visual id (IGLU 2021)."""
     sights = [
         pov_sight(config.pov_size),
         inventory_sight(conventions),
@@ -302,5 +319,5 @@ def silent_builder_observer(
 
 
 def target_info(conventions: Conventions) -> Callable[[Episode], Array]:
-    """What reads `info["target_grid"]` of single-agent environments: a copy, in the representation of `grid`."""
+    """Return the reader of `info["target_grid"]` in single-agent environments: a copy, with the ids of `grid`."""
     return cast(Callable[[Episode], Array], grid_sight("target_grid", conventions).read)

@@ -1,4 +1,4 @@
-"""How older tools preset, spell and show what is chosen when an environment is made: the table behind `compat`."""
+"""Profiles of older tools for the option `compat`: conventions, defaults and names of options."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from iglu_marl.tasks.bundled import default_tasks, silent_builder_tasks, whole_s
 
 @dataclass(frozen=True)
 class Profile:
-    """One older tool, or an environment's own ways.
+    """The profile of an older tool, or of an environment itself.
 
-    conventions: how it tells colours and directions. defaults: of fields of `GameConfig`, where they are not ours.
-    spellings: its keywords that have another name here. idle: its keywords that are taken and change nothing here.
-    tasks: makes the source of tasks that is played where none is given.
+    conventions: numbering of colours and directions. defaults: different defaults of `GameConfig`. spellings: its names
+    of our options. idle: its options that have no effect here. tasks: returns the default source of tasks.
     """
 
     conventions: Conventions
@@ -50,11 +49,18 @@ def read_options(
     known: tuple[str, ...],
     preset: bool,
 ) -> tuple[Profile, dict[str, Any]]:
-    """A profile, and the options in our names, where `preset` says so with the profile's defaults.
+    """Return a profile, and the options under our names.
 
-    own: the profile without `compat`, when options stay as they are. known: the profiles that the environment has.
+    Args:
+        compat: name of a profile, or None.
+        options: the given options.
+        own: the profile without `compat`; options are unchanged then.
+        known: the profiles of the environment.
+        preset: whether to include the profile's defaults.
 
-    Raises `ConfigError` for another profile, and for an option that is given under both of its names.
+    Raises:
+        ConfigError: for another profile, or an option given under both names.
+
     """
     if compat is None:
         return own, dict(options)
@@ -77,12 +83,12 @@ def read_options(
 
 
 def compat_of(conventions: Conventions) -> str | None:
-    """The name of the profile that has these conventions; None for an environment's own."""
+    """Return the name of the profile with these conventions; None for an environment's own."""
     return next((name for name, profile in PROFILES.items() if profile.conventions == conventions), None)
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """What an unknown option was perhaps meant to be, in brackets for a message; "" without an idea."""
+    """Return a suggestion for an unknown option, in brackets, or ""."""
     for compat, profile in PROFILES.items():
         if name in profile.spellings:
             return f" (did you mean {profile.spellings[name]!r}? compat={compat!r} takes both names)"

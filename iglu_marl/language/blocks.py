@@ -1,4 +1,4 @@
-"""Edits of one cell, the core that all instructions rest on, and why a text or an instruction fails."""
+"""Edits of one cell, to which all instructions reduce, and the reasons for failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_CHARACTERS = 200
 
 
 class EditKind(str, Enum):
-    """What an instruction asks for. Members compare equal to their lower-case names."""
+    """Kind of an edit. Members compare equal to their lower-case names."""
 
     PLACE = "place"
     REMOVE = "remove"
@@ -34,13 +34,17 @@ def _checked_color(color: Any, name: str, cell: Cell) -> int:
 
 @dataclass(frozen=True)
 class CellEdit:
-    """One change of the world: `Edit("place", (0, -1, 0), color=6)`.
+    """One change of the world: `CellEdit("place", (0, -1, 0), color=6)`.
 
-    action: place, remove or replace. cell: (x, y, z). color: the id 1..6 that is to be there (place,
-        replace).
-    old_color: the id 1..6 that is there, where it is named (remove, replace).
+    Args:
+        action: place, remove or replace.
+        cell: (x, y, z).
+        color: new id 1..6 (place, replace).
+        old_color: id 1..6 of the present block, if named (remove, replace).
 
-    Raises `GridError` for cells outside the zone and colours that do not fit the action.
+    Raises:
+        GridError: if the cell is outside the zone, or a colour does not fit the action.
+
     """
 
     action: EditKind
@@ -80,9 +84,9 @@ class CellEdit:
 
     @classmethod
     def between(cls, cell: Cell, before: int, after: int) -> CellEdit:
-        """The edit that turns colour id `before` at a cell into `after`; 0 is air. They have to differ."""
+        """Return the edit that changes a cell from colour id `before` to a different `after`; 0 is air."""
         if before == after:
-            raise GridError(f"no edit turns {before} into {after} at {cell}")
+            raise GridError(f"edit at {cell} changes {before} to {after}, expected two different colour ids")
         if before == Color.AIR:
             return cls(EditKind.PLACE, cell, color=after)
         if after == Color.AIR:
@@ -91,29 +95,30 @@ class CellEdit:
 
     @property
     def after(self) -> int:
-        """The colour id at the cell when the edit is done; 0 after a removal."""
+        """The colour id after the edit; 0 for a removal."""
         return Color.AIR.value if self.color is None else self.color
 
 
 class Reason(str, Enum):
-    """Why a text is no instruction, or why an instruction cannot be followed."""
+    """Why a text is not an instruction, or why an instruction cannot be followed."""
 
     # of texts
-    EMPTY = "empty"  # nothing was said
+    EMPTY = "empty"
     UNKNOWN_WORD = "unknown word"
-    NOT_UNDERSTOOD = "not understood"  # known words, but no sentence of the grammar, or one with two meanings
-    NO_COLOR = "no color"  # what to place, or what to change a block into, is not said
+    NOT_UNDERSTOOD = "not understood"  # known words, but not one sentence of the grammar
+    CONTRADICTION = "contradiction"  # the detail names what contradicts what
+    NO_COLOR = "no color"  # of new or recoloured blocks
     NO_HEIGHT = "no height"
     NO_PLACE = "no place"
-    NO_NUMBER = "no number"  # how long, how high, how far; or in a world, not as many blocks as places
+    NO_NUMBER = "no number"  # length, height, distance; or the numbers of blocks and places differ
     NO_DIRECTION = "no direction"
     OUTSIDE = "outside"  # a cell outside the zone
     # of instructions in a world
-    AMBIGUOUS = "ambiguous"  # more than one thing or place fits the description
+    AMBIGUOUS = "ambiguous"  # several things or places fit
     NO_MATCH = "nothing matches"
     OCCUPIED = "occupied"
-    WRONG_COLOR = "wrong color"  # the block there has another one
-    NO_VIEW = "no view"  # left, right, front or behind, and it is not known how the builder stands
+    WRONG_COLOR = "wrong color"  # of the block there
+    NO_VIEW = "no view"  # left, right, front or behind without the builder's pose
 
     __str__ = str.__str__
 
@@ -121,7 +126,6 @@ class Reason(str, Enum):
 _PLACES = ("At", "Beside", "Between", "Corners", "Edge", "Level", "NextTo", "Sides", "Spot")
 _MISSING = {
     Reason.UNKNOWN_WORD: "word",
-    Reason.NOT_UNDERSTOOD: "word",
     Reason.NO_COLOR: "color",
     Reason.NO_HEIGHT: "height",
     Reason.NO_PLACE: "place",
@@ -134,11 +138,17 @@ _MISSING = {
 
 @dataclass(frozen=True)
 class Failure:
-    """A text that is no instruction, or an instruction that cannot be followed: why, what is to blame, the text.
+    """A text that is not an instruction, or an instruction that cannot be followed. It is falsy.
 
-    color: of the block in the way, for `WRONG_COLOR`. reference, choices: for `AMBIGUOUS`, the description and the
-    things (groups of cells) that fit it. suggestion: the nearest thing that is known, "" when there is none. partial:
-    the instruction as far as it was told, where one thing is missing.
+    Args:
+        reason: the kind of failure.
+        detail: the words, colours or things that cause it.
+        text: the text that was read.
+        color: of the block in the way, for `WRONG_COLOR`.
+        reference, choices: for `AMBIGUOUS`, the reference and the things (groups of cells) that fit it.
+        suggestion: the nearest known thing, "" if there is none.
+        partial: the instruction so far, if one thing is missing.
+
     """
 
     reason: Reason
@@ -152,7 +162,7 @@ class Failure:
 
     @property
     def missing(self) -> str | None:
-        """What would have to be told: color, height, place, count, direction, referent or word; None = nothing."""
+        """What is missing: color, height, place, count, direction, referent or word; None = nothing."""
         if self.reason is Reason.AMBIGUOUS:
             return "place" if type(self.reference).__name__ in _PLACES else "referent"
         return _MISSING.get(self.reason)

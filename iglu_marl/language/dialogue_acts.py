@@ -1,4 +1,4 @@
-"""The small talk around instructions: what the scripted pair says besides them, and reading it back."""
+"""Small talk around instructions: wordings of the scripted pair, and their reader."""
 
 from __future__ import annotations
 
@@ -15,46 +15,47 @@ from iglu_marl.language.templates import templates, words
 
 
 class DialogueAct(str, Enum):
-    """What can be said besides instructions. Members compare equal to their names in `templates.json`."""
+    """Utterances besides instructions. Members compare equal to their names in `templates.json`."""
 
     # the architect's
     GREETING = "greeting"
     COMPLETE = "complete"
     TRY_AGAIN = "try_again"
     GIVE_UP = "give_up"
-    MISPLACED = "misplaced"  # a block that does not belong there
-    MISCOLORED = "miscolored"  # and one that has another colour there
+    MISPLACED = "misplaced"  # a wrong block
+    MISCOLORED = "miscolored"  # a block of the wrong colour
     # the builder's
     DONE = "done"
+    UNCHANGED = "unchanged"  # done, but a part changed nothing
     OKAY = "okay"
     NO_BLOCKS = "no_blocks"  # of a colour
     OCCUPIED = "occupied"
     NOTHING_THERE = "nothing_there"
-    WRONG_COLOR = "wrong_color"  # the block there has this colour
+    WRONG_COLOR = "wrong_color"  # of the block there
     UNREACHABLE = "unreachable"
     NOT_UNDERSTOOD = "not_understood"
     UNKNOWN_WORD = "unknown_word"
-    UNKNOWN_NAMED = "unknown_named"  # the same with the word
-    MEAN_OTHER = "mean_other"  # and with the nearest one that is known
-    TAKEN_FOR = "taken_for"  # a word was taken for a misspelt other one
-    NOT_READ = "not_read"  # the part that was not understood
-    WHICH_READING = "which_reading"  # of two meanings of what was said
+    UNKNOWN_NAMED = "unknown_named"  # names the word
+    MEAN_OTHER = "mean_other"  # names the nearest known word
+    TAKEN_FOR = "taken_for"  # a corrected misspelling
+    NOT_READ = "not_read"  # names the part that was not understood
+    WHICH_READING = "which_reading"  # of two meanings
     OUTSIDE = "outside"
     WHICH_COLOR = "which_color"
     WHICH_HEIGHT = "which_height"
     WHICH_PLACE = "which_place"
-    WHICH_ONE = "which_one"  # of several things that a description fits
+    WHICH_ONE = "which_one"  # of several things that fit
     WHICH_BLOCK = "which_block"  # the same, of a colour
     WHICH_NUMBER = "which_number"
     WHICH_WAY = "which_way"
-    NO_SUCH = "no_such"  # a description that fits nothing
+    NO_SUCH = "no_such"  # nothing fits
 
     __str__ = str.__str__
 
 
 @dataclass(frozen=True)
-class Said:
-    """Small talk that was understood: what it says, and of which colour id 1..6 where it names one."""
+class SmallTalk:
+    """Small talk that was understood, and the colour id 1..6 that it names, if any."""
 
     talk: DialogueAct
     color: int | None = None
@@ -70,15 +71,25 @@ def say(
     word: str = "",
     other: str = "",
 ) -> str:
-    """A wording of small talk: the preferred one, or with `rng` any of them.
+    """Return a wording of small talk: the preferred one, or with `rng` a random one.
 
-    color: the id 1..6 for `NO_BLOCKS` and `WRONG_COLOR`. word, other: what talk about words names. Raises
-    `DialogueError` for unknown talk and for a colour or word that is missing or out of place.
+    Args:
+        talk: the act.
+        color: id 1..6 for `NO_BLOCKS` and `WRONG_COLOR`.
+        rng: source of random wordings.
+        word: for acts about a word, the word.
+        other: for acts about two words, the second one.
+
+    Raises:
+        DialogueError: if the act is unknown, or a colour or word is missing or superfluous.
+
     """
     try:
         forms = templates()["talk"][DialogueAct(talk).value]
     except ValueError:
-        raise DialogueError(f"unknown talk {talk!r}, expected one of {', '.join(DialogueAct)}") from None
+        raise DialogueError(
+            f"unknown dialogue act {talk!r}, expected one of {', '.join(DialogueAct)}"
+        ) from None
     form: str = forms[0] if rng is None else forms[int(rng.integers(len(forms)))]
     if ("{color}" in form) != (color is not None):
         expected = "a colour id 1..6" if color is None else "None, since it names no colour"
@@ -91,21 +102,21 @@ def say(
 
 
 @lru_cache(maxsize=1)
-def _meanings() -> dict[tuple[str, ...], Said]:
+def _meanings() -> dict[tuple[str, ...], SmallTalk]:
     meanings = {}
     for name, forms in templates()["talk"].items():
         for form in forms:
             if _FREE.search(form):
                 continue
             for color in templates()["colors"] if "{color}" in form else [None]:
-                said = Said(DialogueAct(name), None if color is None else color_id(color))
+                said = SmallTalk(DialogueAct(name), None if color is None else color_id(color))
                 meanings[tuple(words(form.format(color=color)))] = said
     return meanings
 
 
 @lru_cache(maxsize=1)
 def _patterns() -> list[tuple[re.Pattern[str], DialogueAct]]:
-    """Small talk with words of its own in it, as patterns of its words."""
+    """Return small talk with free words as patterns."""
     found = []
     for name, forms in templates()["talk"].items():
         for form in forms:
@@ -115,11 +126,11 @@ def _patterns() -> list[tuple[re.Pattern[str], DialogueAct]]:
     return sorted(found, key=lambda pair: -len(pair[0].pattern))
 
 
-def read(text: str) -> Said | None:
-    """What a text says if it is small talk, whatever its case and punctuation; else None."""
+def parse_small_talk(text: str) -> SmallTalk | None:
+    """Return the small talk in a text, whatever its case and punctuation; None if it is none."""
     said = words(text)
     known = _meanings().get(tuple(said))
     if known is not None:
         return known
     plain = " ".join(said)
-    return next((Said(act) for pattern, act in _patterns() if pattern.fullmatch(plain)), None)
+    return next((SmallTalk(act) for pattern, act in _patterns() if pattern.fullmatch(plain)), None)

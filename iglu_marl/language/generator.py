@@ -1,4 +1,4 @@
-"""Making up questions and statements about a scene: clear, possible, and with balanced answers."""
+"""Random questions and statements about a scene: clear, possible, and with balanced answers."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ FRAMES = {
     "builder": RELATIONS[4:8],
     "space": RELATIONS[8:],
 }
-"""The relations by frame: north and so on; left and so on; above and so on."""
+"""Relations by frame of reference."""
 
-_TRIES = 200  # of a question, before a scene is given up
-_TEMPLATE_TRIES = 15  # of those, of one template
-_PICKS = 5  # of a reference that holds
+_TRIES = 200  # questions per scene
+_TEMPLATE_TRIES = 15  # questions per template
+_PICKS = 5  # references per question
 _LARGEST_SHARE = 0.35  # of one number or name among a template's answers
 _ONE = Slot("A", likeness=False, extreme=True)
 
 
 @dataclass(frozen=True)
 class Record:
-    """A question or statement about one scene. text: its wording. answer: on that scene."""
+    """A question or statement about one scene, its wording and its answer."""
 
     question: Question
     text: str
@@ -40,11 +40,11 @@ class Record:
 
     @property
     def program(self) -> Program:
-        """The program that answers it."""
+        """The program of the question."""
         return self.question.program
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready: `question`, `program` (compact text), `answer` (things in words), `kind` and `template`."""
+        """Return the record with its kind and template, JSON-ready: program as text, things of the answer in words."""
         return {
             "question": self.text,
             "program": str(self.program),
@@ -55,13 +55,19 @@ class Record:
 
 
 class Generator:
-    """Makes up questions and statements.
-
-    kinds: "question", "statement" or both. templates: names (default: all that have such a kind). frames: from "map",
-    "builder", "space". balance: whether answers that a template had more often than others are drawn again.
+    """Source of random questions and statements.
 
     Every "the" names exactly one thing of the scene, nothing impossible is asked, and comparisons are of two things.
-    Raises `LanguageError` for unknown names.
+
+    Args:
+        kinds: "question", "statement" or both.
+        templates: names (default: all templates of these kinds).
+        frames: of "map", "builder", "space".
+        balance: reject answers that are already too frequent for their template.
+
+    Raises:
+        LanguageError: if a name is unknown.
+
     """
 
     def __init__(
@@ -90,7 +96,12 @@ class Generator:
         self._seen: dict[tuple[str, str], Counter[Value]] = {}
 
     def sample(self, scene: Scene, rng: np.random.Generator) -> Record:
-        """One question or statement about a scene. Raises `LanguageError` when nothing can be asked about it."""
+        """Return a question or statement about a scene.
+
+        Raises:
+            LanguageError: if nothing can be asked about it.
+
+        """
         for number in range(_TRIES):
             if number % _TEMPLATE_TRIES == 0:
                 template, kind = self._choices[int(rng.integers(len(self._choices)))]
@@ -107,7 +118,7 @@ class Generator:
         raise LanguageError(f"{_TRIES} tries gave no question about {scene!r} that is clear and balanced")
 
     def describe(self, scene: Scene, rng: np.random.Generator, count: int) -> list[Record]:
-        """Up to `count` different records about a scene; fewer when it has no more to ask about."""
+        """Return up to `count` different records about a scene."""
         found: dict[Program, Record] = {}
         for _ in range(3 * count):
             if len(found) == count:
@@ -119,10 +130,8 @@ class Generator:
             found.setdefault(record.program, record)
         return list(found.values())
 
-    # -- checks
-
     def _is_wanted(self, template: Template, kind: str, value: Value) -> bool:
-        """Whether an answer is none of the too frequent ones of its template; counts it if so."""
+        """Return whether an answer is not too frequent for its template; if so, count it."""
         seen = self._seen.setdefault((template.name, kind), Counter())
         value = things_in_words(value)
         if isinstance(value, bool):
@@ -136,7 +145,7 @@ class Generator:
 
     @staticmethod
     def _is_sound(question: Question, scene: Scene) -> bool:
-        """No comparison of a thing with itself, nothing said of "all" where there are none."""
+        """Return False for comparisons of a thing with itself, and for "all" of nothing."""
         fillings = dict(question.fillings)
         if question.template in ("all_color", "all_level"):
             return bool(answer(Program("exist", (fillings["A"].program,)), scene))
@@ -151,8 +160,6 @@ class Generator:
             one, other = (Program("unique", (fillings[name].meant,)) for name in "AB")
             return answer(one, scene) != answer(other, scene)
         return True
-
-    # -- drawing
 
     def _draw(self, template: Template, kind: str, scene: Scene, rng: np.random.Generator) -> Question | None:
         fillings: dict[str, Any] = {}
@@ -179,7 +186,6 @@ class Generator:
 
     @staticmethod
     def _number(template: Template, fillings: dict[str, Any], scene: Scene, rng: np.random.Generator) -> int:
-        """A number near the true one."""
         zero = Program("number", (), 0)
         program = template.program({**fillings, "N": 0})
         counted = next(part.inputs[0] for part in program.walk() if part.inputs[1:] == (zero,))
@@ -189,9 +195,8 @@ class Generator:
     def _clear_phrase(
         self, slot: Slot, scene: Scene, rng: np.random.Generator, shapes: tuple[str, ...] = ()
     ) -> Phrase:
-        """A phrase that names exactly one thing, if a few picks find one."""
         for _ in range(_PICKS):
-            phrase = self._phrase(slot, scene, rng, shapes, telling=True)
+            phrase = self._phrase(slot, scene, rng, shapes, detailed=True)
             if slot.extreme and self._directions and rng.random() < 0.2:
                 way = (*self._directions, "middle")[int(rng.integers(len(self._directions) + 1))]
                 phrase = replace(phrase, extreme=way, rank=1 + int(way != "middle" and rng.random() < 0.3))
@@ -205,11 +210,11 @@ class Generator:
         scene: Scene,
         rng: np.random.Generator,
         shapes: tuple[str, ...] = (),
-        telling: bool = False,
+        detailed: bool = False,
     ) -> Phrase:
-        """A phrase that fits a slot, mostly of something in the scene; `telling` ones have more attributes."""
+        """Return a phrase that fits a slot, mostly of something in the scene; detailed: with more attributes."""
         shapes = shapes or slot.shapes
-        thing = _any_thing(scene, rng, shapes) if telling or rng.random() < 0.85 else None
+        thing = _any_thing(scene, rng, shapes) if detailed or rng.random() < 0.85 else None
         if thing is None:
             shape = shapes[int(rng.integers(len(shapes)))]
             return Phrase(shape, (_color(None, rng),) if 1 in slot.colors and rng.random() < 0.9 else ())
@@ -218,7 +223,7 @@ class Generator:
             other = _color(None, rng)
             colors = (thing.color, other) if 2 in slot.colors and rng.random() < 0.2 else (thing.color,)
             colors = tuple(dict.fromkeys(colors))
-        often = 0.4 if telling else 0.2
+        often = 0.4 if detailed else 0.2
         size = thing.size if slot.size and thing.shape != "block" and rng.random() < often else None
         height = thing.height if slot.height and rng.random() < often / 2 else None
         level = thing.level if slot.height and height is None and rng.random() < often / 2 else None
@@ -231,7 +236,7 @@ class Generator:
         return replace(phrase, links=(self._link(thing, slot, scene, rng),))
 
     def _link(self, thing: Thing, slot: Slot, scene: Scene, rng: np.random.Generator) -> Link:
-        """How a thing of the scene stands to another one: truly, if a few picks find that."""
+        """Return a relation of a thing to another one that holds, or None after a few tries."""
         if slot.likeness and rng.random() < 0.15:
             likeness = LIKENESS[int(rng.integers(len(LIKENESS)))]
             return Link(likeness, self._clear_phrase(_ONE, scene, rng))
@@ -257,7 +262,12 @@ def _names_one(phrase: Phrase, scene: Scene) -> bool:
 
 
 def read_names(what: str, names: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
-    """Names that are known, from one or several. Raises `LanguageError` for others, and for none."""
+    """Return known names, given one or several.
+
+    Raises:
+        LanguageError: if a name is unknown, or there are none.
+
+    """
     if not isinstance(names, Iterable):
         raise LanguageError(f"{what} is {names!r:.80}, expected names from {', '.join(known)}")
     given = (names,) if isinstance(names, str) else tuple(names)
@@ -270,12 +280,12 @@ def read_names(what: str, names: Iterable[str], known: tuple[str, ...]) -> tuple
 
 
 def _any_thing(scene: Scene, rng: np.random.Generator, shapes: tuple[str, ...]) -> Thing | None:
-    """A random thing of one of some shapes, each shape that there is as likely as the others."""
+    """Return a random thing; each shape that exists is equally likely."""
     there = [found for shape in shapes if (found := scene.by_shape[shape])]
     if not there:
         return None
     found = there[int(rng.integers(len(there)))]
-    if rng.random() < 0.35:  # most things lie on the ground: look up now and then
+    if rng.random() < 0.35:  # most things lie on the ground
         found = tuple(thing for thing in found if thing.level > 1) or found
     return found[int(rng.integers(len(found)))]
 

@@ -1,6 +1,4 @@
-"""Goals: statements to make true. Spaces of them, splits for systematic generalisation, and goals as tasks of
-the game.
-"""
+"""Goals: statements to make true, spaces of goals, generalisation splits, and goals as tasks of the game."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import LanguageError
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid, color_id
+from iglu_marl.core.grid import ZONE_SHAPE, as_grid
 from iglu_marl.core.task import Task
 from iglu_marl.language.generator import read_names
 from iglu_marl.language.phrases import Link, Phrase
@@ -24,15 +22,16 @@ from iglu_marl.language.scene import Scene
 from iglu_marl.language.scene.interpreter import Programs, answer
 from iglu_marl.language.scene.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program, Type
 
-_SHAPES = SHAPE_NAMES[:5]  # that goals speak of
+_SHAPES = SHAPE_NAMES[:5]
 SPLITS = ("combination", "length", "color-shape")
-_EXAMPLE_TRIES = 4000
 
 
 def program_of(value: Any) -> Program:
-    """A program from itself, its compact text or JSON nodes, a `Goal`, a `Question`, or a question in plain words.
+    """Return a program from itself, its text or JSON nodes, a `Goal`, a `Question`, or a question in plain words.
 
-    Raises `LanguageError` for what is none of these.
+    Raises:
+        LanguageError: if the value is something else, or is not understood.
+
     """
     if isinstance(value, (Goal, Question)):
         return value.program
@@ -46,9 +45,13 @@ def program_of(value: Any) -> Program:
 
 @dataclass(frozen=True)
 class Goal:
-    """Something to make true: its wording, the program that says whether it holds, and the statement it came from.
+    """A statement to make true: its wording, program and, where it has one, its `Question`.
 
-    Equal by wording and program. Raises `LanguageError` for programs that do not give truth.
+    Equal by wording and program.
+
+    Raises:
+        LanguageError: if the program does not return a boolean.
+
     """
 
     text: str
@@ -65,7 +68,7 @@ class Goal:
 
     @classmethod
     def of(cls, value: Any) -> Goal:
-        """A goal from itself, a (text, program) pair, a statement in plain words, or a program."""
+        """Return a goal from itself, a (text, program) pair, a statement in plain words, or a program."""
         if isinstance(value, cls):
             return value
         if isinstance(value, tuple) and len(value) == 2:
@@ -76,32 +79,28 @@ class Goal:
         return cls(value if isinstance(value, str) else str(program), program)
 
     def holds(self, scene: Scene | npt.ArrayLike) -> bool:
-        """Whether it is true of a scene (or grid); False where a "the" in it has no clear meaning."""
+        """Return whether the goal is true of a scene (or grid); False where a "the" is not exactly one thing."""
         return bool(answer(self.program, scene))
 
     def __str__(self) -> str:
         return self.text
 
 
-def _phrases(question: Question) -> Iterator[Phrase]:
-    pending = [value for _, value in question.fillings if isinstance(value, Phrase)]
-    while pending:
-        phrase = pending.pop()
-        yield phrase
-        pending += [link.to for link in phrase.links]
-
-
 class GoalSplit(NamedTuple):
-    """Goals to train on, and goals to be tested on."""
+    """Goals for training and goals for testing."""
 
     train: GoalSpace
     held_out: GoalSpace
 
 
 class GoalSpace(Sequence[Goal]):
-    """A fixed list of different goals, ready to be put to many worlds at once.
+    """A fixed list of different goals that are evaluated in batches.
 
-    goals: `Goal`s or anything that `Goal.of` takes. Raises `LanguageError` for an empty list.
+    goals: `Goal`s, or anything that `Goal.of` takes.
+
+    Raises:
+        LanguageError: if the list is empty.
+
     """
 
     def __init__(self, goals: Iterable[Any]) -> None:
@@ -109,7 +108,7 @@ class GoalSpace(Sequence[Goal]):
             raise LanguageError(f"goals is {goals!r:.80}, expected a list of goals")
         self.goals = tuple(dict.fromkeys(Goal.of(goal) for goal in goals))
         if not self.goals:
-            raise LanguageError("there are no goals, expected at least one")
+            raise LanguageError("goals is empty, expected at least one goal")
 
     def __len__(self) -> int:
         return len(self.goals)
@@ -122,11 +121,11 @@ class GoalSpace(Sequence[Goal]):
 
     @cached_property
     def programs(self) -> Programs:
-        """Their programs, compiled."""
+        """The compiled programs of the goals."""
         return Programs([goal.program for goal in self.goals])
 
     def holding(self, grids: npt.ArrayLike, yaw_deg: npt.ArrayLike = 0.0) -> npt.NDArray[np.bool_]:
-        """Which goals hold: bool [goals] for one grid int8 [9, 11, 11], or [n, goals] for n of them."""
+        """Return which goals hold: bool [goals] for one grid int8 [9, 11, 11], or [n, goals] for n of them."""
         array = np.asarray(grids)
         if array.ndim == 3:
             return self.programs.ask_all(as_grid(array)[None], yaw_deg).holds[0]
@@ -137,23 +136,30 @@ class GoalSpace(Sequence[Goal]):
         return {goal.program: number for number, goal in reversed(list(enumerate(self.goals)))}
 
     def multi_hot(self, *goals: Any) -> npt.NDArray[np.int8]:
-        """Goals of this space as int8 [goals], 1 for each of them; what `holding` gives is of the same form.
+        """Return int8 [goals], 1 for each of the given goals; the same form as `holding`.
 
-        goals: anything that `Goal.of` takes. Raises `LanguageError` for one whose program is none of this space's.
+        goals: anything that `Goal.of` takes.
+
+        Raises:
+            LanguageError: if the program of a goal is not in this space.
+
         """
         chosen = np.zeros(len(self), np.int8)
         for goal in map(Goal.of, goals):
             if goal.program not in self._numbers:
-                raise LanguageError(
-                    f"the goal {goal.text!r:.80} is none of the {len(self)} goals of this space"
-                )
+                raise LanguageError(f"the goal {goal.text!r:.80} is not in this space of {len(self)} goals")
             chosen[self._numbers[goal.program]] = 1
         return chosen
 
     def sample(
         self, rng: np.random.Generator, grid: npt.ArrayLike | None = None, yaw_deg: float = 0.0
     ) -> Goal:
-        """A random goal; given a grid, one that does not hold there. Raises `LanguageError` when all hold."""
+        """Return a random goal; given a grid, one that does not hold there.
+
+        Raises:
+            LanguageError: if all goals hold.
+
+        """
         if grid is None:
             return self.goals[int(rng.integers(len(self)))]
         for _ in range(20):  # most goals do not hold most of the time
@@ -166,15 +172,17 @@ class GoalSpace(Sequence[Goal]):
         return self.goals[int(open_ones[int(rng.integers(len(open_ones)))])]
 
     def split(self, by: str) -> GoalSplit:
-        """Train and held-out goals, for tests of systematic generalisation. The split is fixed, and together
-        they are all.
+        """Split all goals into train and held-out goals, for tests of systematic generalisation. The split is fixed.
 
-        "combination": held out are a fifth of the goals that name two things or more, chosen by a checksum of their
-        programs; every word is met in training. "length": held out are programs longer than the median.
-        "color-shape": held out is what names certain pairs of a colour and a shape (blue block, red row, ...):
-        each colour and each shape is met in training, but not these pairs.
+        | by | held out |
+        |---|---|
+        | "combination" | a fifth of the goals with two things or more, by a checksum; training has every word |
+        | "length" | programs longer than the median |
+        | "color-shape" | goals with certain colour-shape pairs (blue block, red row, ...), but no colour or shape |
 
-        Raises `LanguageError` for another name, or when one side would be empty.
+        Raises:
+            LanguageError: if `by` is unknown, or one side would be empty.
+
         """
         if not isinstance(by, str) or by not in SPLITS:
             raise LanguageError(f"split by {by!r:.80}, expected one of {', '.join(SPLITS)}")
@@ -199,12 +207,12 @@ def _is_held_combination(goal: Goal) -> bool:
 
 
 def held_out_pairs() -> tuple[tuple[str, str], ...]:
-    """The (colour, shape) pairs that the split by "color-shape" keeps from training: one colour for each shape."""
+    """Return the held-out (colour, shape) pairs of "color-shape": one colour for each shape."""
     return tuple((COLOR_WORDS[-2 * number % 6], shape) for number, shape in enumerate(_SHAPES))
 
 
 def _names_held_pair(goal: Goal) -> bool:
-    """Whether some filter for a held-out colour narrows a filter for its shape."""
+    """Return whether a filter for a held-out colour narrows a filter for its shape."""
     pairs = set()
     for part in goal.program.walk():
         if part.function == "filter_color":
@@ -213,9 +221,6 @@ def _names_held_pair(goal: Goal) -> bool:
                 inner = inner.inputs[0]
             pairs.add((part.value, inner.value))
     return not pairs.isdisjoint(held_out_pairs())
-
-
-# -- which goals there are
 
 
 def _simple(colors: Sequence[str]) -> Iterator[Phrase]:
@@ -273,10 +278,13 @@ def _statements(colors: Sequence[str], relations: Sequence[str]) -> Iterator[Que
 def statement_goals(
     colors: Iterable[str] = COLOR_WORDS, relations: Iterable[str] = RELATIONS[:4] + RELATIONS[8:]
 ) -> GoalSpace:
-    """The goals that come with the package: what there is to be, how many, and how it lies.
+    """Return the bundled goals: existence, numbers and relations.
 
-    colors, relations: which ones they speak of. Without the relations of the builder's frame (the default),
-    what holds does not depend on where the builder looks. Raises `LanguageError` for unknown names.
+    colors, relations: those to use. The default has no relations of the builder's frame, so the view does not matter.
+
+    Raises:
+        LanguageError: if a name is unknown.
+
     """
     return _statement_goals(
         read_names("colors", colors, COLOR_WORDS), read_names("relations", relations, RELATIONS)
@@ -289,49 +297,10 @@ def _statement_goals(colors: tuple[str, ...], relations: tuple[str, ...]) -> Goa
     return GoalSpace(questions)
 
 
-def example_world(question: Question, rng: np.random.Generator) -> BlockGrid:
-    """A world in which a statement holds, found by putting what it names here and there. Blocks may float.
-
-    Raises `LanguageError` when none is found.
-    """
-    named = list(_phrases(question))
-    clear = any(part.function == "unique" for part in question.program.walk())
-    for _ in range(_EXAMPLE_TRIES):
-        grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
-        for phrase in named:
-            for _ in range(1 if clear else int(rng.integers(1, 4 if len(named) > 1 else 7))):
-                _put(grid, phrase, dict(question.fillings).get("C"), rng)
-        if answer(question.program, grid):
-            return grid
-    raise LanguageError(f"no world was found in which {question.text()!r} holds")
-
-
-def _put(grid: BlockGrid, phrase: Phrase, color: str | None, rng: np.random.Generator) -> None:
-    """Put something that a phrase could mean at a random place."""
-    name = phrase.colors[0] if phrase.colors else color or COLOR_WORDS[int(rng.integers(6))]
-    if rng.random() < 0.3:
-        return
-    blocks = phrase.size or {"block": 1, "square": 4}.get(phrase.shape) or int(rng.integers(2, 4))
-    side = round(blocks**0.5) if phrase.shape == "square" else blocks
-    layers, wide, deep = {"tower": (side, 1, 1), "square": (1, side, side), "block": (1, 1, 1)}.get(
-        phrase.shape, (1, side, 1)
-    )
-    y = int(rng.integers(0, 3))
-    if phrase.level or phrase.height:
-        y = phrase.level - 1 if phrase.level else max(0, phrase.height - layers)  # type: ignore[operator]
-    x, z = int(rng.integers(0, 12 - wide)), int(rng.integers(0, 12 - deep))
-    if rng.random() < 0.5:  # near each other, so that things touch
-        x, z = min(x % 3 + 4, 11 - wide), min(z % 3 + 4, 11 - deep)
-    grid[y : y + layers, x : x + wide, z : z + deep] = color_id(name)
-
-
-# -- goals as tasks
-
-
 class GoalObjective:
-    """A goal as what a game is about: pays 1 and ends when it holds. Meets the game's `Objective` protocol.
+    """Game objective that pays 1 and ends the game when a goal holds. It meets the game's `Objective` protocol.
 
-    terminate_on_success: False pays 1 in every step after which the goal holds, and never ends.
+    terminate_on_success: if False, pay 1 after every step in which the goal holds, and never end.
     """
 
     def __init__(self, goal: Goal, terminate_on_success: bool = True) -> None:
@@ -355,9 +324,9 @@ class GoalObjective:
     def score(
         self, worlds: Any, indices: Sequence[int]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        """Rewards float64 [k] and ends bool [k] of k worlds, as they are now."""
+        """Return rewards float64 [k] and ends bool [k] of k worlds."""
         chosen = list(indices)
-        if len(chosen) == 1:  # what a single environment asks, at each step
+        if len(chosen) == 1:  # a single environment asks at each step
             holds_now = self.goal.holds(Scene(worlds.grid[chosen[0]], worlds.pose[chosen[0], 3]))
             return np.array([float(holds_now)]), np.array([holds_now and self.terminate_on_success])
         holds = self._programs.ask_each(worlds.grid[chosen], 0, worlds.pose[chosen, 3]).holds
@@ -367,7 +336,7 @@ class GoalObjective:
     def score_each(
         objectives: Sequence[GoalObjective], worlds: Any, indices: Sequence[int]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-        """`score` of k worlds with a goal each, in one call."""
+        """Return `score` of k worlds with one goal each."""
         chosen = list(indices)
         programs, which = _together(tuple(objectives))
         holds = programs.ask_each(worlds.grid[chosen], which, worlds.pose[chosen, 3]).holds
@@ -387,23 +356,29 @@ class GoalObjective:
         return self._hash
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}  # differs by process
+        return {
+            name: value for name, value in self.__dict__.items() if name != "_hash"
+        }  # it differs between processes
 
 
 @lru_cache(maxsize=32)
 def _together(objectives: tuple[GoalObjective, ...]) -> tuple[Programs, npt.NDArray[np.int64]]:
-    """Their different programs, and which of them is each one's."""
+    """Return the different programs, and the index of each objective's program."""
     numbers: dict[Program, int] = {}
     which = [numbers.setdefault(objective.goal.program, len(numbers)) for objective in objectives]
     return Programs(list(numbers)), np.array(which)
 
 
 class GoalTask(Task):
-    """A task that asks for a goal instead of a target: `GoalTask(Goal.of("There is a red block."))`.
+    """A task with a goal instead of a target: `GoalTask(Goal.of("There is a red block."))`.
 
-    goal: anything that `Goal.of` takes. starting_grid: the world before. target_grid: a world in which the
-    goal holds, for show (default: the start); no score is counted against it. terminate_on_success: whether the
-    game is over when the goal holds; if not, each step after which it holds pays. The rest is as in `Task`.
+    Args:
+        goal: anything that `Goal.of` takes.
+        starting_grid: the initial world.
+        target_grid: a world in which the goal holds, for display (default: the start); it is not scored.
+        terminate_on_success: end the game when the goal holds; if False, pay in each step in which it holds.
+        **options: as in `Task`.
+
     """
 
     objective: Any
@@ -426,7 +401,7 @@ class GoalTask(Task):
 
     @property
     def goal(self) -> Goal:
-        """What is asked for."""
+        """The goal."""
         goal: Goal = self.objective.goal
         return goal
 
@@ -436,7 +411,7 @@ class GoalTask(Task):
         return self.goal.holds(self.start_grid)
 
     def replace(self, **changes: Any) -> Task:
-        """A task like this one with other constructor arguments, the goal among them."""
+        """Return a copy with other constructor arguments, also `goal`."""
         arguments = {
             name: getattr(self, name) for name in ("dialog", "target_grid", "starting_grid", "full_grid")
         }
@@ -452,10 +427,13 @@ class GoalTask(Task):
 
 
 class GoalTasks:
-    """A source of tasks: goals of a space, each from a random world in which it does not hold.
+    """Task source: goals of a space, each with a random world in which it does not hold.
 
-    goals: a `GoalSpace` (default: `statement_goals()`). scenes: a function from a generator to a starting grid
-    (default: the empty zone). terminate_on_success: as in `GoalTask`.
+    Args:
+        goals: a `GoalSpace` (default: `statement_goals()`).
+        scenes: function from a generator to a starting grid (default: the empty zone).
+        terminate_on_success: as in `GoalTask`.
+
     """
 
     def __init__(
@@ -466,7 +444,7 @@ class GoalTasks:
         self.terminate_on_success = terminate_on_success
 
     def sample(self, rng: np.random.Generator) -> GoalTask:
-        """A goal and a world."""
+        """Return a task."""
         grid = None if self.scenes is None else self.scenes(rng)
         goal = self.goals.sample(rng, np.zeros(ZONE_SHAPE, np.int8) if grid is None else grid)
         return GoalTask(goal, grid, terminate_on_success=self.terminate_on_success)

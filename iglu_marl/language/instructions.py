@@ -1,7 +1,7 @@
-"""Instructions in plain words, and reading them back.
+"""Instructions in plain words, and their reader.
 
-`parse(render(instruction)) == instruction` for every instruction and every wording. What cannot be read gives a
-`Failure` that says why, and never a guess: a text with two readings is not understood.
+`parse(render(instruction)) == instruction` for every instruction and every wording. A text that cannot be read gives a
+`Failure` with the reason, never a guess.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from iglu_marl.language.grammar.speaker import (
 )
 from iglu_marl.language.references import Context, Where
 from iglu_marl.language.templates import words
-from iglu_marl.language.verbs import Facing, Instruction, Pick, Then
+from iglu_marl.language.verbs import Facing, Instruction, Pick, Sequence
 
 __all__ = [
     "MAX_CHARACTERS",
@@ -61,19 +61,18 @@ _TRIES = 20
 
 
 def fits(text: str, max_words: int = MAX_WORDS, max_characters: int = MAX_CHARACTERS) -> bool:
-    """Whether a text has so few words and characters."""
+    """Return whether a text is within these numbers of words and characters."""
     return len(text) <= max_characters and len(words(text)) <= max_words
 
 
 @lru_cache(maxsize=1)
 def speaker() -> Speaker:
-    """What says instructions and questions by the grammar by which they are read."""
+    """Return the speaker of the grammar."""
     return Speaker(grammar(), INVERSES | scene_makers.INVERSES)
 
 
 def _sentences(instruction: Instruction) -> Wording:
-    """All ways to say an instruction, but for the last full stop."""
-    if isinstance(instruction, Then):
+    if isinstance(instruction, Sequence):
         parts: list[Wording] = []
         for part in instruction.parts:
             parts += [".", OneOf(("", "then", "and"))] if parts else []
@@ -87,7 +86,7 @@ def _sentences(instruction: Instruction) -> Wording:
 def _said(category: str, value: object) -> Wording:
     said = speaker().wording(category, value)
     if said is None:
-        raise DialogueError(f"there are no words for {value!r:.200}: it can be read, not said")
+        raise DialogueError(f"no wording of {value!r:.200}, expected an instruction that can be said")
     return said
 
 
@@ -96,9 +95,9 @@ def _text(instruction: Instruction) -> Wording:
 
 
 def wordings(instruction: Instruction) -> Iterator[str]:
-    """Every wording of an instruction, each once, the preferred one first.
+    """Return every wording of an instruction once, the preferred one first.
 
-    Of an `CellEdit`, those that fit a message (16 words, 200 characters); of others all, however long.
+    For a `CellEdit`, only those that fit a message (16 words, 200 characters).
     """
     seen = set()
     for text in map(spelled, every(_text(instruction))):
@@ -114,10 +113,19 @@ def render(
     max_words: int | None = None,
     max_characters: int = MAX_CHARACTERS,
 ) -> str:
-    """An instruction in words: the preferred wording, or with `rng` any of them.
+    """Return an instruction in words: the preferred wording, or with `rng` a random one.
 
-    Wordings of at most 16 words are taken as far as there are any. max_words, max_characters: what a message of the
-    chat holds (tokens: words); raises `DialogueError` when no wording is short enough.
+    Wordings of at most 16 words are preferred.
+
+    Args:
+        instruction: what to say.
+        rng: source of random wordings.
+        max_words: capacity of a chat message (for tokens: in tokens).
+        max_characters: capacity of a chat message.
+
+    Raises:
+        DialogueError: if no wording is short enough, or the instruction can only be read.
+
     """
     said = _text(instruction)
     wanted = MAX_WORDS if max_words is None else max_words
@@ -143,12 +151,12 @@ def render(
 
 
 def render_place(where: Where) -> str:
-    """A place in words, as it is said within a sentence: "2 blocks east of the centre, on the ground"."""
+    """Return a place in words, as within a sentence: "2 blocks east of the centre, on the ground"."""
     return rendered("where", where)
 
 
 def rendered(category: str, value: object, rng: np.random.Generator | None = None) -> str:
-    """A value of a category of the grammar within a sentence: the preferred wording, or with `rng` any of them."""
+    """Return a value of a grammar category in words: the preferred wording, or with `rng` a random one."""
     said = _said(category, value)
     return spelled(plainest(said) if rng is None else any_of(said, rng), sentence=False)
 
@@ -159,24 +167,24 @@ def say(
     rng: np.random.Generator | None = None,
     **words: str,
 ) -> str:
-    """An instruction, or small talk, in words: what `render` and `iglu_marl.language.dialogue_acts.say` say.
+    """Return an instruction or small talk in words, by `render` or `iglu_marl.language.dialogue_acts.say`.
 
-    Raises `DialogueError` for an instruction that can be read, not said.
+    Raises:
+        DialogueError: if the instruction can only be read.
+
     """
-    if isinstance(what, str):  # acts are strings too
+    if isinstance(what, str):  # dialogue acts are strings
         return dialogue_acts.say(what, color, rng, **words)
     return render(what, rng)
 
 
 def parse(text: str, context: Context | None = None) -> Instruction | Failure:
-    """The instruction in a text, or why there is none.
+    """Return the instruction in a text, or a `Failure`.
 
     Case, punctuation, spelling (centre, center), number words and synonyms do not matter. Several sentences make a
-    `Then`. Of several readings the plainest counts; when several are as plain, all are kept (`Either`), and
-    the world decides. Words that are not known, and texts without a reading, are failures: nothing that was said is
-    dropped.
+    `Sequence`. The reading of least cost counts; several of them make an `Ambiguous`, which the world decides. An
+    unknown word, or a text without a reading, is a failure: no word is ignored.
 
-    context: what is told may refer to; None = nothing. No word is read otherwise for it: what is referred to is looked
-    up by `outcomes`.
+    context: accepted for completeness. It changes no reading, since `outcomes` resolves references.
     """
     return cast("Instruction | Failure", read_text(text))

@@ -1,7 +1,4 @@
-"""Noun phrases: "the red tower of three blocks that is north of a green row", as values, programs and words.
-
-A phrase says which things are meant, and has the program that finds them. Its words are those of the grammar.
-"""
+"""Noun phrases such as "the red tower of three blocks north of a green row": values with a program and a wording."""
 
 from __future__ import annotations
 
@@ -43,9 +40,8 @@ _SIZES = {
     "ring": {2 * (p + q) - 4 for p in _ARMS for q in _ARMS},
     "staircase": {k * (k + 1) // 2 for k in range(2, MAX_HEIGHT + 1)},
 }
-"""The sizes that a shape can have in the zone."""
 _SCENE = Program("scene")
-_FITS: dict[str, Callable[[int, int, int, int], bool]] = {  # the spans of layers of two things
+_FITS: dict[str, Callable[[int, int, int, int], bool]] = {  # by the lowest and highest layers of two things
     "on": lambda a, b, c, d: a == d + 1,
     "above": lambda a, b, c, d: a > d,
     "below": lambda a, b, c, d: b < c,
@@ -57,9 +53,9 @@ _FITS: dict[str, Callable[[int, int, int, int], bool]] = {  # the spans of layer
 
 @dataclass(frozen=True)
 class Link:
-    """How the things of a phrase stand to others.
+    """Relation of a phrase to another.
 
-    relation: one of `RELATIONS` or `LIKENESS`. to: the others. definite: "the" one, or "a", any of them.
+    relation: one of `RELATIONS` or `LIKENESS`. to: the other phrase. definite: "the" one, or "a", any of them.
     """
 
     relation: str
@@ -72,16 +68,16 @@ class Link:
                 f"unknown relation {self.relation!r}, expected one of {', '.join((*RELATIONS, *LIKENESS))}"
             )
         if self.relation in LIKENESS and not self.definite:
-            raise LanguageError(f"{self.relation} compares to one thing, expected definite=True")
+            raise LanguageError(f"{self.relation} takes one thing, expected definite=True")
 
     @cached_property
     def others(self) -> Program:
-        """The things that it leads to."""
+        """The program of the other things."""
         return Program("unique", (self.to.meant,)) if self.definite else self.to.program
 
     @cached_property
     def program(self) -> Program:
-        """The things that stand so."""
+        """The program of the things in that relation."""
         if self.relation in LIKENESS:
             return Program(self.relation, (self.others,))
         return Program("relate", (self.others,), self.relation)
@@ -89,14 +85,20 @@ class Link:
 
 @dataclass(frozen=True)
 class Phrase:
-    """Which things are meant: `Phrase("tower", ("red",), links=(Link("north", Phrase("row")),))`.
+    """A set of things: `Phrase("tower", ("red",), links=(Link("north", Phrase("row")),))`.
 
-    shape: one of `SHAPE_NAMES`. colors: none, one, or two ("red or blue"). size: in blocks. height: of the top, 1..9.
-    links: how they stand to others, none, one, or two with `joined` "and" or "or". level: of the bottom, 1 = on the
-    ground. extreme: only what reaches furthest in one of `DIRECTIONS`, or the "middle" one; rank: second, third, ...
-    furthest.
+    Args:
+        shape: one of `SHAPE_NAMES`.
+        colors: none, one, or two ("red or blue").
+        size: number of blocks.
+        height, level: top and bottom layer, 1..9, 1 = on the ground.
+        links, joined: up to two relations, two joined by "and" or "or".
+        extreme: the furthest in one of `DIRECTIONS`, or the "middle" one.
+        rank: 2 for the second furthest, and so on.
 
-    Raises `LanguageError` for unknown names and values out of range.
+    Raises:
+        LanguageError: if a name is unknown or a value is out of range.
+
     """
 
     shape: str = "block"
@@ -135,12 +137,12 @@ class Phrase:
 
     @property
     def depth(self) -> int:
-        """How many references stand inside each other, at most."""
+        """Depth of nested references."""
         return max((1 + link.to.depth for link in self.links), default=0)
 
     @cached_property
     def program(self) -> Program:
-        """The program that finds all things that are meant."""
+        """The program that finds all things that fit."""
         parts = [link.program for link in self.links] or [_SCENE]
         found = parts[0]
         if self.joined is not None:
@@ -152,14 +154,14 @@ class Phrase:
 
     @cached_property
     def meant(self) -> Program:
-        """The program that finds what "the" phrase means: of several that stand so to something, the nearest."""
+        """The program that finds the one thing of "the": of several in the relation, the nearest."""
         relations = [link for link in self.links if link.relation in RELATIONS]
         if len(self.links) != 1 or not relations or self.extreme is not None:
             return self.program
         return Program("nearest", (self._like(_SCENE), relations[0].others), relations[0].relation)
 
     def _like(self, found: Program) -> Program:
-        """Those of some things that look as is told: whole ones, where no colour is told."""
+        """Filter things by appearance: whole ones, if no colour is given."""
         found = Program("filter_shape", (found,), self.shape)
         if self.colors:
             colored = [Program("filter_color", (found,), color) for color in self.colors]
@@ -171,17 +173,15 @@ class Phrase:
                 found = Program(f"filter_{name}", (found,), value)
         return found
 
-    # -- what can be
-
     @property
     def sizes(self) -> set[int]:
-        """The numbers of blocks that such a thing can have."""
+        """Possible numbers of blocks."""
         sizes = _SIZES[self.shape] if self.size is None else _SIZES[self.shape] & {self.size}
         return {size for size in sizes if size <= BLOCKS_PER_COLOR or not self.colors}
 
     @property
     def spans(self) -> set[tuple[int, int]]:
-        """The (lowest layer, highest layer) that such a thing can have."""
+        """Possible (lowest layer, highest layer)."""
         low, high = {"block": (1, 1), "row": (1, 1), "wall": (2, 9), "staircase": (2, 9)}.get(
             self.shape, (1, 9)
         )
@@ -193,12 +193,12 @@ class Phrase:
 
     @property
     def is_possible(self) -> bool:
-        """False for what no world can hold: a red block on the ground that stands on something, a row of 12."""
+        """False if no world can hold it: a red block on the ground that stands on something, a row of 12."""
         links = all(self._can_stand(link) and link.to.is_possible for link in self.links)
         return bool(self.sizes and self.spans) and links
 
     def can_be(self, number: int) -> bool:
-        """Whether a world can hold so many of them."""
+        """Return whether a world can hold this number of them."""
         shared = 2 if self.shape == "row" else 1  # a block can lie in two rows
         stock = BLOCKS_PER_COLOR * (len(self.colors) or len(COLOR_WORDS))
         return self.is_possible and number * min(self.sizes) <= shared * stock
@@ -209,7 +209,7 @@ class Phrase:
             grows = one.shape not in _LINES or (one.shape == "tower" and link.relation == "on")
             alike = one.colors == two.colors if one.colors else one.shape in ("group", "tower")
             if grows and alike and len(one.colors) < 2:
-                return False  # what touches it there belongs to it
+                return False  # a block that touches it there belongs to it
         if link.relation == "same_size":
             return not self.sizes.isdisjoint(other.sizes)
         if link.relation == "same_color":
@@ -219,7 +219,7 @@ class Phrase:
 
 
 def say_thing(thing: Thing) -> str:
-    """A thing in words: "a red tower of three blocks"."""
+    """Describe a thing: "a red tower of three blocks"."""
     from iglu_marl.language.instructions import rendered
 
     size = None if thing.shape == "block" else thing.size
@@ -229,9 +229,9 @@ def say_thing(thing: Thing) -> str:
 
 
 def say_answer(value: Any) -> str:
-    """An answer in words: "yes", "3", "a red row of two blocks and a blue block", "nothing", "that is not clear".
+    """Describe an answer: "yes", "3", "a red row of two blocks and a blue block", "nothing", "that is not clear".
 
-    Of things that overlap only the largest are told.
+    Of things that overlap, describe only the largest.
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -247,5 +247,5 @@ def say_answer(value: Any) -> str:
 
 
 def things_in_words(value: Any) -> Any:
-    """An answer, things in words and all else as it is."""
+    """Return an answer with its things in words."""
     return say_answer(value) if isinstance(value, (Thing, tuple)) else value

@@ -1,7 +1,7 @@
-"""Placements as people tell them: so many blocks or shapes, and places that leave a part of it to common sense.
+"""Placements that leave a part open to common sense, and the rules that complete them.
 
-`Place` and `Build` say all of it. A `Put` says what was said; the rest follows from what stands there, by the rules of
-`put`. Where several worlds are as good as each other, it is ambiguous.
+`Place` and `Build` specify everything. A `PlaceGoal` keeps what was said; `put` completes it from the blocks in the
+world. Worlds that are equally plausible make the placement ambiguous.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, cells_of, color_name, in_zone
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
+    Anaphor,
     At,
     Beside,
     Between,
     Blocks,
+    BuilderPosition,
     Edge,
-    It,
     Item,
     LastBlock,
     Level,
     NextTo,
     Portion,
     Reference,
-    Setting,
+    Resolution,
     Spot,
     Unresolved,
     Where,
-    You,
     resolve,
     shifted,
 )
@@ -39,11 +39,9 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, figure
 
 FLOOR, CEILING, REACH = -1, 7, 5
 ALIKE = -1
-"""The colour of `New` that is that of what its place is told from."""
+"""Colour of a `BlockSpec`: that of the thing that its place is relative to."""
 SAME = 0
-"""The colour of `New` that is that of what was placed last."""
-
-# ------------------------------------------------------------------------------------------------------- places
+"""Colour of a `BlockSpec`: that of the block placed last."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Corners:
 
 @dataclass(frozen=True)
 class Spots:
-    """Several places of the map, (x, z) each; free: only those where nothing stands."""
+    """Several columns of the map, (x, z) each; free: only the empty ones."""
 
     at: tuple[tuple[int, int], ...]
     free: bool = False
@@ -65,8 +63,8 @@ class Spots:
 class Sides:
     """Several sides of something.
 
-    which: "every" that is free, "four", "both" of two opposite ones, the "ends" of a line, or all "around" in its
-    layer, the corners with it; or the directions of the sides.
+    which: "every" free one, "four", "both" of two opposite ones, the "ends" of a line, all "around" in its layer with
+    the corners, or a tuple of directions.
     """
 
     of: Reference
@@ -75,14 +73,14 @@ class Sides:
 
 @dataclass(frozen=True)
 class Opposite:
-    """On the other side of the map, through its middle, from something; None = what was just spoken of."""
+    """The place opposite to something, mirrored in the middle of the map; None = what was mentioned last."""
 
     of: Reference | None = None
 
 
 @dataclass(frozen=True)
 class OtherSide:
-    """Opposite to the place of what was placed last, or to what stands on one side of something."""
+    """The place opposite to the last placement, or opposite to what stands on one side of something."""
 
     of: Reference | None = None
 
@@ -90,20 +88,27 @@ class OtherSide:
 Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between | Opposite | OtherSide
 
 
-# ---------------------------------------------------------------------------------------------------- new blocks
-
-
 @dataclass(frozen=True)
-class New:
-    """What is to be placed: `New(3, 6)`, three red blocks; `New(2, 1, Kind.TOWER, (3,))`, two blue towers of three.
+class BlockSpec:
+    """What is to be placed: `BlockSpec(3, 6)` is three red blocks, `BlockSpec(2, 1, Kind.TOWER, (3,))` two blue towers.
 
-    count: of blocks or shapes; None = as many as the place asks for. color: an id 1..6, `SAME`, or None when it was not
-    told. sizes: of a shape, () when not told. standing: True = upright, False = level, None = not told. ways: where
-    it goes. axis: "x", "y", "z", "side" or "depth", along which it lies whichever way it goes. each: the count is for
-    each of several places. gap: free cells between it and what it is told from, and between its blocks. hollow: without
-    its middle. like: as tall or long as that, so many `times`, and `taller` more. centred: in the middle of its
-    place. vague: it was said that there are several, and not how many. bare_ends: all but the two ends of its place.
-    again: "another one", of the shape of what was placed last. until: so many in all, with those that stand there.
+    Args:
+        count: number of blocks or shapes, None = as many as the place needs.
+        color: an id 1..6, `SAME`, `ALIKE`, or None when not given.
+        sizes: of a shape, () when not given.
+        standing: True = upright, False = level, None = not given.
+        way: direction in which it goes.
+        axis: "x", "y", "z", "side" or "depth", along which it lies in either direction.
+        each: `count` is per place.
+        gap: free cells to its reference, and between its blocks.
+        hollow: without its middle.
+        like, times, taller: as tall or long as `like`, times `times`, plus `taller`.
+        centred: in the middle of its place.
+        vague: several, but the number was not given.
+        bare_ends: all but the two ends of its place.
+        again: "another one", of the shape placed last.
+        until: number of blocks in total, with those that exist already.
+
     """
 
     count: int | None = 1
@@ -133,63 +138,61 @@ class New:
 
 
 @dataclass(frozen=True)
-class Put:
-    """Places something new. where: all that was said of the place; nothing = `()`."""
+class PlaceGoal:
+    """Place something new. where: all that was said of the place, () = nothing."""
 
-    new: New
+    new: BlockSpec
     where: tuple[Places, ...] = ()
     fill: bool = False
 
 
 @dataclass(frozen=True)
 class Clear:
-    """Takes everything away."""
+    """Remove everything."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """Turns the attention to something: "it" from now on."""
+class SetFocus:
+    """Make something the referent of "it"."""
 
     at: Reference | Beside
 
 
 @dataclass(frozen=True)
-class Keep:
-    """What the instruction before does not touch: "but leave the middle block"."""
+class KeepOnly:
+    """What the previous instruction leaves as it is: "but leave the middle block"."""
 
     of: Reference
 
 
 @dataclass(frozen=True)
-class Check:
-    """So many blocks have to have been placed by what was said before: told as a check."""
+class AssertCount:
+    """Check on what was said before: that it placed this number of blocks."""
 
     count: int
     color: int | None = None
 
 
 @dataclass(frozen=True)
-class Either:
-    """What was said has several readings, none plainer than the others."""
+class Ambiguous:
+    """Several readings of equal cost."""
 
     readings: tuple[Any, ...]
 
 
-# ------------------------------------------------------------------------------------------------ where that is
-
-
 @dataclass(frozen=True)
 class Anchors:
-    """The cells at one thing, to which new blocks can come, and the direction in which it was told.
+    """The cells at one thing where new blocks can go, and the direction from the thing.
 
-    cells: candidates. way: a vector, None for a place of the map. item: the thing.
+    cells: candidates. way: a vector, None for a place of the map. item: the thing. whole: fill the whole region.
+    axes: along which a row lies there, if certain.
     """
 
     cells: tuple[Cell, ...]
     way: Cell | None = None
     item: Item = ()
-    whole: bool = False  # a region that is to be filled
-    axes: tuple[Cell, ...] = ()  # along which a row lies there, where that is certain
+    whole: bool = False
+    axes: tuple[Cell, ...] = ()
 
 
 def _dot(a: Cell, b: Cell) -> int:
@@ -197,7 +200,7 @@ def _dot(a: Cell, b: Cell) -> int:
 
 
 def _outer(item: Item, vector: Cell, distance: int = 1) -> tuple[Cell, ...]:
-    """The cells `distance` steps beyond a thing: from the last of its blocks in every line along the vector."""
+    """Return the cells `distance` steps beyond a thing, from the last block of each line along the vector."""
     own = set(item)
     found = []
     for cell in item:
@@ -208,8 +211,7 @@ def _outer(item: Item, vector: Cell, distance: int = 1) -> tuple[Cell, ...]:
     return tuple(cell for cell in dict.fromkeys(found) if cell not in own)
 
 
-def _column(x: int, z: int, setting: Setting) -> Cell:
-    """The lowest free cell above all that stands at a place of the map."""
+def _column(x: int, z: int, setting: Resolution) -> Cell:
     heights = [cell[1] for cell in setting.blocks if cell[0] == x and cell[2] == z]
     connected = FLOOR
     while setting.color_at((x, connected, z)):
@@ -217,8 +219,13 @@ def _column(x: int, z: int, setting: Setting) -> Cell:
     return x, connected if heights else FLOOR, z
 
 
-def anchors(where: Places, setting: Setting) -> list[Anchors]:
-    """What a place means in a world: one entry per thing that it is told from. Raises `Unresolved`."""
+def anchors(where: Places, setting: Resolution) -> list[Anchors]:
+    """Return the anchors of a place: one entry per thing that it is relative to.
+
+    Raises:
+        Unresolved: if the place does not exist or is ambiguous.
+
+    """
     if isinstance(where, At):
         return [Anchors((where.cell,))]
     if isinstance(where, Spot):
@@ -246,7 +253,7 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
     if isinstance(where, Between):
         return _between(where, setting)
     if isinstance(where, Opposite):
-        x, _, z = resolve(where.of or It(), setting)[0][0]
+        x, _, z = resolve(where.of or Anaphor(), setting)[0][0]
         return [Anchors((_column(-x, -z, setting),))]
     if isinstance(where, OtherSide):
         return [_other_side(where, setting)]
@@ -261,12 +268,12 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         return [anchor for item in items for anchor in _sides(item, where.which, setting)]
     if not where.offset:
         cells = tuple(dict.fromkeys(cell for item in items for cell in item))
-        if isinstance(where.of, It) and setting.before is not None and all(map(setting.color_at, cells)):
-            left = setting.before[1] != 0  # "there" is where something was taken away from it
+        if isinstance(where.of, Anaphor) and setting.before is not None and all(map(setting.color_at, cells)):
+            left = setting.before[1] != 0  # "there" is where a part of it was removed
             cells = tuple(map(tuple, cells_of(left & (setting.grid == 0)).tolist())) or cells
         return [Anchors(cells, None, cells)]
     way, distance = where.offset[0]
-    flipped = isinstance(where.of, You)
+    flipped = isinstance(where.of, BuilderPosition)
     vector = setting.vector(((way, 1),), flipped)
     rest = setting.vector(where.offset[1:], flipped)
     if flipped and not way.vertical:
@@ -274,23 +281,23 @@ def anchors(where: Places, setting: Setting) -> list[Anchors]:
         return [Anchors((_column(ahead[0], ahead[2], setting),), vector)]
     if (
         way is Direction.UP
-        and isinstance(where.of, (It, LastBlock))
+        and isinstance(where.of, (Anaphor, LastBlock))
         and not any(map(setting.color_at, items[0]))
     ):
-        floor = min(cell[1] for cell in items[0])  # where something was taken away
+        floor = min(cell[1] for cell in items[0])  # where something was removed
         return [Anchors(tuple(cell for cell in items[0] if cell[1] == floor), vector)]
     found = [
         Anchors(tuple(shifted(cell, rest) for cell in _outer(item, vector, distance)), vector, item)
         for item in items
     ]
-    if way is Direction.UP and isinstance(where.of, It):  # on all that stands on it by now
+    if way is Direction.UP and isinstance(where.of, Anaphor):  # on all that stands on it by now
         found = [
             replace(group, cells=tuple(_climbed(cell, setting) for cell in group.cells)) for group in found
         ]
     return found
 
 
-def _other_side(where: OtherSide, setting: Setting) -> Anchors:
+def _other_side(where: OtherSide, setting: Resolution) -> Anchors:
     if where.of is None:
         raise Unresolved(Reason.NO_PLACE, "the other side of what")
     (item, *more), vectors = resolve(where.of, setting), [VECTORS[way] for way in COMPASS]
@@ -301,7 +308,7 @@ def _other_side(where: OtherSide, setting: Setting) -> Anchors:
     return Anchors(_outer(item, (-x, y, -z)), (-x, y, -z), item)
 
 
-def _climbed(cell: Cell, setting: Setting) -> Cell:
+def _climbed(cell: Cell, setting: Resolution) -> Cell:
     while setting.color_at(cell):
         cell = shifted(cell, (0, 1, 0))
     return cell
@@ -314,7 +321,7 @@ def _ring(item: Item) -> list[Cell]:
     return sorted({shifted(cell, step) for cell in base for step in steps} - base)
 
 
-def _sides(item: Item, which: str | tuple[Direction, ...], setting: Setting) -> list[Anchors]:
+def _sides(item: Item, which: str | tuple[Direction, ...], setting: Resolution) -> list[Anchors]:
     if not isinstance(which, str):
         told = [VECTORS[setting.on_map(way)] for way in which]
         return [Anchors(_outer(item, way), way, item) for way in told]
@@ -334,12 +341,13 @@ def _sides(item: Item, which: str | tuple[Direction, ...], setting: Setting) -> 
             raise Unresolved(Reason.AMBIGUOUS, "which two sides")
         ways = [VECTORS[setting.on_map(way)] for way in (Direction.LEFT, Direction.RIGHT)]
     if which == "every":
-        ways += [VECTORS[Direction.UP], VECTORS[Direction.DOWN]]
+        upright = (VECTORS[Direction.UP], VECTORS[Direction.DOWN])  # the ground is no side of it
+        ways += [way for way in upright if all(in_zone(*cell) for cell in _outer(item, way))]
     return [Anchors(_outer(item, way), way, item) for way in ways]
 
 
-def _between(where: Between, setting: Setting) -> list[Anchors]:
-    """Gaps: straight lines of free cells between blocks."""
+def _between(where: Between, setting: Resolution) -> list[Anchors]:
+    """Return gaps: straight lines of free cells between blocks."""
     if where.one is None:
         items = [(cell,) for cell in setting.blocks]
         gaps = _gaps(setting, frozenset(setting.blocks), frozenset(setting.blocks))
@@ -369,7 +377,7 @@ def _between(where: Between, setting: Setting) -> list[Anchors]:
 
 
 def _joined(cells: frozenset[Cell], gaps: list[tuple[Cell, ...]]) -> bool:
-    """Whether the gaps reach all of some cells, over others of them."""
+    """Return whether the gaps reach all of some cells, over others of them."""
     left, reached = set(cells), [cell for gap in gaps for cell in gap]
     for cell in reached:
         near = {shifted(cell, way) for way in VECTORS.values()} & left
@@ -378,7 +386,7 @@ def _joined(cells: frozenset[Cell], gaps: list[tuple[Cell, ...]]) -> bool:
     return not left
 
 
-def _gaps(setting: Setting, ones: frozenset[Cell], others: frozenset[Cell]) -> list[tuple[Cell, ...]]:
+def _gaps(setting: Resolution, ones: frozenset[Cell], others: frozenset[Cell]) -> list[tuple[Cell, ...]]:
     found = []
     for cell in sorted(ones):
         for axis in range(3):
@@ -396,7 +404,6 @@ def _gaps(setting: Setting, ones: frozenset[Cell], others: frozenset[Cell]) -> l
 
 
 def _merged(gaps: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
-    """The shortest gaps; those that adjoin each other are one."""
     shortest = min(len(gap) for gap in gaps)
     regions: list[set[Cell]] = []
     for gap in gaps:
@@ -409,9 +416,6 @@ def _merged(gaps: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
     return [tuple(sorted(region, key=lambda cell: (cell[1], cell))) for region in regions]
 
 
-# --------------------------------------------------------------------------------------------- what comes there
-
-
 def _spaced(where: Places, gap: int) -> Places:
     if gap and isinstance(where, Beside) and where.offset:
         (way, count), *rest = where.offset
@@ -419,13 +423,17 @@ def _spaced(where: Places, gap: int) -> Places:
     return where
 
 
-def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
-    """The blocks of a placement: the ways to do it that are as plain as each other.
+def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, int]]]:
+    """Return the blocks of a placement, once per equally plausible way.
 
-    1. One block goes to the one cell that the place means. 2. Blocks for several things are one for each, when there
-    are as many or when it was said. 3. Several blocks above or below one block are a tower; beside it, a row that
-    goes on in that direction. 4. A shape lies where it fits: on top of something of its length, along
-    it; else it goes the way it was told from. Raises `Unresolved` when nothing fits, or when something was left open.
+    1. One block goes to the one cell that the place means.
+    2. Blocks for several things: one each, if there are as many or if "each" was said.
+    3. Several blocks above or below one block make a tower; beside it, a row in that direction.
+    4. A shape lies where it fits: on something of its length, along it; else in the direction of its place.
+
+    Raises:
+        Unresolved: if nothing fits, or if something was left open.
+
     """
     new = instruction.new
     if not instruction.where:
@@ -467,23 +475,25 @@ def put(instruction: Put, setting: Setting) -> list[list[tuple[Cell, int]]]:
 
 
 def put_shape(
-    where: Places, blocks: Callable[[Cell], list[tuple[Cell, int]]], setting: Setting
+    where: Places, blocks: Callable[[Cell], list[tuple[Cell, int]]], setting: Resolution
 ) -> list[list[tuple[Cell, int]]]:
-    """The same for a shape that is told in full: `blocks(first cell)`, at each of the things that the place means."""
+    """Place a fully specified shape, `blocks(first cell)`, at each thing that the place means."""
     groups = _combined((where,), setting)
     several = len(groups) > 1
     found: list[list[list[tuple[Cell, int]]]] = []
     failure: Unresolved | None = None
     for group in groups:
-        first = [line[0] for line in _lines(New(1), group, list(group.cells), setting)]
+        first = [line[0] for line in _lines(BlockSpec(1), group, list(group.cells), setting)]
         if group.way is None:
             first = [cell for cell in first if cell[1] == min(other[1] for other in first)]
         options = []
         for cell in first:
             made = blocks(cell)
             try:
-                _check_fits(made, setting)
+                check_free(made, setting)
             except Unresolved as error:
+                if several and error.failure.reason is Reason.OUTSIDE:
+                    raise
                 failure = error
                 continue
             options.append(made)
@@ -498,17 +508,25 @@ def put_shape(
     return [[block for part in choice for block in part] for choice in product(*found)][:64]
 
 
-def _check_fits(blocks: list[tuple[Cell, int]], setting: Setting) -> None:
-    for cell, color in blocks:
+def _check_inside(cells: Iterable[Cell]) -> None:
+    """Raise `Unresolved` for a cell outside the zone: a request is never cut off there."""
+    for cell in cells:
         if not in_zone(*cell):
             raise Unresolved(Reason.OUTSIDE, str(cell))
+
+
+def check_free(
+    blocks: Iterable[tuple[Cell, int]], setting: Resolution, ignore: frozenset[Cell] = frozenset()
+) -> None:
+    """Raise `Unresolved` if blocks lie outside the zone, or others are in their way."""
+    for cell, color in blocks:
+        _check_inside([cell])
         there = setting.color_at(cell)
-        if there not in (0, color):
+        if cell not in ignore and there not in (0, color):
             raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cell}", color=there)
 
 
 def _without_ends(groups: list[Anchors]) -> list[Anchors]:
-    """The places without those at the two ends of the line that they make up."""
     cells = [cell for group in groups for cell in group.cells]
     spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) for axis in range(3)]
     axis = spans.index(max(spans))
@@ -517,8 +535,8 @@ def _without_ends(groups: list[Anchors]) -> list[Anchors]:
     return [replace(group, cells=inner) for group, inner in kept if inner]
 
 
-def _length(new: New, items: list[Item]) -> int:
-    """How tall or long something is that is to be matched."""
+def _length(new: BlockSpec, items: list[Item]) -> int:
+    """Return the height or length to be matched."""
     found = set()
     for item in items:
         spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) + 1 for axis in range(3)]
@@ -528,7 +546,7 @@ def _length(new: New, items: list[Item]) -> int:
     return found.pop()
 
 
-def _color(new: New, wheres: tuple[Places, ...], setting: Setting) -> int:
+def _color(new: BlockSpec, wheres: tuple[Places, ...], setting: Resolution) -> int:
     if new.color is None:
         raise Unresolved(Reason.NO_COLOR, "")
     if new.color > SAME:
@@ -547,8 +565,7 @@ def _color(new: New, wheres: tuple[Places, ...], setting: Setting) -> int:
     return found.pop()
 
 
-def _combined(wheres: tuple[Places, ...], setting: Setting) -> list[Anchors]:
-    """The anchors of all places that were told, together."""
+def _combined(wheres: tuple[Places, ...], setting: Resolution) -> list[Anchors]:
     first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, NextTo)))
     groups = anchors(first, setting)
     for where in others:
@@ -568,17 +585,19 @@ def _combined(wheres: tuple[Places, ...], setting: Setting) -> list[Anchors]:
     return groups
 
 
-def _free(cells: Iterable[Cell], setting: Setting) -> list[Cell]:
+def _free(cells: Iterable[Cell], setting: Resolution) -> list[Cell]:
     return [cell for cell in cells if in_zone(*cell) and not setting.color_at(cell)]
 
 
 def _fill(
-    new: New, groups: list[Anchors], color: int, setting: Setting, told: bool
+    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution, told: bool
 ) -> list[list[tuple[Cell, int]]]:
     cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
     if not cells:
         raise Unresolved(Reason.NO_MATCH, "nothing is free there")
     count = new.count
+    if count != len(cells):
+        _check_inside(cell for group in groups for cell in group.cells)
     if count is not None and count != len(cells):
         if all(len(group.cells) % 2 == 1 for group in groups) and count in (1, len(groups)) and not told:
             middles = [sorted(group.cells)[len(group.cells) // 2] for group in groups]
@@ -589,7 +608,9 @@ def _fill(
     return [[(cell, color) for cell in cells]]
 
 
-def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> list[list[tuple[Cell, int]]]:
+def _put_at(
+    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution
+) -> list[list[tuple[Cell, int]]]:
     count = new.count
     shape = new.kind is not Kind.BLOCK
     own = {cell for group in groups for cell in group.item}
@@ -617,7 +638,7 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
             return _for_each(one, groups, color, setting)
         arranged = bool(new.standing) or new.way is not None
         if count == len(groups) and not arranged:
-            ways = _for_each(New(1, new.color), groups, color, setting, all_of_them=True)
+            ways = _for_each(BlockSpec(1, new.color), groups, color, setting, all_of_them=True)
             if new.standing is None or (lines := [way for way in ways if _in_a_line([c for c, _ in way])]):
                 return ways if new.standing is None else lines
             raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
@@ -636,22 +657,21 @@ def _put_at(new: New, groups: list[Anchors], color: int, setting: Setting) -> li
 
 
 def _in_a_line(cells: list[Cell]) -> bool:
-    """Whether cells follow on each other in one direction."""
     spans = [max(part) - min(part) for part in zip(*cells, strict=True)]
     return sorted(spans) == [0, 0, len(cells) - 1]
 
 
 def _for_each(
-    new: New, groups: list[Anchors], color: int, setting: Setting, all_of_them: bool = False
+    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution, all_of_them: bool = False
 ) -> list[list[tuple[Cell, int]]]:
-    """The same at each thing; where something stands in the way, it is left out, unless a number was told."""
+    """Place the same at each thing. Skip occupied places unless a number was given."""
     found = []
     failure: Unresolved | None = None
     for group in groups:
         try:
             found.append(_at_one(new, group, color, setting))
         except Unresolved as error:
-            if all_of_them or error.failure.reason not in (Reason.OCCUPIED, Reason.OUTSIDE):
+            if all_of_them or error.failure.reason is not Reason.OCCUPIED:
                 raise
             failure = error
     if not found:
@@ -662,12 +682,12 @@ def _for_each(
     ][:64]
 
 
-def _at_one(new: New, group: Anchors, color: int, setting: Setting) -> list[list[tuple[Cell, int]]]:
-    """At one thing."""
+def _at_one(new: BlockSpec, group: Anchors, color: int, setting: Resolution) -> list[list[tuple[Cell, int]]]:
     cells = [cell for cell in group.cells if in_zone(*cell)]
-    if not cells:
-        raise Unresolved(Reason.OUTSIDE, str(group.cells[0]) if group.cells else "")
-    fixed = group.way is None and not group.item  # a place of the map: what is right already is fine
+    all_of_it = new.count is None if new.kind is Kind.BLOCK else new.kind is Kind.RECTANGLE and not new.sizes
+    if not cells or (group.item and all_of_it):
+        _check_inside(group.cells)
+    fixed = group.way is None and not group.item  # a place of the map: blocks that are right already may stay
     allowed = (0, color) if fixed else (0,)
     free = [cell for cell in cells if setting.color_at(cell) in allowed]
     if not free:
@@ -680,7 +700,7 @@ def _at_one(new: New, group: Anchors, color: int, setting: Setting) -> list[list
     distinct = list({frozenset(line): line for line in good}.values())
     if not distinct:
         for line in lines:
-            _check_fits([(cell, color) for cell in line], setting)
+            check_free([(cell, color) for cell in line], setting)
         raise Unresolved(Reason.NO_DIRECTION, "it does not fit")
     return [[(cell, color) for cell in line] for line in distinct]
 
@@ -690,8 +710,7 @@ def _run(start: Cell, vector: Cell, n: int, gap: int = 0) -> tuple[Cell, ...]:
     return tuple((start[0] + i * x, start[1] + i * y, start[2] + i * z) for i in range(n))
 
 
-def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
-    """Candidates for the cells, as plain as each other."""
+def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution) -> list[tuple[Cell, ...]]:
     up, way = VECTORS[Direction.UP], group.way
     kind = new.kind
     n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
@@ -701,9 +720,7 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
     if way is None and len(free) > 1 and (new.standing or kind in (Kind.COLUMN, Kind.TOWER)):
         floor = min(cell[1] for cell in free)
         lowest = [cell for cell in free if cell[1] == floor]
-    if (
-        way is not None and len(free) > 1
-    ):  # from the outermost side, at the lowest layer of what stands upright
+    if way is not None and len(free) > 1:  # from the outermost side, at the lowest layer
         reach = max(_dot(cell, way) for cell in free)
         lowest = [cell for cell in free if _dot(cell, way) == reach]
         if sideways:
@@ -795,7 +812,7 @@ def _lines(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list
     return lying if lying else [_run(cell, way, n) for cell in lowest]
 
 
-def _axes(axis: str | None, setting: Setting) -> list[Cell]:
+def _axes(axis: str | None, setting: Resolution) -> list[Cell]:
     east, south = VECTORS[Direction.EAST], VECTORS[Direction.SOUTH]
     if axis in ("side", "depth"):
         vector = VECTORS[setting.on_map(Direction.RIGHT if axis == "side" else Direction.BEHIND)]
@@ -818,10 +835,10 @@ FIGURES = (
 )
 
 
-def _figures(new: New, group: Anchors, free: list[Cell], setting: Setting) -> list[tuple[Cell, ...]]:
-    """Flat or standing figures, and cubes, at a place of the map, or on all of what they are told from.
+def _figures(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution) -> list[tuple[Cell, ...]]:
+    """Return flat or upright figures, and cubes, at a place of the map or on all of their reference.
 
-    In the centre they are centred, at an edge they lie along its middle, in a corner they begin there.
+    Centred in the centre; along the middle of an edge; from a corner inwards.
     """
     if not new.sizes:
         if new.kind is Kind.RECTANGLE and group.item:
@@ -864,9 +881,8 @@ def _at_spot(
     spot: Cell,
     standing: bool,
     axis: str | None,
-    setting: Setting,
+    setting: Resolution,
 ) -> list[tuple[Cell, ...]]:
-    """A figure at a place of the map: centred in the centre, along the middle of an edge, inwards from a corner."""
     (width, height, depth), (x, y, z) = sizes, spot
 
     def begin(at: int, length: int) -> int:
@@ -880,7 +896,7 @@ def _at_spot(
         if axis is not None and _axes(axis, setting)[0][2]:  # the first side goes that way
             drawn, width, height = frozenset((v, u) for u, v in drawn), height, width
         west, north = begin(x, width), begin(z, height)
-        # v goes north, so that a letter can be read by somebody who looks north
+        # v goes north: a letter reads the right way for somebody who looks north
         flat = [(u, v, k) for u, v in sorted(drawn) for k in range(depth)]
         return [tuple((west + u, y + k, north + height - 1 - v) for u, v, k in flat)]
     along_x = abs(z) == REACH and abs(x) != REACH

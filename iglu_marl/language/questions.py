@@ -1,6 +1,6 @@
 """Questions and statements about a scene: values with a program.
 
-The templates stand in `questions.json`, their words in the grammar. `parse(question.text(rng)) == question` for every
+The templates are in `questions.json`, their words in the grammar. `parse(question.text(rng)) == question` for every
 question, template and wording.
 """
 
@@ -30,17 +30,21 @@ from iglu_marl.language.scene.program import (
 
 STATEMENT, QUESTION = "statement", "question"
 KINDS = (STATEMENT, QUESTION)
-MAX_COUNT = 20  # the largest number of things that is spoken of
+MAX_COUNT = 20  # largest number of things
 
 
 @dataclass(frozen=True)
 class Slot:
-    """What may stand in a place of a template.
+    """Values that fit a slot of a template.
 
-    kind: "A" and "B" phrases, "R" a relation, "C" a colour, "H" the height of a top, "V" the level of a bottom, "E" the
-    direction of an extreme, "N" a number of `low` or more. The rest is for phrases: how deep references may go, how
-    many colours there may be, whether single blocks and what is always flat may be meant, whether size, height (and
-    level), an extreme, likeness ("of the same color as") and two joined links may be told.
+    Args:
+        kind: "A" and "B" phrases, "R" a relation, "C" a colour, "H" the height of a top, "V" the level of a bottom,
+            "E" the direction of an extreme, "N" a number of `low` or more.
+        depth: maximum depth of references in a phrase.
+        colors: numbers of colours that a phrase may have.
+        single, flat: whether a phrase may be of single blocks, and of shapes that are always flat.
+        size, height, likeness, joined, extreme: whether a phrase may have these.
+
     """
 
     kind: str
@@ -57,12 +61,12 @@ class Slot:
 
     @property
     def shapes(self) -> tuple[str, ...]:
-        """The shapes that may be meant."""
+        """The shapes that fit."""
         out = {"block"} if not self.single else set() if self.flat else {"block", "row"}
         return tuple(name for name in SHAPE_NAMES if name not in out)
 
     def admits(self, value: Any) -> bool:
-        """Whether a value may stand here."""
+        """Return whether a value fits."""
         if self.kind in ("A", "B"):
             return isinstance(value, Phrase) and self._admits_phrase(value)
         if self.kind == "R":
@@ -91,7 +95,7 @@ class Slot:
         for link in phrase.links:
             if link.relation not in RELATIONS and not self.likeness:
                 return False
-            # A reference names one thing, so it has one colour at most; inside a pair it is simple.
+            # A reference has at most one colour; inside a pair it has no references.
             reference = _THE_ONE if link.definite else _ANY_ONE
             if not reference.admits(link.to) or (phrase.joined is not None and link.to.depth > 0):
                 return False
@@ -104,7 +108,7 @@ _THE_ONE = Slot("A", depth=9, likeness=False, extreme=True)
 
 @dataclass(frozen=True)
 class Template:
-    """One entry of `questions.json`: a program with places to fill. kinds: whether it is asked, stated or both."""
+    """One entry of `questions.json`: a program with slots. kinds: whether it is a question, a statement or both."""
 
     name: str
     pattern: Any
@@ -113,11 +117,11 @@ class Template:
 
     @cached_property
     def definite(self) -> frozenset[str]:
-        """The places whose phrases name one thing."""
+        """The slots whose phrases name one thing."""
         return frozenset(_definite(self.pattern))
 
     def program(self, fillings: Mapping[str, Any]) -> Program:
-        """The program with its places filled."""
+        """Return the program with its slots filled."""
         return _filled(self.pattern, fillings)
 
 
@@ -165,7 +169,7 @@ def _slots(described: Mapping[str, Any], program: Any) -> dict[str, Slot]:
 
 @lru_cache(maxsize=1)
 def question_templates() -> dict[str, Template]:
-    """All templates, by name."""
+    """Return all templates by name."""
     file = resources.files("iglu_marl.language").joinpath("questions.json")
     found = {}
     for entry in json.loads(file.read_text(encoding="utf-8"))["templates"]:
@@ -177,12 +181,13 @@ def question_templates() -> dict[str, Template]:
 
 @dataclass(frozen=True)
 class Question:
-    """A question or statement: a template with its places filled.
+    """A question or statement: a template with its slots filled.
 
-    template: a name in `question_templates()`. kind: "question" or "statement". fillings: (place, value)
-    pairs, in the order of their names.
+    template: a name in `question_templates()`. kind: "question" or "statement". fillings: (slot, value) pairs, sorted.
 
-    Raises `LanguageError` for unknown names, for places that are missing, and for values that may not stand there.
+    Raises:
+        LanguageError: if a name is unknown, a slot is missing, or a value does not fit.
+
     """
 
     template: str
@@ -197,7 +202,7 @@ class Question:
             )
         if self.kind not in template.kinds:
             raise LanguageError(
-                f"template {self.template} is no {self.kind!r}, expected {' or '.join(template.kinds)}"
+                f"template {self.template} has kind {self.kind!r}, expected {' or '.join(template.kinds)}"
             )
         if tuple(name for name, _ in self.fillings) != tuple(template.slots):
             raise LanguageError(
@@ -206,22 +211,20 @@ class Question:
             )
         for name, value in self.fillings:
             if not template.slots[name].admits(value):
-                raise LanguageError(
-                    f"{value!r:.200} may not stand in place {name} of template {self.template}"
-                )
+                raise LanguageError(f"{value!r:.200} does not fit slot {name} of template {self.template}")
 
     @classmethod
     def of(cls, template: str, kind: str, **fillings: Any) -> Question:
-        """`Question.of("exist", "statement", A=Phrase("block", ("red",)))`."""
+        """Make a question: `Question.of("exist", "statement", A=Phrase("block", ("red",)))`."""
         return cls(template, kind, tuple(sorted(fillings.items())))
 
     @cached_property
     def program(self) -> Program:
-        """What it asks, or states."""
+        """The program of the question or statement."""
         return question_templates()[self.template].program(dict(self.fillings))
 
     def text(self, rng: np.random.Generator | None = None) -> str:
-        """Its preferred wording, or with `rng` a random one."""
+        """Return the preferred wording, or with `rng` a random one."""
         from iglu_marl.language.instructions import rendered  # the grammar makes questions
 
         text = rendered(self.kind, self, rng)
@@ -229,7 +232,7 @@ class Question:
 
     @property
     def is_possible(self) -> bool:
-        """False for what no world can hold (see `Phrase.is_possible`), and for numbers that nothing can have."""
+        """False if no world can hold it (see `Phrase.is_possible`), or nothing can have the number."""
         fillings = dict(self.fillings)
         phrase, number = fillings["A"], fillings.get("N", 0)
         if self.template in ("count_is", "at_least") and not phrase.can_be(number):
@@ -250,18 +253,10 @@ class Question:
 
 
 def parse(text: str) -> Question | Failure:
-    """The question or statement that a text is, or why it is none.
+    """Return the question or statement in a text, or a `Failure`, never a guess.
 
-    Case, punctuation, number words and digits, and the ways to say a height do not matter; a question mark makes a
-    question. Unknown words, and known ones in no order of a template, give a `Failure`, never a guess.
+    Case, punctuation, number words and digits do not matter. A question mark makes a question.
     """
     from iglu_marl.language.grammar.reader import read_question  # the grammar makes questions
 
     return cast("Question | Failure", read_question(text))
-
-
-def question_words() -> frozenset[str]:
-    """Every word that is said in questions and statements."""
-    from iglu_marl.language.grammar.reader import grammar
-
-    return grammar().words_of(*KINDS, said=True)

@@ -37,7 +37,12 @@ _SHAPES = {"column": "tower", "structure": "group"}
 
 
 def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Offset:
-    """Steps with directions as `Direction`s. Raises `DialogueError` for wrong ones, and two along one axis."""
+    """Return steps with their directions as `Direction`s.
+
+    Raises:
+        DialogueError: if a step is wrong, or two steps go along one axis.
+
+    """
     try:
         offset = tuple((Direction(way), count) for way, count in steps)
     except (TypeError, ValueError) as error:
@@ -48,16 +53,13 @@ def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Of
     if len({way.axis for way, _ in offset}) < len(offset):
         raise DialogueError(f"{what} {steps!r} goes along one axis twice")
     if len({way.relative for way, _ in offset if not way.vertical}) > 1:
-        raise DialogueError(f"{what} {steps!r} mixes directions of the map and of the builder")
+        raise DialogueError(f"{what} {steps!r} mixes directions of the map with directions of the builder")
     return offset
 
 
-# --------------------------------------------------------------------------------------------- the descriptions
-
-
 @dataclass(frozen=True)
-class It:
-    """What the last instruction changed, as a whole."""
+class Anaphor:
+    """What the last instruction changed, as a whole ("it")."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ class LastBlock:
 
 
 @dataclass(frozen=True)
-class You:
-    """Where the builder stands."""
+class BuilderPosition:
+    """Where the builder stands ("you")."""
 
 
 @dataclass(frozen=True)
@@ -85,24 +87,31 @@ class At:
 
 @dataclass(frozen=True)
 class Spot:
-    """A place of the map without a height: on the ground, or on top of what stands there."""
+    """A column of the map: on the ground, or on top of what stands there."""
 
     x: int
     z: int
 
 
 @dataclass(frozen=True)
+class Each:
+    """A place at each of several things."""
+
+    where: Any
+
+
+@dataclass(frozen=True)
 class Level:
-    """Somewhere in a layer, 1 = on the ground."""
+    """A layer of the zone, 1 = on the ground."""
 
     height: int
 
 
 @dataclass(frozen=True)
 class Between:
-    """The cells between two things, or between (and inside) several; of nothing: the gap there is.
+    """The cells between two things, or between (and inside) several.
 
-    One gap or several: where `of` is given, those between its things; else between `one` and `other`.
+    `of` names several things; else `one` and `other` are the two. With none of them, any gap is meant.
     """
 
     one: Reference | None = None
@@ -111,8 +120,8 @@ class Between:
 
 
 @dataclass(frozen=True)
-class Them:
-    """What was changed last, several things: with what was changed before, when it was only one.
+class PluralAnaphor:
+    """Several things that were changed last, by one instruction or by two ("they").
 
     both: exactly two things, such as two towers that were built one after the other.
     """
@@ -122,19 +131,19 @@ class Them:
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is left of something of which a part was taken away: the structure that adjoins what is gone."""
+    """What is left of a structure after a part was taken away: the blocks that adjoin the removed ones."""
 
 
 @dataclass(frozen=True)
 class Floating:
-    """Of no structure that touches the ground; or, not `whole`, only not on the ground itself."""
+    """Filter: not connected to the ground; with `whole=False`, not on the ground itself."""
 
     whole: bool = True
 
 
 @dataclass(frozen=True)
 class Free:
-    """With nothing on top of it."""
+    """Filter: with nothing on top."""
 
 
 @dataclass(frozen=True)
@@ -146,17 +155,21 @@ class Edge:
 
 @dataclass(frozen=True)
 class PartOf:
-    """What belongs to something: "the top block of the tower"."""
+    """Filter: part of something, as in "the top block of the tower"."""
 
     of: Reference
 
 
 @dataclass(frozen=True)
 class Recent:
-    """What the instructions before have placed: "the block you just placed", "those three blue blocks".
+    """What earlier instructions placed: "the block you just placed", "those three blue blocks".
 
-    colors, kind: what it looks like; count: how many, None = all. nth: the first, second, ... of them in order, or
-    from the nth on as many as count; below 0 from the end.
+    Args:
+        colors, kind: appearance.
+        count: number of things, None = all.
+        nth: 1 = the first one, -1 = the last one; with `count`, that many from there on.
+        extreme: the furthest in this direction.
+
     """
 
     colors: tuple[int, ...] = ()
@@ -170,7 +183,7 @@ class Recent:
 class Portion:
     """The ends, corners, border, middle, inside or blocks of something.
 
-    way: only those there; with "half", the half there; with "alternate", every second one from there on.
+    way: only those on this side; with "half", the half there; with "alternate", every second one from there.
     """
 
     of: Reference
@@ -180,23 +193,32 @@ class Portion:
 
 @dataclass(frozen=True)
 class Union:
-    """Several descriptions together: "the red block and the blue row"."""
+    """Several references together: "the red block and the blue row"."""
 
     parts: tuple[Reference, ...]
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks or groups by what they look like and where they are: `Blocks((6,), "row", count=1)`, "the red row".
+    """Blocks or groups by appearance and place: `Blocks((6,), "row", count=1)` is "the red row".
 
-    colors: ids 1..6 to choose from; () = any. count: how many have to fit; None = all that fit, one at least.
-    extreme: only the furthest in this direction ("the highest", "the northernmost"). size: of a row, column or tower.
-    where: only those at this place; one step from something, all that stand in that relation to it, or where one is
-    meant the nearest of them (see `iglu_marl.language.scene.graph`). unless: but not these. by_size: only the "largest"
-    or "smallest". rank: the second, third, ... one from that end, instead of the first. middle: those in the middle
-    of all that fit, which stand in a line. one: said as "the red one", which can be all of a red tower.
+    Args:
+        colors: ids 1..6 to choose from, () = any.
+        kind: a `Kind`.
+        count: number of things that fit, None = all that fit, one at least.
+        extreme: the furthest in this direction ("the highest", "the northernmost").
+        size: of a row, column or tower.
+        where: only those at this place. One step from something is a relation to it (see
+            `iglu_marl.language.scene.graph`): all in that relation, or the nearest where one is meant.
+        rank: 2..9 for the second, third, ... from that end.
+        middle: those in the middle of a line of all that fit.
+        unless: exclude these.
+        by_size: only the "largest" or "smallest".
+        one: worded as "the red one", which can be all of a red tower.
 
-    Raises `DialogueError` for values that make no description.
+    Raises:
+        DialogueError: if the values make no description.
+
     """
 
     colors: tuple[int, ...] = ()
@@ -220,7 +242,7 @@ class Blocks:
             if self.extreme is not None:
                 object.__setattr__(self, "extreme", Direction(self.extreme))
         except ValueError as error:
-            raise DialogueError(f"no description: {error}") from None
+            raise DialogueError(f"kind or extreme of a description: {error}") from None
         object.__setattr__(self, "colors", colors)
         if self.count is not None and not 1 <= self.count <= 99:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
@@ -235,32 +257,31 @@ class Blocks:
                 f"rank {self.rank!r} of a description, expected 2..9 of one thing from one end"
             )
         if self.middle and (self.extreme is not None or self.count is None):
-            raise DialogueError("the middle of a description is a number of things, and no extreme ones")
+            raise DialogueError("middle=True of a description, expected a count and no extreme")
         if self.where is not None and not isinstance(self.where, _FILTERS):
             expected = ", ".join(place.__name__ for place in _FILTERS)
             raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
 
     @property
     def is_of_several(self) -> bool:
-        """Whether this is one thing in each of several: "the tops of the towers"."""
+        """Whether one thing in each of several is meant: "the tops of the towers"."""
         where = self.where
         several = isinstance(where, PartOf) and isinstance(where.of, Blocks) and where.of.count != 1
         return several and self.count == 1 and (self.extreme is not None or self.middle)
 
     @property
     def is_cell(self) -> bool:
-        """Whether this is no more than the block at a cell of the map: what an `CellEdit` speaks about."""
+        """Whether only the block at one cell is meant, as in a `CellEdit`."""
         plain = self.kind is Kind.BLOCK and self.count == 1 and len(self.colors) < 2 and not self.middle
         return plain and self.extreme is None and isinstance(self.where, At)
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The cell so many steps from something; no steps = in its place.
+    """The cell a number of steps from something; no steps = in its place.
 
-    From a group it is counted from the side that the first step leaves through, at its lowest layer when that is a
-    horizontal one: "to the east of the tower" is on the ground if the tower is. When several things are meant ("each"),
-    there is one place for each.
+    From a group, count from the side that the first step leaves through, at its lowest layer for a horizontal step:
+    "to the east of the tower" is on the ground if the tower is. Several things ("each") have one place each.
     """
 
     offset: Offset
@@ -283,27 +304,50 @@ class NextTo:
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = It | LastBlock | You | Blocks | Recent | Portion | Them | Remaining | Spot | Union
-REFERENCES = (It, LastBlock, You, Blocks, Recent, Portion, Them, Remaining, Spot, Union)
+Reference = (
+    Anaphor
+    | LastBlock
+    | BuilderPosition
+    | Blocks
+    | Recent
+    | Portion
+    | PluralAnaphor
+    | Remaining
+    | Spot
+    | Union
+)
+REFERENCES = (
+    Anaphor,
+    LastBlock,
+    BuilderPosition,
+    Blocks,
+    Recent,
+    Portion,
+    PluralAnaphor,
+    Remaining,
+    Spot,
+    Union,
+)
 Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
 
 def is_several(where: Any) -> TypeGuard[Beside]:
-    """Whether a place is told from more things than one, or from as many as there are."""
+    """Return whether a place is relative to more than one thing, or to all that fit."""
     return isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of.count != 1
-
-
-# ------------------------------------------------------------------------------------------------- their world
 
 
 @dataclass(frozen=True)
 class Context:
     """What an instruction may refer to besides the blocks.
 
-    last: the cells that the last instruction changed, in its order. yaw_deg and position (x, y, z of the eye): of the
-    builder, None when unknown. earlier: the cells of the instructions before that, oldest first. before: the last
-    instruction and the grid it met, for "undo", "the same again" and corrections; further: the grids before that.
+    Args:
+        last: cells that the last instruction changed, in its order.
+        yaw_deg, position: yaw and eye (x, y, z) of the builder, None when unknown.
+        earlier: cells of the instructions before `last`, oldest first.
+        before: the last instruction and the grid that it met, for "undo", "the same again" and corrections.
+        further: the grids before that.
+
     """
 
     last: tuple[Cell, ...] = ()
@@ -314,12 +358,12 @@ class Context:
     further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
 
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
-        """The context of what is said next, when `instruction` was carried out on `grid` with this `ExpectedWorld`."""
-        from iglu_marl.language.verbs import stands_for  # verbs are told of references
+        """Return the context that follows `instruction`, carried out on `grid` with this `ExpectedWorld`."""
+        from iglu_marl.language.verbs import expand_anaphor  # verbs import references
 
-        instruction = stands_for(instruction, self.before)
+        instruction = expand_anaphor(instruction, self.before)
         undone = type(instruction).__name__ == "Undo" and self.before is not None
-        again = self.before[0] if undone and self.before else None  # what can be said anew
+        again = self.before[0] if undone and self.before else None  # what "again" repeats
         return replace(
             self,
             last=outcome.cells,
@@ -330,7 +374,7 @@ class Context:
 
 
 class Unresolved(Exception):
-    """Carries the `Failure` of an instruction that cannot be followed."""
+    """An instruction cannot be followed; `failure` says why."""
 
     def __init__(self, reason: Reason, detail: str, **more: Any) -> None:
         super().__init__(str(reason), detail)
@@ -338,10 +382,10 @@ class Unresolved(Exception):
 
 
 @dataclass
-class Setting:
-    """A world and a context in which descriptions are looked up.
+class Resolution:
+    """World and context in which references are resolved.
 
-    grid: int8 [9, 11, 11], not written to. view: the compass direction that counts as straight on, None = unknown.
+    grid: int8 [9, 11, 11], read only. view: the compass direction that counts as straight on, None = unknown.
     """
 
     grid: npt.NDArray[np.int8]
@@ -354,8 +398,8 @@ class Setting:
     _blocks: dict[Cell, int] | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, grid: npt.ArrayLike, context: Context) -> Setting:
-        """The setting that a context gives to a grid."""
+    def of(cls, grid: npt.ArrayLike, context: Context) -> Resolution:
+        """Combine a grid and a context."""
         view = None if context.yaw_deg is None else facing(context.yaw_deg)
         return cls(
             as_grid(grid, "grid"),
@@ -367,12 +411,12 @@ class Setting:
             context.further,
         )
 
-    def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Setting:
-        """The setting after a change."""
+    def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Resolution:
+        """Return the resolution after a change."""
         return replace(self, grid=grid, last=last, earlier=(*self.earlier, last), _blocks=None)
 
-    def facing(self, view: Direction) -> Setting:
-        """The setting of somebody who looks that way."""
+    def facing(self, view: Direction) -> Resolution:
+        """Return the resolution for somebody who looks that way."""
         return replace(self, view=view)
 
     @property
@@ -388,14 +432,19 @@ class Setting:
         return int(self.grid[cell_index(*cell)]) if in_zone(*cell) else 0
 
     def on_map(self, direction: Direction) -> Direction:
-        """A direction by the compass; raises `Unresolved` when the view is needed and unknown."""
+        """Return a direction of the compass.
+
+        Raises:
+            Unresolved: if the view is needed and unknown.
+
+        """
         found = on_map(direction, self.view)
         if found is None:
             raise Unresolved(Reason.NO_VIEW, str(direction))
         return found
 
     def vector(self, offset: Offset, flipped: bool = False) -> Cell:
-        """The sum of steps; flipped: front and behind are those of the builder itself."""
+        """Return the sum of steps; flipped: front and behind are those of the builder itself."""
         total = [0, 0, 0]
         for way, count in offset:
             if flipped and way in (Direction.FRONT, Direction.BEHIND):
@@ -406,18 +455,14 @@ class Setting:
 
 
 def shifted(cell: Cell, by: Cell) -> Cell:
-    """A cell moved by a vector."""
+    """Return a cell moved by a vector."""
     return cell[0] + by[0], cell[1] + by[1], cell[2] + by[2]
 
 
-# --------------------------------------------------------------------------------------------------- the groups
+def find_items(setting: Resolution, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
+    """Return all things of a kind, sorted (defined in `iglu_marl.language.scene`).
 
-
-def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
-    """All things of a kind as `iglu_marl.language.scene` defines them, sorted: whole ones; of given colours, those of
-    one of them.
-
-    Columns are towers, and structures are groups; a structure of several colours has no others.
+    Without `colors`, only whole things; else things of one of the colours. Columns are towers, structures are groups.
     """
     if kind in (Kind.H, Kind.X, Kind.CUBE):
         return [item for item in find_items(setting, Kind.STRUCTURE, colors) if is_figure(kind, item)]
@@ -433,32 +478,34 @@ def find_items(setting: Setting, kind: Kind, colors: tuple[int, ...]) -> list[It
     return sorted(found)
 
 
-# ---------------------------------------------------------------------------------------------------- looking up
-
-
 def described(blocks: Blocks) -> str:
-    """A description in a few words, for messages."""
+    """Describe a reference in a few words, for messages."""
     colors = " or ".join(color_name(color) for color in blocks.colors)
     return " ".join(word for word in (colors, blocks.kind.value) if word)
 
 
-def resolve(reference: Reference, setting: Setting) -> list[Item]:
-    """The things that a reference means. Raises `Unresolved` when there are none, or more than it says."""
-    if isinstance(reference, You):
+def resolve(reference: Reference, setting: Resolution) -> list[Item]:
+    """Return the things that a reference means.
+
+    Raises:
+        Unresolved: if nothing fits, or more than the reference says.
+
+    """
+    if isinstance(reference, BuilderPosition):
         if setting.position is None:
             raise Unresolved(Reason.NO_VIEW, "you")
         x, y, z = setting.position
         return [((int(np.floor(x + 0.5)), round(y - 0.75), int(np.floor(z + 0.5))),)]
-    if isinstance(reference, (It, LastBlock)):
+    if isinstance(reference, (Anaphor, LastBlock)):
         last = setting.last or _only_thing(setting)
-        return [last if isinstance(reference, It) else last[-1:]]
+        return [last if isinstance(reference, Anaphor) else last[-1:]]
     if isinstance(reference, Recent):
         return _recent(reference, setting)
     if isinstance(reference, Spot):
         return [((reference.x, -1, reference.z),)]
-    if isinstance(reference, Them) and reference.both and (two := _last_two(setting)):
+    if isinstance(reference, PluralAnaphor) and reference.both and (two := _last_two(setting)):
         return two
-    if isinstance(reference, Them):
+    if isinstance(reference, PluralAnaphor):
         cells = list(setting.last)
         for part in reversed(setting.earlier):
             if len(cells) > 1:
@@ -466,7 +513,7 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
             cells = list(dict.fromkeys((*part, *cells)))
         cells = cells or list(_only_thing(setting))
         standing: list[Item] = [(cell,) for cell in cells if setting.color_at(cell)]
-        return standing or [tuple(cells)]  # also what was taken away
+        return standing or [tuple(cells)]  # removed blocks count too
     if isinstance(reference, Remaining):
         near = {shifted(cell, way) for cell in setting.last for way in VECTORS.values()}
         items = [item for item in find_items(setting, Kind.TOWER, ()) if near.intersection(item)]
@@ -505,8 +552,7 @@ def resolve(reference: Reference, setting: Setting) -> list[Item]:
     return _counted(reference, items, setting)
 
 
-def _last_two(setting: Setting) -> list[Item]:
-    """The two things that were placed last, at once or one after the other; [] if there are not two."""
+def _last_two(setting: Resolution) -> list[Item]:
     found: list[Item] = []
     met: set[Cell] = set()
     for part in dict.fromkeys((setting.last, *reversed(setting.earlier))):
@@ -527,16 +573,17 @@ def _last_two(setting: Setting) -> list[Item]:
     return found if len(found) == 2 else []
 
 
-def _only_thing(setting: Setting) -> Item:
-    """What "it" is before anything was changed: the only thing that stands there."""
+def _only_thing(setting: Resolution) -> Item:
+    """Return what "it" means before any change: the only thing in the world."""
     items = find_items(setting, Kind.STRUCTURE if len(setting.blocks) > 1 else Kind.BLOCK, ())
     if len(items) != 1 or len(items[0]) < len(setting.blocks):  # a block by itself is no structure
-        raise Unresolved(Reason.NO_MATCH, "nothing was changed before")
+        asked = Anaphor() if setting.blocks else None
+        raise Unresolved(Reason.NO_MATCH, "nothing was changed before", reference=asked)
     return items[0]
 
 
-def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
-    """The `count` items that reach furthest; all that tie for the last place."""
+def _furthest(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+    """Return the `count` items that reach furthest; all that tie for the last place."""
     assert reference.extreme is not None
     direction = DIRECTIONS.index(setting.on_map(reference.extreme))
     table, first = table_of(items)
@@ -556,7 +603,6 @@ def _furthest(reference: Blocks, items: list[Item], setting: Setting) -> list[It
 
 
 def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
-    """The middle one of items that stand in a line, or as many in the middle as there are told."""
     count = reference.count or 1
     rest, odd = divmod(len(items) - count, 2)
     table, first = table_of(items)
@@ -574,7 +620,7 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
     return [item for item, fits in zip(items, out[first:], strict=True) if fits]
 
 
-def _counted(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
+def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
     count = reference.count
     if count is not None and len(items) > count:
         lately = [item for item in items if set(item) <= set(setting.last)]
@@ -591,10 +637,10 @@ def _counted(reference: Blocks, items: list[Item], setting: Setting) -> list[Ite
     return items
 
 
-def _placed(reference: Blocks, where: Any, items: list[Item], setting: Setting) -> list[Item]:
-    """The items that are at a place: of those that stand in a relation to something the nearest, if one is meant.
+def _placed(reference: Blocks, where: Any, items: list[Item], setting: Resolution) -> list[Item]:
+    """Filter items by place: the nearest in a relation to something if one is meant, else all.
 
-    One step is a relation, for all of an item; more steps lead from a block to a block.
+    One step is a relation to all of an item; more steps lead from block to block.
     """
     if isinstance(where, At):
         return [item for item in items if where.cell in item]
@@ -633,7 +679,7 @@ def _placed(reference: Blocks, where: Any, items: list[Item], setting: Setting) 
     relation = _relation(where, setting)
     if relation is None:
         steps = where.offset if isinstance(where, Beside) else ()
-        vector = setting.vector(steps, isinstance(where.of, You))
+        vector = setting.vector(steps, isinstance(where.of, BuilderPosition))
         near = {shifted(cell, vector) for item in others for cell in item}
         near -= {cell for item in others for cell in item if steps}
         return [item for item in items if not near.isdisjoint(item)]
@@ -649,8 +695,8 @@ def _placed(reference: Blocks, where: Any, items: list[Item], setting: Setting) 
     return [item for item, fits in zip(items, out[first:middle], strict=True) if fits]
 
 
-def _placed_on_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
-    """The block on top of the tower: where it is of another colour, and else would belong to the tower."""
+def _placed_on_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+    """The block on top of the tower: of another colour, since it would belong to the tower otherwise."""
     where = reference.where
     if not (
         isinstance(where, Beside) and isinstance(where.of, Blocks) and where.of == Blocks((), where.of.kind)
@@ -667,20 +713,20 @@ def _placed_on_part(reference: Blocks, items: list[Item], setting: Setting) -> l
     return list(found)
 
 
-def _relation(where: Where, setting: Setting) -> str | None:
-    """The relation on the map that a place tells, None where it tells a number of steps."""
+def _relation(where: Where, setting: Resolution) -> str | None:
+    """Return the map relation of a place, None for a number of steps."""
     if isinstance(where, NextTo):
         return "next_to"
     if not isinstance(where, Beside) or len(where.offset) != 1 or where.offset[0][1] != 1:
         return None
     way = where.offset[0][0]
-    if isinstance(where.of, You) and way in (Direction.FRONT, Direction.BEHIND):
+    if isinstance(where.of, BuilderPosition) and way in (Direction.FRONT, Direction.BEHIND):
         way = way.opposite  # of the builder itself
     return {Direction.UP: "above", Direction.DOWN: "below"}.get(way) or setting.on_map(way).value
 
 
-def _between(where: Between, items: list[Item], setting: Setting) -> list[Item]:
-    """The items inside of the box around two things, or several."""
+def _between(where: Between, items: list[Item], setting: Resolution) -> list[Item]:
+    """Return the items inside the box around two or more things."""
     assert where.one is not None
     around = [part for part in (where.one, where.other) if part is not None]
     cells = {cell for part in around for item in resolve(part, setting) for cell in item}
@@ -693,7 +739,7 @@ def _between(where: Between, items: list[Item], setting: Setting) -> list[Item]:
     ]
 
 
-def _in_each_part(reference: Blocks, items: list[Item], setting: Setting) -> list[Item]:
+def _in_each_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
     assert isinstance(reference.where, PartOf)
     found: list[Item] = []
     for part in resolve(reference.where.of, setting):
@@ -709,15 +755,14 @@ def _in_each_part(reference: Blocks, items: list[Item], setting: Setting) -> lis
 
 
 def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
-    """The largest or smallest, or the second, third, ... of them: of those that are as large, all."""
     sizes = sorted({len(item) for item in items}, reverse=reference.by_size == "largest")
     if len(sizes) < reference.rank:
         raise Unresolved(Reason.NO_MATCH, f"{len(sizes)} sizes of {described(reference)}")
     return [item for item in items if len(item) == sizes[reference.rank - 1]]
 
 
-def _part(reference: Portion, setting: Setting) -> list[Item]:
-    """The blocks that a part of something is made of: one thing for each of its blocks."""
+def _part(reference: Portion, setting: Resolution) -> list[Item]:
+    """Return the blocks of a part of something, one thing per block."""
     found: list[Item] = []
     items = resolve(reference.of, setting)
     if len(items) > 1 and all(len(item) == 1 for item in items):
@@ -731,12 +776,12 @@ def _part(reference: Portion, setting: Setting) -> list[Item]:
 
 
 def _is_bend(cell: Cell, item: set[Cell]) -> bool:
-    """Whether exactly two blocks adjoin a block, round a corner."""
+    """Return whether exactly two blocks adjoin a block, round a corner."""
     near = [way for way in VECTORS.values() if shifted(cell, way) in item]
     return len(near) == 2 and any(a + b for a, b in zip(*near, strict=True))
 
 
-def _part_of(item: Item, reference: Portion, setting: Setting) -> list[Cell]:
+def _part_of(item: Item, reference: Portion, setting: Resolution) -> list[Cell]:
     low = [min(cell[axis] for cell in item) for axis in range(3)]
     high = [max(cell[axis] for cell in item) for axis in range(3)]
     spans = [high[axis] - low[axis] for axis in range(3)]
@@ -780,8 +825,8 @@ def _part_of(item: Item, reference: Portion, setting: Setting) -> list[Cell]:
     return cells
 
 
-def _recent(reference: Recent, setting: Setting) -> list[Item]:
-    """What was placed before: of the last instruction that fits."""
+def _recent(reference: Recent, setting: Resolution) -> list[Item]:
+    """Return what was placed earlier, by the last instruction that fits."""
     for cells in (setting.last, *reversed(setting.earlier)):
         there = [cell for cell in cells if setting.color_at(cell)]
         if reference.colors:
@@ -790,7 +835,7 @@ def _recent(reference: Recent, setting: Setting) -> list[Item]:
             continue
         if reference.nth is not None and (reference.nth < 0 or reference.count != 1):
             if len(there) <= (reference.count or 1):
-                continue  # "the last two" are of more than two
+                continue  # "the last two" implies more than two
             start = reference.nth - (reference.nth > 0)
             return [(cell,) for cell in there[start:][: reference.count]]
         if reference.nth is not None:

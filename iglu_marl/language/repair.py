@@ -1,12 +1,11 @@
-"""Repair: what an instruction lacks is asked for, and a fragment of an answer fills it in.
+"""Repair of incomplete instructions: ask for what is missing, and fill the answer in.
 
-`understand` reads an utterance in a world. What it gives is done as it is, or its failure names what is `missing`; then
-the next utterance goes to `answered`. A fragment is filled in where it belongs: a value into the hole of the
-instruction ("red", "three", "level 2", "the left one"), or words into the sentence, where the sentence with them can
-be read ("to the north"; "I mean red" in the place of a word that is not known).
+`understand` reads an utterance in a world. Its result leads to worlds, or to a failure that names what is `missing`;
+then the next utterance goes to `understand_answer`. An answer fills a slot of the instruction ("red", "three",
+"level 2", "the left one"), or adds words to the sentence ("to the north"; "I mean red" for an unknown word).
 
-All ways to fill something in have to come to the same; else the question stays open. Nothing that was said is dropped,
-apart from words around the answer ("um, red I think").
+All ways to fill an answer in must agree; else the question stays open. No word is ignored, apart from polite words
+around the answer ("um, red I think").
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from iglu_marl.core.grid import Cell, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.grammar.answers import (
     Above,
+    ColorList,
     ColorOf,
     Count,
     CountOf,
     FreeCorner,
-    Lacking,
+    Incomplete,
     LevelOf,
-    Tints,
+    Selection,
     Toward,
     Until,
-    Which,
 )
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import (
@@ -46,36 +45,36 @@ from iglu_marl.language.grammar.reader import (
 )
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME, Check, Either, Keep, Look, Put, anchors
+from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus, anchors
 from iglu_marl.language.references import (
+    Anaphor,
     At,
     Beside,
     Blocks,
     Context,
-    It,
     Item,
     LastBlock,
     Level,
-    Setting,
+    PluralAnaphor,
+    Resolution,
     Spot,
-    Them,
     Unresolved,
     resolve,
     shifted,
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.verbs import (
-    Again,
-    Amend,
+    Correct,
     ExpectedWorld,
     Facing,
     Instruction,
     Move,
     Pick,
     Place,
+    Repeat,
     Resize,
-    Then,
-    clarified,
+    Sequence,
+    bind_referent,
     outcomes,
 )
 
@@ -86,32 +85,17 @@ MAX_SIZE = 11
 _GROUND = -1
 _CORNERS = tuple((x, _GROUND, z) for x, z in product((-5, 5), (-5, 5)))
 _LIGHT = frozenset(
-    (
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "to",
-        "one",
-        "ones",
-        "it",
-        "them",
-        "block",
-        "blocks",
-        "brick",
-        "cube",
-    )
-)
-"""Words that a sentence can lose when others come into the place of an unknown one."""
+    ("a", "an", "the", "of", "in", "on", "at", "to", "one", "ones", "it", "them", "block", "blocks", "brick", "cube")
+)  # fmt: skip
+"""Words that may be dropped when others replace an unknown word."""
+_PREPOSITIONS = frozenset(("of", "in", "on", "at", "to"))
+_ITS = ("it", "them", "that", "this")
 _VERBS = ("place", "stack", "remove", "replace", "move", "copy", "mirror", "extend")
-_PREFIXES: dict[str, tuple[tuple[str, ...], ...]] = {  # of answers, where a sentence needs them
+_PREFIXES: dict[str, tuple[tuple[str, ...], ...]] = {  # that a sentence needs before an answer
     "place": ((), ("at",), ("on",), ("in",)),
     "direction": ((), ("to",), ("to", "the"), ("going",)),
 }
-_PROBES = (  # a sentence that can be read with these words in it lacks what they tell
+_PROBES = (  # words that complete a sentence -> what it lacks
     ("color", Reason.NO_COLOR, ("red",), False),
     ("place", Reason.NO_PLACE, ("on top of the tower", "in the centre"), True),
     ("direction", Reason.NO_DIRECTION, ("to the north", "north"), True),
@@ -122,9 +106,9 @@ _PROBES = (  # a sentence that can be read with these words in it lacks what the
 
 @dataclass(frozen=True)
 class Understanding:
-    """What was made of an utterance in a world.
+    """The meaning of an utterance in a world.
 
-    instruction: as far as it was told; None when there is none. found: the worlds that it leads to, or what is wrong.
+    instruction: as far as it was given, or None. found: the worlds that it leads to, or why there is none.
     """
 
     text: str
@@ -133,21 +117,21 @@ class Understanding:
 
     @property
     def question(self) -> Failure | None:
-        """What has to be asked, or None."""
+        """The failure to ask about, or None."""
         return self.found if isinstance(self.found, Failure) and self.found.missing is not None else None
 
 
 def understand(text: str, grid: Grid, context: Context | None = None) -> Understanding:
-    """An utterance in a world."""
+    """Read an utterance in a world."""
     context = context or Context()
     told = parse(text, context)
     if isinstance(told, Failure):
         return Understanding(text, told.partial, _diagnosed(told))
-    return tried(text, told, grid, context)
+    return try_instruction(text, told, grid, context)
 
 
-def tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> Understanding:
-    """An instruction in a world."""
+def try_instruction(text: str, instruction: Instruction, grid: Grid, context: Context) -> Understanding:
+    """Try an instruction in a world."""
     try:
         found = outcomes(instruction, grid, context)
     except (DialogueError, GridError) as error:
@@ -163,9 +147,9 @@ def tried(text: str, instruction: Instruction, grid: Grid, context: Context) -> 
 def meanings(
     instruction: Instruction | None, grid: Grid, context: Context
 ) -> list[tuple[Any, ExpectedWorld]]:
-    """The readings of an utterance that lead to different worlds, each with its world."""
+    """Return the readings that lead to different worlds, each with its world."""
     found: dict[bytes, tuple[Any, ExpectedWorld]] = {}
-    for reading in instruction.readings if isinstance(instruction, Either) else ():
+    for reading in instruction.readings if isinstance(instruction, Ambiguous) else ():
         worlds = outcomes(reading, grid, context)
         if not isinstance(worlds, Failure):
             found.setdefault(worlds[0].grid.tobytes(), (reading, worlds[0]))
@@ -173,33 +157,32 @@ def meanings(
 
 
 def _diagnosed(failure: Failure) -> Failure:
-    """What a sentence lacks that could be read if it were told."""
+    """Return what a sentence lacks that can be read with one more word."""
     if failure.reason is not Reason.NOT_UNDERSTOOD or len(tokens(failure.text)) > 25:
         return failure
+    idle = (SetFocus,) if begins_with_verb(failure.text) else (SetFocus, Correct)
     for _, reason, words, at_end in _PROBES:
         for probe in words:
-            if any(True for _ in _completions(failure.text, probe.split(), at_end)):
+            found = (told for _, told in _completions(failure.text, probe.split(), at_end))
+            if any(not _mentions(told, idle) for told in found):
                 return replace(failure, reason=reason, detail="")
     return failure
 
 
-# ------------------------------------------------------------------------------------------------- the answer
-
-
-def answered(
+def understand_answer(
     pending: Understanding, reply: str, grid: Grid, context: Context | None = None
 ) -> Understanding | None:
-    """What an utterance makes of one that left a question open; None when it is no answer to it.
+    """Read the answer to an open question; None if the utterance is no answer.
 
-    A whole instruction that does not speak of "it" is a new one. Otherwise it is read as a fragment for what is
-    missing; when something else is missing then, that is the next question.
+    A whole instruction without "it" is a new instruction. Anything else is a fragment for the missing part; if another
+    part is missing then, that is the next question.
     """
     context = context or Context()
     question = pending.question
     if question is None:
         return None
     whole = parse(reply, context)
-    if not isinstance(whole, Failure) and _begins_with_verb(reply) and not _mentions(whole, _DEPENDENT):
+    if not isinstance(whole, Failure) and begins_with_verb(reply) and not _mentions(whole, _DEPENDENT):
         return understand(reply, grid, context)
     answer = _Answer(pending, question, grid, context)
     for part in _parts(reply, answer.unknown):
@@ -209,16 +192,30 @@ def answered(
     new = understand(reply, grid, context)
     if answer.further is not None and isinstance(new.found, Failure):
         return answer.further
-    nothing = new.instruction is None or isinstance(new.instruction, (Check, Keep, Look))
-    return None if isinstance(new.found, Failure) and nothing else new
+    nothing = new.instruction is None or isinstance(new.instruction, (AssertCount, KeepOnly, SetFocus))
+    nothing = nothing and isinstance(new.found, Failure)
+    if question.missing != "word":  # a fragment does not replace an instruction
+        nothing = nothing or _is_fragment(reply) or _mentions(new.instruction, (Correct,))
+    return None if nothing else new
 
 
-_DEPENDENT = (It, LastBlock, Them, Again, Amend, Check, Pick)
+_DEPENDENT = (Anaphor, LastBlock, PluralAnaphor, Repeat, Correct, AssertCount, Pick)
 
 
-def _begins_with_verb(text: str) -> bool:
-    verbs = {phrase.split()[0] for name in _VERBS for phrase in grammar().lists[name]}
-    return any(said and said[0] in verbs for said in bare(tokens(text), ""))
+def begins_with_verb(text: str) -> bool:
+    """Return whether a text begins like a whole instruction."""
+    verbs = [phrase.split() for name in _VERBS for phrase in grammar().lists[name]]
+    return any(said[: len(verb)] == verb for said in bare(tokens(text), "") for verb in verbs)
+
+
+def _is_fragment(text: str) -> bool:
+    """Return whether a text is no sentence of its own: without a verb, or about "it"."""
+    if begins_with_verb(text):
+        return False
+    if tokens(text)[:1] in (["they"], *([word] for word in _ITS)):
+        return True
+    cores = ((said, Parser(grammar(), said).read("bare")) for said in bare(tokens(text), ""))
+    return any(said[end : end + 1] in ([], ["."]) for said, found in cores for _, end, _ in found)
 
 
 def _mentions(value: Any, kinds: tuple[type, ...]) -> bool:
@@ -230,16 +227,15 @@ def _mentions(value: Any, kinds: tuple[type, ...]) -> bool:
 
 
 def _parts(reply: str, unknown: str) -> list[list[list[str]]]:
-    """The ways to take an answer apart: as a whole, or in the pieces between commas and "so"."""
+    """Return the ways to split an answer: whole, or in the pieces between commas and "so"."""
     pieces = [tokens(piece) for piece in re.split(r"[,.;:!?\u2014]|\bso\b", reply)]
     pieces = [piece for piece in pieces if piece]
     whole = [word for word in tokens(reply) if word != "."]
     ways = [[whole], pieces] if len(pieces) > 1 else [[whole]]
-    return [[_spelled(piece, unknown) for piece in way] for way in ways]
+    return [[_corrected(piece, unknown) for piece in way] for way in ways]
 
 
-def _spelled(said: list[str], unknown: str) -> list[str]:
-    """Words with those put right that can only be one other word."""
+def _corrected(said: list[str], unknown: str) -> list[str]:
     known = instruction_words()
     right = []
     for word in said:
@@ -250,7 +246,7 @@ def _spelled(said: list[str], unknown: str) -> list[str]:
 
 
 def bare(said: list[str], unknown: str) -> list[list[str]]:
-    """What is left of an answer without the words around it: with more and more of them taken away."""
+    """Yield an answer with ever more of the words around it removed."""
     if unknown in said:  # "scarlet is red", "by spire I mean a tower"
         said = said[said.index(unknown) + 1 :]
         if said[:1] in (["is"], ["means"]):
@@ -279,16 +275,19 @@ def bare(said: list[str], unknown: str) -> list[list[str]]:
 
 
 class _Answer:
-    """Fills answers into an utterance that left a question open."""
+    """Fills an answer into the utterance that left a question open."""
 
     def __init__(self, pending: Understanding, question: Failure, grid: Grid, context: Context) -> None:
         self.pending, self.question, self.grid, self.context = pending, question, grid, context
-        self.setting = Setting.of(grid, context)
-        self.further: Understanding | None = None  # an answer after which something else has to be asked
+        self.setting = Resolution.of(grid, context)
+        self.further: Understanding | None = None  # answered, but something else is missing
         self.unknown = question.detail if question.reason is Reason.UNKNOWN_WORD else ""
+        told = parse(pending.text)  # earlier answers are not in this text
+        read = told.partial if isinstance(told, Failure) else told
+        self.text = pending.text if read == pending.instruction else ""
 
     def filled(self, pieces: list[list[str]]) -> Understanding | None:
-        """The utterance with the answer of one of these pieces; None when there is none, or several."""
+        """Return the utterance with the answer in one of these pieces; None if none or several fit."""
         found: list[Understanding] = []
         for piece in pieces:
             for core in bare(piece, self.unknown):
@@ -296,23 +295,26 @@ class _Answer:
                 if heard is not None:
                     found.append(heard)
                     break
+            else:
+                if any(end == len(piece) for _, end, _ in Parser(grammar(), piece).read("where")):
+                    return None  # its words would be dropped
         return found[0] if found and _same(found) else None
 
     def _agreed(self, tiers: Iterable[Iterable[Understanding]]) -> Understanding | None:
-        """The one of the first tier that has any, when all of that tier come to the same."""
+        """Return the result of the first tier that has any, if all results of that tier agree."""
         for tier in tiers:
             good: list[Understanding] = []
             for heard in tier:
                 if not isinstance(heard.found, Failure):
                     good.append(heard)
-                elif self.further is None and self._goes_on(heard.found):
+                elif self.further is None and self._leads_on(heard.found):
                     self.further = heard
             if good:
                 return good[0] if _same(good) else None
         return None
 
-    def _goes_on(self, failure: Failure) -> bool:
-        """Whether the question is answered, and another one comes up."""
+    def _leads_on(self, failure: Failure) -> bool:
+        """Return whether the question is answered and another one follows."""
         asked = self.question
         if failure.reason in (Reason.NOT_UNDERSTOOD, Reason.UNKNOWN_WORD):
             return (
@@ -322,15 +324,13 @@ class _Answer:
             )
         return (failure.reason, failure.reference) != (asked.reason, asked.reference)
 
-    # -- the ways to fill it in
-
     def _candidates(self, said: list[str]) -> Iterator[Iterable[Understanding]]:
         missing = self.question.missing
         if self.unknown:
-            yield from self._in_place(said)
+            yield from self._replace_unknown(said, self.unknown)
             return
-        if isinstance(self.pending.instruction, Either) and self.question.reference is None:
-            yield self._meant(said)
+        if isinstance(self.pending.instruction, Ambiguous) and self.question.reference is None:
+            yield self._choose_reading(said)
         rules = {
             "color": ("reply_color",),
             "count": ("reply_count",),
@@ -339,7 +339,7 @@ class _Answer:
             "place": ("reply_place",),
             "referent": ("reply_which",),
         }.get(missing or "", ())
-        if missing == "place" and not isinstance(self.pending.instruction, Lacking):
+        if missing == "place" and not isinstance(self.pending.instruction, Incomplete):
             yield self._sentences(said)
         understood = False
         for rule in rules:
@@ -347,35 +347,36 @@ class _Answer:
             understood = understood or bool(values)
             for value in dict.fromkeys(values):
                 yield self._with(value)
+        if self.question.reference == Anaphor():
+            for word in _ITS:
+                yield from self._replace_unknown(said, word)
         if self.question.choices and missing == "place":
             values = [v for v, end, _ in Parser(grammar(), said).read("reply_which") if end == len(said)]
             for value in dict.fromkeys(values):
                 yield self._with(value)
         if missing in ("place", "direction"):
             for prefix in _PREFIXES[missing]:
-                if len(said) > 1 or not prefix or missing == "direction":
+                whole = said[0] in ("a", "an")  # a new thing, not a place
+                if missing == "direction" or not prefix or (len(said) > 1 and not whole):
                     yield self._sentences([*prefix, *said])
         elif missing in ("color", "count", "height") and not understood:
             yield self._sentences(said)
 
-    def _meant(self, said: list[str]) -> Iterator[Understanding]:
-        """With the first or the second of two meanings."""
+    def _choose_reading(self, said: list[str]) -> Iterator[Understanding]:
         found = meanings(self.pending.instruction, self.grid, self.context)
         for number, end, _ in Parser(grammar(), said).read("reply_reading"):
             if end == len(said) and len(found) == 2:
-                yield tried(self.pending.text, found[number - 1][0], self.grid, self.context)
+                yield try_instruction(self.pending.text, found[number - 1][0], self.grid, self.context)
 
     def _sentences(self, words: list[str]) -> Iterator[Understanding]:
-        """With words put into the sentence."""
         at_end = self.question.missing in ("place",)
-        for text, told in _completions(self.pending.text, words, at_end):
+        for text, told in _completions(self.text, words, at_end) if self.text else ():
             if isinstance(told, Failure):
                 yield Understanding(text, told.partial, told)
             else:
-                yield tried(text, told, self.grid, self.context)
+                yield try_instruction(text, told, self.grid, self.context)
 
     def _with(self, value: Any) -> Iterator[Understanding]:
-        """With a value."""
         try:
             yield from self._with_value(value)
         except Unresolved:
@@ -383,10 +384,10 @@ class _Answer:
 
     def _with_value(self, value: Any) -> Iterator[Understanding]:
         missing = self.question.missing
-        if isinstance(value, Which):
-            yield from self._picked(value)
-        elif isinstance(value, Tints):
-            yield from self._striped(value)
+        if isinstance(value, Selection):
+            yield from self._select(value)
+        elif isinstance(value, ColorList):
+            yield from self._with_colors(value)
         elif isinstance(value, ColorOf):
             found = {self.setting.color_at(cell) for item in resolve(value.of, self.setting) for cell in item}
             if len(found) == 1:
@@ -394,7 +395,7 @@ class _Answer:
         elif isinstance(value, CountOf):
             yield from self._with_value(len(resolve(value.of, self.setting)))
         elif isinstance(value, Count):
-            yield from self._so_many(value)
+            yield from self._with_count(value)
         elif isinstance(value, Until):
             yield from self._until(value)
         elif isinstance(value, LevelOf):
@@ -413,7 +414,7 @@ class _Answer:
             yield from self._edited(lambda part: _directed(part, value))
             yield from self._sentences([*_words_of(value)])
         elif missing == "color":
-            yield from self._edited(lambda part: _colored(part, value))
+            yield from self._edited(lambda part: _colored(part, value), color_name(value))
             yield from self._sentences([color_name(value)])
         elif missing == "height":
             yield from self._edited(lambda part: self._at_level(part, value))
@@ -434,7 +435,7 @@ class _Answer:
             yield from self._edited(lambda part: _placed(part, value))
 
     def _numbered(self, n: int) -> Iterator[Understanding]:
-        """With a number in the sentence: for "some", or where it can be read."""
+        """Fill in a number: for "some", or where the sentence can be read with it."""
         said = tokens(self.pending.text)
         for vague in (["some"], ["a", "few"], ["several"], ["a", "number", "of"]):
             for at in range(len(said) - len(vague) + 1):
@@ -442,26 +443,33 @@ class _Answer:
                     text = " ".join([*said[:at], str(n), *said[at + len(vague) :]])
                     told = parse(text)
                     if not isinstance(told, Failure):
-                        yield tried(text, told, self.grid, self.context)
+                        yield try_instruction(text, told, self.grid, self.context)
                         return
         unit = "block" if n == 1 else "blocks"
         for words in ([str(n)], ["by", str(n)], [str(n), unit], ["by", str(n), unit], [str(n), "more"]):
             yield from self._sentences(words)
 
-    def _edited(self, change: Callable[[Any], Any]) -> Iterator[Understanding]:
-        """With the first part changed that has such a hole."""
+    def _edited(self, change: Callable[[Any], Any], word: str = "") -> Iterator[Understanding]:
+        """Fill the first part that has such a slot; also in the text, if the word says the same."""
         if self.pending.instruction is None:
             return
         for made in _changed(self.pending.instruction, change):
-            yield tried(self.pending.text, made, self.grid, self.context)
+            longer = _completions(self.text, [word], False) if word and self.text else ()
+            told = [text for text, read in longer if made in (read, getattr(read, "partial", None))]
+            yield try_instruction([self.pending.text, *told][-1], made, self.grid, self.context)
 
     def _at_level(self, part: Any, level: int) -> Any:
-        """A placement of one block in the column that its place means, in this layer."""
-        if isinstance(part, Lacking) and part.slot == "level":
-            part = Put(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
+        """Place one block at this layer of the column that its place means."""
+        if isinstance(part, Incomplete) and part.slot == "level":
+            part = PlaceGoal(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
         if isinstance(part, Place):
             color, wheres = part.color, (part.where,)
-        elif isinstance(part, Put) and part.new.kind is Kind.BLOCK and part.new.count == 1 and part.new.color:
+        elif (
+            isinstance(part, PlaceGoal)
+            and part.new.kind is Kind.BLOCK
+            and part.new.count == 1
+            and part.new.color
+        ):
             color, wheres = part.new.color, part.where  # type: ignore[assignment]
         else:
             return None
@@ -474,8 +482,8 @@ class _Answer:
         (x, z) = columns.pop()
         return CellEdit(EditKind.PLACE, (x, level + _GROUND - 1, z), color=color)
 
-    def _striped(self, value: Tints) -> Iterator[Understanding]:
-        """In several colours: block after block, in the order in which they are told."""
+    def _with_colors(self, value: ColorList) -> Iterator[Understanding]:
+        """Alternate or list colours: one per block, in the order given."""
         colors = value.colors
         for heard in list(self._with_value(colors[0])):
             if isinstance(heard.found, Failure) or len(heard.found) > 1:
@@ -486,22 +494,23 @@ class _Answer:
                     CellEdit(EditKind.PLACE, cell, color=colors[i % len(colors)])
                     for i, cell in enumerate(cells)
                 ]
-                yield tried(heard.text, Then(tuple(parts)), self.grid, self.context)
+                yield try_instruction(heard.text, Sequence(tuple(parts)), self.grid, self.context)
 
-    def _so_many(self, value: Count) -> Iterator[Understanding]:
-        """With a number that is told with a colour, which has to be that of the blocks, or as a total."""
-        growing = isinstance(self.pending.instruction, Lacking) and self.pending.instruction.fill == "grown"
+    def _with_count(self, value: Count) -> Iterator[Understanding]:
+        """Fill in a number with a colour (which must be that of the blocks), or a total."""
+        growing = (
+            isinstance(self.pending.instruction, Incomplete) and self.pending.instruction.fill == "grown"
+        )
         if value.total and growing:
             yield from self._until(Until("size", value.n))
             return
         for heard in self._with_value(value.n):
             worlds = () if isinstance(heard.found, Failure) else heard.found
-            colors = {Setting(world.grid).color_at(cell) for world in worlds for cell in world.cells}
+            colors = {Resolution(world.grid).color_at(cell) for world in worlds for cell in world.cells}
             if value.color is None or colors <= {value.color}:
                 yield heard
 
     def _until(self, value: Until) -> Iterator[Understanding]:
-        """With the number that brings about what was told."""
         for n in range(1, MAX_SIZE + 1):
             for heard in self._with_value(n):
                 if not isinstance(heard.found, Failure) and self._reached(value, n, heard.found[0]):
@@ -509,7 +518,7 @@ class _Answer:
                     return
 
     def _reached(self, value: Until, n: int, world: ExpectedWorld) -> bool:
-        after = Setting(world.grid)
+        after = Resolution(world.grid)
         cells = [cell for cell in world.cells if after.color_at(cell)]
         if value.what == "but":
             gone = [cell for cell in world.cells if not after.color_at(cell)]
@@ -534,7 +543,6 @@ class _Answer:
         return max(_run(cells[-1], axis, after) for axis in range(3)) == value.value
 
     def _toward(self, value: Toward) -> Iterator[Understanding]:
-        """The way that ends nearest to something, or farthest from it."""
         items = resolve(value.of, self.setting)
         goal = np.mean([cell for item in items for cell in item], axis=0)
         ranked: list[tuple[float, Understanding]] = []
@@ -547,34 +555,34 @@ class _Answer:
             best = min(rank for rank, _ in ranked)
             yield from (heard for rank, heard in ranked if rank == best)
 
-    # -- which of several
-
-    def _picked(self, which: Which) -> Iterator[Understanding]:
+    def _select(self, which: Selection) -> Iterator[Understanding]:
         reference, choices = self.question.reference, self.question.choices
         instruction = self.pending.instruction
         if instruction is None:
             return
+        if reference == Anaphor() and which.core is not None:
+            made = _replaced(instruction, reference, which.core.blocks(1))
+            yield try_instruction(self.pending.text, made, self.grid, self.context)
         if which.every:
             if isinstance(reference, Blocks) and which.number in (None, len(choices)):
                 every = replace(reference, count=None, middle=False)
                 made = _replaced(instruction, reference, every)
-                yield tried(self.pending.text, made, self.grid, self.context)
+                yield try_instruction(self.pending.text, made, self.grid, self.context)
             return
-        items = self._chosen(which, list(choices), reference)
+        items = self._filter(which, list(choices), reference)
         if len(items) != 1:
             return
-        if isinstance(instruction, Either) and reference is None:
+        if isinstance(instruction, Ambiguous) and reference is None:
             reading, _ = meanings(instruction, self.grid, self.context)[choices.index(items[0])]
-            yield tried(self.pending.text, reading, self.grid, self.context)
+            yield try_instruction(self.pending.text, reading, self.grid, self.context)
             return
         try:
-            made = clarified(instruction, reference, At(items[0][0]))
+            made = bind_referent(instruction, reference, At(items[0][0]))
         except DialogueError:
             return
-        yield tried(self.pending.text, made, self.grid, self.context)
+        yield try_instruction(self.pending.text, made, self.grid, self.context)
 
-    def _chosen(self, which: Which, items: list[Item], reference: Any) -> list[Item]:
-        """Those of several things that an answer fits."""
+    def _filter(self, which: Selection, items: list[Item], reference: Any) -> list[Item]:
         if which.number is not None:
             return [item for item in items if len(item) == which.number]
         if which.most is not None:
@@ -620,15 +628,14 @@ class _Answer:
         ranks = sorted(set(reach.values()), reverse=True)
         return [item for item in items if rank <= len(ranks) and reach[item] == ranks[rank - 1]]
 
-    # -- a word that is not known
-
-    def _in_place(self, said: list[str]) -> Iterator[Iterable[Understanding]]:
-        """With the answer in the place of the unknown word: the less of both is lost, the better."""
-        text = tokens(self.pending.text)
-        if self.unknown not in text:
+    def _replace_unknown(self, said: list[str], word: str) -> Iterator[Iterable[Understanding]]:
+        """Replace the unknown word by the answer; ways that drop fewer words come first."""
+        text = tokens(self.text)
+        if word not in text:
             return
         known = instruction_words()
-        start = end = text.index(self.unknown)
+        start = text.index(word)
+        end = start + 1
         while end < len(text) and text[end] not in known and not is_number(text[end]) and text[end] != ".":
             end += 1
         losable = _LIGHT | set(said)
@@ -638,7 +645,7 @@ class _Answer:
             head, core, tail = said[:lead], said[lead : len(said) - trail], said[len(said) - trail :]
             if left > start or lead + trail >= len(said) or not losable.issuperset(lost):
                 continue
-            if not _LIGHT.issuperset([*head, *tail]):
+            if not _LIGHT.issuperset([*head, *tail]) or not _PREPOSITIONS.isdisjoint(head):
                 continue
             after = text[end + right :]
             cost = left + right + lead + trail
@@ -646,7 +653,7 @@ class _Answer:
                 ways.setdefault(cost, []).append([*text[: start - left], *core, *after])
                 continue
             at = next(i for i, word in enumerate(core) if word in ("it", "them"))
-            for taken in range(1, len(after) + 1):  # "take them away": what stands behind the unknown word
+            for taken in range(1, len(after) + 1):  # "take them away": the words after the unknown one
                 words = [*text[: start - left], *core[:at], *after[:taken], *core[at + 1 :], *after[taken:]]
                 ways.setdefault(cost, []).append(words)
         for cost in sorted(ways):
@@ -657,7 +664,7 @@ class _Answer:
             text = " ".join(words)
             told = parse(text)
             if not isinstance(told, Failure):
-                yield tried(text, told, self.grid, self.context)
+                yield try_instruction(text, told, self.grid, self.context)
             elif told.partial is not None or told.reason is Reason.UNKNOWN_WORD:
                 yield Understanding(text, told.partial, told)
 
@@ -676,8 +683,7 @@ _WAYS = {
 }
 
 
-def _run(cell: Cell, axis: int, setting: Setting) -> int:
-    """How many blocks stand in a line with one of them."""
+def _run(cell: Cell, axis: int, setting: Resolution) -> int:
     size = 1
     for sign in (1, -1):
         step = (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
@@ -688,7 +694,6 @@ def _run(cell: Cell, axis: int, setting: Setting) -> int:
 
 
 def _same(found: list[Understanding]) -> bool:
-    """Whether all come to the same world, or to the same question."""
     worlds = {
         None if isinstance(heard.found, Failure) else frozenset(w.grid.tobytes() for w in heard.found)
         for heard in found
@@ -697,7 +702,7 @@ def _same(found: list[Understanding]) -> bool:
 
 
 def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[str, Any]]:
-    """The sentences with these words put in that can be read, or that lack only something else."""
+    """Yield the sentences with these words inserted that can be read, or that lack only something else."""
     said = tokens(text)
     places = [len(said)] if at_end else range(len(said), 0, -1)
     for at in places:
@@ -708,7 +713,6 @@ def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[st
 
 
 def _middle(items: list[Item]) -> list[Item]:
-    """The middle one of an odd number of things, along the axis in which they differ most."""
     starts = [min(item) for item in items]
     if len(items) % 2 == 0:
         return items
@@ -717,20 +721,17 @@ def _middle(items: list[Item]) -> list[Item]:
     return [sorted(items, key=lambda item: min(item)[axis])[len(items) // 2]]
 
 
-# --------------------------------------------------------------------------------------------------- the holes
-
-
 def _changed(value: Any, change: Callable[[Any], Any]) -> Iterator[Any]:
-    """An instruction with the first part changed for which `change` gives something; each reading for itself."""
-    if isinstance(value, Either):
+    """Change the first part of an instruction for which `change` returns a value; each reading separately."""
+    if isinstance(value, Ambiguous):
         for reading in value.readings:
             yield from _changed(reading, change)
         return
-    if isinstance(value, Then):
+    if isinstance(value, Sequence):
         for i, part in enumerate(value.parts):
             for made in _changed(part, change):
-                inner = made.parts if isinstance(made, Then) else (made,)
-                yield Then((*value.parts[:i], *inner, *value.parts[i + 1 :]))
+                inner = made.parts if isinstance(made, Sequence) else (made,)
+                yield Sequence((*value.parts[:i], *inner, *value.parts[i + 1 :]))
                 return
         return
     if isinstance(value, Facing):
@@ -746,15 +747,15 @@ def _changed(value: Any, change: Callable[[Any], Any]) -> Iterator[Any]:
 
 
 def _colored(part: Any, color: int) -> Any:
-    if isinstance(part, Put) and part.new.color in (None, SAME):
+    if isinstance(part, PlaceGoal) and part.new.color in (None, SAME):
         return replace(part, new=replace(part.new, color=color))
     return None
 
 
 def _counted(part: Any, n: int) -> Any:
-    if isinstance(part, Lacking):
+    if isinstance(part, Incomplete):
         return part.filled(n) if part.slot == "n" else None
-    if not isinstance(part, Put):
+    if not isinstance(part, PlaceGoal):
         return None
     new = part.new
     if new.kind is Kind.BLOCK:
@@ -763,13 +764,13 @@ def _counted(part: Any, n: int) -> Any:
 
 
 def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
-    if isinstance(part, Lacking):
+    if isinstance(part, Incomplete):
         return part.filled(way) if part.slot == "way" else None
     if isinstance(way, tuple):
         return None
     if isinstance(part, Resize) and part.way is None:
         return replace(part, way=way)
-    if isinstance(part, Put) and part.new.way is None:
+    if isinstance(part, PlaceGoal) and part.new.way is None:
         return replace(part, new=replace(part.new, way=way, standing=None))
     return None
 
@@ -777,20 +778,21 @@ def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
 def _placed(part: Any, where: Any) -> Any:
     if isinstance(where, tuple):  # steps
         blocks = (
-            dict(part.slots).get("blocks") if isinstance(part, Lacking) and part.fill == "move_to" else None
+            dict(part.slots).get("blocks")
+            if isinstance(part, Incomplete) and part.fill == "move_to"
+            else None
         )
         return None if blocks is None else Move(blocks, where)
-    if isinstance(part, Lacking):
+    if isinstance(part, Incomplete):
         return part.filled(where) if part.slot == "where" else None
-    if not isinstance(part, Put) or not all(isinstance(told, Level) for told in part.where):
+    if not isinstance(part, PlaceGoal) or not all(isinstance(told, Level) for told in part.where):
         return None
     return replace(part, where=(where, *part.where))
 
 
 def _raised(part: Any, steps: int) -> Any:
-    """A placement so many steps above what it is told from."""
-    if isinstance(part, Lacking) and part.slot == "level":
-        part = Put(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
+    if isinstance(part, Incomplete) and part.slot == "level":
+        part = PlaceGoal(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
     where = first_place(part)
     if not isinstance(where, Beside) or [way for way, _ in where.offset] != [Direction.UP]:
         return None

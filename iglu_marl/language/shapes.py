@@ -1,4 +1,4 @@
-"""Directions and shapes: what a word like "row" or "staircase" means in cells."""
+"""Directions and shapes: the cells of words like "row" or "staircase"."""
 
 from __future__ import annotations
 
@@ -6,19 +6,15 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-import numpy as np
-
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell
-from iglu_marl.language.scene import kernels, table_of
-from iglu_marl.language.scene.program import SHAPE_NAMES
 
 LONGEST = 11
-"""No shape has a side longer than the build zone is wide."""
+"""Maximum side of a shape: the width of the build zone."""
 
 
 class Direction(str, Enum):
-    """Directions of the map, and those that depend on how the builder stands.
+    """Directions of the map, and those relative to the builder's view.
 
     FRONT is towards the builder and BEHIND away from it, as in "in front of the block" and "behind the block".
     """
@@ -38,22 +34,22 @@ class Direction(str, Enum):
 
     @property
     def vertical(self) -> bool:
-        """Up or down."""
+        """Whether it is up or down."""
         return self in (Direction.UP, Direction.DOWN)
 
     @property
     def relative(self) -> bool:
-        """Whether it depends on how the builder stands."""
+        """Whether it depends on the builder's view."""
         return self in _QUARTERS
 
     @property
     def opposite(self) -> Direction:
-        """The way back."""
+        """The opposite direction."""
         return _OPPOSITE[self]
 
     @property
     def axis(self) -> str:
-        """Directions of the same axis are parallel: "x", "y", "z" of the map, "side", "depth" of the view."""
+        """Axis of the direction: "x", "y", "z" of the map, "side", "depth" of the view."""
         return _AXES[self]
 
 
@@ -66,7 +62,7 @@ VECTORS: dict[Direction, Cell] = {
     Direction.UP: (0, 1, 0),
     Direction.DOWN: (0, -1, 0),
 }
-# Quarter turns clockwise from where the builder looks.
+# Quarter turns clockwise from the builder's view.
 _QUARTERS = {Direction.BEHIND: 0, Direction.RIGHT: 1, Direction.FRONT: 2, Direction.LEFT: 3}
 _PAIRS = (
     (Direction.NORTH, Direction.SOUTH, "z"),
@@ -80,21 +76,21 @@ _AXES = {direction: axis for *pair, axis in _PAIRS for direction in pair}
 
 
 def facing(yaw_deg: float) -> Direction | None:
-    """The compass direction that a yaw looks to; None halfway between two."""
+    """Return the compass direction of a yaw; None halfway between two."""
     turns = yaw_deg / 90.0
     nearest = round(turns)
     return None if abs(abs(turns - nearest) - 0.5) < 1e-6 else COMPASS[nearest % 4]
 
 
 def on_map(direction: Direction, view: Direction | None) -> Direction | None:
-    """A direction by the compass, for a builder that looks to `view`; None when that is needed and unknown."""
+    """Return the compass direction for a builder that looks to `view`; None if the view is needed and unknown."""
     if not direction.relative:
         return direction
     return None if view is None else COMPASS[(COMPASS.index(view) + _QUARTERS[direction]) % 4]
 
 
 class Kind(str, Enum):
-    """What groups of blocks are called; block and structure are no shapes that can be asked for."""
+    """Kinds of block groups. Block and structure cannot be built as a `Shape`."""
 
     BLOCK = "block"
     STRUCTURE = "structure"
@@ -119,9 +115,9 @@ class Kind(str, Enum):
 
 
 LINES = frozenset({Kind.ROW, Kind.COLUMN, Kind.TOWER, Kind.DIAGONAL})
-"""Shapes of one size, whose cells have an order: they can be of several colours."""
+"""Shapes of one size with ordered cells: they can have several colours."""
 
-# Kind -> (number of sizes, number of directions that are said)
+# Kind -> (number of sizes, number of directions)
 _FORM = {
     Kind.ROW: (1, 1),
     Kind.COLUMN: (1, 1),
@@ -135,7 +131,7 @@ _FORM = {
     Kind.STAIRCASE: (1, 1),
     Kind.DIAGONAL: (1, 2),
 }
-# A plus looks the same from both ends: only one direction of each axis, in this order.
+# A plus is symmetric: one direction of each axis, in this order.
 _PLUS_ORDER = (Direction.EAST, Direction.RIGHT, Direction.SOUTH, Direction.BEHIND, Direction.UP)
 
 
@@ -171,10 +167,10 @@ class Shape:
             object.__setattr__(self, "kind", Kind(self.kind))
             object.__setattr__(self, "directions", tuple(Direction(way) for way in self.directions))
         except ValueError as error:
-            raise DialogueError(f"no shape: {error}") from None
+            raise DialogueError(f"kind or directions of a shape: {error}") from None
         object.__setattr__(self, "sizes", tuple(self.sizes))
         if self.kind not in _FORM:
-            raise DialogueError(f"a {self.kind} is no shape that can be built, expected {', '.join(_FORM)}")
+            raise DialogueError(f"a {self.kind} cannot be built as a shape, expected {', '.join(_FORM)}")
         if (len(self.sizes), len(self.directions)) != _FORM[self.kind]:
             sizes, ways = _FORM[self.kind]
             raise DialogueError(
@@ -208,12 +204,12 @@ class Shape:
 
     @property
     def line(self) -> bool:
-        """Whether its blocks have an order, so that they can have several colours."""
+        """Whether its blocks are ordered, so that they can have several colours."""
         return self.kind in LINES
 
 
 def plus(size: int, one: Direction, other: Direction) -> Shape:
-    """A plus along two directions, whichever way they are told."""
+    """Return a plus along two directions, normalised."""
     ways = [way if way in _PLUS_ORDER else way.opposite for way in (one, other)]
     first, second = sorted(ways, key=_PLUS_ORDER.index)
     return Shape(Kind.PLUS, (size,), (first, second))
@@ -227,14 +223,17 @@ def _at(anchor: Cell, *steps: tuple[int, Cell]) -> Cell:
 
 
 def shape_cells(shape: Shape, anchor: Cell, view: Direction | None = None) -> tuple[Cell, ...]:
-    """The cells of a shape from its first block on, each once, in the order in which they are counted.
+    """Return the cells of a shape from its first block, each once, in order; they may lie outside the zone.
 
-    They may lie outside the zone. view: the compass direction that the builder looks to, for relative directions;
-    raises `DialogueError` when it is needed and missing.
+    view: the compass direction that the builder looks to, for relative directions.
+
+    Raises:
+        DialogueError: if `view` is needed and missing.
+
     """
     ways = [on_map(way, view) for way in shape.directions]
     if None in ways:
-        raise DialogueError(f"{shape} depends on where the builder looks, and view is None")
+        raise DialogueError(f"{shape} depends on the builder's view, and view is None")
     vectors = [VECTORS[way] for way in ways if way is not None]
     return _cells(shape.kind, shape.sizes, vectors, anchor)
 
@@ -259,27 +258,26 @@ def _cells(kind: Kind, sizes: tuple[int, ...], vectors: list[Cell], anchor: Cell
     return (*bar, *(_at(anchor, (middle, u), (j, v)) for j in range(1, m)))
 
 
-def is_shape(kind: Kind, cells: frozenset[Cell]) -> bool:
-    """Whether cells are exactly a shape of this kind, in any size and direction."""
-    table, size = table_of([tuple(cells)])
-    box = table[size, kernels.X0 : kernels.Z1 + 1].reshape(3, 2)[[1, 0, 2]]
-    shapes = kernels.exact_shapes(table, np.arange(size, dtype=np.int16), size, box)
-    name = "tower" if kind is Kind.COLUMN else kind.value
-    return bool(shapes >> SHAPE_NAMES.index(name) + 1 & 1)
-
-
 def as_color(value: Any, what: str) -> int:
-    """A colour id 1..6. Raises `DialogueError` for anything else."""
+    """Return a colour id 1..6.
+
+    Raises:
+        DialogueError: if the value is not one.
+
+    """
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= int(value) <= 6:
         raise DialogueError(f"{what} is {value!r}, expected a colour id 1..6")
     return int(value)
 
 
 def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
-    """A flat figure as seen from the front: the cells (u, v) that it fills, 0 <= u < width, v upwards.
+    """Return the cells (u, v) of a flat figure seen from the front: 0 <= u < width, v upwards.
 
-    Squares, rectangles and walls are full; a ring is their border; U, H, T, L, X and plus look like the letters. Raises
-    `DialogueError` for sizes in which a letter cannot be written.
+    Squares, rectangles and walls are full; a ring is their border; U, H, T, L, X and plus look like the letters.
+
+    Raises:
+        DialogueError: if the letter does not exist in these sizes.
+
     """
     inside = frozenset((u, v) for u in range(width) for v in range(height))
     middle, centre = width // 2, height // 2
@@ -301,7 +299,7 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
         Kind.X: odd and width == height,
     }
     if not possible.get(kind, True):
-        raise DialogueError(f"a {kind} of {width} x {height} cannot be written")
+        raise DialogueError(f"a {kind} of {width} x {height} has no cells, expected larger sizes")
     crossed = frozenset(c for c in inside if c[0] == c[1] or c[0] + c[1] == width - 1)
     found = {
         Kind.RING: left | right | top | bottom,
@@ -316,7 +314,7 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
 
 
 def is_figure(kind: Kind, cells: tuple[Cell, ...]) -> bool:
-    """Whether cells are an H or an X in one plane, seen from any side, or a cube."""
+    """Return whether cells are an H or an X in one plane, seen from any side, or a cube."""
     spans = [sorted({cell[axis] for cell in cells}) for axis in range(3)]
     if kind is Kind.CUBE:
         return len(spans[0]) == len(spans[1]) == len(spans[2]) > 1 and len(cells) == len(spans[0]) ** 3

@@ -1,4 +1,4 @@
-"""The data file of small talk, colours and numbers, read once, and what counts as a word."""
+"""The data file of small talk, colours and numbers, and the definition of a word."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+(?:st|nd|rd|th)?|\?")
 
 
 def words(text: str) -> list[str]:
-    """The words, numbers and question marks of a text, in lower case; all else only separates them."""
+    """Return the words, numbers and question marks of a text, in lower case."""
     return _WORD.findall(text.lower().replace("\u2019", "'"))
 
 
 def number_of(word: str) -> int | None:
-    """The number that a word tells in digits 0 to 9, or None. Its first six count: there is less of everything."""
+    """Return the number of a word of digits 0 to 9, or None. Only its first six digits count."""
     return plain_number(word[:6])
 
 
 @lru_cache(maxsize=1)
 def templates() -> dict[str, Any]:
-    """The content of `templates.json`: small talk, and the words for colours and numbers."""
+    """Return the content of `templates.json`: small talk, words for colours and numbers, spellings."""
     file = resources.files("iglu_marl.language").joinpath("templates.json")
     content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return content
 
 
 def ordinal_digits(number: int) -> str:
-    """An ordinal in digits: `ordinal_digits(2) == "2nd"` (up to 9th)."""
+    """Return an ordinal in digits: `ordinal_digits(2) == "2nd"` (up to 9th)."""
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number, 'th') }"

@@ -1,56 +1,57 @@
-"""Instructions as typed values, and what each of them makes of a world.
+"""Instructions as typed values, and their effect on a world.
 
-A `CellEdit` changes one cell, told from the centre of the zone. The verbs here change what their references mean
-in the world at hand: `outcomes` says which worlds an instruction leads to, `expand` by which edits.
+A `CellEdit` changes one cell, counted from the centre of the zone. The other instructions change what their references
+mean in the world at hand: `outcomes` returns the worlds that an instruction leads to, `expand` its edits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, Color, cell_index, color_name, in_zone
+from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.placing import (
-    Check,
+    Ambiguous,
+    AssertCount,
+    BlockSpec,
     Clear,
     Corners,
-    Either,
-    Keep,
-    Look,
-    New,
+    KeepOnly,
     OtherSide,
+    PlaceGoal,
     Places,
-    Put,
+    SetFocus,
     Sides,
     anchors,
+    check_free,
     put,
     put_shape,
 )
 from iglu_marl.language.references import (
+    Anaphor,
     At,
     Beside,
     Blocks,
     Context,
     Edge,
-    It,
     Item,
     LastBlock,
     NextTo,
     Offset,
     PartOf,
+    PluralAnaphor,
     Portion,
     Recent,
     Reference,
     Remaining,
-    Setting,
+    Resolution,
     Spot,
-    Them,
     Union,
     Unresolved,
     Where,
@@ -65,17 +66,19 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, 
 Grid = npt.NDArray[np.int8]
 
 MAX_OUTCOMES = 64
-"""Of an instruction that leaves a choice, such as "next to", not more worlds than these are thought of."""
+"""Maximum number of worlds for an instruction with a choice, such as "next to"."""
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (It, LastBlock, Blocks, Recent, Portion, Them, Remaining, Union)):
-        raise DialogueError(f"{verb} is asked for {value!r}, expected It, LastBlock or Blocks")
+    if not isinstance(value, (Anaphor, LastBlock, Blocks, Recent, Portion, PluralAnaphor, Remaining, Union)):
+        raise DialogueError(
+            f"{verb} is asked for {value!r}, expected a reference to blocks, such as Blocks or Anaphor"
+        )
 
 
 def _check_no_cell(value: Any, what: str) -> None:
     if isinstance(value, Blocks) and value.is_cell:
-        raise DialogueError(f"the block at {value.where} is to be {what}: that is an Edit")
+        raise DialogueError(f"the block at {value.where} is {what}: use CellEdit")
 
 
 def _check_where(value: Any, verb: str) -> None:
@@ -85,10 +88,10 @@ def _check_where(value: Any, verb: str) -> None:
 
 @dataclass(frozen=True)
 class Place:
-    """One block beside something, or one for each of several things. (`CellEdit` places one at a cell.)
+    """One block beside something, or one for each of several things. (A `CellEdit` places one at a cell.)
 
-    count: so many blocks in all beside several things, "3 blue blocks on top of the 3 red blocks": one for each of as
-    many; or one above the other, where the things stand so and leave a single place.
+    count: total number of blocks beside several things, "3 blue blocks on top of the 3 red blocks": one each, or a
+    tower where the things stand on each other and leave a single place.
     """
 
     color: int
@@ -110,9 +113,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Build:
-    """A shape from its first block on: `Build(Shape("row", (3,), ("east",)), (6,), At((0, -1, 0)))`.
+    """A shape from its first block: `Build(Shape("row", (3,), ("east",)), (6,), At((0, -1, 0)))`.
 
-    colors: one id for all blocks; or, of a row, column, tower or diagonal, one per block, or two that alternate.
+    colors: one id for all blocks. A row, column, tower or diagonal also takes one per block, or two that alternate.
     """
 
     shape: Shape
@@ -130,19 +133,19 @@ class Build:
         if len(colors) > 1 and len(set(colors)) == 1:
             colors = colors[:1]
         if len(colors) == size > 2 and len(set(colors[:2])) > 1 and colors == (colors[:2] * size)[:size]:
-            colors = colors[:2]  # one value for one thing
+            colors = colors[:2]  # canonical form
         object.__setattr__(self, "colors", colors)
         _check_where(self.where, "a shape")
 
     def blocks(self, anchor: Cell, view: Direction | None) -> list[tuple[Cell, int]]:
-        """The cells from the first block at `anchor` on, with their colour ids; they may lie outside the zone."""
+        """Return the cells and colour ids from the first block at `anchor`; cells may lie outside the zone."""
         cells = shape_cells(self.shape, anchor, view)
         return [(cell, self.colors[i % len(self.colors)]) for i, cell in enumerate(cells)]
 
 
 @dataclass(frozen=True)
 class Remove:
-    """Takes away what is referred to."""
+    """Remove blocks."""
 
     blocks: Reference
 
@@ -153,7 +156,7 @@ class Remove:
 
 @dataclass(frozen=True)
 class Replace:
-    """Gives what is referred to another colour, or that of `like`. count: how many blocks that are to be, if told."""
+    """Recolour blocks, to `color` or to that of `like`. count: the expected number of blocks, if given."""
 
     blocks: Reference
     color: int | None = None
@@ -169,7 +172,7 @@ class Replace:
 
 @dataclass(frozen=True)
 class Move:
-    """Moves blocks by steps, or to a place: exactly one of the two. At a place stands their lowest block."""
+    """Move blocks by steps, or `to` a place of their lowest block: exactly one of the two."""
 
     blocks: Reference
     by: Offset = ()
@@ -186,7 +189,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Copy:
-    """Repeats blocks so many steps away, or at a place; in another color, where it is told."""
+    """Copy blocks a number of steps away, or to a place; in another colour, if given."""
 
     blocks: Reference
     by: Offset = ()
@@ -202,7 +205,10 @@ class Copy:
 
 @dataclass(frozen=True)
 class Swap:
-    """Two things, or the two that one description means, change places; of things of one shape, also their colours."""
+    """Exchange the places of two things, or of the two that one reference means.
+
+    only_colors: exchange the colours of two things of the same shape.
+    """
 
     one: Reference
     other: Reference | None = None
@@ -211,10 +217,9 @@ class Swap:
 
 @dataclass(frozen=True)
 class Mirror:
-    """Adds the mirror image of blocks on one side of them.
+    """Add the mirror image of blocks on one side of them.
 
-    about_centre: the mirror stands in the middle of the zone instead of at their side; what is on the opposite half
-    is mirrored.
+    about_centre: mirror in the middle of the zone instead.
     """
 
     blocks: Reference
@@ -225,12 +230,14 @@ class Mirror:
         _check_blocks(self.blocks, "a mirror image")
         object.__setattr__(self, "direction", Direction(self.direction))
         if self.about_centre and self.direction.vertical:
-            raise DialogueError("a mirror in the middle of the zone stands upright, expected no up or down")
+            raise DialogueError(
+                f"mirror about the centre goes {self.direction}, expected a horizontal direction"
+            )
 
 
 @dataclass(frozen=True)
 class Extend:
-    """Goes on with the outermost blocks of something in one direction, in their colours, so many times."""
+    """Continue the outermost blocks of something in one direction `count` times, in their colours."""
 
     blocks: Reference
     direction: Direction
@@ -246,10 +253,16 @@ class Extend:
 
 @dataclass(frozen=True)
 class Resize:
-    """Makes something taller or longer, or shorter.
+    """Make something taller, longer or shorter.
 
-    By `size` blocks, or `to` so many in all; or as tall as `like`, and `size` more; or so many `times` as large. way:
-    where it grows; None = up, or of a row the way in which it was just laid. color: of what is added.
+    Args:
+        blocks: what is resized.
+        size: number of blocks to add; of blocks in total if `to`; beyond `like`, if given.
+        like: the thing to match.
+        color: of new blocks.
+        times: factor of its size.
+        way: direction of growth; None = up, or for a row the direction in which it was laid.
+
     """
 
     blocks: Reference
@@ -263,9 +276,9 @@ class Resize:
 
 @dataclass(frozen=True)
 class Rotate:
-    """Turns something by quarters, clockwise as seen from above, about a cell of it (its middle), or a place.
+    """Turn something by quarters, clockwise from above, about a cell of it (its middle) or a place.
 
-    along: "x" or "z", the axis along which it lies then, whether it has to be turned for that or not.
+    along: "x" or "z", the axis along which it lies afterwards.
     """
 
     blocks: Reference
@@ -276,14 +289,14 @@ class Rotate:
 
 @dataclass(frozen=True)
 class Undo:
-    """Takes the last instructions back."""
+    """Undo the last instructions."""
 
     count: int = 1
 
 
 @dataclass(frozen=True)
-class Again:
-    """The last instruction once more, at another place or of something else."""
+class Repeat:
+    """The last instruction again, at another place or with something else."""
 
     where: Any = None
     of: Reference | None = None
@@ -291,8 +304,8 @@ class Again:
 
 
 @dataclass(frozen=True)
-class Amend:
-    """The last instruction otherwise: in another colour, number, direction or at another place."""
+class Correct:
+    """The last instruction with another colour, number, direction or place."""
 
     color: int | None = None
     count: int | None = None
@@ -302,7 +315,7 @@ class Amend:
 
 @dataclass(frozen=True)
 class Pick:
-    """The answer to "which one?": the one at this place. Changes nothing by itself."""
+    """Answer to "which one?": the one at this place. Changes nothing itself."""
 
     where: Where
 
@@ -312,7 +325,7 @@ class Pick:
 
 @dataclass(frozen=True)
 class Facing:
-    """An instruction in which left, right, front and behind are those of somebody who looks in this direction."""
+    """An instruction whose left, right, front and behind are those of somebody who looks in this direction."""
 
     view: Direction
     then: Instruction
@@ -326,8 +339,8 @@ class Facing:
 
 
 @dataclass(frozen=True)
-class Then:
-    """Instructions one after the other. "It" is what the one before has changed."""
+class Sequence:
+    """Instructions in order. "It" is what the previous one changed."""
 
     parts: tuple[Instruction, ...]
 
@@ -335,7 +348,7 @@ class Then:
         parts = tuple(self.parts)
         object.__setattr__(self, "parts", parts)
         wrong = [
-            part for part in parts if not isinstance(part, INSTRUCTIONS) or isinstance(part, (Then, Pick))
+            part for part in parts if not isinstance(part, INSTRUCTIONS) or isinstance(part, (Sequence, Pick))
         ]
         if len(parts) < 2 or wrong:
             raise DialogueError(
@@ -343,14 +356,16 @@ class Then:
             )
         views = [isinstance(part, Facing) for part in parts]
         if views != sorted(views):
-            raise DialogueError("after a part with a view come parts with a view: it holds until the next")
+            raise DialogueError(
+                "a part without a view follows a Facing part, expected Facing in each later part"
+            )
 
 
 Instruction = (
     CellEdit
     | Place
     | Build
-    | Put
+    | PlaceGoal
     | Remove
     | Clear
     | Replace
@@ -359,51 +374,30 @@ Instruction = (
     | Mirror
     | Swap
     | Extend
-    | Keep
-    | Look
+    | KeepOnly
+    | SetFocus
     | Resize
     | Rotate
     | Undo
-    | Again
-    | Amend
-    | Check
+    | Repeat
+    | Correct
+    | AssertCount
     | Pick
     | Facing
-    | Then
-    | Either
+    | Sequence
+    | Ambiguous
 )
-INSTRUCTIONS = (
-    CellEdit,
-    Place,
-    Build,
-    Put,
-    Remove,
-    Clear,
-    Replace,
-    Move,
-    Copy,
-    Mirror,
-    Swap,
-    Extend,
-    Keep,
-    Look,
-    Resize,
-    Rotate,
-    Undo,
-    Again,
-    Amend,
-    Check,
-    Pick,
-    Facing,
-    Then,
-    Either,
-)
+INSTRUCTIONS: tuple[type, ...] = get_args(Instruction)
 
 
-def clarified(instruction: Instruction, reference: Any, where: Where) -> Instruction:
-    """An instruction in which `reference`, a description that fits several things, means the one at `where`.
+def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Instruction:
+    """Return the instruction in which an ambiguous `reference` means the one at `where`.
 
-    A `Beside` that could be several cells becomes `where` itself. Raises `DialogueError` where that makes no sense.
+    A `Beside` that could be several cells becomes `where` itself.
+
+    Raises:
+        DialogueError: if the result is no valid instruction.
+
     """
 
     def put(value: Any) -> Any:
@@ -418,14 +412,13 @@ def clarified(instruction: Instruction, reference: Any, where: Where) -> Instruc
         if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
             return value
         parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
-        return _plainest(type(value), parts)
+        return _canonical(type(value), parts)
 
     found: Instruction = put(instruction)
     return found
 
 
-def _plainest(kind: type, parts: dict[str, Any]) -> Any:
-    """A value of this kind, or the `CellEdit` that says the same."""
+def _canonical(kind: type, parts: dict[str, Any]) -> Any:
     blocks, where = parts.get("blocks"), parts.get("where")
     if kind is Place and isinstance(where, At):
         return CellEdit(EditKind.PLACE, where.cell, color=parts["color"])
@@ -437,34 +430,43 @@ def _plainest(kind: type, parts: dict[str, Any]) -> Any:
     return kind(**parts)
 
 
-# ------------------------------------------------------------------------------------------------ what comes of it
-
-
 @dataclass(frozen=True)
 class ExpectedWorld:
-    """A world that an instruction leads to: int8 [9, 11, 11], and the cells that it is about, in order.
+    """A world that an instruction leads to.
 
-    earlier: the cells that the parts of the instruction before its last one were about.
+    Args:
+        grid: int8 [9, 11, 11].
+        cells: cells that the instruction is about, in order.
+        earlier: the same for its parts before the last one.
+        idle: indices of its parts that change nothing.
+
     """
 
     grid: Grid
     cells: tuple[Cell, ...]
     earlier: tuple[tuple[Cell, ...], ...] = ()
+    idle: tuple[int, ...] = ()
 
 
 def outcomes(
     instruction: Instruction, grid: npt.ArrayLike, context: Context | None = None
 ) -> tuple[ExpectedWorld, ...] | Failure:
-    """The worlds that an instruction leads to, the plainest first; more than one where it leaves a choice.
+    """Return the worlds that an instruction leads to, the most plausible first; several if it leaves a choice.
 
-    A `Failure` says why it leads to none: `AMBIGUOUS`, `NO_MATCH`, `NO_NUMBER`, `OUTSIDE`, `OCCUPIED`, `WRONG_COLOR`,
-    `NO_VIEW`.
+    Returns:
+        A `Failure` if there is none: `AMBIGUOUS`, `NO_MATCH`, `NO_NUMBER`, `OUTSIDE`, `OCCUPIED`, `WRONG_COLOR` or
+        `NO_VIEW`.
+
     """
-    setting = Setting.of(grid, context or Context())
+    setting = Resolution.of(grid, context or Context())
     try:
         found = _follow(instruction, setting)
     except Unresolved as error:
-        seen = _as_seen(instruction, setting) if error.failure.reason is Reason.NO_MATCH else instruction
+        seen = (
+            _yellow_as_orange(instruction, setting)
+            if error.failure.reason is Reason.NO_MATCH
+            else instruction
+        )
         if seen == instruction:
             return error.failure
         try:
@@ -475,8 +477,8 @@ def outcomes(
     return tuple(distinct.values())
 
 
-def _as_seen(instruction: Instruction, setting: Setting) -> Instruction:
-    """An instruction that speaks of yellow blocks where none stand: of the orange ones, taken for yellow ones."""
+def _yellow_as_orange(instruction: Instruction, setting: Resolution) -> Instruction:
+    """Replace "yellow" by orange where no yellow blocks exist: people confuse the two."""
     colors = set(setting.blocks.values())
     if Color.YELLOW in colors or Color.ORANGE not in colors:
         return instruction
@@ -500,7 +502,7 @@ def _as_seen(instruction: Instruction, setting: Setting) -> Instruction:
 def expand(
     instruction: Instruction, grid: npt.ArrayLike, context: Context | None = None
 ) -> list[CellEdit] | Failure:
-    """The edits that carry out an instruction; [] when everything is as it asks already."""
+    """Return the edits that carry out an instruction; [] if the world is right already."""
     found = outcomes(instruction, grid, context)
     if isinstance(found, Failure):
         return found
@@ -514,14 +516,14 @@ def expand(
     ]
 
 
-def _follow(instruction: Instruction, setting: Setting) -> list[ExpectedWorld]:
+def _follow(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld]:
     rule = _RULES.get(type(instruction))
     if rule is None:
-        raise DialogueError(f"{instruction!r:.80} is no instruction")
+        raise DialogueError(f"instruction is {instruction!r:.80}, expected an Instruction")
     return rule(instruction, setting)
 
 
-def _changed(setting: Setting, blocks: Iterable[tuple[Cell, int]]) -> ExpectedWorld:
+def _changed(setting: Resolution, blocks: Iterable[tuple[Cell, int]]) -> ExpectedWorld:
     grid = setting.grid.copy()
     cells = []
     for cell, color in blocks:
@@ -530,19 +532,7 @@ def _changed(setting: Setting, blocks: Iterable[tuple[Cell, int]]) -> ExpectedWo
     return ExpectedWorld(grid, tuple(dict.fromkeys(cells)))
 
 
-def _check_free(
-    blocks: list[tuple[Cell, int]], setting: Setting, ignore: frozenset[Cell] = frozenset()
-) -> None:
-    """Raises `Unresolved` when blocks do not fit into the zone, or others are in their way."""
-    for cell, color in blocks:
-        if not in_zone(*cell):
-            raise Unresolved(Reason.OUTSIDE, str(cell))
-        there = setting.color_at(cell)
-        if cell not in ignore and there not in (0, color):
-            raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cell}", color=there)
-
-
-def _edit(edit: CellEdit, setting: Setting) -> list[ExpectedWorld]:
+def _edit(edit: CellEdit, setting: Resolution) -> list[ExpectedWorld]:
     there = setting.color_at(edit.cell)
     if edit.action is EditKind.PLACE and there not in (0, edit.after):
         raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {edit.cell}", color=there)
@@ -556,53 +546,56 @@ def _edit(edit: CellEdit, setting: Setting) -> list[ExpectedWorld]:
     return [_changed(setting, [(edit.cell, edit.after)])]
 
 
-def _put_new(instruction: Put, setting: Setting) -> list[ExpectedWorld]:
+def _put_new(instruction: PlaceGoal, setting: Resolution) -> list[ExpectedWorld]:
     if instruction.new.again:
-        last = _as_put(_last_part(setting.before[0])) if setting.before is not None else None
+        last = _as_place_goal(_last_part(setting.before[0])) if setting.before is not None else None
         new = replace(instruction.new, again=False)
-        if isinstance(last, Put) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
+        if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
             new = replace(last.new, color=new.color)
         instruction = replace(instruction, new=new)
     if setting.before is not None:
-        instruction = _as_before(instruction, setting.before[0])
+        instruction = _complete_other_side(instruction, setting.before[0])
     ways = put(instruction, setting)
     return _worlds(ways, instruction.where[0], setting)
 
 
-def _as_before(instruction: Put, before: Any) -> Put:
-    """A placement that is told from the one before: "on the other side"."""
-    last = _as_put(_last_part(before))
-    if instruction.where[:1] != (OtherSide(),) or not isinstance(last, Put):
+def _complete_other_side(instruction: PlaceGoal, before: Any) -> PlaceGoal:
+    """Complete a placement that is relative to the one before: "on the other side"."""
+    last = _as_place_goal(_last_part(before))
+    if instruction.where[:1] != (OtherSide(),) or not isinstance(last, PlaceGoal):
         return instruction
-    return replace(instruction, where=(_told_from(last, OtherSide()), *instruction.where[1:]))
+    return replace(instruction, where=(_relocate(last, OtherSide()), *instruction.where[1:]))
 
 
-def _worlds(ways: list[list[tuple[Cell, int]]], where: Places, setting: Setting) -> list[ExpectedWorld]:
-    """The worlds of a placement that can be done in some ways: only "next to" leaves the choice to who does it."""
+def _worlds(ways: list[list[tuple[Cell, int]]], where: Places, setting: Resolution) -> list[ExpectedWorld]:
+    """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
     if len(ways) > 1 and not isinstance(where, NextTo):
         cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
         raise Unresolved(Reason.AMBIGUOUS, f"{len(ways)} places", reference=where, choices=cells)
     return [_added(setting, blocks) for blocks in ways[:MAX_OUTCOMES]]
 
 
-def _clear(instruction: Clear, setting: Setting) -> list[ExpectedWorld]:
+def _clear(instruction: Clear, setting: Resolution) -> list[ExpectedWorld]:
     return [_changed(setting, [(cell, 0) for cell in setting.blocks])]
 
 
-def _look(instruction: Look, setting: Setting) -> list[ExpectedWorld]:
+def _look(instruction: SetFocus, setting: Resolution) -> list[ExpectedWorld]:
     if isinstance(instruction.at, (Spot, Beside)):
         return [ExpectedWorld(setting.grid, anchors(instruction.at, setting)[0].cells)]
     return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
 
 
-def _keep(instruction: Keep, setting: Setting) -> list[ExpectedWorld]:
-    """Puts back what the instruction before has changed of something, if it has."""
+def _keep(instruction: KeepOnly, setting: Resolution) -> list[ExpectedWorld]:
     if setting.before is None:
         return [ExpectedWorld(setting.grid, setting.last)]
     met = replace(setting, grid=setting.before[1], _blocks=None)
     kept = instruction.of
     try:
-        own = replace(kept, where=PartOf(It())) if isinstance(kept, Blocks) and kept.where is None else kept
+        own = (
+            replace(kept, where=PartOf(Anaphor()))
+            if isinstance(kept, Blocks) and kept.where is None
+            else kept
+        )
         cells = _cells(own, met)
     except Unresolved:
         cells = _cells(kept, met)
@@ -611,7 +604,7 @@ def _keep(instruction: Keep, setting: Setting) -> list[ExpectedWorld]:
     return [replace(_changed(setting, back), cells=rest)]
 
 
-def _check(instruction: Check, setting: Setting) -> list[ExpectedWorld]:
+def _check(instruction: AssertCount, setting: Resolution) -> list[ExpectedWorld]:
     cells = [cell for part in (*setting.earlier, setting.last) for cell in part]
     placed = {
         cell
@@ -631,8 +624,8 @@ def _check(instruction: Check, setting: Setting) -> list[ExpectedWorld]:
     return [ExpectedWorld(setting.grid, setting.last)]
 
 
-def _either(instruction: Either, setting: Setting) -> list[ExpectedWorld]:
-    """The readings that can be followed, when they all come to the same."""
+def _either(instruction: Ambiguous, setting: Resolution) -> list[ExpectedWorld]:
+    """Return the readings that can be followed, if all lead to the same worlds."""
     found: list[list[ExpectedWorld]] = []
     failure: Unresolved | None = None
     for reading in instruction.readings:
@@ -648,13 +641,13 @@ def _either(instruction: Either, setting: Setting) -> list[ExpectedWorld]:
     return found[0]
 
 
-def _place(instruction: Place, setting: Setting) -> list[ExpectedWorld]:
+def _place(instruction: Place, setting: Resolution) -> list[ExpectedWorld]:
     each = instruction.count is None
-    new = New(1 if each else instruction.count, instruction.color, each=each)
-    return _put_new(Put(new, (instruction.where,)), setting)
+    new = BlockSpec(1 if each else instruction.count, instruction.color, each=each)
+    return _put_new(PlaceGoal(new, (instruction.where,)), setting)
 
 
-def _build(instruction: Build, setting: Setting) -> list[ExpectedWorld]:
+def _build(instruction: Build, setting: Resolution) -> list[ExpectedWorld]:
     view = setting.view
     if view is None and any(way.relative for way in instruction.shape.directions):
         raise Unresolved(Reason.NO_VIEW, str(instruction.shape.kind))
@@ -662,8 +655,7 @@ def _build(instruction: Build, setting: Setting) -> list[ExpectedWorld]:
     return _worlds(ways, instruction.where, setting)
 
 
-def _filled(reference: Reference, setting: Setting) -> list[Item]:
-    """The things that a reference means, as far as there are blocks."""
+def _filled(reference: Reference, setting: Resolution) -> list[Item]:
     items = [tuple(cell for cell in item if setting.color_at(cell)) for item in resolve(reference, setting)]
     items = [item for item in items if item]
     if not items:
@@ -671,12 +663,12 @@ def _filled(reference: Reference, setting: Setting) -> list[Item]:
     return items
 
 
-def _cells(reference: Reference, setting: Setting) -> list[Cell]:
+def _cells(reference: Reference, setting: Resolution) -> list[Cell]:
     return list(dict.fromkeys(cell for item in _filled(reference, setting) for cell in item))
 
 
-def _remove(instruction: Remove, setting: Setting) -> list[ExpectedWorld]:
-    if isinstance(instruction.blocks, (It, Them)) and setting.before is not None:
+def _remove(instruction: Remove, setting: Resolution) -> list[ExpectedWorld]:
+    if isinstance(instruction.blocks, (Anaphor, PluralAnaphor)) and setting.before is not None:
         gone = not any(map(setting.color_at, setting.last))
         if gone and isinstance(_last_part(setting.before[0]), (Remove, Undo)):
             return [
@@ -694,11 +686,11 @@ def _is_part_of_it(blocks: Reference) -> bool:
     whole = blocks.of if isinstance(blocks, Portion) else None
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
         whole = blocks.where.of
-    return isinstance(whole, It)
+    return isinstance(whole, Anaphor)
 
 
-def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
-    if isinstance(instruction.blocks, (It, LastBlock, Them)):  # also what was just taken away
+def _replace(instruction: Replace, setting: Resolution) -> list[ExpectedWorld]:
+    if isinstance(instruction.blocks, (Anaphor, LastBlock, PluralAnaphor)):  # also removed blocks
         cells = [cell for item in resolve(instruction.blocks, setting) for cell in item]
     else:
         cells = _cells(instruction.blocks, setting)
@@ -714,27 +706,26 @@ def _replace(instruction: Replace, setting: Setting) -> list[ExpectedWorld]:
     return [_changed(setting, [(cell, color) for cell in cells])]
 
 
-def _move(instruction: Move, setting: Setting) -> list[ExpectedWorld]:
+def _move(instruction: Move, setting: Resolution) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     found = []
     for vector in _ways(instruction, cells, setting):
         moved = [(shifted(cell, vector), setting.color_at(cell)) for cell in cells]
-        _check_free(moved, setting, frozenset(cells))
+        check_free(moved, setting, frozenset(cells))
         cleared = _changed(setting, [(cell, 0) for cell in cells])
         found.append(_changed(setting.then(cleared.grid, ()), moved))
     return found
 
 
-def _ways(instruction: Move, cells: list[Cell], setting: Setting) -> list[Cell]:
-    """The vectors by which a move can go."""
+def _ways(instruction: Move, cells: list[Cell], setting: Resolution) -> list[Cell]:
     if instruction.to is None:
         return [setting.vector(instruction.by)]
     cleared = _changed(setting, [(cell, 0) for cell in cells])
     return _vectors_to(instruction.to, cells, setting.then(cleared.grid, setting.last))
 
 
-def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
-    """The vectors that bring something to a place: its lowest block there, of several the one that fits a corner."""
+def _vectors_to(to: Places, cells: list[Cell], setting: Resolution) -> list[Cell]:
+    """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
     if isinstance(to, Edge):
         step = VECTORS[setting.on_map(to.way)]
         far = 5 - max(sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells)
@@ -743,7 +734,7 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
     if len(groups) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
     goals = [cell for cell in groups[0].cells if in_zone(*cell)]
-    if goals and isinstance(to, Beside):  # beside something tall: at its foot
+    if goals and isinstance(to, Beside):  # beside something tall: at its base
         goals = [cell for cell in goals if cell[1] == min(y for _, y, _ in goals)]
     if not goals:
         raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
@@ -762,7 +753,7 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Setting) -> list[Cell]:
     return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals]
 
 
-def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
+def _copy(instruction: Copy, setting: Resolution) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     if (
         isinstance(instruction.to, Beside)
@@ -785,13 +776,13 @@ def _copy(instruction: Copy, setting: Setting) -> list[ExpectedWorld]:
     ]
 
 
-def _added(setting: Setting, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
-    _check_free(blocks, setting)
+def _added(setting: Resolution, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
+    check_free(blocks, setting)
     return _changed(setting, blocks)
 
 
-def _swap(instruction: Swap, setting: Setting) -> list[ExpectedWorld]:
-    """Each in the colour of the other: the same as each in the other's place, for what is of one shape and colour."""
+def _swap(instruction: Swap, setting: Resolution) -> list[ExpectedWorld]:
+    """Exchange colours if that equals exchanging places, else exchange places."""
     parts = [instruction.one] if instruction.other is None else [instruction.one, instruction.other]
     items = [_cells(part, setting) for part in parts]
     if instruction.other is None:
@@ -806,7 +797,7 @@ def _swap(instruction: Swap, setting: Setting) -> list[ExpectedWorld]:
     return [_changed(setting, [(cell, color) for item, (color,) in told for cell in item])]
 
 
-def _mirror(instruction: Mirror, setting: Setting) -> list[ExpectedWorld]:
+def _mirror(instruction: Mirror, setting: Resolution) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     vector = VECTORS[setting.on_map(instruction.direction)]
     axis = next(axis for axis in range(3) if vector[axis])
@@ -827,7 +818,7 @@ def _mirror(instruction: Mirror, setting: Setting) -> list[ExpectedWorld]:
     return [_added(setting, [(image(cell), setting.color_at(cell)) for cell in cells])]
 
 
-def _extend(instruction: Extend, setting: Setting) -> list[ExpectedWorld]:
+def _extend(instruction: Extend, setting: Resolution) -> list[ExpectedWorld]:
     vector = VECTORS[setting.on_map(instruction.direction)]
     blocks = []
     for item in _filled(instruction.blocks, setting):
@@ -839,17 +830,15 @@ def _extend(instruction: Extend, setting: Setting) -> list[ExpectedWorld]:
     return [_added(setting, blocks)]
 
 
-def _resize(instruction: Resize, setting: Setting) -> list[ExpectedWorld]:
-    grid = setting
+def _resize(instruction: Resize, setting: Resolution) -> list[ExpectedWorld]:
     cells: list[tuple[Cell, int]] = []
     for item in _filled(instruction.blocks, setting):
         cells += _resized(instruction, item, setting)
-    found = _changed(grid, cells)
-    _check_free([block for block in cells if block[1]], setting)
-    return [found]
+    check_free([block for block in cells if block[1]], setting)
+    return [_changed(setting, cells)]
 
 
-def _resized(instruction: Resize, item: Item, setting: Setting) -> list[tuple[Cell, int]]:
+def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple[Cell, int]]:
     low = [min(cell[i] for cell in item) for i in range(3)]
     high = [max(cell[i] for cell in item) for i in range(3)]
     spans = [high[i] - low[i] + 1 for i in range(3)]
@@ -893,7 +882,7 @@ def _resized(instruction: Resize, item: Item, setting: Setting) -> list[tuple[Ce
     ]
 
 
-def _rotate(instruction: Rotate, setting: Setting) -> list[ExpectedWorld]:
+def _rotate(instruction: Rotate, setting: Resolution) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     about = instruction.about
     spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) for axis in (0, 2)]
@@ -920,18 +909,18 @@ def _rotate(instruction: Rotate, setting: Setting) -> list[ExpectedWorld]:
         if (x + dx) % 1 or (z + dz) % 1:
             raise Unresolved(Reason.NO_PLACE, "the middle lies between blocks")
         turned.append(((int(x + dx), cell[1], int(z + dz)), setting.color_at(cell)))
-    _check_free(turned, setting, frozenset(cells))
+    check_free(turned, setting, frozenset(cells))
     cleared = _changed(setting, [(cell, 0) for cell in cells])
     return [_changed(setting.then(cleared.grid, ()), turned)]
 
 
-def _before(setting: Setting) -> tuple[Any, Grid]:
+def _before(setting: Resolution) -> tuple[Any, Grid]:
     if setting.before is None:
         raise Unresolved(Reason.NO_MATCH, "nothing was done before")
     return setting.before
 
 
-def _undo(instruction: Undo, setting: Setting) -> list[ExpectedWorld]:
+def _undo(instruction: Undo, setting: Resolution) -> list[ExpectedWorld]:
     if len(setting.further) < instruction.count:
         raise Unresolved(Reason.NO_MATCH, "nothing was done before")
     grid = setting.further[instruction.count - 1]
@@ -939,31 +928,28 @@ def _undo(instruction: Undo, setting: Setting) -> list[ExpectedWorld]:
     return [ExpectedWorld(grid.copy(), tuple(cells))]
 
 
-def _otherwise(instruction: Any, change: Callable[[Any], Any]) -> Any:
-    """An instruction with its last part changed."""
+def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(instruction, Facing):
-        return replace(instruction, then=_otherwise(instruction.then, change))
-    if isinstance(instruction, Then):
-        return Then((*instruction.parts[:-1], _otherwise(instruction.parts[-1], change)))
-    if isinstance(instruction, Either):
-        return Either(tuple(_otherwise(reading, change) for reading in instruction.readings))
+        return replace(instruction, then=_change_last_part(instruction.then, change))
+    if isinstance(instruction, Sequence):
+        return Sequence((*instruction.parts[:-1], _change_last_part(instruction.parts[-1], change)))
+    if isinstance(instruction, Ambiguous):
+        return Ambiguous(tuple(_change_last_part(reading, change) for reading in instruction.readings))
     return change(instruction)
 
 
 def _last_part(instruction: Any) -> Any:
-    """The last part of an instruction, with its view."""
-    if isinstance(instruction, Then):
+    if isinstance(instruction, Sequence):
         return _last_part(instruction.parts[-1])
     return instruction
 
 
-def _as_put(instruction: Any) -> Any:
-    """A placement as a `Put`."""
+def _as_place_goal(instruction: Any) -> Any:
     if isinstance(instruction, CellEdit) and instruction.action is EditKind.PLACE:
-        return Put(New(1, instruction.after), (At(instruction.cell),))
+        return PlaceGoal(BlockSpec(1, instruction.after), (At(instruction.cell),))
     if isinstance(instruction, Place):
-        return Put(
-            New(1 if instruction.count is None else instruction.count, instruction.color),
+        return PlaceGoal(
+            BlockSpec(1 if instruction.count is None else instruction.count, instruction.color),
             (instruction.where,),
         )
     if isinstance(instruction, Build) and len(instruction.colors) == 1 and len(instruction.shape.sizes) == 1:
@@ -971,50 +957,52 @@ def _as_put(instruction: Any) -> Any:
         kind = Kind.TOWER if shape.kind in (Kind.TOWER, Kind.COLUMN) else shape.kind
         if kind in (Kind.TOWER, Kind.ROW):
             way = shape.directions[0] if kind is Kind.ROW else None
-            return Put(New(1, instruction.colors[0], kind, shape.sizes, way=way), (instruction.where,))
+            return PlaceGoal(
+                BlockSpec(1, instruction.colors[0], kind, shape.sizes, way=way), (instruction.where,)
+            )
     return instruction
 
 
-def stands_for(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
-    """The instruction that "the same again" or a correction stands for, behind the last one and the grid it met."""
-    if before is None or not isinstance(instruction, (Again, Amend)):
+def expand_anaphor(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
+    """Resolve "the same again" or a correction to an instruction, given the last one and the grid it met."""
+    if before is None or not isinstance(instruction, (Repeat, Correct)):
         return instruction
-    if isinstance(instruction, Again):
+    if isinstance(instruction, Repeat):
         return _repeated(instruction, before[0])
     return _amended(instruction, before[0])
 
 
-def _repeated(instruction: Again, last: Any) -> Any:
+def _repeated(instruction: Repeat, last: Any) -> Any:
     def change(part: Any) -> Any:
-        part = _as_put(part)
-        if instruction == Again():
+        part = _as_place_goal(part)
+        if instruction == Repeat():
             if isinstance(part, (Move, Extend, Rotate, Resize)):
                 return part
-            if isinstance(part, Put) and part.where and isinstance(part.where[0], Beside):
-                return replace(part, where=(replace(part.where[0], of=It()), *part.where[1:]))
-        if instruction.of is not None and isinstance(part, Put) and part.where:
+            if isinstance(part, PlaceGoal) and part.where and isinstance(part.where[0], Beside):
+                return replace(part, where=(replace(part.where[0], of=Anaphor()), *part.where[1:]))
+        if instruction.of is not None and isinstance(part, PlaceGoal) and part.where:
             where = part.where[0]
             if isinstance(where, (Beside, Sides, NextTo, Corners)):
                 return replace(part, where=(replace(where, of=instruction.of), *part.where[1:]))
         if instruction.of is not None and isinstance(
             part, (Remove, Replace, Extend, Copy, Move, Mirror, Resize)
         ):
-            return replace(part, blocks=_like(part.blocks, instruction.of))
-        if instruction.where is not None and isinstance(part, Put):
+            return replace(part, blocks=_transfer(part.blocks, instruction.of))
+        if instruction.where is not None and isinstance(part, PlaceGoal):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
-            where = _told_from(part, instruction.where)
+            where = _relocate(part, instruction.where)
             told = part.where[0] if part.where else None
-            if not (isinstance(told, Beside) and told.of == It() == getattr(where, "of", None)):
+            if not (isinstance(told, Beside) and told.of == Anaphor() == getattr(where, "of", None)):
                 return replace(part, new=new, where=(where,))  # else "it" is no longer what it was
         raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
 
-    return _otherwise(_last_part(last), change)
+    return _change_last_part(_last_part(last), change)
 
 
-def _told_from(part: Put, where: Any) -> Any:
-    """A new place of what was placed: "on its other side" is told from the same thing as before."""
+def _relocate(part: PlaceGoal, where: Any) -> Any:
+    """Return a new place for the last placement: "on its other side" keeps its reference."""
     told = part.where[0] if part.where else None
-    if isinstance(where, Beside) and isinstance(where.of, It) and isinstance(told, Beside):
+    if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(told, Beside):
         return replace(told, offset=where.offset)
     if isinstance(where, OtherSide):
         if not isinstance(told, Beside) or len(told.offset) != 1 or told.offset[0][0].vertical:
@@ -1024,12 +1012,12 @@ def _told_from(part: Put, where: Any) -> Any:
     return where
 
 
-def _again(instruction: Again, setting: Setting) -> list[ExpectedWorld]:
-    return _follow(stands_for(instruction, _before(setting)), setting)
+def _again(instruction: Repeat, setting: Resolution) -> list[ExpectedWorld]:
+    return _follow(expand_anaphor(instruction, _before(setting)), setting)
 
 
-def _like(blocks: Any, of: Any) -> Any:
-    """The top block of the blue tower, of another tower."""
+def _transfer(blocks: Any, of: Any) -> Any:
+    """Transfer a reference to another thing: the top block of the blue tower, of another tower."""
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
         whole = blocks.where.of
         if isinstance(of, Blocks) and of.kind is Kind.BLOCK and isinstance(whole, Blocks):
@@ -1040,12 +1028,12 @@ def _like(blocks: Any, of: Any) -> Any:
     return of
 
 
-def _amended(instruction: Amend, last: Any) -> Any:
+def _amended(instruction: Correct, last: Any) -> Any:
     def change(part: Any) -> Any:
-        part = _as_put(part)
+        part = _as_place_goal(part)
         if isinstance(part, Replace) and instruction.color is not None:
             return replace(part, color=instruction.color)
-        if not isinstance(part, Put):
+        if not isinstance(part, PlaceGoal):
             raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
         new, where = part.new, part.where
         if instruction.color is not None:
@@ -1063,36 +1051,41 @@ def _amended(instruction: Amend, last: Any) -> Any:
             else:
                 raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
         if instruction.where is not None:
-            where = (_told_from(part, instruction.where),)
+            where = (_relocate(part, instruction.where),)
         return replace(part, new=new, where=where)
 
     try:
-        return _otherwise(last, change)
+        return _change_last_part(last, change)
     except DialogueError as error:  # no such number of blocks can be
         raise Unresolved(Reason.NO_NUMBER, str(error)) from None
 
 
-def _amend(instruction: Amend, setting: Setting) -> list[ExpectedWorld]:
+def _amend(instruction: Correct, setting: Resolution) -> list[ExpectedWorld]:
     _, grid = _before(setting)
     back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else (), _blocks=None)
-    return _follow(stands_for(instruction, setting.before), back)
+    return _follow(expand_anaphor(instruction, setting.before), back)
 
 
-def _facing(instruction: Facing, setting: Setting) -> list[ExpectedWorld]:
+def _facing(instruction: Facing, setting: Resolution) -> list[ExpectedWorld]:
     return _follow(instruction.then, setting.facing(instruction.view))
 
 
-def _then(instruction: Then, setting: Setting) -> list[ExpectedWorld]:
+def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:
     found = [(ExpectedWorld(setting.grid, setting.last), setting)]
-    for part in instruction.parts:
-        following: list[tuple[ExpectedWorld, Setting]] = []
+    for number, part in enumerate(instruction.parts, start=1):
+        following: list[tuple[ExpectedWorld, Resolution]] = []
         failure: Unresolved | None = None
-        for _, now in found:
+        remark = isinstance(part, (AssertCount, KeepOnly)) or (
+            isinstance(part, SetFocus) and number < len(instruction.parts)
+        )
+        for met, now in found:
             try:
                 for outcome in _follow(part, now):
-                    told = stands_for(part, now.before), now.grid
+                    told = expand_anaphor(part, now.before), now.grid
                     after = replace(now.then(outcome.grid, outcome.cells), before=told)
-                    following.append((outcome, after))
+                    same = not remark and np.array_equal(outcome.grid, now.grid)
+                    idle = (*met.idle, number - 1) if same else met.idle
+                    following.append((replace(outcome, idle=idle), after))
             except Unresolved as error:
                 failure = error
         if not following:
@@ -1102,25 +1095,25 @@ def _then(instruction: Then, setting: Setting) -> list[ExpectedWorld]:
     return [replace(outcome, earlier=after.earlier[len(setting.earlier) :]) for outcome, after in found]
 
 
-def _pick(instruction: Pick, setting: Setting) -> list[ExpectedWorld]:
+def _pick(instruction: Pick, setting: Resolution) -> list[ExpectedWorld]:
     raise Unresolved(Reason.NO_MATCH, "nothing was asked")
 
 
-_RULES: dict[type, Callable[[Any, Setting], list[ExpectedWorld]]] = {
+_RULES: dict[type, Callable[[Any, Resolution], list[ExpectedWorld]]] = {
     CellEdit: _edit,
     Place: _place,
     Build: _build,
-    Put: _put_new,
+    PlaceGoal: _put_new,
     Clear: _clear,
-    Keep: _keep,
-    Look: _look,
+    KeepOnly: _keep,
+    SetFocus: _look,
     Resize: _resize,
     Rotate: _rotate,
     Undo: _undo,
-    Again: _again,
-    Amend: _amend,
-    Check: _check,
-    Either: _either,
+    Repeat: _again,
+    Correct: _amend,
+    AssertCount: _check,
+    Ambiguous: _either,
     Remove: _remove,
     Replace: _replace,
     Move: _move,
@@ -1130,5 +1123,40 @@ _RULES: dict[type, Callable[[Any, Setting], list[ExpectedWorld]]] = {
     Extend: _extend,
     Pick: _pick,
     Facing: _facing,
-    Then: _then,
+    Sequence: _then,
 }
+
+
+def progress(
+    instruction: Instruction,
+    before: npt.ArrayLike,
+    after: npt.ArrayLike,
+    context: Context | None = None,
+) -> float | Failure:
+    """Return how much of an instruction is done, in [0, 1], or a `Failure` if it cannot be followed from `before`.
+
+    It is 1 - (cells that are not as requested) / (cells that had to change), over the whole zone and at least 0: a
+    wrong change costs as much as a right one gains. Of several possible worlds, the closest counts. If nothing had to
+    change, it is 1 if nothing has, else 0.
+    """
+    found = outcomes(instruction, before, context)
+    if isinstance(found, Failure):
+        return found
+    start, end = as_grid(before, "before"), as_grid(after, "after")
+    best = 0.0
+    for outcome in found:
+        needed = int(np.count_nonzero(outcome.grid != start))
+        left = int(np.count_nonzero(outcome.grid != end))
+        best = max(best, 1.0 - left / max(1, needed))
+    return best
+
+
+def done(
+    instruction: Instruction,
+    before: npt.ArrayLike,
+    after: npt.ArrayLike,
+    context: Context | None = None,
+) -> bool:
+    """Return whether `after` is a world that an instruction makes of `before`; False if it cannot be followed."""
+    found = progress(instruction, before, after, context)
+    return not isinstance(found, Failure) and found == 1.0

@@ -1,6 +1,6 @@
-"""Vocabularies for token chat: the closed word list of the templates, and symbols without a meaning.
+"""Vocabularies for token chat: the closed word list of the templates, and symbols without meaning.
 
-Both meet the `Codec` protocol of `iglu_marl.core.dialogue`. Token 0 is padding.
+Both implement the `Codec` protocol of `iglu_marl.core.dialogue`. Token 0 is padding.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MAX_SYMBOLS = 1_000_000
 
 @lru_cache(maxsize=1)
 def vocabulary_words() -> tuple[str, ...]:
-    """The closed word list, in the order of its tokens. Editions only ever append to it."""
+    """Return the closed word list in token order. New versions only append to it."""
     file = resources.files("iglu_marl.language").joinpath("words.txt")
     return tuple(file.read_text(encoding="utf-8").split())
 
 
 def _checked(tokens: Iterable[int], size: int) -> list[int]:
-    """Tokens without padding. Raises `DialogueError` for what is none."""
+    """Return tokens without padding; raise `DialogueError` for a token outside the vocabulary."""
     checked = []
     for token in np.asarray(tokens if isinstance(tokens, np.ndarray) else list(tokens)).ravel().tolist():
         if not isinstance(token, int) or not 0 <= token < size:
@@ -42,11 +42,10 @@ def _checked(tokens: Iterable[int], size: int) -> list[int]:
 
 
 class TemplateCodec:
-    """The closed vocabulary of the instruction templates, one token a word.
+    """The closed vocabulary of the instruction templates, one token per word.
 
-    Case and punctuation are not carried (but question marks are); a word outside of the vocabulary
-    becomes the unknown-word token 1. Tokens keep their meaning from edition to edition: new words are
-    only appended.
+    Case and punctuation are lost, except for question marks. A word outside the vocabulary becomes the unknown-word
+    token 1. New versions only append words, so tokens keep their meaning.
     """
 
     name = "templates"
@@ -59,26 +58,28 @@ class TemplateCodec:
 
     @property
     def size(self) -> int:
-        """Number of tokens, padding and the unknown word included."""
+        """Number of tokens, with padding and the unknown word."""
         return len(self._texts)
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of the words of a text."""
+        """Return the tokens of a text."""
         return [self._tokens.get(word, UNKNOWN) for word in words(text)]
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The words of tokens, in lower case; padding is skipped.
+        """Return the words of tokens in lower case, without padding.
 
-        Raises `DialogueError` for tokens outside of the vocabulary.
+        Raises:
+            DialogueError: if a token is not in the vocabulary.
+
         """
         texts = self._texts
         if (
             isinstance(tokens, np.ndarray) and tokens.dtype.kind in "iu" and tokens.ndim == 1
-        ):  # as agents give them
+        ):  # the usual form, read fast
             try:
                 return " ".join([texts[token] for token in tokens.tolist() if token]).replace(" ?", "?")
             except KeyError:
-                pass  # complained about below
+                pass  # `_checked` raises
         return " ".join([texts[token] for token in _checked(tokens, self.size)]).replace(" ?", "?")
 
     def __eq__(self, other: object) -> bool:
@@ -92,10 +93,13 @@ class TemplateCodec:
 
 
 class SymbolCodec:
-    """`count` symbols without a meaning, for languages that have yet to emerge; in text `s1`, `s2`, ...
+    """`count` symbols without meaning, for emergent languages; in text `s1`, `s2`, ...
 
-    Anything else in a text is nothing that this channel can carry, and is left out by `encode`. Raises
-    `ConfigError` for a count below 1.
+    `encode` ignores everything else in a text.
+
+    Raises:
+        ConfigError: if `count` is below 1.
+
     """
 
     name = "symbols"
@@ -109,11 +113,11 @@ class SymbolCodec:
 
     @property
     def size(self) -> int:
-        """Number of tokens, padding included."""
+        """Number of tokens, with padding."""
         return self.count + 1
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of the symbols in a text."""
+        """Return the numbers of the symbols in a text."""
         found = []
         for part in text.split():
             number = plain_number(part[1:])
@@ -122,7 +126,12 @@ class SymbolCodec:
         return found
 
     def decode(self, tokens: Iterable[int]) -> str:
-        """The symbols of tokens; padding is skipped. Raises `DialogueError` for tokens outside 0..count."""
+        """Return the symbols of tokens, without padding.
+
+        Raises:
+            DialogueError: if a token is not in 0..count.
+
+        """
         return " ".join(f"s{token}" for token in _checked(tokens, self.size))
 
     def __eq__(self, other: object) -> bool:
@@ -136,9 +145,11 @@ class SymbolCodec:
 
 
 def make_codec(vocabulary: Any) -> Codec:
-    """The codec that a configuration names: "templates", a number of symbols, or a codec itself.
+    """Return the codec of a configuration: "templates", a number of symbols, or a codec itself.
 
-    Raises `ConfigError` for anything else.
+    Raises:
+        ConfigError: if it is anything else.
+
     """
     if vocabulary == "templates":
         return TemplateCodec()

@@ -1,4 +1,4 @@
-"""Planning: from edits of the build to the actions of a builder who walks or flies, with a verdict.
+"""Planning: from edits of the build to a builder's actions, with a verdict.
 
 >>> from iglu_marl.planning import plan
 >>> from iglu_marl.core.worlds import Worlds

@@ -1,4 +1,4 @@
-"""Carrying out edits step by step in a world that somebody else steps, planning anew when it goes another way."""
+"""Step-by-step execution of edits, with a new plan whenever the world differs from the expectation."""
 
 from __future__ import annotations
 
@@ -6,23 +6,31 @@ from typing import Any
 
 import numpy as np
 
+from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import BlockGrid
-from iglu_marl.core.worlds import Worlds
+from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning.planner import plan
-from iglu_marl.planning.problem import Plan, PlanLevel, WorldArray, desired_grid, level_of, private_state
+from iglu_marl.planning.problem import Plan, PlanLevel, WorldArray, check_level, desired_grid, planning_state
 from iglu_marl.planning.simulation import step
+from iglu_marl.planning.walking.controller import come_to_rest
 
-FELT = ("pose", "speed", "slices", "inventory", "active", "grid")  # what motion and hands depend on
+COMPARED = ("pose", "speed", "slices", "inventory", "active", "grid")  # fields that affect motion and acts
 
 
 class Executor:
-    """Gives the next action towards some edits, until they are done.
+    """Return the next action towards some edits, until they are done.
 
-    It plans at the first `next_action`, checks at every one that the world is where the plan expects it, and plans
-    again from where it is otherwise, at most `replans` times. What shall result is fixed at the first call: the grid
-    as it is then with the edits made; a block that somebody else adds later is removed again. level, width: as of
-    `plan`.
+    The first `next_action` makes a plan. Each call checks that the world is as the plan expects, and plans again
+    otherwise, at most `replans` times. The first call also fixes the goal: its grid with the edits made. A block that
+    somebody else adds later is removed.
+
+    Args:
+        edits: see `plan`.
+        controls: see `plan`.
+        level: see `plan`.
+        replans: maximal number of further plans.
+
     """
 
     def __init__(
@@ -32,10 +40,9 @@ class Executor:
         level: PlanLevel = "fast",
         *,
         replans: int = 4,
-        width: int | None = None,
     ) -> None:
         self.controls = controls
-        self.level = level_of(level, width)
+        self.level = check_level(level)
         self.plan: Plan | None = None
         self._edits = edits
         self._replans = replans
@@ -43,16 +50,24 @@ class Executor:
         self._expected: WorldArray | None = None
         self._at = 0
 
-    def next_action(self, world: Worlds) -> Any | None:
-        """The next action in a world as it is now; None when the edits are done or no plan leads there (see `plan`)."""
+    def next_action(self, world: Any) -> Any | None:
+        """Return the next action, None if the edits are done or no plan is found (see `plan`).
+
+        world: the builder's observation or `Worlds`, as for `plan`; the same type in every call.
+        """
+        seen = planning_state(world)
         if self._desired is None:
-            self._desired = desired_grid(world.grid[0], self._edits)
-            self._make_plan(world)
-        elif not self._as_expected(world):
-            if self._replans <= 0:
-                return None
-            self._replans -= 1
-            self._make_plan(world)
+            self._desired = desired_grid(seen["grid"][0], self._edits)
+        if not self._as_expected(seen, isinstance(world, Worlds)):
+            if self._expected is not None:
+                if self._replans <= 0:
+                    return None
+                self._replans -= 1
+            self._expected = None
+            if self.controls == "walking" and not isinstance(world, Worlds) and come_to_rest(seen.copy()):
+                return int(Action.NOOP)  # wait for the landing: the vertical speed is not observed
+            self.plan = plan(world, self._desired, self.controls, self.level)
+            self._expected, self._at = seen, 0
         if self.plan is None or not self.plan.built or self._at >= len(self.plan.actions):
             return None
         action = self.plan.actions[self._at]
@@ -61,14 +76,12 @@ class Executor:
             step(self._expected, self.controls, action)
         return action
 
-    def _make_plan(self, world: Worlds) -> None:
-        self.plan = plan(world, self._desired, self.controls, self.level)
-        self._expected = private_state(world)
-        self._at = 0
-
-    def _as_expected(self, world: Worlds) -> bool:
-        """Whether what motion and hands depend on is what the last action led to."""
+    def _as_expected(self, seen: WorldArray, exact: bool) -> bool:
+        """Return whether the world is as expected after the last action, as far as it is observed."""
         expected = self._expected
-        return expected is not None and all(
-            np.array_equal(world.state[name][0], expected[name][0]) for name in FELT
-        )
+        if expected is None:
+            return False
+        one, other = (Pose(*state["pose"][0].tolist()) for state in (seen, expected))
+        same_hand = seen["active"][0] in (0, expected["active"][0])
+        same = (np.array_equal(seen[name], expected[name]) for name in (COMPARED if exact else ("grid",)))
+        return same_hand and one.near(other) and all(same)

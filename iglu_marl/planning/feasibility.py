@@ -1,18 +1,18 @@
-"""What cannot be built, by any builder under the rules of the world, and certificates of it.
+"""Proofs that edits are impossible for any builder, as certificates.
 
-A certificate is a dict: the `kind` of argument, and what it is about. There are three kinds:
+A certificate is a dict with the `kind` of argument and its parameters. There are three kinds:
 
-"too few blocks" (`color`): what is held of a colour and what stands of it stay the same in sum, and placing takes one
-in hand. So where a block of the colour has to be placed, what is held of it at the end cannot be negative.
+"too few blocks" (`color`): the sum of held and standing blocks of a colour is constant, and placing needs one in the
+inventory. So if a block of the colour is to be placed, the final inventory of it cannot be negative.
 
-"no last step": nothing is held at the end, and no block has to go. Then the last act is no removal: that of a block
-placed in between would leave one in hand. It is no placement either, because that needs something solid among the 26
-cells around, and all blocks of the result are alone.
+"no last step": the final inventory is empty, and no block has to be removed. Then the last act is no removal, since
+removing a scaffold would leave a block in the inventory. It is no placement either, since a placement needs something
+solid among the 26 cells around it, and all blocks of the result are isolated.
 
-"out of reach" (`cell`): the builder is so far outside the zone that no step brings it back, and a cell that has to
-change is farther from wherever its eye can be than the hands reach.
+"out of reach" (`cell`): the builder is so far outside the zone that it cannot move back, and a cell that has to change
+is out of reach from every position of its eye.
 
-The planner looks for a certificate that `why_impossible` accepts: nothing is called impossible for any other reason.
+The planner searches for a certificate that `why_impossible` accepts. Nothing else is called impossible.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Certificate = dict[str, Any]
 
 
 def prove_impossible(problem: Problem) -> tuple[str, Certificate]:
-    """Why no builder can do it, in words, and a certificate of it; ("", {}) where none is found."""
+    """Return the reason why no builder can make the edits, and a certificate; ("", {}) if none is found."""
     return next(
         ((reason, proof) for proof in _candidates(problem) if (reason := why_impossible(problem, proof))),
         ("", {}),
@@ -51,12 +51,12 @@ def prove_impossible(problem: Problem) -> tuple[str, Certificate]:
 
 
 def check_certificate(world: Any, edits: Any, controls: ControlsName, proof: Certificate) -> bool:
-    """Whether a certificate shows that the edits cannot be made in this world; arguments as of `plan`."""
+    """Return whether a certificate proves that the edits are impossible in this world; arguments as for `plan`."""
     return why_impossible(Problem.of(world, edits, controls), proof) != ""
 
 
 def why_impossible(problem: Problem, proof: Certificate) -> str:
-    """Why nobody can do it, in words, where the certificate shows that; else ""."""
+    """Return the reason that a certificate proves, "" if it proves nothing."""
     match proof:
         case {"kind": "too few blocks", "color": int(color), **more} if color in COLORS and not more:
             return _too_few_blocks(problem, color)
@@ -76,7 +76,7 @@ def _candidates(problem: Problem) -> Iterator[Certificate]:
 
 
 def _balance(problem: Problem, color: int) -> tuple[int, int, int]:
-    """Of a colour: blocks in hand, cells that shall get it, and blocks of it that have to go."""
+    """Count the blocks of a colour: in the inventory, to be placed, and to be removed."""
     placed = np.count_nonzero((problem.desired == color) & (problem.grid != color))
     returned = np.count_nonzero((problem.grid == color) & (problem.desired != color))
     return int(problem.start["inventory"][0, color - 1]), int(placed), int(returned)
@@ -103,16 +103,16 @@ def _no_last_step(problem: Problem) -> str:
 
 
 def _eye_box(problem: Problem) -> tuple[Cell, Cell] | tuple[Any, Any] | None:
-    """Where the eye stays for ever, as lower and upper corner; None unless it is stuck outside the zone."""
+    """Return lower and upper corner of all reachable eye positions; None unless stuck outside the zone."""
     x, y, z = problem.pose[:3].tolist()
     level, edge = max(abs(x), abs(z)), MAX_X + LIMIT
-    # A slice is at most half a step; one that would end outside the limits does not take place.
+    # A slice is at most half a step; a slice that would end outside the limits is skipped.
     if problem.controls == "flying":
         slice_s = STEP_S / 2
         upright = (FLY_SPEED + JUMP_SPEED) * slice_s
         stuck = level > edge + FLY_SPEED * slice_s or y > MAX_Y + 1 + LIMIT + upright
         return ((x, y, z), (x, y, z)) if stuck else None
-    # A walker falls and jumps, and the ground may push it aside by as much as `PADDING`.
+    # A walker falls and jumps, and the ground may push it aside by up to `PADDING`.
     if not edge + PADDING < level < GROUND_RADIUS:
         return None
     floor = GROUND_Y + 0.5

@@ -1,4 +1,4 @@
-"""The greedy builder: always the cheapest useful job next, else a scaffold, else clearing the way."""
+"""The greedy builder: the cheapest useful job next, otherwise a scaffold, otherwise clearing the way."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from iglu_marl.planning.walking.controller import Walker
 
 Find = Callable[[list[Job]], Any]  # of a `Controller`
 
-MAX_RETURNS = 4  # of a scaffold to one and the same cell
+MAX_RETURNS = 4  # scaffolds at the same cell
 HEIGHT_COST, SHUT_COST, CARRIER_COST, CLEARED_COST = 4.0, 50.0, 30.0, 30.0  # in actions
-MAX_WAYS, CLEARING_WAYS = 16, 3  # that are tried to do one of some jobs
+MAX_WAYS, CLEARING_WAYS = 16, 3  # ways to try for a list of jobs
 CLEARING_RINGS = 5
-TIDYING = 4  # blocks broken for a scaffold that is to go
+TIDYING = 4  # blocks broken to remove a scaffold
 
 
 class Controller(Protocol):
-    """What the builder needs of walking and flying."""
+    """The interface of walking and flying."""
 
     def find(self, jobs: list[Job]) -> Any:
-        """The cheapest way to do one of the jobs (it has `.job` and `.cost`), or None."""
+        """Return the cheapest way to do one of the jobs (with `.job` and `.cost`), or None."""
 
     def find_anywhere(self, jobs: list[Job]) -> Any:
-        """Some way to do one of the jobs from places that `find` leaves aside, or None; this takes long."""
+        """Return a way to do one of the jobs from places that `find` skips, or None; this is slow."""
 
     def perform(self, way: Any) -> bool:
-        """Do it in the simulation; undone and False when it fails."""
+        """Carry out a way in the simulation. If it fails, undo it and return False."""
 
     def ways_out(self) -> list[Job]:
-        """Blocks to break when the builder is walled in; none when it is not."""
+        """Return blocks to break if the builder is walled in."""
 
 
 CONTROLLERS: dict[str, Callable[[Simulation], Controller]] = {
@@ -55,28 +55,28 @@ CONTROLLERS: dict[str, Callable[[Simulation], Controller]] = {
 
 
 def build(simulation: Simulation, max_actions: float, controller: Controller | None = None) -> str:
-    """Work until everything is as desired, from wherever the simulation is; returns "" or why not.
+    """Work until the grid is as desired, from the current state; returns "" or the reason of failure.
 
-    controller: how; None is the one of the controls.
+    controller: None = that of the controls.
     """
     return GreedyBuilder(simulation, controller).build(max_actions)
 
 
 class GreedyBuilder:
-    """The loop that chooses what to do next."""
+    """The loop that chooses the next job."""
 
     def __init__(self, simulation: Simulation, controller: Controller | None = None) -> None:
         self.simulation = simulation
         self.controller = controller or CONTROLLERS[simulation.problem.controls](simulation)
         self._cleared: Counter[Cell] = Counter()
         self._scaffolded: Counter[Cell] = Counter()
-        self._holes: dict[Cell, frozenset[Cell]] = {}  # cell kept open -> the cells for which it is
+        self._holes: dict[Cell, frozenset[Cell]] = {}  # cell kept open -> the cells that need it
 
     def build(self, max_actions: float) -> str:
-        """Work until everything is as desired; returns "" or why not."""
+        """Work until the grid is as desired; returns "" or the reason of failure."""
         simulation = self.simulation
         rounds = 60 + 8 * int(simulation.difference().sum())
-        done: Counter[tuple[bytes, str]] = Counter()  # in which grid what was attempted with success
+        done: Counter[tuple[bytes, str]] = Counter()  # successful attempts by grid
         for _ in range(rounds):
             if not simulation.difference().any():
                 return ""
@@ -91,27 +91,24 @@ class GreedyBuilder:
                 self._scaffold_beside,
             )
             now = simulation.grid.tobytes()
-            # What has led back to this very grid comes last.
+            # Attempts that have led back to this grid come last.
             ranked = sorted((done[now, attempt.__name__], number) for number, attempt in enumerate(attempts))
             finds = (self.controller.find, self.controller.find_anywhere)
             chosen = (attempts[number] for find in finds for _, number in ranked if attempts[number](find))
             if (attempt := next(chosen, None)) is None:
-                return f"no way found to {self._remaining()}"
+                return f"no way found to {self._describe_rest()}"
             done[now, attempt.__name__] += 1
-        return f"no plan within {rounds} edits; left to do: {self._remaining()}"
+        return f"no plan within {rounds} edits; left to do: {self._describe_rest()}"
 
     def _left(self) -> list[Cell]:
         return [(x, y, z) for x, y, z in cells_of(self.simulation.difference()).tolist()]
 
-    def _remaining(self) -> str:
+    def _describe_rest(self) -> str:
         cells = self._left()
         words = [f"{'remove' if self.simulation.color_at(cell) else 'place'} {cell}" for cell in cells[:4]]
         return ", ".join(words) + (f" and {len(cells) - 4} more" if len(cells) > 4 else "")
 
-    # -- attempts, most wanted first, to do what `find` finds a way for; each returns whether something was done
-
     def _do(self, jobs: list[Job], find: Find, ways: int = MAX_WAYS) -> Job | None:
-        """The one of the jobs that was done."""
         for _ in range(ways if jobs else 0):
             way = find(jobs)
             if way is None:
@@ -125,12 +122,12 @@ class GreedyBuilder:
         return self._do(self._edits(), find) is not None
 
     def _get_out(self, find: Find) -> bool:
-        """Break out of where the builder is walled in; the hole stays until all that is left now is done."""
+        """Break out if the builder is walled in; the hole stays open until the current rest is done."""
         jobs = [job for job in self.controller.ways_out() if in_zone(*job.cell)]
         return self._open_hole(jobs, self._stuck(), find)
 
     def _scaffold(self, find: Find) -> bool:
-        """Place the first block of the shortest chain that gives a missing block something to hold on to."""
+        """Place the first block of the shortest chain of scaffolds that supports a missing block."""
         simulation = self.simulation
         color = simulation.scaffold_color()
         grid, desired, held = simulation.grid, simulation.desired, simulation.inventory
@@ -140,7 +137,7 @@ class GreedyBuilder:
         return self._place_scaffold([Job(cell, color)], find)
 
     def _scaffold_beside(self, find: Find) -> bool:
-        """Place a block beside a missing one whose own neighbours are out of sight, once."""
+        """Place a block beside a missing one whose neighbours are hidden, once per cell."""
         simulation = self.simulation
         color, air = simulation.scaffold_color(), simulation.grid == 0
         stuck = [cell for cell in self._stuck() if air[index_of(cell)]]
@@ -170,7 +167,7 @@ class GreedyBuilder:
         return False
 
     def _clear(self, find: Find) -> bool:
-        """Break a wanted block near what cannot be reached, and keep the hole until that is done."""
+        """Break a correct block near unreachable cells, and keep the hole open until these are done."""
         stuck, filled = self._stuck(), self.simulation.grid != 0
         ring = set(stuck).union(*(shut_off(filled, cell) for cell in stuck if not filled[index_of(cell)]))
         seen = set(ring)
@@ -184,11 +181,10 @@ class GreedyBuilder:
         return False
 
     def _stuck(self) -> frozenset[Cell]:
-        """All that is left to do, holes aside."""
         return frozenset(cell for cell in self._left() if cell not in self._holes)
 
     def _open_hole(self, jobs: list[Job], purpose: frozenset[Cell], find: Find) -> bool:
-        """Break one of these blocks, and keep the hole until its purpose is achieved."""
+        """Break one of these blocks, and keep the hole open until its purpose is achieved."""
         jobs = [job for job in jobs if self.simulation.replaceable(job.cell)]
         job = self._do(jobs, find, CLEARING_WAYS)
         if job is None:
@@ -198,10 +194,7 @@ class GreedyBuilder:
             self._holes[job.cell] = purpose - {job.cell}
         return True
 
-    # -- what there is to do
-
     def _edits(self) -> list[Job]:
-        """The edits that can be made now, scaffolds left aside."""
         simulation = self.simulation
         self._close_holes()
         filled, wanted, scaffolds = simulation.grid != 0, simulation.desired != 0, set(simulation.scaffolds)
@@ -220,6 +213,5 @@ class GreedyBuilder:
         return jobs
 
     def _close_holes(self) -> None:
-        """Forget the holes that have served their purpose."""
         left = set(self._left())
         self._holes = {hole: purpose for hole, purpose in self._holes.items() if purpose & left}

@@ -1,4 +1,4 @@
-"""Compiled: what has to be filled in before a cell has something to hold on to; and constants of all planners."""
+"""Compiled search for scaffolds, and constants of all planners."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from iglu_marl.core.kernels.records import RAY_SAMPLES, RAY_SAMPLES_PER_CELL
 CAMERA_DEG = 5.0  # the largest camera change in one step
 REACH = (RAY_SAMPLES - 1) / RAY_SAMPLES_PER_CELL  # of the hands, in cells
 
-SCAFFOLD = 1000  # the price of a cell that is filled for a time only
-WANTED = 1  # of one that is filled in any case
-CLOSED = 10**6  # of one that is not filled
+SCAFFOLD = 1000  # price of a cell that is filled temporarily
+WANTED = 1  # price of a cell that is filled in any case
+CLOSED = 10**6  # price of a cell that stays empty
 
 
 @jit
 def price_support(grid, price, links, support):
-    """What has to be paid before each air cell can be placed, into `support` int64 [9, 11, 11].
+    """Write the price of the supports of each air cell into `support`, int64 [9, 11, 11].
 
-    A cell is placed against the ground, or a block, at one of `links`, int [k, 3]; cells in between are filled first,
-    each at its `price`, int64 [9, 11, 11].
+    A cell is placed against the ground or a block at one of the offsets `links`, int [k, 3]; cells in between are
+    filled first, each at its `price`, int64 [9, 11, 11].
     """
     support[:] = CLOSED
     changed = True
@@ -46,9 +46,9 @@ def price_support(grid, price, links, support):
 
 @jit
 def first_scaffold(grid, price, links, support, x, y, z):
-    """The first scaffold on the cheapest way to a cell, as (x, y, z); the cell itself where it needs none.
+    """Return the first scaffold (x, y, z) on the cheapest chain to a cell, or the cell if it needs none.
 
-    Of equally cheap ways, that along the earlier of the links.
+    Ties are resolved by the order of the links.
     """
     first = x, y, z
     here = support[y - MIN_Y, x - MIN_X, z - MIN_Z]

@@ -1,4 +1,4 @@
-"""A lower bound on the length of plans: no sequence of actions makes the edits in fewer steps."""
+"""A lower bound on the length of plans."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from iglu_marl.planning.support import AROUND, scaffold_prices
 
 @dataclass(frozen=True)
 class Bound:
-    """How many steps any plan takes at least, and what they are spent on.
+    """A lower bound of the steps of any plan, by kind.
 
-    acts: one block is placed or broken in a step; two acts where a block makes room for another colour. scaffolds: two
-    for every cell that has to be filled for a time, because a block is placed against one of the 26 cells around it.
-    selects: walking only, one for every colour to be placed but the one in hand.
+    Attributes:
+        acts: one per placed or broken block; two if a block is replaced by another colour.
+        scaffolds: two per cell that has to be filled temporarily, since a block is placed against one of 26 cells.
+        selects: walking only; one per colour to be placed, except the active one.
+
     """
 
     acts: int
@@ -28,12 +30,12 @@ class Bound:
 
     @property
     def steps(self) -> int:
-        """The bound: the sum of all."""
+        """The sum."""
         return self.acts + self.scaffolds + self.selects
 
 
 def lower_bound(world: Any, edits: Any, controls: ControlsName = "walking") -> Bound:
-    """A number of steps that no plan is shorter than; arguments as of `plan`. 0 when there is nothing to do."""
+    """Return a lower bound of the steps of any plan; arguments as for `plan`."""
     problem = Problem.of(world, edits, controls)
     grid, desired = problem.grid, problem.desired
     wrong, missing = grid != desired, (desired != 0) & (grid == 0)

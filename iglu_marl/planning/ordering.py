@@ -1,4 +1,4 @@
-"""In which order to build: what an architect says next, block by block."""
+"""The order in which an architect asks for blocks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from iglu_marl.core.grid import Cell, index_of
 from iglu_marl.planning.problem import Edit, edits_between
 from iglu_marl.planning.support import Mask, carries, shuts_in, supported_cells
 
-# What a level above the lowest missing block counts, in cells of distance: a walker had rather finish a tower than
-# climb it once per level; a flier sees best from above.
+# Cost of a level above the lowest missing block, in cells of distance. It is low for walkers, which finish a tower
+# rather than climb it once per level, and high for fliers, which see best from above.
 LEVEL_COST = {"walking": 0.7, "flying": 3.0}
 FLOATING_COST = 100.0
 
 
 def order_edits(grid: npt.ArrayLike, target: npt.ArrayLike, controls: ControlsName = "walking") -> list[Edit]:
-    """All edits from one dense grid to another, ordered for building one by one.
+    """Return all edits from one dense grid to another, ordered for building one by one.
 
-    A block of a wrong colour gives two edits, its removal (color 0) and later its replacement. Blocks to be removed
-    go first, from the top, except those that a block still to be placed holds on to. Every block touches the ground or
-    another block when its turn comes, as long as the target allows that; before one would shut in what is still to be
-    filled, something that floats comes first; and what comes next is near.
+    A block of a wrong colour gives two edits: its removal (color 0), and later its replacement. Removals come first,
+    from the top, except blocks that support a missing one. Every block touches the ground or another block when it is
+    placed, if the target allows it. A floating block is preferred to one that would enclose missing cells. Near blocks
+    come first.
     """
     edits = edits_between(grid, target)
     filled, wanted = np.asarray(grid) != 0, np.zeros(np.shape(grid), bool)
@@ -59,5 +59,5 @@ def _next_cell(left: set[Cell], filled: Mask, last: Cell, level_cost: float) -> 
             price += FLOATING_COST + 10.0 * cell[1]
         return price, cell
 
-    ranked = sorted(left, key=cost)  # those that float last
+    ranked = sorted(left, key=cost)  # floating cells last
     return next((cell for cell in ranked if not shuts_in(filled, cell, left)), ranked[0])

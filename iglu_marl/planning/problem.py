@@ -1,8 +1,8 @@
-"""What is asked of a planner and what it answers: `Edit`, `Problem`, `Job`, `Plan`."""
+"""Input and output of planners: `Edit`, `Problem`, `Job`, `Plan`."""
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -13,6 +13,7 @@ from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import GridError, PlanningError
 from iglu_marl.core.grid import (
     BLOCKS_PER_COLOR,
+    COLOR_NAMES,
     BlockGrid,
     Cell,
     as_grid,
@@ -21,7 +22,8 @@ from iglu_marl.core.grid import (
     in_zone,
     index_of,
 )
-from iglu_marl.core.worlds import Worlds, as_pose
+from iglu_marl.core.observed import observed_grid, observed_numbers
+from iglu_marl.core.worlds import Pose, Worlds, as_pose
 
 Verdict = Literal["built", "impossible", "unresolved"]
 PlanLevel = Literal["fast", "short", "shortest"]
@@ -33,7 +35,7 @@ PLANNED: tuple[ControlsName, ...] = ("walking", "flying", "discrete", "continuou
 
 
 class Edit(NamedTuple):
-    """One cell of the build zone as it shall become: `color` 1..6, or 0 for air."""
+    """A desired cell of the build zone: `color` 1..6, or 0 for air."""
 
     x: int
     y: int
@@ -47,7 +49,7 @@ class Edit(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A cell to change now: to `color`, or to air when 0; `penalty` in actions says how little it is wanted yet."""
+    """A cell to change now, to `color` or to air (0); `penalty`, in actions, ranks it behind other jobs."""
 
     cell: Cell
     color: int
@@ -55,7 +57,7 @@ class Job(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """From which state, WORLD[1] and never stepped, to which grid, int8 [9, 11, 11], and by which controls."""
+    """Initial state, WORLD[1] (never stepped), desired grid, int8 [9, 11, 11], and controls."""
 
     start: WorldArray
     desired: BlockGrid
@@ -63,38 +65,42 @@ class Problem(NamedTuple):
 
     @classmethod
     def of(cls, world: Any, edits: Any, controls: ControlsName) -> Problem:
-        """From the arguments of `plan`. Raises `PlanningError` where they make no sense."""
+        """Make a problem from the arguments of `plan`. Raises `PlanningError` if they are invalid."""
         if controls not in PLANNED:
             raise PlanningError(f"controls is {controls!r}, expected one of {', '.join(PLANNED)}")
-        start = private_state(world)
+        start = planning_state(world)
         return cls(start, desired_grid(start["grid"][0], edits), controls)
 
     @property
     def grid(self) -> BlockGrid:
-        """What stands at the start."""
+        """The initial grid."""
         return self.start["grid"][0]
 
     @property
     def pose(self) -> npt.NDArray[np.float64]:
-        """Where the builder is at the start: x, y, z, yaw_deg, pitch_deg."""
+        """The initial pose: x, y, z, yaw_deg, pitch_deg."""
         return self.start["pose"][0]
 
     @property
     def changes(self) -> int:
-        """How many cells have to change."""
+        """Number of cells that have to change."""
         return int(np.count_nonzero(self.grid != self.desired))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a planner found out.
+    """The result of a planner.
 
-    actions: the builder's actions, one per step, in the format of the single-agent action space of `controls`.
-    verdict: "built" (simulated: afterwards the edits and nothing else are done), "impossible" (proved; `reason`
-        says why and `proof` is the certificate that `check_certificate` checks), or "unresolved" (no plan found within
-        the budget).
-        The actions of an unresolved plan lead as far as the planner got and may leave scaffolds behind.
-    scaffolds: cells that are filled on the way and empty again at the end, in order of their first use.
+    Attributes:
+        actions: one per step, in the single-agent action space of `controls`. Those of an unresolved plan lead as far
+            as the planner got, and may leave scaffolds behind.
+        verdict: "built" (simulated: the edits and nothing else are done), "impossible" (proved) or "unresolved" (no
+            plan found within the budget).
+        reason: why the verdict is not "built".
+        scaffolds: cells that are filled temporarily, in order of their first use.
+        controls: action encoding.
+        proof: the certificate of "impossible", for `check_certificate`.
+
     """
 
     actions: list[Any]
@@ -109,37 +115,52 @@ class Plan:
 
     @property
     def built(self) -> bool:
-        """Whether the plan does all that was asked."""
+        """Whether the plan makes all edits."""
         return self.verdict == "built"
 
 
-def level_of(level: PlanLevel, width: int | None = None) -> PlanLevel:
-    """The checked level; `width`, deprecated, is what it was called before: 0 (fast), 1 and 2 (short), 3 and more."""
-    if width is not None:
-        warnings.warn("width is now called level: 'fast', 'short' or 'shortest'", DeprecationWarning, 3)
-        return PLAN_LEVELS[(width > 0) + (width > 2)]
+def check_level(level: PlanLevel) -> PlanLevel:
+    """Return a valid level. Raises `PlanningError` for others."""
     if level not in PLAN_LEVELS:
         raise PlanningError(f"level is {level!r}, expected one of {', '.join(PLAN_LEVELS)}")
     return level
 
 
-def private_state(world: Any) -> WorldArray:
-    """A copy to plan in: of world 0 of `Worlds`, or of a (grid, pose) pair with a full inventory less the blocks."""
+def planning_state(world: Any) -> WorldArray:
+    """Return a state for planning from the argument `world` of `plan`; an unknown active colour is 0."""
     if isinstance(world, Worlds):
         state = world.state[:1].copy()
     else:
-        grid, pose = world
         state = Worlds(1).state
-        state["grid"], state["pose"] = as_grid(grid), as_pose(pose)
-        state["inventory"] = BLOCKS_PER_COLOR - np.bincount(state["grid"].ravel(), minlength=7)[1:]
-    # Nobody keeps the score here: an empty target in its place costs nothing per edit.
+        seen = world if isinstance(world, Mapping) else {}
+        state["grid"], state["pose"] = _place_of(world)
+        held = BLOCKS_PER_COLOR - np.bincount(state["grid"].ravel(), minlength=7)[1:]
+        if "inventory" in seen:  # negative counts are observed as 0
+            names = " ".join(COLOR_NAMES[1:])
+            shown = observed_numbers(seen, "inventory", names, 0, BLOCKS_PER_COLOR, PlanningError)
+            held = np.where(shown > 0, shown, np.minimum(held, 0))
+        hand = observed_numbers(seen, "hotbar", "colour", 1, 6, PlanningError) if "hotbar" in seen else 0
+        state["inventory"], state["active"] = held, hand
+    # No score is needed here: an empty target saves its cost per edit.
     for name in ("target", "invariant", "matches", "target_blocks", "best", "completion"):
         state[name] = 0
     return state
 
 
+def _place_of(world: Any) -> tuple[BlockGrid, Pose]:
+    if isinstance(world, Mapping):
+        return observed_grid(world), Pose.from_observation(world)
+    grid, pose = world if isinstance(world, (tuple, list)) and len(world) == 2 else ((), world)
+    if not isinstance(pose, Pose):
+        raise PlanningError(
+            f"world has the pose {pose!r:.80}, expected an observation with grid and agentPos, Worlds, or a pair of "
+            "grid and Pose(x, y, z, yaw_deg, pitch_deg); agentPos has another order, see Pose.from_observation"
+        )
+    return as_grid(grid), as_pose(pose)
+
+
 def as_edits(edits: Any) -> list[Edit]:
-    """Validated edits from rows (x, y, z, color). Raises `PlanningError` naming the row."""
+    """Validate rows (x, y, z, color) as edits. Raises `PlanningError` naming the row."""
     if isinstance(edits, Edit):
         edits = [edits]
     try:
@@ -169,7 +190,7 @@ def as_edits(edits: Any) -> list[Edit]:
 
 
 def desired_grid(grid: npt.ArrayLike, edits: Any) -> BlockGrid:
-    """The grid after the edits, int8 [9, 11, 11]; `edits` is a list of edits or a dense target grid."""
+    """Return the grid after the edits, int8 [9, 11, 11]; `edits` is a list or a dense target grid."""
     if isinstance(edits, np.ndarray) and edits.ndim == 3:
         try:
             return as_grid(edits, "target")
@@ -183,13 +204,13 @@ def desired_grid(grid: npt.ArrayLike, edits: Any) -> BlockGrid:
 
 
 def acts_between(grid: BlockGrid, desired: BlockGrid) -> int:
-    """How many placements and removals lead from one grid to another at least."""
+    """Return the minimal number of placements and removals from one grid to another."""
     wrong = grid != desired
     return int(wrong.sum()) + int((wrong & (grid != 0) & (desired != 0)).sum())
 
 
 def edits_between(grid: npt.ArrayLike, target: npt.ArrayLike) -> list[Edit]:
-    """The edits that turn one dense grid into another, removals first, then bottom-up."""
+    """Return the edits from one dense grid to another, removals first, then bottom-up."""
     before, after = as_grid(grid, "grid"), as_grid(target, "target")
     cells = cells_of(before != after).tolist()
     edits = [Edit(x, y, z, color_at(after, (x, y, z))) for x, y, z in cells]

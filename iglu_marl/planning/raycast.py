@@ -1,4 +1,4 @@
-"""Rays and angles in bulk: what would be hit from many poses, and whose body is in the way."""
+"""Vectorised rays, collisions and angles."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Cells = npt.NDArray[np.int8]
 
 
 def cast_rays(grid: BlockGrid, poses: Floats) -> tuple[Cells, Cells]:
-    """For poses float64 [k, 5]: the solid cell seen and the cell before it, int8 [k, 3] each.
+    """Return the solid cells hit from poses float64 [k, 5], and the cells before them, int8 [k, 3] each.
 
-    Both are `NO_CELL` where nothing is in reach; the cell before alone where the eye is inside the cell.
+    Both are `NO_CELL` if nothing is in reach. Only the cell before is `NO_CELL` if the eye is inside the hit cell.
     """
     hits, befores = (np.empty((len(poses), 3), np.int8) for _ in range(2))
     cast_many(grid, poses, hits, befores)
@@ -24,19 +24,19 @@ def cast_rays(grid: BlockGrid, poses: Floats) -> tuple[Cells, Cells]:
 
 
 def blocked_by_body(poses: Floats, cells: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Whether the builder's own body refuses a block there, bool [k]; cells: one, or int [k, 3]."""
+    """Return whether the builder's body prevents a block, bool [k]; cells: one, or int [k, 3]."""
     blocked = np.empty(len(poses), bool)
     many_in_the_way(poses, np.ascontiguousarray(np.broadcast_to(cells, (len(poses), 3)), np.int64), blocked)
     return blocked
 
 
 def bearing(offsets: Floats) -> Floats:
-    """Yaw and pitch in degrees that look along offsets float64 [..., 3], as float64 [..., 2]."""
+    """Return yaw and pitch in degrees, float64 [..., 2], of the directions `offsets`, float64 [..., 3]."""
     x, y, z = np.moveaxis(offsets, -1, 0)
     yaw = np.degrees(np.arctan2(z, x)) + 90.0
     return np.stack([yaw % 360.0, np.degrees(np.arctan2(y, np.hypot(x, z)))], axis=-1)
 
 
 def turn_deg(start: npt.ArrayLike, end: npt.ArrayLike) -> Floats:
-    """The shorter way round from one yaw to another, in -180..180 degrees."""
+    """Return the shorter turn from one yaw to another, in -180..180 degrees."""
     return (np.asarray(end) - np.asarray(start) + 180.0) % 360.0 - 180.0

@@ -1,6 +1,6 @@
 """The encodings of 2021, which move by whole cells: sliding through blocks, and hopping from cell to cell.
 
-Both turn by any angle in one step, so that a job costs the way to a place from which it can be seen, and one step.
+Both turn by any angle in one step. So a job costs the way to a place with a view of it, and one step.
 """
 
 from __future__ import annotations
@@ -26,16 +26,15 @@ from iglu_marl.planning.simulation import Simulation, has_done
 _AROUND = np.array(
     [*product((-3, -2, -1, 0, 1, 2, 3), (-1.5, -0.75, 0.0, 0.6, 1.2, 2.2, 3.5), (-3, -2, -1, 0, 1, 2, 3))]
 )
-_LOW, _HIGH = np.array([-5.0, -0.25, -5.0]), np.array([5.0, 8.75, 5.0])  # where one can slide to
-# Who looks north: (move, strafe) of `Discrete(3)`, and the back and right that the kernel is told.
+_LOW, _HIGH = np.array([-5.0, -0.25, -5.0]), np.array([5.0, 8.75, 5.0])  # bounds of sliding
+# For yaw 0: (move, strafe) of `Discrete(3)`, and the kernel's (back, right).
 _HOPS = (((1, 0), (-1.0, 0.0)), ((2, 0), (1.0, 0.0)), ((0, 1), (0.0, 1.0)), ((0, 2), (0.0, -1.0)))
 
-# Of a hopper's way, in hops: to fill a cell for a time, to fill one that shall have another colour, to break what is
-# right; and how many blocks are put onto one another at once.
+# Costs in hops: a temporary block, a block in a cell that needs another colour, breaking a correct block.
 STAIR_COST, SPOILING_COST, WALL_COST = 4.0, 30.0, 8.0
-MOST_FILLED = 3
+MOST_FILLED = 3  # blocks stacked at once
 PLACES_AT_ONCE = 150
-KINDS = ("", "fill", "break")  # of work before a hop
+KINDS = ("", "fill", "break")  # work before a hop
 
 Place = tuple[float, float, float]
 Keys = tuple[int, int]
@@ -43,12 +42,12 @@ Changes = tuple[tuple[Cell, int], ...]
 
 
 class Stepper(Flier, ABC):
-    """Does jobs from places that are reached in whole steps, turning at once."""
+    """Base of builders that move in whole steps and turn at once."""
 
     def _turns(self, looks: Floats) -> Floats:
         return np.zeros(len(looks))
 
-    def _do_it(self, way: Hover) -> None:
+    def _act_now(self, way: Hover) -> None:
         yaw = float(turn_deg(self.simulation.pose[3], way.yaw_deg))
         hands = {"use": int(bool(way.job.color)), "attack": int(not way.job.color), "hotbar": way.job.color}
         self.simulation.step({**self._still(), **hands, "camera": self._camera_by(yaw, way.pitch_deg)})
@@ -58,17 +57,17 @@ class Stepper(Flier, ABC):
 
     @abstractmethod
     def _still(self) -> dict[str, Any]:
-        """The action that does nothing."""
+        """Return the action that does nothing."""
 
 
 class Slider(Stepper):
-    """Slides along the map's axes, a cell in a step and through blocks."""
+    """Slide along the axes, one cell per step and through blocks."""
 
     def perform(self, way: Hover) -> bool:
-        """Go there and do it; undone, and False, when it does not come out as foreseen."""
+        """Go there and do the job. If it fails, undo it and return False."""
         start = self.simulation.save()
         if self._go(way.eye):
-            self._do_it(way)
+            self._act_now(way)
             if has_done(self.simulation.state, way.job):
                 self._banned.clear()
                 return True
@@ -77,7 +76,7 @@ class Slider(Stepper):
         return False
 
     def ways_out(self) -> list[Job]:
-        """None: nothing shuts it in."""
+        """Return nothing: a slider passes through blocks."""
         return []
 
     def _still(self) -> dict[str, Any]:
@@ -114,9 +113,9 @@ class Slider(Stepper):
 
 
 class Route(NamedTuple):
-    """The cheapest way to a place: from which other, what is placed or broken there first, and how one hops then.
+    """The cheapest way to a place: its origin, the jobs there, and the keys of the hop.
 
-    changes: what is other than now when one gets there, colour ids by cell, 1 for any that is filled; filled: how many.
+    changes: (cell, color) of all jobs on the way, 1 for any colour; filled: number of blocks placed.
     """
 
     cost: float
@@ -135,21 +134,20 @@ def set_cells(grid: BlockGrid, changes: Iterable[tuple[Cell, int]]) -> None:
 
 
 class Hopper(Stepper):
-    """Hops from cell to cell, climbs one block at a time, and falls at once.
+    """Hop from cell to cell, climb one block at a time, and fall at once.
 
-    Where hops do not lead to a job, it looks for the cheapest way that is opened by a few blocks: placed as a stair, or
-    broken out of a wall.
+    If no hops lead to a job, search for the cheapest way with a few blocks placed as a stair or broken out of a wall.
     """
 
     def __init__(self, simulation: Simulation) -> None:
         super().__init__(simulation)
         self._routes: dict[Place, Route] = {}
-        self._places: Floats = np.empty((0, 3))  # among which a way is looked for
+        self._places: Floats = np.empty((0, 3))  # candidates for the eye
         self._banned_hops: set[tuple[Place, Keys, tuple[Job, ...]]] = set()
-        self._opened: Counter[Cell] = Counter()  # how often these were broken on a way
+        self._opened: Counter[Cell] = Counter()  # how often a block was broken on a way
 
     def find(self, jobs: list[Job]) -> Hover | None:
-        """The cheapest way to do one of the jobs from where one can get to; what is highest is broken first."""
+        """Return the cheapest way to do one of the jobs; the highest blocks are broken first."""
         top = max((job.cell[1] for job in jobs), default=0)
         jobs = [job if job.color else job._replace(penalty=job.penalty + top - job.cell[1]) for job in jobs]
         for work in (False, True):
@@ -161,7 +159,7 @@ class Hopper(Stepper):
         return None
 
     def perform(self, way: Hover) -> bool:
-        """Go there, with the work on the way, and do it; undone, and False, when it does not come out as foreseen."""
+        """Go there, with the work on the way, and do the job. If it fails, undo it and return False."""
         start = self.simulation.save()
         for route in self._path(way.eye):
             if not self._follow(route):
@@ -178,10 +176,8 @@ class Hopper(Stepper):
         self._banned_hops.clear()
         return True
 
-    # -- finding
-
     def _search(self, work: bool) -> Iterator[Route]:
-        """The routes to places of the eye, the nearest first, by the kernel: those with work on the way, or without."""
+        """Yield routes to places, the nearest first: those with work on the way, or those without."""
         scratch = self.simulation.state.copy()
         pose, grid = scratch["pose"][0], scratch["grid"][0]
         blocks = int(np.maximum(self.simulation.inventory, 0).sum())
@@ -215,9 +211,9 @@ class Hopper(Stepper):
             set_cells(grid, ((cell, self.simulation.color_at(cell)) for cell, _ in route.changes))
 
     def _work(self, grid: BlockGrid, place: Place, back: float, right: float, kind: str) -> tuple[Job, ...]:
-        """What is done before the hop: a column filled to climb onto it, or the blocks in the way broken."""
+        """Return the jobs before a hop: fill a column to climb onto, or break the blocks in the way."""
         x, eye, z = round(place[0]), round(place[1]), round(place[2])
-        inside = solid(grid, x, eye, z)  # where nothing can be seen
+        inside = solid(grid, x, eye, z)  # the view is blocked
         x, z = x + int(right), z + int(back)
         if not kind or inside or not in_zone(x, -1, z):
             return ()
@@ -250,7 +246,7 @@ class Hopper(Stepper):
     def _best_of(
         self, job: Job, eyes: Floats, steps: Floats, points: Floats, normals: Floats
     ) -> Hover | None:
-        """The best of some places, each looked from after the work on the way to it."""
+        """Return the best of some places, with the grid changed by the work on the way to each."""
         groups: dict[Changes, list[int]] = {}
         for number, eye in enumerate(eyes.tolist()):
             groups.setdefault(self._routes[tuple(eye)].changes, []).append(number)
@@ -264,17 +260,14 @@ class Hopper(Stepper):
         return best
 
     def _seen(self, job: Job, eyes: Floats, steps: Floats, changes: Changes = ()) -> Hover | None:
-        """The best of some places, with a few cells other than they are."""
+        """Return the best of some places, with a few cells changed."""
         before = [(cell, self.simulation.color_at(cell)) for cell, _ in changes]
         set_cells(self.simulation.grid, changes)
         found = super()._best_of(job, eyes, steps, *aim_points(self.simulation.grid, job))
         set_cells(self.simulation.grid, before)
         return found
 
-    # -- doing
-
     def _path(self, eye: Place) -> list[Route]:
-        """The hops that lead to a place, in order."""
         route, path = self._routes[eye], []
         while route.origin is not None:
             path.append(route)
@@ -282,7 +275,6 @@ class Hopper(Stepper):
         return path[::-1]
 
     def _follow(self, route: Route) -> bool:
-        """One hop, after the work that it needs."""
         simulation = self.simulation
         for cell, filled, _ in route.jobs:
             wanted = simulation.wanted_at(cell)
@@ -295,10 +287,9 @@ class Hopper(Stepper):
         return bool(np.abs(simulation.pose[:3] - route.place).max() < 1e-4)
 
     def _use(self, job: Job) -> bool:
-        """Do a job from here."""
         way = self._seen(job, self.simulation.pose[None, :3].copy(), np.zeros(1))
         if way is not None:
-            self._do_it(way)
+            self._act_now(way)
         return way is not None and has_done(self.simulation.state, job)
 
     def _still(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What holds on to what: support, and the scaffolds that give it."""
+"""Support of blocks by their neighbours, and scaffolds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AROUND: tuple[Cell, ...] = tuple((x, y, z) for x, y, z in product((-1, 0, 1), re
 
 
 def near_cells(filled: Mask, links: Iterable[Cell]) -> Mask:
-    """The cells, bool [9, 11, 11], with the ground or a filled cell at one of `links`."""
+    """Return the cells, bool [9, 11, 11], with the ground or a filled cell at one of the offsets `links`."""
     padded = np.pad(filled, 1)
     padded[0] = True  # the ground
     near = np.zeros_like(filled)
@@ -32,23 +32,23 @@ def near_cells(filled: Mask, links: Iterable[Cell]) -> Mask:
 
 
 def supported_cells(filled: Mask) -> Mask:
-    """The cells, bool [9, 11, 11], that touch the ground or a filled cell with a side."""
+    """Return the cells, bool [9, 11, 11], that share a side with the ground or a filled cell."""
     return near_cells(filled, SIDES)
 
 
 def touched_cells(filled: Mask) -> Mask:
-    """The cells, bool [9, 11, 11], with the ground or another filled cell among the 26 around them."""
+    """Return the cells, bool [9, 11, 11], with the ground or a filled cell among the 26 around them."""
     return near_cells(filled, AROUND)
 
 
 def neighbours(cell: Cell) -> list[Cell]:
-    """The cells of the zone that share a side with a cell."""
+    """Return the cells of the zone that share a side with a cell."""
     around = [(cell[0] + x, cell[1] + y, cell[2] + z) for x, y, z in SIDES]
     return [other for other in around if in_zone(*other)]
 
 
 def carries(filled: Mask, wanted: Mask, cell: Cell) -> bool:
-    """Whether a cell beside `cell` that is wanted, and not filled yet, has nothing else to hold on to."""
+    """Return whether `cell` is the only support of a missing wanted neighbour."""
     waiting = [other for other in map(index_of, neighbours(cell)) if wanted[other] and not filled[other]]
     if not waiting:
         return False
@@ -59,7 +59,7 @@ def carries(filled: Mask, wanted: Mask, cell: Cell) -> bool:
 
 
 def shuts_in(filled: Mask, cell: Cell, left: Container[Cell]) -> bool:
-    """Whether a block at `cell` would cut off a cell in `left` from the open air."""
+    """Return whether a block at `cell` would cut off a cell in `left` from the open air."""
     return any(
         not filled[index_of(other)] and any(inside in left for inside in shut_off(filled, other, cell))
         for other in neighbours(cell)
@@ -67,7 +67,7 @@ def shuts_in(filled: Mask, cell: Cell, left: Container[Cell]) -> bool:
 
 
 def shut_off(filled: Mask, start: Cell, closed: Cell | None = None) -> set[Cell]:
-    """The air around `start`, past `closed`; none where it leads out of the zone."""
+    """Return the enclosed air around `start`, with `closed` as filled; empty if it leads out of the zone."""
     seen, todo = {start, closed or start}, [start]
     while todo:
         x, y, z = todo.pop()
@@ -86,9 +86,9 @@ def shut_off(filled: Mask, start: Cell, closed: Cell | None = None) -> set[Cell]
 def scaffold_color(
     grid: BlockGrid, desired: BlockGrid, inventory: npt.NDArray[np.int16], active: int = 0
 ) -> int:
-    """The colour that is best used where any will do; 0 when nothing is in hand.
+    """Return the colour for scaffolds; 0 if the inventory is empty.
 
-    The active one when it is plentiful (no action to select it), else the one with most to spare.
+    It is the active colour if at least 3 are spare (saves a selection), else the colour with the most spare blocks.
     """
     missing = np.bincount(desired[grid != desired].ravel(), minlength=7)[1:]
     spare = inventory.astype(int) - missing
@@ -99,7 +99,7 @@ def scaffold_color(
 
 
 def scaffold_prices(grid: BlockGrid, wanted: Mask, links: Ints, through: bool = True) -> tuple[Ints, Ints]:
-    """(price, support) of `kernels.price_support`: scaffolds cost `SCAFFOLD`, wanted cells next to nothing.
+    """Return (price, support) of `kernels.price_support`, with low prices of wanted cells.
 
     through: whether wanted cells can be filled on the way to others.
     """
@@ -116,9 +116,9 @@ def scaffold_for(
     closed: Container[Cell] = (),
     links: tuple[Cell, ...] = SIDES,
 ) -> Cell | None:
-    """The first cell of the shortest chain of scaffolds that gives a missing block something to hold on to.
+    """Return the first cell of the shortest chain of scaffolds that supports a missing block.
 
-    closed: missing cells that are to stay empty for now. links: how a cell may lie to what it holds on to.
+    closed: missing cells that stay empty for now. links: offsets of possible supports.
     """
     missing, steps = (desired != 0) & (grid == 0), np.array(links)
     price, support = scaffold_prices(grid, missing, steps, through=False)
@@ -132,7 +132,7 @@ def scaffold_for(
 
 
 def pillars(grid: BlockGrid, desired: BlockGrid) -> Mask:
-    """Cells, bool [9, 11, 11], straight below what floats: filled with scaffolds, they hold every missing block."""
+    """Return cells, bool [9, 11, 11], below floating blocks; as scaffolds they support every missing block."""
     built, found = grid != 0, np.zeros(grid.shape, bool)
     wanted = desired != 0
     while True:

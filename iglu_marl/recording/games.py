@@ -1,4 +1,4 @@
-"""The environment of a recorded game, made again from the header of its recording."""
+"""The environment of a recorded game, made from the header of its recording."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from iglu_marl.game.observations import Observer, gridworld_observer, silent_bui
 from iglu_marl.game.profiles import GRIDWORLD, PROFILES, SILENT_BUILDER, read_options
 
 GAME_KEYS = ("view", "config", "controls", "recorded", "observes")
-"""Of a header: what the environment follows from, whatever is played in it."""
+"""Keys of a header that determine the environment."""
 
 _PLAIN = {"id": "gridworld", "render": False, "vector_state": True, "target_in_obs": False}
 
 
 class Heard:
-    """An architect whose words are told before each step: those that a lone builder heard in the recorded game."""
+    """An architect that says `words`, which the caller sets before each step to the recorded utterance."""
 
     def __init__(self) -> None:
         self.words = ""
         self.episode: Callable[[], Episode] | None = None
 
     def reset(self, role: Role, seed: int | None) -> None:
-        """Nothing begins anew: the words are told move by move."""
+        """Do nothing."""
 
     def act(self, observation: Any) -> Any:
-        """What was heard at this moment, in the form of the chat."""
+        """Return `words` in the form of the chat."""
         assert self.episode is not None
         chat: Any = self.episode().chat
         if isinstance(chat.silence, str):
@@ -47,11 +47,11 @@ class Heard:
         return np.array([*tokens, *[0] * (chat.message_length - len(tokens))], dtype=np.int64)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 class LoneBuilder(SingleAgentEnv):
-    """A lone builder's recorded game. `heard` is its architect, None where the dialogue is the task's own."""
+    """A recorded single-agent game. `heard` is its architect; None if the dialogue is that of the task."""
 
     heard: Heard | None
 
@@ -71,10 +71,7 @@ class LoneBuilder(SingleAgentEnv):
 
 
 def observes(env: Any) -> dict[str, Any] | None:
-    """What a lone builder's environment shows, as JSON: the kind of its id, and that kind's options.
-
-    None for environments of two agents, and for those of other kinds.
-    """
+    """Return the kind of a single-agent environment and its observation options, as JSON; None for other ones."""
     game = env.unwrapped
     if not isinstance(game, (GridworldEnv, SilentBuilderEnv)):
         return None
@@ -90,8 +87,8 @@ def observes(env: Any) -> dict[str, Any] | None:
     return {"id": "silent", "visual": "grid" not in seen}
 
 
-def _seen_instead(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str, Any]:
-    """The same kind of environment with other sights. Raises `ConfigError` for one that it does not have."""
+def _with_sights(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str, Any]:
+    """Return the options for other observations. Raises `ConfigError` for one that the kind does not have."""
     silent = observes["id"] == "silent"
     known: tuple[str, ...] = ("pov", "pose", "grid", *COMPUTED_SIGHTS)
     if not silent:
@@ -113,8 +110,8 @@ def _seen_instead(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str,
 
 
 def _conventions_of(observes: Mapping[str, Any], controls: dict[str, Any]) -> Conventions:
-    """The conventions of a lone builder's game, which are taken from the controls in its recording's header."""
-    compat = "iglu2022" if controls.pop("iglu2022", False) else None  # as version 0.1.0 told it
+    """Return the conventions of a single-agent game, and remove them from the controls of its header."""
+    compat = "iglu2022" if controls.pop("iglu2022", False) else None  # the form of version 0.1.0
     compat = controls.pop("compat", compat)
     own = SILENT_BUILDER if observes["id"] == "silent" else GRIDWORLD
     return read_options(compat, {}, own=own, known=tuple(PROFILES), preset=False)[0].conventions
@@ -128,37 +125,45 @@ def make_game(
     sees: Sequence[str] = (),
     role: Role = Role.BUILDER,
 ) -> Any:
-    """A bare environment as a header tells it (see `GAME_KEYS`), not yet reset: AEC, parallel, live or a `LoneBuilder`.
+    """Make the environment of a header, not yet reset: AEC, parallel, live or a `LoneBuilder`.
 
-    vocabulary: the codec, where the recorded one was an object; without it, `ConfigError` is raised.
-    sees: what `role` is to observe, where that is something else than was recorded: `builder_sees` or `architect_sees`
-        of `GameConfig`; of a lone builder, those of pov, pose and grid, aim, egocentric, target_grid and
-        target_egocentric that it sees besides the rest.
+    Args:
+        header: a header with `GAME_KEYS`.
+        vocabulary: the codec, if the recorded one was an object.
+        render_mode: as for the environments.
+        sees: what `role` observes, if other than recorded: `builder_sees` or `architect_sees` of `GameConfig`; for a
+            single-agent game those of pov, pose, grid, aim, egocentric, hotbar, target_grid and
+            target_egocentric.
+        role: the role that `sees` is for.
+
+    Raises:
+        ConfigError: if the codec is missing, or `sees` has an unknown name.
+
     """
-    told = dict(header["config"])
-    if isinstance(told.get("vocabulary"), dict):
-        wanted = told["vocabulary"]
+    settings = dict(header["config"])
+    if isinstance(settings.get("vocabulary"), dict):
+        wanted = settings["vocabulary"]
         if vocabulary is None:
             raise ConfigError(
                 f"the game was recorded with the codec {wanted.get('name')!r}, version {wanted.get('version')!r}; "
                 "pass it as vocabulary"
             )
-        told["vocabulary"] = vocabulary
+        settings["vocabulary"] = vocabulary
     if sees and header["view"] != "single":
-        told[f"{role.value}_sees"] = tuple(sees)
+        settings[f"{role.value}_sees"] = tuple(sees)
     elif sees:
         computed = (name for name in sees if name in COMPUTED_SIGHTS)
-        told["builder_sees"] = (*GameConfig().builder_sees, *computed)
-    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
+        settings["builder_sees"] = (*GameConfig().builder_sees, *computed)
+    fields = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     config = GameConfig.of(None, {**fields, "render_mode": render_mode})
     if header["view"] != "single":
         return {"aec": raw_env, "parallel": parallel_env, "live": LiveGame}[header["view"]](config)
-    shown = header.get("observes") or _PLAIN  # older recordings do not tell
+    shown = header.get("observes") or _PLAIN  # older recordings lack it
     controls = dict(header["controls"])
     conventions = _conventions_of(shown, controls)
     return LoneBuilder(
         config,
         Controls(controls.pop("name"), **controls, conventions=conventions),
-        _seen_instead(shown, sees) if sees else shown,
+        _with_sights(shown, sees) if sees else shown,
         live=not header["recorded"],
     )

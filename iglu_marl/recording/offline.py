@@ -1,8 +1,14 @@
-"""Recorded games as a Minari dataset: one player's observations, actions and rewards, simulated again."""
+"""Recorded games as a Minari dataset: one player's observations, actions and rewards, simulated again.
+
+Minari is an optional extra: `pip install "iglu_marl[minari]"`.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
+import shutil
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +21,8 @@ from gymnasium.envs.registration import EnvSpec
 from iglu_marl._version import __version__
 from iglu_marl.agents import registry as pairing
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, DataError, ReplayError
-from iglu_marl.data.iglu.minari_export import minari_module, write_episodes
+from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError, ReplayError
+from iglu_marl.core.extras import extra
 from iglu_marl.envs.registration import RECORDED_ID
 from iglu_marl.envs.two_agent import BUILDER, ROLES
 from iglu_marl.recording.games import GAME_KEYS
@@ -25,6 +31,7 @@ from iglu_marl.recording.recorded_env import RecordedEnv, at_rest, script_option
 from iglu_marl.recording.replaying import replay
 from iglu_marl.recording.values import checksum
 
+LOSSY = "0.5.3"  # this version of Minari always stores pictures as JPEG
 Source = str | os.PathLike[str] | Recording
 
 
@@ -41,24 +48,31 @@ def write_minari(
 ) -> Any:
     """Write recorded games as a Minari dataset, and return it.
 
-    recordings: files, or episodes that `read_recording` gave, all of one kind (the same view, configuration and
-        sights); those in which the player made no move are left out. dataset_id: such as "iglu/games-v0".
-    agent: whose part, "builder_0" or "architect_0". sees: what it observes, where that is to be something else than was
-        recorded (see `make_game`): everything is simulated again.
-    verify: replay each game bit for bit before anything is written. append: add to a dataset that exists.
-    vocabulary: the codec, where the recorded one was an object; the dataset then has no environment to recover.
-    metadata: further arguments of `minari.create_dataset_from_buffers`, such as `author` and `description`.
+    `recover_environment()` of the dataset returns a `RecordedEnv`. An episode's `seed` and `options` are those of its
+    reset; its metadata also have `task`, `completed` and `file`. An unfinished game ends as truncated.
 
-    `recover_environment()` of the dataset gives a `RecordedEnv`. An episode's `seed` and `options` are those of its
-    reset; its metadata also tell `task`, `completed` and the file. A game that was broken off ends as truncated.
-    Raises `DataError` and `ReplayError` for recordings that do not come back, `ConfigError` for those that differ in
-    kind, and what `iglu_marl.data.iglu.minari_export.write_episodes` raises.
+    Args:
+        recordings: files, or results of `read_recording`, with the same view, configuration and observations.
+            Games without a move of the player are left out.
+        dataset_id: such as "iglu/games-v0".
+        agent: the player, "builder_0" or "architect_0".
+        sees: what it observes, if other than recorded (see `make_game`).
+        verify: replay each game bit for bit before anything is written.
+        append: add to an existing dataset.
+        vocabulary: the codec, if the recorded one was an object; the dataset then has no environment to recover.
+        metadata: further arguments of `minari.create_dataset_from_buffers`, such as `author` and `description`.
+
+    Raises:
+        DataError: if there is nothing to write, or Minari is missing or cannot store a value.
+        ReplayError: if a game cannot be reproduced.
+        ConfigError: if the recordings differ in kind, or the id or the existing dataset does not fit.
+
     """
     minari_module()
     episodes = list(_episodes(recordings))
     if not episodes:
-        raise DataError("there is no recording, so there is nothing to export")
-    game = _common(episodes)
+        raise DataError("there is no recording to export, expected at least one")
+    game = _common_game(episodes)
     if verify:
         for recording in episodes:
             replay(recording, vocabulary=vocabulary)
@@ -87,8 +101,8 @@ def _episodes(recordings: Source | Iterable[Source]) -> Iterator[Recording]:
             yield from read_recording(source)
 
 
-def _common(episodes: Sequence[Recording]) -> dict[str, Any]:
-    """The kind of game that all episodes are. Raises `ConfigError` when there are several."""
+def _common_game(episodes: Sequence[Recording]) -> dict[str, Any]:
+    """Return the `GAME_KEYS` of all episodes. Raises `ConfigError` if they differ."""
     first = episodes[0]
     game = {key: first.header.get(key) for key in GAME_KEYS}
     for recording in episodes:
@@ -98,28 +112,23 @@ def _common(episodes: Sequence[Recording]) -> dict[str, Any]:
                 raise ConfigError(f"{place}: {_difference(key, recording.header.get(key), value)}")
         if changes := [move.line for move in recording.moves if move.controls is not None]:
             raise ConfigError(
-                f"{recording.path}, line {changes[0]}: the builder goes on in another encoding, expected one "
-                "action space for a dataset"
+                f"{recording.path}, line {changes[0]}: the builder changes its encoding, expected one action space "
+                "for a dataset"
             )
     return game
 
 
 def _difference(key: str, got: Any, expected: Any) -> str:
-    """Where two headers differ, in words."""
     if isinstance(got, Mapping) and isinstance(expected, Mapping):
         name = next(name for name in {**expected, **got} if got.get(name) != expected.get(name))
         return f"{name} is {got.get(name)!r:.60}, expected {expected.get(name)!r:.60} as in the first episode"
     return f"{key} is {got!r:.60}, expected {expected!r:.60} as in the first episode"
 
 
-# --------------------------------------------------------------------------------------------- episodes
-
-
 def _buffers(env: RecordedEnv, episodes: Sequence[Recording]) -> Iterator[dict[str, Any]]:
-    """The episodes as arrays, with a line of metadata each."""
     for recording in episodes:
         options = script_options(recording, env.agent)
-        fields = _played(env, recording, options)
+        fields = _simulate(env, recording, options)
         if fields is None:
             continue
         end = recording.end or {}
@@ -131,29 +140,29 @@ def _buffers(env: RecordedEnv, episodes: Sequence[Recording]) -> Iterator[dict[s
         yield {**fields, "metadata": metadata}
 
 
-def _played(env: RecordedEnv, recording: Recording, options: dict[str, Any]) -> dict[str, Any] | None:
-    """One recorded game, simulated again; None when the player made no move."""
+def _simulate(env: RecordedEnv, recording: Recording, options: dict[str, Any]) -> dict[str, Any] | None:
+    """Simulate a recorded game again; None if the player made no move."""
     own = ROLES[env.agent]
     actions = [move.actions[own] for move in recording.moves if own in move.actions]
     if recording.view == "live" and actions:
         rest = at_rest(env.action_space, yields=False)
         chosen = [move.actions.get(own, rest) for move in recording.moves]
         actions = [{**rest, **one} for one in chosen] if isinstance(rest, dict) else chosen
-    fields = played_episode(env, actions, recording.seed, options)
+    fields = play_actions(env, actions, recording.seed, options)
     if not env.ran_out and recording.moves and checksum(env.episode) != recording.moves[-1].state:
         raise ReplayError(
-            f"{recording.path}, line {recording.moves[-1].line}: the game does not come back from its actions as "
-            f"{env.action_space} has them"
+            f"{recording.path}, line {recording.moves[-1].line}: the game is not reproduced from its actions in "
+            f"{env.action_space}"
         )
     return fields
 
 
-def played_episode(
+def play_actions(
     env: RecordedEnv, chosen: Iterable[Any], seed: int | None, options: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """An episode of these actions as Minari's fields: n + 1 observations and infos, n actions, rewards and ends.
+    """Play actions, and return Minari's fields: n + 1 observations and infos, n actions, rewards and ends.
 
-    It ends where the game ends, or with the actions, and is then truncated. None when n is 0.
+    If the actions end before the game, the episode ends as truncated. None if there is no action.
     """
     observation, info = env.reset(seed=seed, options=options)
     observations, infos = [observation], [info]
@@ -162,7 +171,7 @@ def played_episode(
         action = _as_stored(env.action_space, action)
         observation, reward, terminated, truncated, info = env.step(action)
         if env.ran_out:
-            break  # broken off before the player's next turn: what it led to is not known
+            break  # the recording ends before the player's next turn
         actions.append(action)
         observations.append(observation)
         infos.append(info)
@@ -187,13 +196,13 @@ def played_episode(
 
 
 def _as_stored(space: spaces.Space[Any], action: Any) -> Any:
-    """An action in the types and shapes of its space, as it comes back from a dataset."""
+    """Return an action in the types and shapes of its space, as a dataset returns it."""
     if isinstance(space, spaces.Dict):
         return {key: _as_stored(part, action[key]) for key, part in space.items()}
     if isinstance(space, spaces.Text):
         return str(action)
     value = np.asarray(action, space.dtype)
-    if isinstance(space, spaces.MultiDiscrete):  # tokens: the rest is silence
+    if isinstance(space, spaces.MultiDiscrete):  # tokens, padded with silence
         value = np.pad(value, (0, space.shape[0] - len(value)))
     return value.reshape(space.shape or ())
 
@@ -205,15 +214,12 @@ def _stacked(space: spaces.Space[Any], values: Sequence[Any]) -> Any:
 
 
 def _stacked_infos(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Those entries that every step has."""
+    """Return the entries that every step has."""
     names = [name for name in infos[0] if all(name in info for info in infos)]
     columns = {name: [info[name] for info in infos] for name in names}
     return {
         name: values if isinstance(values[0], str) else np.stack(values) for name, values in columns.items()
     }
-
-
-# --------------------------------------------------------------------------------------------- about the dataset
 
 
 def _metadata(
@@ -224,29 +230,159 @@ def _metadata(
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
     players = sorted({str(name) for each in episodes for name in each.header.get("agents", {}).values()})
-    told: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "algorithm_name": ", ".join(players) or "unknown",
         "description": f"Games of iglu_marl, recorded and simulated again: the part of {options['agent']}.",
         "requirements": [f"iglu_marl>={__version__}"],
     }
     if vocabulary is None:
-        told["env"] = recorded_spec(game=game, **options)
+        metadata["env"] = recorded_spec(game=game, **options)
         if (partner := _partner(game, options["agent"], episodes)) is not None:
-            told["eval_env"] = recorded_spec(game=game, **options, partner=partner)
-    return {**told, **given}
+            metadata["eval_env"] = recorded_spec(game=game, **options, partner=partner)
+    return {**metadata, **given}
 
 
 def recorded_spec(**kwargs: Any) -> EnvSpec:
-    """The specification of a `RecordedEnv` with these arguments."""
+    """Return the specification of a `RecordedEnv` with these arguments."""
     spec = gymnasium.spec(RECORDED_ID)
     return EnvSpec(spec.id, spec.entry_point, order_enforce=False, disable_env_checker=True, kwargs=kwargs)
 
 
 def _partner(game: Mapping[str, Any], agent: str, episodes: Sequence[Recording]) -> str | None:
-    """The agent that played the other part in all games, by the name under which it can be made again."""
+    """Return the registered name of the partner in all games; None if there is none."""
     (other,) = (role for name, role in ROLES.items() if name != agent)
     names = {str(each.header.get("agents", {}).get(other.value, "")) for each in episodes}
     known = pairing.ARCHITECTS if other is Role.ARCHITECT else pairing.BUILDERS
     if game["view"] == "single" or len(names) != 1 or not names <= known.keys():
         return None
     return names.pop()
+
+
+def minari_module() -> Any:
+    """Return the module `minari`. Raises `DataError` if it is missing, or its version changes pictures."""
+    with extra("minari"):
+        import h5py  # noqa: F401  # Minari's storage, in an extra of its own
+        import minari
+    if minari.__version__ == LOSSY:
+        raise DataError(
+            f"Minari {LOSSY} changes pictures (JPEG), expected another; run: pip install 'minari!={LOSSY}'"
+        )
+    return minari
+
+
+def write_episodes(
+    dataset_id: str,
+    episodes: Iterable[Mapping[str, Any]],
+    observation_space: spaces.Space[Any],
+    action_space: spaces.Space[Any],
+    *,
+    append: bool = False,
+    **metadata: Any,
+) -> Any:
+    """Write episodes one by one, and return the dataset. If something fails, a new dataset is removed.
+
+    Args:
+        dataset_id: such as "iglu/games-v0".
+        episodes: fields of Minari's `EpisodeBuffer` without `id`, and `metadata` of the episode.
+        observation_space: space of the observations.
+        action_space: space of the actions.
+        append: add to an existing dataset with the same spaces.
+        metadata: further arguments of `minari.create_dataset_from_buffers`.
+
+    Raises:
+        ConfigError: if Minari refuses the id, or the existing dataset does not fit.
+        DataError: if there is no episode, or a value cannot be stored.
+
+    """
+    minari = minari_module()
+    from minari.data_collector import EpisodeBuffer
+
+    dataset = None
+    if append:
+        dataset = _existing(minari, dataset_id, observation_space, action_space, metadata.get("env"))
+    number = first = int(dataset.total_episodes) if dataset is not None else 0
+    about: list[Mapping[str, Any]] = []
+    made = None
+    try:
+        for fields in episodes:
+            about.append(fields.get("metadata", {}))
+            buffer = EpisodeBuffer(id=number, **{key: fields[key] for key in fields if key != "metadata"})
+            if dataset is None:
+                dataset = made = _create(
+                    minari, dataset_id, buffer, observation_space, action_space, metadata
+                )
+            else:
+                dataset.update_dataset_from_buffer([buffer])
+            number += 1
+        if dataset is not None and any(about):
+            dataset.storage.update_episode_metadata(about, range(first, number))
+    except BaseException as error:
+        if made is not None:
+            shutil.rmtree(minari.storage.get_dataset_path(dataset_id))
+        if isinstance(error, IgluMarlError) or not isinstance(error, (TypeError, ValueError)):
+            raise
+        raise DataError(f"episode {number} cannot be stored: {error}") from error
+    if dataset is None:
+        raise DataError("there is no episode with an action to export, expected at least one")
+    return dataset
+
+
+def _existing(
+    minari: Any, dataset_id: str, observations: spaces.Space[Any], actions: spaces.Space[Any], env: Any
+) -> Any:
+    """Load a dataset. Raises `ConfigError` unless it has these spaces and this environment."""
+    from minari.serialization import serialize_space
+
+    try:
+        dataset = minari.load_dataset(dataset_id)
+    except (ValueError, FileNotFoundError) as error:
+        raise ConfigError(f"there is no dataset {dataset_id!r} to append to: {error}") from None
+    for name, space, stored in (
+        ("observations", observations, dataset.observation_space),
+        ("actions", actions, dataset.action_space),
+    ):
+        if serialize_space(space) != serialize_space(stored):
+            raise ConfigError(f"the dataset {dataset_id!r} has other {name}: {stored}, expected {space}")
+    if env is not None and (dataset.env_spec is None or dataset.env_spec.to_json() != env.to_json()):
+        raise ConfigError(
+            f"the dataset {dataset_id!r} is of another environment: {dataset.env_spec}, expected {env}"
+        )
+    return dataset
+
+
+def _create(
+    minari: Any,
+    dataset_id: str,
+    first: Any,
+    observations: spaces.Space[Any],
+    actions: spaces.Space[Any],
+    metadata: dict[str, Any],
+) -> Any:
+    from minari.dataset.minari_dataset import parse_dataset_id
+
+    create = minari.create_dataset_from_buffers
+    if "jpeg_encoding" in inspect.signature(create).parameters:
+        metadata = {"jpeg_encoding": False, **metadata}
+    path = minari.storage.get_dataset_path(dataset_id)
+    try:
+        parse_dataset_id(dataset_id)
+    except (TypeError, ValueError):  # TypeError if the version is missing
+        raise ConfigError(
+            f"Minari refuses the dataset id {dataset_id!r}, expected one such as 'iglu/games-v0'"
+        ) from None
+    if path.exists():
+        raise ConfigError(f"the dataset {dataset_id!r} already exists, expected a new name, or append=True")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # one for each missing piece of metadata
+            return create(
+                dataset_id,
+                [first],
+                observation_space=observations,
+                action_space=actions,
+                data_format="hdf5",
+                **metadata,
+            )
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        raise

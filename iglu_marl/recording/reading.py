@@ -1,4 +1,4 @@
-"""Reading recordings: the episodes of a file as data, and the environments in which they were played."""
+"""Reader of recordings: the episodes of a file, and their environments."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.files import JsonLines, replacing
-from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
+from iglu_marl.core.files import JsonLines, atomic_write
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.recording.games import make_game
 from iglu_marl.recording.values import FORMAT, VERSION, from_json, task_from_json
@@ -23,9 +23,9 @@ FILE_LIMIT = 4096 * MIB  # bytes
 
 @dataclass(frozen=True)
 class RecordedMove:
-    """A recorded move: where it stands in the file, actions and rewards by role, what was heard, the checksum.
+    """A recorded move: its line in the file, actions and rewards by role, the utterance heard, and the checksum.
 
-    controls: the builder's new encoding, where it changed before this move.
+    `controls` is the builder's new encoding, if it changed before this move.
     """
 
     line: int
@@ -38,7 +38,7 @@ class RecordedMove:
 
 @dataclass
 class Recording:
-    """One episode of a file, as it was written. `end` is None when the game was broken off."""
+    """One episode of a file. `end` is None if the game is unfinished."""
 
     path: Path
     line: int
@@ -53,13 +53,13 @@ class Recording:
 
     @property
     def seed(self) -> int | None:
-        """The seed that the environment was reset with."""
+        """Seed of the reset."""
         return cast("int | None", self.header["seed"])
 
     @property
     def task(self) -> Task:
-        """The task of the episode, at its start."""
-        with reading(self._place):
+        """Task at the start of the episode."""
+        with wrap_errors(self._place):
             return task_from_json(self.header["task"])
 
     @property
@@ -67,55 +67,55 @@ class Recording:
         return f"{self.path}, line {self.line}"
 
     def make_env(self, *, vocabulary: Any = None, render_mode: str | None = None) -> Any:
-        """A bare environment in which the moves can be made again, not yet reset.
+        """Make the environment of the episode, not yet reset.
 
-        vocabulary: the codec, where the recorded one was an object. Raises `ConfigError` without it.
+        `vocabulary` is the codec if the recorded one was an object; without it, `ConfigError` is raised.
         """
         codec = self.header["config"].get("vocabulary")
         needs_codec = isinstance(codec, dict) and vocabulary is None
         place = str(self.path) if needs_codec else f"{self._place}: the header cannot be used"
-        with reading(place, ConfigError if needs_codec else DataError):
+        with wrap_errors(place, ConfigError if needs_codec else DataError):
             return make_game(self.header, vocabulary=vocabulary, render_mode=render_mode)
 
 
 def _rows(content: bytes) -> list[bytes]:
-    """The lines of a file; the last one may have been cut off."""
+    """Return the lines of a file; the last one may be incomplete."""
     return content.removesuffix(b"\n").split(b"\n")
 
 
 def _parsed(row: bytes, place: str) -> dict[str, Any] | None:
-    """A line as an object; None for one that is none, such as one that was cut off while it was written."""
+    """Parse a line as an object; None if it is not one, such as an incomplete line."""
     try:
-        value = parse_json(row, place, verbatim=True)  # half a character that was said comes back
+        value = parse_json(row, place, verbatim=True)  # keeps lone surrogates of utterances
     except DataError:
         return None
     return value if isinstance(value, dict) else None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """The lines of a file, numbered from 1; None for one that was cut off while it was written."""
+    """Yield (number from 1, line); the line is None if it is the incomplete end of an episode."""
     rows = _rows(read_file(path, FILE_LIMIT))
     parsed = [_parsed(row, str(path)) for row in rows]
     for number, line in enumerate(parsed, start=1):
         if line is None:
             following = parsed[number] if number < len(parsed) else {"format": FORMAT}
             if following is None or "format" not in following:
-                raise DataError(f"{path}, line {number}: no JSON object: {rows[number - 1][:60]!r}")
+                raise DataError(
+                    f"{path}, line {number}: the line is {rows[number - 1][:60]!r}, expected a JSON object"
+                )
         yield number, line
 
 
 class _Episodes:
-    """The episodes of a file, line by line."""
-
     def __init__(self, file: Path) -> None:
         self.file = file
         self.found: list[Recording] = []
         self._controls: dict[str, Any] | None = None
 
     def take(self, number: int, line: dict[str, Any]) -> None:
-        """The next line. Raises `DataError`, naming it, for one that does not belong there."""
+        """Add the next line. Raises `DataError` if it is not expected here."""
         found, controls = self.found, self._controls
-        with reading(f"{self.file}, line {number}"):
+        with wrap_errors(f"{self.file}, line {number}"):
             if "format" in line:
                 _check_header(line)
                 found.append(Recording(self.file, number, line))
@@ -132,25 +132,24 @@ class _Episodes:
 
 
 def read_recording(path: str | os.PathLike[str]) -> list[Recording]:
-    """The episodes of a file. A last line that was cut off is left out.
+    """Return the episodes of a file, without an incomplete last line.
 
-    Raises `DataError`, naming file and line, for a file that is no recording, or of a later version; what is whole of
-    a damaged one can be had by `repair`.
+    Raises `DataError`, with file and line, if it is damaged (see `repair`), not a recording, or of a later version.
     """
     episodes = _Episodes(Path(path))
     for number, line in _lines(episodes.file):
         if line is not None:
             episodes.take(number, line)
     if not episodes.found:
-        raise DataError(f"{path} holds no episode of a recording")
+        raise DataError(f"{path} has no episode of a recording")
     return episodes.found
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """What came of `repair`: episodes and lines kept, the numbers of the lines lost, where the damaged file is now.
+    """Result of `repair`: counts of episodes and lines kept, numbers of lost lines, new name of the damaged file.
 
-    damaged: None where nothing was lost; the file is then as it was.
+    `damaged` is None if nothing was lost; the file is then unchanged.
     """
 
     episodes: int
@@ -160,12 +159,14 @@ class Repaired:
 
 
 def repair(path: str | os.PathLike[str]) -> Repaired:
-    """Leave of a damaged recording what can be read: of each episode its lines up to the first that is damaged.
+    """Remove damaged lines from a recording, and the lines after them in the same episode.
 
-    What follows in that episode is lost with it, since moves cannot be made again without those before. The file as it
-    was is kept beside it, as `<name>.damaged`.
-    Raises `DataError` where no episode can be read (the file is then as it was), where `<name>.damaged` exists
-    already, and where another process is writing the recording.
+    Moves cannot be replayed without the moves before. The damaged file is kept as `<name>.damaged`.
+
+    Raises:
+        DataError: if no episode can be read (the file is then unchanged), `<name>.damaged` exists, or another process
+            writes the recording.
+
     """
     file = Path(path)
     if not file.is_file():
@@ -176,13 +177,13 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
         rows, episodes = _rows(content), _Episodes(file)
         kept: list[dict[str, Any]] = []
         lost: list[int] = []
-        whole = 0  # bytes that stay as they are
+        whole = 0  # unchanged bytes
         broken = False
         for number, row in enumerate(rows, start=1):
             line = _parsed(row, str(file))
             try:
                 if line is None or (broken and "format" not in line):
-                    raise DataError("no line of an episode whose lines before are there")
+                    raise DataError("a line after a damaged one")
                 episodes.take(number, line)
             except DataError:
                 broken = True
@@ -194,13 +195,13 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
             else:
                 whole += len(row) + 1
         if not episodes.found:
-            raise DataError(f"{file} holds no episode of a recording that can be read")
+            raise DataError(f"{file} has no readable episode of a recording")
         if whole == len(content):
             return Repaired(len(episodes.found), len(rows), lost, None)
         damaged = file.with_name(f"{file.name}.damaged")
         if damaged.exists():
             raise DataError(f"{damaged} exists already; move it first: the damaged recording is kept there")
-        with replacing(damaged, mode=stat.S_IMODE(file.stat().st_mode)) as copy:
+        with atomic_write(damaged, mode=stat.S_IMODE(file.stat().st_mode)) as copy:
             copy.write_bytes(content)
         lines.cut(whole)
         for line in kept:
@@ -219,7 +220,7 @@ _MOVE = {"act": dict, "rewards": dict, "heard": (str, type(None)), "state": str}
 
 
 def _checked(line: dict[str, Any], key: str, kinds: Mapping[str, Any]) -> dict[str, Any]:
-    """The object of that key. Raises `DataError` where it is none, or an entry is of another type."""
+    """Return the object at a key. Raises `DataError` if it is not an object, or an entry has a wrong type."""
     value = line[key]
     if not isinstance(value, dict):
         raise DataError(f"{key} is {value!r:.60}, expected an object")
@@ -227,10 +228,14 @@ def _checked(line: dict[str, Any], key: str, kinds: Mapping[str, Any]) -> dict[s
     return value
 
 
+def _type_names(kind: Any) -> str:
+    return " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
+
+
 def _check_kinds(value: Mapping[str, Any], kinds: Mapping[str, Any]) -> None:
     for name, kind in kinds.items():
         if name in value and not isinstance(value[name], kind):
-            raise DataError(f"{name} is {value[name]!r:.60}, which a recording does not have there")
+            raise DataError(f"{name} is {value[name]!r:.60}, expected {_type_names(kind)}")
 
 
 def _check_header(line: dict[str, Any]) -> None:
@@ -248,7 +253,7 @@ def _check_header(line: dict[str, Any]) -> None:
 def _move(line: dict[str, Any], number: int, count: int, controls: Any) -> RecordedMove:
     if line.get("n") != count:
         raise DataError(f"move {line.get('n')!r:.20}, expected move {count}")
-    with reading("no move of a recording"):
+    with wrap_errors("no move of a recording"):
         _check_kinds(line, _MOVE)
         return RecordedMove(
             number,

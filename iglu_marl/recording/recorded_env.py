@@ -1,7 +1,7 @@
 """`iglu_marl/Recorded-v0`: one player's part in a recorded game, as a Gymnasium environment.
 
-The other player does what it did in the recording, or an agent plays it. This is the environment that offline datasets
-of recordings come from: with an episode's options and its actions, it goes through the same observations and rewards.
+The partner repeats its recorded actions, or is an agent. Offline datasets of recordings come from this environment: an
+episode's options and actions reproduce its observations and rewards.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from iglu_marl.agents import registry as pairing
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, StateError
-from iglu_marl.core.parsing import parse_json, reading
+from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import from_actions
 from iglu_marl.envs.single import SingleAgentEnv
@@ -29,18 +29,15 @@ from iglu_marl.recording.games import make_game
 from iglu_marl.recording.reading import Recording
 from iglu_marl.recording.values import from_json, task_from_json, task_to_json, to_json
 
-_PART = 60_000  # characters: HDF5 keeps attributes of less than 64 KiB
-
-
-# --------------------------------------------------------------------------------------------- the other's part
+_PART = 60_000  # characters; HDF5 limits attributes to 64 KiB
 
 
 @dataclass(frozen=True)
 class Script:
-    """What an episode begins with, and the other player's part in it.
+    """The start of an episode, and the partner's part in it.
 
-    partner: its actions in order; of a lone builder's live architect, the words that were heard before each step; of a
-    game in real time, one for each tick, None where it did nothing.
+    `partner` has its actions in order. For the live architect of a single-agent game these are the utterances before
+    each step, for a real-time game an action per tick or None.
     """
 
     seed: int | None = None
@@ -51,7 +48,7 @@ class Script:
 
 
 def script_options(recording: Recording, agent: str) -> dict[str, Any]:
-    """The reset options with which `RecordedEnv` plays a recording for `agent`: texts, none longer than 60,000."""
+    """Return the reset options with which `RecordedEnv` plays a recording for `agent`."""
     header, own = recording.header, ROLES[agent]
     if recording.view == "single":
         partner: list[Any] = [move.heard for move in recording.moves] if not header["recorded"] else []
@@ -74,18 +71,20 @@ def script_options(recording: Recording, agent: str) -> dict[str, Any]:
 def episode_options(
     task: Task, pose: Sequence[float], seed: int | None = None, heard: str = "", partner: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """The reset options for a task, a first pose and, as JSON, the partner's part (see `Script`)."""
-    told = {"seed": seed, "task": task_to_json(task), "pose": pose, "heard": heard, "partner": partner}
-    text = json.dumps(told, separators=(",", ":"))
+    """Return the reset options for a task, a start pose and the partner's part as JSON (see `Script`)."""
+    script = {"seed": seed, "task": task_to_json(task), "pose": pose, "heard": heard, "partner": partner}
+    text = json.dumps(script, separators=(",", ":"))
     parts = [text[start : start + _PART] for start in range(0, len(text), _PART)]
     return {"recording": {str(number): part for number, part in enumerate(parts)}}
 
 
-def read_script(told: Any) -> Script:
-    """The value of `script_options(...)["recording"]` again. Raises `DataError` for anything else."""
+def read_script(parts: Any) -> Script:
+    """Parse the value of `script_options(...)["recording"]`. Raises `DataError` for anything else."""
     place = "the option 'recording' cannot be read (expected that of an episode of a dataset)"
-    with reading(place):
-        text = told if isinstance(told, str) else "".join(told[str(number)] for number in range(len(told)))
+    with wrap_errors(place):
+        text = (
+            parts if isinstance(parts, str) else "".join(parts[str(number)] for number in range(len(parts)))
+        )
         fields = parse_json(text, place, verbatim=True)
         return Script(
             fields["seed"],
@@ -96,23 +95,23 @@ def read_script(told: Any) -> Script:
         )
 
 
-# --------------------------------------------------------------------------------------------- the environment
-
-
 class RecordedEnv(gymnasium.Env[Any, Any]):
-    """One player's part in games of one kind, all of whose partners' moves are known beforehand.
+    """One player's part in games of one kind, with a recorded partner.
 
-    game: what the kind is: of a recording's header the entries `iglu_marl.recording.games.GAME_KEYS`.
-    agent: whose part, "builder_0" or "architect_0"; a lone builder is "builder_0".
-    partner: None, or the name of an agent that plays the other part, as `agents_for` knows them.
-    sees: what the player observes, where that is something else than was recorded (see `make_game`).
-    vocabulary: the codec, where the recorded one was an object.
+    `reset(options={"recording": …})` starts a recorded episode, with the options of `script_options`. Without it, a
+    task is sampled or given as `options["task"]`. After its last recorded action, the partner is silent or yields.
 
-    `reset(options={"recording": …})` begins a recorded episode, with options that `script_options` made. Without it a
-    task is drawn, or given as `options["task"]`. A partner whose moves are at an end stays silent, or ends its turns.
+    A step lasts until the player's next turn. Its reward is the sum of the rewards in that time, and in the first step
+    also of those before. In a real-time game a step is a tick, where silence and standing still are actions.
 
-    A step lasts until the player's next turn. Its reward is all that it was paid in that time, and in the first step
-    also what came before. Of a game in real time, a step is a tick: silence and standing still are actions, too.
+    Args:
+        game: the `iglu_marl.recording.games.GAME_KEYS` of a recording's header.
+        agent: the player, "builder_0" or "architect_0"; "builder_0" in a single-agent game.
+        partner: name of an agent that plays the other part, as for `agents_for`; None: the recorded actions.
+        sees: what the player observes, if other than recorded (see `make_game`).
+        vocabulary: the codec, if the recorded one was an object.
+        render_mode: as for the other environments.
+
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         if agent not in known:
             raise AgentError(f"there is no agent {agent!r} in this game, expected {' or '.join(known)}")
         if partner is not None and game["view"] == "single":
-            raise AgentError(f"partner is {partner!r}, expected None: a lone builder has none")
+            raise AgentError(f"partner is {partner!r}, expected None in a single-agent game")
         self.view, self.agent = str(game["view"]), agent
         self.game = make_game(
             game, vocabulary=vocabulary, render_mode=render_mode, sees=sees, role=ROLES[agent]
@@ -137,7 +136,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         self.metadata, self.render_mode = self.game.metadata, render_mode
         self.observation_space, self.action_space = self.game.observation_space, self.game.action_space
         self.partner: Agent | None = None
-        self.ran_out = False  # whether the partner had to do more than was recorded
+        self.ran_out = False  # whether the partner's recorded actions have ended
         self._moves: Iterator[Any] = iter(())
         self._paid = 0.0
         if not isinstance(self.game, SingleAgentEnv):
@@ -152,15 +151,13 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
 
     @property
     def episode(self) -> Any:
-        """The game itself: worlds, dialogue, task. For reading."""
+        """The episode: worlds, dialogue, task. Read-only."""
         return self.game.episode
-
-    # -- Gymnasium
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; `options["recording"]`, `options["task"]` and `options["pose"]`: see the class."""
+        """Start an episode; see the class for `options["recording"]`, `options["task"]` and `options["pose"]`."""
         options = dict(options or {})
         script = read_script(options.pop("recording")) if "recording" in options else Script()
         if script.task is not None:
@@ -185,7 +182,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         return self.game.observe(self.agent), self.game.infos[self.agent]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """The player's move, and what happens until its next one."""
+        """Make the player's move, and play until its next one."""
         if self.view == "single":
             if self.game.heard is not None:
                 self.game.heard.words = next(self._moves, None) or ""
@@ -206,7 +203,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         return self.game.observe(self.agent), paid, terminated, truncated, self.game.infos[self.agent]
 
     def _tick(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """A step in real time; of two who speak in it, the architect is first."""
+        """Make a step in real time. If both speak, the architect is first."""
         chosen = {ROLES[self.agent]: action, ROLES[self.other]: self._others_action()}
         said, act = from_actions({role: chosen[role] for role in Role if chosen[role] is not None})
         spoken = {
@@ -223,7 +220,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         return any(self.game.terminations.values()) or any(self.game.truncations.values())
 
     def _others_turns(self) -> None:
-        """Move the AEC game on to the player's turn, or to its end."""
+        """Step the AEC game to the player's turn, or to its end."""
         while not self._over and self.game.agent_selection != self.agent:
             self.game.step(self._others_action())
             self._paid += self.game.rewards[self.agent]
@@ -238,7 +235,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         return self._rest
 
     def render(self) -> Any:
-        """The composed frame (uint8 [height, width, 3]), a text, or None after showing it in a window."""
+        """Return the composed frame (uint8 [height, width, 3]) or a text; None if it is shown in a window."""
         return self.game.render()
 
     def close(self) -> None:
@@ -249,7 +246,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
 
 
 def at_rest(space: spaces.Space[Any], yields: bool = True) -> Any:
-    """The action of doing nothing: silence, or the end of the turn (yields), or else standing still."""
+    """Return the action of doing nothing: silence, yield (with `yields`), or standing still."""
     if isinstance(space, spaces.Dict):
         return {key: int(yields) if key == "yield" else at_rest(part, yields) for key, part in space.items()}
     if isinstance(space, spaces.Discrete):

@@ -1,4 +1,4 @@
-"""Replaying: a recorded game is simulated again and compared bit for bit."""
+"""Replay of recorded games with a bit-for-bit comparison."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from iglu_marl._version import __version__
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, StateError
-from iglu_marl.core.text import well_formed
+from iglu_marl.core.text import fix_surrogates
 from iglu_marl.envs.live import from_actions
 from iglu_marl.recording.reading import RecordedMove, Recording, read_recording
 from iglu_marl.recording.rollout import Trajectory, Turn
@@ -18,8 +18,6 @@ from iglu_marl.recording.values import LAYOUT, checksum
 
 
 class _Player:
-    """Makes the moves of a recording again."""
-
     def __init__(self, recording: Recording, env: Any, verify: bool) -> None:
         self.recording, self.env, self.verify = recording, env, verify
         self.trajectory = Trajectory(recording.task, recording.seed)
@@ -27,7 +25,7 @@ class _Player:
     def _differs(self, line: int, what: str) -> ReplayError:
         written = self.recording.header.get("versions", {})
         return ReplayError(
-            f"{self.recording.path}, line {line}: {well_formed(what):.500}; "
+            f"{self.recording.path}, line {line}: {fix_surrogates(what):.500}; "
             f"recorded with iglu_marl {written.get('iglu_marl')} on "
             f"{written.get('platform')}, replayed with {__version__}"
         )
@@ -41,8 +39,8 @@ class _Player:
         if self.verify and header["layout"] != LAYOUT:
             raise self._differs(
                 self.recording.line,
-                "its checksums are of another layout of the world's record and cannot be compared "
-                "(verify=False simulates without)",
+                "its checksums have another layout of the world's record and cannot be compared "
+                "(verify=False skips the comparison)",
             )
         if self.recording.view == "single" and self.env.heard is not None:
             self.env.heard.words = "\n".join(header.get("heard") or [])
@@ -71,10 +69,9 @@ class _Player:
         self._compare(move.line, move.state, f"after move {number}")
 
     def _switch(self, controls: dict[str, Any]) -> None:
-        """Go on in the same game with another encoding."""
         old = self.env
         if self.recording.view == "single":
-            raise StateError("a lone builder's game has one encoding")
+            raise StateError("the encoding changes, expected the same encoding in a single-agent game")
         self.env = type(old)(
             dataclasses.replace(
                 old.config, controls=controls["name"], select_and_place=controls["select_and_place"]
@@ -126,14 +123,21 @@ def replay(
     vocabulary: Any = None,
     render_mode: str | None = None,
 ) -> Trajectory:
-    """Simulate a recorded episode again, and return what happened.
+    """Simulate a recorded episode again, and return its trajectory. An unfinished game is replayed to its last move.
 
-    path: the file, or an episode that `read_recording` gave. episode: which one of the file, from 0; -1 is the last.
-    verify: compare the state after every move, bit for bit, and the rewards. on_step: called with the environment at
-    the start and after every move, as by `play`. vocabulary: the codec, where the recorded one was an object.
+    Args:
+        path: the file, or a result of `read_recording`.
+        episode: number in the file, from 0; -1 is the last.
+        verify: compare the state bit for bit, and the rewards, after each move.
+        on_step: called with the environment after the reset and after each move, as by `play`.
+        vocabulary: the codec, if the recorded one was an object.
+        render_mode: as for the environments.
 
-    A game that was broken off is replayed as far as it goes. Raises `ReplayError`, naming line and move, at the first
-    difference, `DataError` for a file that is no recording, and `ConfigError` for an episode that it does not have.
+    Raises:
+        ReplayError: at the first difference; names line and move.
+        DataError: if the file is not a recording.
+        ConfigError: if the file has no such episode.
+
     """
     if isinstance(path, Recording):
         recording = path
@@ -158,9 +162,9 @@ def replay(
 
 
 def resumed(recording: Recording, *, vocabulary: Any = None) -> Any:
-    """The environment of a game that was broken off, as it was after the last recorded move, to go on with.
+    """Return the environment of an unfinished game, as it was after its last move.
 
-    The last state is compared, and not those before. Raises what `replay` raises.
+    Only the last state is compared. Raises like `replay`.
     """
     player = _Player(recording, recording.make_env(vocabulary=vocabulary), verify=False)
     try:
@@ -171,7 +175,7 @@ def resumed(recording: Recording, *, vocabulary: Any = None) -> Any:
         line, state = recording.line, recording.header["state"]
         if recording.moves:
             line, state = recording.moves[-1].line, recording.moves[-1].state
-        player._compare(line, state, "where it was broken off")
+        player._compare(line, state, "after the last move")
     except BaseException:
         player.env.close()
         raise

@@ -1,4 +1,4 @@
-"""Playing an episode: `play(env, agents)` in any of the views."""
+"""`play(env, agents)`: play one episode in any of the views."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OnStep = Callable[[Any], None]
 
 
 class Turn(NamedTuple):
-    """One action: who, what, and the reward that agent got for it at once."""
+    """One action: role, action, and its immediate reward."""
 
     role: Role
     action: Any
@@ -29,7 +29,7 @@ class Turn(NamedTuple):
 
 @dataclass
 class Trajectory:
-    """What happened in one episode."""
+    """Result of one episode."""
 
     task: Task
     seed: int | None
@@ -38,7 +38,7 @@ class Trajectory:
     terminated: bool = False
     truncated: bool = False
     dialogue: Dialogue = field(default_factory=Dialogue)
-    grid: npt.NDArray[np.int8] | None = None  # the build at the end, [9, 11, 11]
+    grid: npt.NDArray[np.int8] | None = None  # final world, [9, 11, 11]
     intersection: int = 0
     target_blocks: int = 0
     builder_steps: int = 0
@@ -46,7 +46,7 @@ class Trajectory:
 
     @property
     def completed(self) -> bool:
-        """Whether the task was done (`terminated`, in a game without other ends)."""
+        """Whether the task is completed (`terminated`)."""
         return self.terminated
 
     def _finish(self, episode: Any, broken_off: bool = False) -> None:
@@ -59,7 +59,7 @@ class Trajectory:
 
 
 def _by_role(agents: Mapping[Any, Agent] | Agent, needed: tuple[Role, ...]) -> dict[Role, Agent]:
-    """Agents by role, from a mapping with roles or PettingZoo names as keys, or one agent for a lone builder."""
+    """Return agents by role, from a mapping with roles or PettingZoo names as keys, or from a single builder."""
     if not isinstance(agents, Mapping):
         agents = {Role.BUILDER: agents}
     found: dict[Role, Agent] = {}
@@ -83,19 +83,22 @@ def play(
     options: dict[str, Any] | None = None,
     on_step: OnStep | None = None,
 ) -> Trajectory:
-    """Play one episode to its end and return what happened.
+    """Play one episode to its end. The agents are reset but not closed.
 
-    A game of two is broken off (`truncated`) when nothing would ever happen in it again: both agents are `idle` (see
-    `Agent`), have heard of it, and are so still.
+    A two-agent game ends early (`truncated`) when both agents are `idle` (see `Agent`) and remain so after each of
+    them has acted again.
 
-    env: an AEC, parallel or single-agent environment of this package, wrapped or not.
-    agents: `{"architect": …, "builder": …}` (also under the names architect_0, builder_0); a single-agent environment
-        needs the builder alone.
-    seed, options: passed to `env.reset`; the agents' seeds derive from `seed`.
-    on_step: called with the environment after the reset and after each step, to collect frames, say. One that has a
-        method `follow` (a `Recorder`) is first given the trajectory, whose turns grow with the game.
+    Args:
+        env: an AEC, parallel or single-agent environment of this package, wrapped or not.
+        agents: `{"architect": …, "builder": …}` (or architect_0, builder_0); in a single-agent game the builder.
+        seed: passed to `env.reset`; the agents' seeds derive from it.
+        options: passed to `env.reset`.
+        on_step: called with the environment after the reset and after each step. A method `follow` (see `Recorder`) is
+            first called with the trajectory, whose turns grow with the game.
 
-    The agents are reset but not closed. Raises `AgentError` for missing agents.
+    Raises:
+        AgentError: if an agent is missing.
+
     """
     single = isinstance(env, gymnasium.Env)
     by_role = _by_role(agents, (Role.BUILDER,) if single else (Role.ARCHITECT, Role.BUILDER))
@@ -119,7 +122,7 @@ def play(
 
 
 class Standstill:
-    """Tells when all agents are idle, and each has acted since without ceasing to be."""
+    """Detects that all agents are idle, and still are after each of them has acted again."""
 
     def __init__(self, agents: Mapping[Role, Agent]) -> None:
         self._agents = agents
@@ -128,11 +131,11 @@ class Standstill:
 
     @property
     def reached(self) -> bool:
-        """Whether it has come to that."""
+        """Whether the game stands still."""
         return len(self._rested) == len(self._agents)
 
     def after(self, *roles: Role) -> bool:
-        """`reached`, after these have acted."""
+        """Return `reached` after these roles have acted."""
         before, self._idle = self._idle, all(is_idle(agent) for agent in self._agents.values())
         self._rested = self._rested.union(roles) if before and self._idle else set()
         return self.reached
@@ -141,7 +144,7 @@ class Standstill:
 def _aec_steps(
     env: Any, agents: dict[Role, Agent], trajectory: Trajectory, _: None
 ) -> Iterator[tuple[Role, ...]]:
-    """Play on; after each step, those who acted."""
+    """Play, and yield the acting roles after each step."""
     for name in env.agent_iter():
         observation, _, terminated, truncated, _ = env.last()
         if terminated or truncated:

@@ -1,4 +1,4 @@
-"""What the lines of a recording are made of: actions, tasks and settings as JSON, and the checksum of a state."""
+"""Values of a recording: actions, tasks and settings as JSON, and the checksum of a state."""
 
 from __future__ import annotations
 
@@ -19,33 +19,38 @@ from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.records import WORLD
-from iglu_marl.core.parsing import reading
+from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.profiles import compat_of
 
 FORMAT, VERSION = "iglu_marl recording", 1
-_COMPARED = WORLD.fields["completion_reward"][1]  # type: ignore[index]  # bytes: what follows, the config tells
+_COMPARED = WORLD.fields["completion_reward"][1]  # type: ignore[index]  # bytes; the rest follows from the config
 LAYOUT = hashlib.blake2b(
     repr(WORLD.descr[: WORLD.names.index("completion_reward")]).encode(),  # type: ignore[union-attr]
     digest_size=8,
 ).hexdigest()
-"""Of the part of the world's record that is compared: checksums of another layout cannot be."""
+"""Hash of the compared fields of the world's record. Checksums of another layout cannot be compared."""
 
-_MARK = "~"  # the key of a NumPy value
+_MARK = "~"  # key of a NumPy value
 _DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
 _PLAIN = frozenset((type(None), bool, int, str))
-_NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config that are told otherwise
+_NOT_KEPT = (
+    "tasks",
+    "renderer",
+    "render_mode",
+    "vocabulary",
+)  # fields of the config that are stored elsewhere
 
 
 @lru_cache
 def _name(dtype: np.dtype[Any]) -> str:
-    return dtype.name  # which takes NumPy as long as all the rest
+    return dtype.name  # slow in NumPy, therefore cached
 
 
 def to_json(value: Any, where: str = "action") -> Any:
-    """An action as JSON: numbers, texts, dicts and NumPy values. Raises `DataError` for anything else."""
+    """Convert an action to JSON: numbers, texts, dicts, lists and NumPy values. Raises `DataError` for others."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, np.generic):
@@ -68,7 +73,7 @@ def to_json(value: Any, where: str = "action") -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """What `to_json` was given; tuples come back as lists. Raises `DataError` for what it cannot have made."""
+    """Convert the result of `to_json` back; tuples become lists. Raises `DataError` for an invalid value."""
     if isinstance(value, list):
         return [from_json(part) for part in value]
     if not isinstance(value, dict):
@@ -84,7 +89,7 @@ def from_json(value: Any) -> Any:
                 return np.array(value["v"], dtype).reshape(value["shape"])
             return dtype.type(value["v"])
     except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-        raise DataError(f"{value!r:.80} is no value of a recording: {error}") from None
+        raise DataError(f"{value!r:.80} is not a value of a recording: {error}") from None
 
 
 def _said(dialogue: Dialogue) -> list[list[str]]:
@@ -118,7 +123,7 @@ def _fields_of(task: Task) -> dict[str, Any]:
 
 
 def task_to_json(task: Task) -> dict[str, Any]:
-    """A task as JSON; of a progressive one, `next` has the turns that follow."""
+    """Convert a task to JSON; `next` has the following turns of a progressive task."""
     turns, following = [], task.next_task
     while following is not None:
         turns.append(_fields_of(following))
@@ -126,34 +131,34 @@ def task_to_json(task: Task) -> dict[str, Any]:
     return {**_fields_of(task), "next": turns or None}
 
 
-def task_from_json(told: Mapping[str, Any]) -> Task:
-    """The task that `task_to_json` was given, as far as a game depends on it. Raises `DataError` for others."""
-    with reading("the task of the recording cannot be read"):
-        task = _one_task(told)
-        following = [_one_task(part) for part in told.get("next") or ()]
+def task_from_json(fields: Mapping[str, Any]) -> Task:
+    """Convert the result of `task_to_json` back to a task. Raises `DataError` for an invalid value."""
+    with wrap_errors("the task of the recording cannot be read"):
+        task = _one_task(fields)
+        following = [_one_task(part) for part in fields.get("next") or ()]
         return _progressive(task, following) if following else task
 
 
-def _one_task(told: Mapping[str, Any]) -> Task:
-    name = told["task_id"]
+def _one_task(fields: Mapping[str, Any]) -> Task:
+    name = fields["task_id"]
     known = isinstance(name, (str, int, type(None)))
     if not known:
         raise DataError(f"task_id is {name!r:.60}, expected a text")
     return Task(
-        _heard(told["dialog"]),
-        _grid(told["target_grid"]),
-        told["instruction"] or None,
-        _grid(told["starting_grid"]),
-        _grid(told["full_grid"]),
-        told["invariant"],
+        _heard(fields["dialog"]),
+        _grid(fields["target_grid"]),
+        fields["instruction"] or None,
+        _grid(fields["starting_grid"]),
+        _grid(fields["full_grid"]),
+        fields["invariant"],
         task_id=name,
-        ids=told["ids"],
-        pose=told.get("pose"),
+        ids=fields["ids"],
+        pose=fields.get("pose"),
     )
 
 
 def _progressive(first: Task, others: list[Task]) -> Task:
-    """The first of several turns that lead to each other."""
+    """Return the first of several turns as a progressive task."""
     tasks = [first, *others]
     known, said = 0, []
     for task in tasks:
@@ -179,9 +184,9 @@ def _progressive(first: Task, others: list[Task]) -> Task:
 
 
 def checksum(episode: Episode) -> str:
-    """The checksum of an episode's world and dialogue: 16 hexadecimal digits.
+    """Return the checksum of an episode's world and dialogue, 16 hexadecimal digits.
 
-    Of the world's record, it is made of the fields of version 0.1.0, so that recordings of any version are compared.
+    It covers the fields that the world's record had in version 0.1.0, so that recordings of all versions compare.
     """
     made = hashlib.blake2b(episode.worlds.state.view(np.uint8)[:_COMPARED].data, digest_size=8)
     made.update(episode.dialogue.text.encode("utf-8"))
@@ -189,7 +194,7 @@ def checksum(episode: Episode) -> str:
 
 
 def versions() -> dict[str, str]:
-    """What a game is simulated with, by name, and the platform."""
+    """Return the platform, and the versions of the libraries that a simulation depends on."""
     return {
         "iglu_marl": __version__,
         "python": platform.python_version(),
@@ -199,7 +204,7 @@ def versions() -> dict[str, str]:
 
 
 def config_to_json(config: GameConfig) -> dict[str, Any]:
-    """The fields on which a game depends; of a vocabulary that is an object, what it is called."""
+    """Return the fields that a game depends on, with name, version and size of a vocabulary object."""
     kept = {
         item.name: getattr(config, item.name)
         for item in dataclasses.fields(config)
@@ -212,7 +217,7 @@ def config_to_json(config: GameConfig) -> dict[str, Any]:
 
 
 def controls_to_json(controls: Controls) -> dict[str, Any]:
-    """The arguments of `Controls`; of its conventions, the profile that has them (None: the environment's own)."""
+    """Return the arguments of `Controls`; `compat` is the profile of its conventions (None: the environment's)."""
     return {
         "name": controls.name,
         "select_and_place": controls.select_and_place,

@@ -1,4 +1,4 @@
-"""Writing recordings: `Recorder`, as a follower of `play` or as a wrapper of any environment."""
+"""`Recorder`: writes recordings, as `on_step` of `play` or as a wrapper of any environment."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from iglu_marl.recording.values import (
 
 
 def view_of(env: Any) -> str:
-    """Which view an environment is: "aec", "parallel", "live" or "single". Raises `StateError` for another object."""
+    """Return the view of an environment: "aec", "parallel", "live" or "single". Raises `StateError` for others."""
     game = getattr(env, "unwrapped", env)
     if not isinstance(getattr(game, "episode", None), Episode):
         raise StateError(f"env is {env!r:.80}, expected an environment of iglu_marl")
@@ -47,15 +47,21 @@ def view_of(env: Any) -> str:
 
 
 class Recorder:
-    """Writes every move of the games it is shown to a file, a line each, at once.
+    """Writes each move of a game to a file, one line per move.
 
-    Two ways to use it: `play(env, agents, on_step=recorder)`, or `env = recorder.wrap(env)` and then any loop. Each
-    reset begins a new episode in the file. An existing recording is gone on with. agents: names for the header, by
-    role. private: whether only the owner of a new file reads it.
+    Use it as `play(env, agents, on_step=recorder)`, or as `env = recorder.wrap(env)` in any loop. Each reset starts a
+    new episode in the file. An existing recording is appended to. Each line is written at once. The file is locked
+    until `close`, which a `with` block calls.
 
-    Lines are handed to the operating system as they come. The file is this process's alone until `close`, which a
-    `with` block calls too. Raises `DataError` when it cannot be written, holds something else, or another process has
-    it.
+    Args:
+        path: the file.
+        agents: names of the agents for the header, by role.
+        note: text for the header.
+        private: whether only the owner may read a new file.
+
+    Raises:
+        DataError: if the file cannot be written, is not a recording, or is locked by another process.
+
     """
 
     def __init__(
@@ -77,7 +83,7 @@ class Recorder:
         self.agents, self.remark = dict(names), note
         self.episodes = 0
         self._trajectory: Trajectory | None = None
-        self._taken = -1  # turns of the trajectory that are in the file; -1: not yet begun
+        self._taken = -1  # turns of the trajectory that are in the file; -1: no header yet
         self._open_episode = False
         self._moves = self._turns = 0
         self._said = 0
@@ -89,11 +95,13 @@ class Recorder:
         file = JsonLines(self.path, mode)
         content = file.read()
         first, whole = content.partition(b"\n")[0], content.rfind(b"\n") + 1
-        begun = json_line({"format": FORMAT}).startswith(first[:20])  # a header, or what is left of one
+        begun = json_line({"format": FORMAT}).startswith(first[:20])  # a header, or an incomplete one
         if not begun and not (whole and FORMAT.encode() in first):
             file.close()
-            raise DataError(f"{self.path} is not empty and no recording; nothing was written to it")
-        file.cut(whole)  # of a line that was cut off nothing can be read
+            raise DataError(
+                f"{self.path} is not a recording, expected one or an empty file; nothing was written"
+            )
+        file.cut(whole)  # remove an incomplete last line
         return file
 
     def _write(self, line: dict[str, Any]) -> None:
@@ -101,14 +109,12 @@ class Recorder:
             raise StateError(f"the recorder of {self.path} is closed")
         self._file.append(line)
 
-    # -- as on_step
-
     def follow(self, trajectory: Trajectory) -> None:
-        """Called by `play` when an episode begins: the moves are read off the trajectory."""
+        """Follow a trajectory, whose turns are the moves to write. `play` calls this at the start of an episode."""
         self._trajectory, self._taken = trajectory, -1
 
     def __call__(self, env: Any) -> None:
-        """Write what is new in the followed game. Called after the reset and after each step."""
+        """Write the new moves of the followed game, after the reset and after each step."""
         game = self._trajectory
         if game is None:
             raise StateError(
@@ -126,10 +132,8 @@ class Recorder:
             rewards = {Role(name.removesuffix("_0")): value for name, value in env.unwrapped.rewards.items()}
         self.note(env, {turn.role: turn.action for turn in new}, rewards)
 
-    # -- the lines
-
     def begin(self, env: Any, seed: int | None) -> None:
-        """Write the header of the episode that `env.reset(seed)` has begun."""
+        """Write the header of an episode, after `env.reset(seed)`."""
         view, episode = view_of(env), env.unwrapped.episode
         worlds = episode.worlds
         self._live = view == "single" and not episode.recorded
@@ -159,14 +163,14 @@ class Recorder:
         )
 
     def resume(self, *, vocabulary: Any = None) -> Any:
-        """Go on with the last game of the file, which was broken off: the environment as after its last move.
+        """Return the environment of the last game in the file, after its last move, to continue the game.
 
-        vocabulary: the codec, where the recorded one was an object. Raises `StateError` for a game that is over, and
-        what `replay` raises for one that does not come back.
+        `vocabulary` is the codec if the recorded one was an object. Raises `StateError` if the game is over, and
+        otherwise like `replay`.
         """
         recording = read_recording(self.path)[-1]
         if recording.end is not None:
-            raise StateError(f"the last game of {self.path} is over, expected one that was broken off")
+            raise StateError(f"the last game of {self.path} is over, expected an unfinished one")
         env = resumed(recording, vocabulary=vocabulary)
         episode = env.unwrapped.episode
         self.agents = dict(recording.header.get("agents") or {})
@@ -180,7 +184,7 @@ class Recorder:
         return env
 
     def _add(self, rewards: Mapping[Role, float]) -> dict[str, float]:
-        """Count what was paid; that of it which is not 0, by name."""
+        """Add rewards to the returns; return those that are not 0, by name."""
         paid = {role.value: float(value) for role, value in rewards.items() if value}
         for name, value in paid.items():
             self._returns[name] = self._returns.get(name, 0.0) + value
@@ -189,7 +193,7 @@ class Recorder:
     def note(
         self, env: Any, actions: Mapping[Role, Any], rewards: Mapping[Role, float] | None = None
     ) -> None:
-        """Write the move that was just made; rewards: by default those of the AEC environment.
+        """Write the last move. The rewards default to those of the AEC environment.
 
         Raises `StateError` before `begin`, and `DataError` for actions that cannot be recorded.
         """
@@ -197,15 +201,15 @@ class Recorder:
             rewards = {Role(name.removesuffix("_0")): paid for name, paid in env.unwrapped.rewards.items()}
         self.write_move(env, {role: to_json(action) for role, action in actions.items()}, rewards)
 
-    def write_move(self, env: Any, told: Mapping[Role, Any], rewards: Mapping[Role, float]) -> None:
-        """`note` for actions that `to_json` has been applied to."""
+    def write_move(self, env: Any, actions: Mapping[Role, Any], rewards: Mapping[Role, float]) -> None:
+        """Write the last move, with actions as JSON (see `to_json`)."""
         if not self._open_episode:
             raise StateError("the recorder has not seen the reset that began this episode")
         episode = env.unwrapped.episode
         worlds = episode.worlds
         line: dict[str, Any] = {
             "n": self._moves,
-            "act": {Role(role).value: act for role, act in told.items()},
+            "act": {Role(role).value: act for role, act in actions.items()},
         }
         if paid := self._add(rewards):
             line["rewards"] = paid
@@ -220,11 +224,11 @@ class Recorder:
             self.end(env)
 
     def switch(self, env: Any) -> None:
-        """The game goes on, as it stands, in an environment whose builder acts in another encoding."""
+        """Write that the game continues in an environment with another encoding of actions."""
         self._write({"controls": controls_to_json(env.unwrapped.episode.controls)})
 
     def end(self, env: Any) -> None:
-        """Write the last line of an episode: by itself when it is over, or when it is left."""
+        """Write the last line of an episode. It is called automatically when the episode is over."""
         if not self._open_episode:
             return
         worlds = env.unwrapped.episode.worlds
@@ -239,10 +243,8 @@ class Recorder:
         self._write({"end": facts})
         self._open_episode = False
 
-    # -- as a wrapper
-
     def wrap(self, env: Any) -> Any:
-        """The environment, recording: an AEC, parallel, live or Gymnasium wrapper that changes nothing else."""
+        """Wrap an environment (AEC, parallel, live or Gymnasium) so that its moves are recorded."""
         wrapper: Any = {
             "aec": _AECRecording,
             "parallel": _ParallelRecording,
@@ -267,8 +269,6 @@ class Recorder:
 
 
 class _AECRecording(BaseWrapper):  # type: ignore[misc]
-    """An AEC environment whose moves are recorded."""
-
     def __init__(self, env: Any, recorder: Recorder) -> None:
         super().__init__(env)
         self.recorder = recorder
@@ -279,16 +279,14 @@ class _AECRecording(BaseWrapper):  # type: ignore[misc]
 
     def step(self, action: Any) -> None:
         role = Role(self.env.agent_selection.removesuffix("_0"))
-        told = to_json(action)  # before the step: the array may be used again
+        encoded = to_json(action)  # before the step, since the caller may reuse the array
         super().step(action)
         if action is not None:
             paid = self.env.unwrapped.rewards
-            self.recorder.write_move(self, {role: told}, {each: paid[f"{each.value}_0"] for each in Role})
+            self.recorder.write_move(self, {role: encoded}, {each: paid[f"{each.value}_0"] for each in Role})
 
 
 class _ParallelRecording(BaseParallelWrapper):  # type: ignore[misc]
-    """A parallel environment whose moves are recorded."""
-
     def __init__(self, env: Any, recorder: Recorder) -> None:
         super().__init__(env)
         self.recorder = recorder
@@ -299,15 +297,13 @@ class _ParallelRecording(BaseParallelWrapper):  # type: ignore[misc]
         return begun
 
     def step(self, actions: Any) -> Any:
-        told = {Role(str(name).removesuffix("_0")): to_json(action) for name, action in dict(actions).items()}
+        encoded = {Role(str(name).removesuffix("_0")): to_json(act) for name, act in dict(actions).items()}
         done = super().step(actions)
-        self.recorder.write_move(self, told, {role: done[1][f"{role.value}_0"] for role in told})
+        self.recorder.write_move(self, encoded, {role: done[1][f"{role.value}_0"] for role in encoded})
         return done
 
 
 class _LiveRecording:
-    """A live game whose ticks are recorded."""
-
     def __init__(self, env: LiveGame, recorder: Recorder) -> None:
         self.env, self.recorder = env, recorder
 
@@ -319,15 +315,13 @@ class _LiveRecording:
         self.recorder.begin(self.env, seed)
 
     def tick(self, said: Mapping[Role, Any] | None = None, act: Any = None) -> Tick:
-        told = to_json(as_actions(said or {}, act))
+        encoded = to_json(as_actions(said or {}, act))
         done = self.env.tick(said, act)
-        self.recorder.write_move(self.env, told, done.rewards)
+        self.recorder.write_move(self.env, encoded, done.rewards)
         return done
 
 
 class _SingleRecording(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A lone builder's environment whose moves are recorded."""
-
     def __init__(self, env: Any, recorder: Recorder) -> None:
         super().__init__(env)
         self.recorder = recorder
@@ -338,7 +332,7 @@ class _SingleRecording(gymnasium.Wrapper[Any, Any, Any, Any]):
         return begun
 
     def step(self, action: Any) -> Any:
-        told = to_json(action)
+        encoded = to_json(action)
         done = super().step(action)
-        self.recorder.write_move(self, {Role.BUILDER: told}, {Role.BUILDER: float(done[1])})
+        self.recorder.write_move(self, {Role.BUILDER: encoded}, {Role.BUILDER: float(done[1])})
         return done

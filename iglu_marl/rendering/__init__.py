@@ -1,29 +1,20 @@
-"""Pictures: the painter (CPU, default), views and sheets, a window, image and video files, pages that replay.
+"""Pictures: the painter (CPU, default), views and sheets, windows, image and video files, replay pages.
 
-Members load when they are first used, so that importing this package is free and needs neither pygame nor
-Pillow.
+Members load at first use, so importing this package needs neither pygame nor Pillow.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from iglu_marl.core.lazy import members
+from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.rendering.axes import axes_view as axes_view
-    from iglu_marl.rendering.corpus import CorpusSession as CorpusSession
-    from iglu_marl.rendering.corpus import write_corpus as write_corpus
     from iglu_marl.rendering.html import ReplayRecorder as ReplayRecorder
     from iglu_marl.rendering.html import read_replay as read_replay
-    from iglu_marl.rendering.html import replay_page as replay_page
-    from iglu_marl.rendering.html import write_replay as write_replay
     from iglu_marl.rendering.opengl import OpenGLRenderer as OpenGLRenderer
     from iglu_marl.rendering.orbit import orbit_view as orbit_view
     from iglu_marl.rendering.painter import Painter as Painter
-    from iglu_marl.rendering.painter import paint_scenes as paint_scenes
-    from iglu_marl.rendering.renderer import EYE_LENS as EYE_LENS
-    from iglu_marl.rendering.renderer import Lens as Lens
     from iglu_marl.rendering.sheets import change_sheet as change_sheet
     from iglu_marl.rendering.sheets import contact_sheet as contact_sheet
     from iglu_marl.rendering.top_down import layers_view as layers_view
@@ -34,4 +25,14 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.rendering.video import write_png as write_png
     from iglu_marl.rendering.video import write_video as write_video
 
-__getattr__, __dir__, __all__ = members(__name__)
+_MOVED = {
+    "axes": ("axes_view",),
+    "corpus": ("CorpusSession", "write_corpus"),
+    "html": ("replay_page", "write_replay"),
+    "painter": ("paint_scenes",),
+    "renderer": ("EYE_LENS", "Lens"),
+}
+__getattr__, __dir__, __all__ = lazy_exports(
+    __name__,
+    renamed={name: f"{__name__}.{module}:{name}" for module, names in _MOVED.items() for name in names},
+)

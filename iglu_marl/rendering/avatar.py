@@ -1,4 +1,4 @@
-"""The builder as a small figure in the views from outside, with a dotted line along its line of sight."""
+"""The builder as a small figure in the views from outside, with a dotted line of sight."""
 
 from __future__ import annotations
 
@@ -28,14 +28,11 @@ _PARTS: tuple[tuple[float, float, float, float, RGBColor], ...] = (
 _EYES = ((-0.15, -0.05), (0.05, 0.15))
 _EYE_COLOR: RGBColor = (40, 48, 70)
 _CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
-_LOW, _HIGH = (0.27, 1.25, 0.27), (0.27, 0.3, 0.27)  # how far the figure reaches from its eye
+_LOW, _HIGH = (0.27, 1.25, 0.27), (0.27, 0.3, 0.27)  # the figure's extent from its eye
 
 
 def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Viewpoint) -> None:
-    """Draw a builder with its eye at pose = (x, y, z, yaw, pitch) into a camera's picture of a grid.
-
-    Blocks in front half cover it.
-    """
+    """Draw a builder with its eye at `pose` into a camera's picture of a grid; blocks in front of it half cover it."""
     eye, viewer = np.array(pose[:3], float), np.array(camera.pose[:3])
     before = picture.copy()
     left, top, right, bottom = _draw_body(picture, camera, eye, pose[3])
@@ -50,13 +47,12 @@ def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Vie
 
 
 def _draw_body(picture: Image.Image, camera: Camera, eye: npt.NDArray[np.float64], yaw_deg: float) -> Box:
-    """Draw the figure without regard to blocks; returns the box (left, top, right, bottom) it touched."""
+    """Draw the figure as if there were no blocks. Return the box (left, top, right, bottom) that it covers."""
     draw = ImageDraw.Draw(picture)
     axes, viewer = axes_of(yaw_deg, 0.0), np.array(camera.pose[:3])
     touched: list[Points] = []
 
     def face(middle: Points, normal: Points, across: Points, along: Points, color: RGBColor) -> None:
-        """A rectangle from its middle and its half sides, where it is turned to the camera."""
         if np.dot(viewer - middle, normal) > 0.0:
             touched.append(camera.project([middle + a * across + b * along for a, b in _CORNERS]))
             draw.polygon([tuple(point) for point in touched[-1]], fill=color)
@@ -80,7 +76,7 @@ def _draw_body(picture: Image.Image, camera: Camera, eye: npt.NDArray[np.float64
 
 
 def _in_front(grid: BlockGrid, eye: Points, viewer: Points) -> BlockGrid:
-    """A grid of the blocks that may cover the figure: all but those behind a plane that parts them from it."""
+    """Return the blocks that may cover the figure: all but those that a plane separates from it."""
     low, high = eye - _LOW, eye + _HIGH
     centers = cells_of(grid)
     behind = (centers - 0.5 >= high) & (viewer < centers - 0.5) | (centers + 0.5 <= low) & (
@@ -92,7 +88,7 @@ def _in_front(grid: BlockGrid, eye: Points, viewer: Points) -> BlockGrid:
 
 
 def _draw_sight(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Viewpoint) -> None:
-    """Dots from the face along the line of sight, up to the cell that is looked at, at most 3 cells."""
+    """Draw dots from the face to the cell in sight, at most 3 cells far."""
     eye, forward = np.array(pose[:3], float), axes_of(pose[3], pose[4])[2]
     length, cell = _SIGHT_LENGTH, cell_in_sight(grid, pose)
     if cell is not None:

@@ -1,4 +1,4 @@
-"""A build to read places from: two views, from opposite sides, with numbered axes."""
+"""Two views of a structure, from opposite sides, with numbered axes from which places can be read."""
 
 from __future__ import annotations
 
@@ -24,18 +24,22 @@ Point = tuple[float, float]
 
 
 def axes_view(grid: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-    """A build [9, 11, 11] from the south-east and above, and from the north-west; uint8 [512, 1024, 3].
+    """Return views of a structure from the south-east and from the north-west: uint8[512, 1024, 3].
 
-    The edges of the board are numbered as places are told: blocks east (E) or west (W) and north (N) or south (S) of
-    the centre column, and heights on a pole at a corner. The topmost block of each pile has its height on it, and a
-    dashed line leads from a block over air down to what is below.
+    The numbers at the board's edges are blocks east (E), west (W), north (N) or south (S) of the centre column. A pole
+    at a corner shows heights. The topmost block of each pile carries its height, and a dashed line leads from a block
+    over air to what is below.
+
+    Args:
+        grid: dense grid [9, 11, 11].
+
     """
     built = np.asarray(grid)
     return np.concatenate([_view(built, side) for side in (1, -1)], axis=1)
 
 
 def _view(grid: npt.NDArray[Any], side: int) -> npt.NDArray[np.uint8]:
-    """The view from the south-east (side 1) or the north-west (-1)."""
+    """Return the view from the south-east (`side` 1) or the north-west (-1)."""
     image = Image.new("RGB", (SIDE, SIDE), BOARD)
     draw = ImageDraw.Draw(image)
     at = partial(_at, side)
@@ -52,7 +56,7 @@ def _view(grid: npt.NDArray[Any], side: int) -> npt.NDArray[np.uint8]:
 
 
 def _at(side: int, x: float, height: float, z: float) -> Point:
-    """Where a point is in a view; height in cells above the ground."""
+    """Return the pixel of a point; `height` is in cells above the ground."""
     across, depth = side * (x - z), side * (x + z)
     return SIDE / 2 + across * _EAST, SIDE * 0.64 + depth * _DOWN - height * _UP
 
@@ -63,7 +67,7 @@ def _above(cell: Cell) -> Cell:
 
 
 def _parts(grid: npt.NDArray[Any]) -> Iterator[tuple[Cell, int]]:
-    """What is drawn, by cell: blocks by colour id, and 0 for air below a block that hangs over it."""
+    """Yield what is drawn, by cell: blocks by colour id, and 0 for air below a block that hangs over it."""
     for x, y, z in cells_of(grid).tolist():
         yield (x, y, z), color_at(grid, (x, y, z))
         below = y - 1
@@ -73,7 +77,7 @@ def _parts(grid: npt.NDArray[Any]) -> Iterator[tuple[Cell, int]]:
 
 
 def _board(draw: ImageDraw.ImageDraw, at: Any, side: int) -> None:
-    """The board with its numbers, its compass points and the pole of heights at the far corner."""
+    """Draw the board with its numbers, compass points and the pole of heights at the far corner."""
     far = -side * _REACH
     corners = [
         at(x, 0, z) for x, z in ((-_REACH, -_REACH), (_REACH, -_REACH), (_REACH, _REACH), (-_REACH, _REACH))
@@ -96,7 +100,6 @@ def _board(draw: ImageDraw.ImageDraw, at: Any, side: int) -> None:
 
 
 def _block(draw: ImageDraw.ImageDraw, at: Any, side: int, cell: Cell, color: int) -> None:
-    """The three faces of a block that one sees."""
     x, y, z = cell
     low, high = y + 1.0, y + 2.0
     near_x, near_z = x + side * 0.5, z + side * 0.5
@@ -111,7 +114,7 @@ def _block(draw: ImageDraw.ImageDraw, at: Any, side: int, cell: Cell, color: int
 
 
 def _drop(draw: ImageDraw.ImageDraw, at: Any, cell: Cell) -> None:
-    """A dashed line through a cell of air, and a cross on the ground where it ends."""
+    """Draw a dashed line through a cell of air, and a cross on the ground where it ends."""
     x, y, z = cell
     for part in range(3):
         draw.line([at(x, y + 1 + part / 3, z), at(x, y + 1 + part / 3 + 1 / 6, z)], fill=INK, width=2)

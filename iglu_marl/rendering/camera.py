@@ -1,4 +1,4 @@
-"""A camera that projects points to pixels, for what is drawn over a painted picture; and what an eye looks at."""
+"""A camera that projects points to pixels, for drawing over painted pictures; and the cell that an eye looks at."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class Camera:
 
     @property
     def axes(self) -> Points:
-        """float64[3, 3]: unit vectors right, up and forward."""
+        """Unit vectors right, up and forward, float64[3, 3]."""
         return axes_of(self.pose[3], self.pose[4])
 
     def project(self, points: npt.ArrayLike) -> Points:
-        """Pixel coordinates (column, row) float64[n, 2] of points float64[n, 3] in front of the eye."""
+        """Return pixel coordinates (column, row), float64[n, 2], of points float64[n, 3] in front of the eye."""
         across, above, depth = self.axes @ (np.asarray(points, float) - self.pose[:3]).T
         scale = self.size[0] / (2 * self.lens.tangent) / depth
         return np.stack([0.5 * self.size[1] + across * scale, 0.5 * self.size[0] - above * scale], axis=1)
 
     def pixels_per_cell(self, point: npt.ArrayLike) -> float:
-        """How large a cell near a point is in the picture."""
+        """Return the size in pixels of a cell near a point."""
         distance = np.linalg.norm(np.asarray(point, float) - self.pose[:3])
         return float(self.size[0] / (2 * self.lens.tangent) / distance)
 
 
 def axes_of(yaw_deg: float, pitch_deg: float) -> Points:
-    """float64[3, 3]: unit vectors right, up and forward of a line of sight."""
+    """Return unit vectors right, up and forward of a line of sight, float64[3, 3]."""
     yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
     right = (math.cos(yaw), 0.0, math.sin(yaw))
     forward = (math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch))
@@ -50,7 +50,7 @@ def axes_of(yaw_deg: float, pitch_deg: float) -> Points:
 
 
 def cell_in_sight(grid: BlockGrid, pose: Viewpoint) -> Cell | None:
-    """The solid cell that hands at this pose reach (the ground has y = -2), or None: by the world's own rule."""
+    """Return the solid cell within reach on the line of sight, or None; the ground has y = -2."""
     hit, before = np.empty((2, 1, 3), np.int8)
     cast_many(np.array(grid, np.int8), np.array([pose], np.float64), hit, before)
     x, y, z = hit[0].tolist()

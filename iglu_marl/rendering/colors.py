@@ -1,4 +1,4 @@
-"""The colours of pages, panels, letters and marks, which all pictures for people share. Blocks: see `palette`."""
+"""Colours of pages, panels, letters and marks, shared by all pictures for people. Blocks: see `palette`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SPEAKERS: dict[str, RGBColor] = {"architect": ACCENT, "builder": (72, 202, 196)}
 
 BOARD: RGBColor = (243, 245, 249)
 INK: RGBColor = (22, 26, 36)  # on light colours
-PALE: RGBColor = (196, 202, 212)  # what does not matter is washed out to it
+PALE: RGBColor = (196, 202, 212)  # unimportant parts are faded to it
 ADDED: RGBColor = (18, 205, 105)
 REMOVED: RGBColor = (255, 24, 170)  # also: not in the target
 RECOLORED: RGBColor = (30, 36, 50)
 
 
 def blended(color: RGBColor, other: RGBColor, share: float) -> RGBColor:
-    """`color` with a share (0..1) of `other` in it."""
+    """Return `color` mixed with a share (0..1) of `other`."""
     red, green, blue = (round(a + share * (b - a)) for a, b in zip(color, other, strict=True))
     return red, green, blue

@@ -1,6 +1,6 @@
-"""A corpus as pages for a browser: an index to search in, and a page for each session, dialogue beside a timeline.
+"""A corpus as web pages: a searchable index, and for each session a page with the dialogue beside a timeline.
 
-`write_corpus` writes a folder that needs no network: `index.html`, and `sessions/NAME.html` for each session, the page
+`write_corpus` writes a folder that works offline: `index.html`, and `sessions/NAME.html` for each session, the page
 of `iglu_marl.rendering.html` with links to the index and to its neighbours.
 """
 
@@ -23,7 +23,7 @@ INDEX, SESSIONS = "index.html", "sessions"
 
 @dataclass(frozen=True)
 class CorpusSession:
-    """A session of a corpus: its names, and the data of its replay (see `iglu_marl.rendering.html`)."""
+    """A session of a corpus: name, structure, split, and the data of its replay (see `iglu_marl.rendering.html`)."""
 
     name: str
     replay: Mapping[str, Any]
@@ -39,11 +39,17 @@ def write_corpus(
     about: str = "",
     overwrite: bool = False,
 ) -> Path:
-    """Write the pages of a corpus, and return the index.
+    """Write the pages of a corpus, and return the path of the index.
 
-    path: a folder that does not exist yet or is empty; with `overwrite`, one of this kind is replaced. about: a line
-    below the title, the licence say. Sessions are written as they come. The folder appears whole, or not at all.
-    Raises `RenderError` for a folder in use, for data that no page can show, and without a session.
+    Raises `RenderError` if the folder is in use, a replay is invalid, or there is no session. Nothing is written then.
+
+    Args:
+        path: a folder that does not exist yet or is empty; with `overwrite`, an earlier corpus is replaced.
+        title: heading of the index.
+        sessions: may be a generator; each session is written when it arrives.
+        about: a line below the title, for example the licence.
+        overwrite: whether a corpus in `path` may be replaced.
+
     """
     rows: list[dict[str, Any]] = []
     files = _files()
@@ -70,7 +76,7 @@ def write_corpus(
 
 
 def _files() -> Callable[[str], str]:
-    """A function that gives each session a file of its own, on every file system."""
+    """Return a function that maps session names to unique file names, valid on every file system."""
     taken: set[str] = set()
 
     def file(name: str) -> str:
@@ -94,7 +100,6 @@ def _write_session(
 
 
 def _row(session: CorpusSession, file: str) -> dict[str, Any]:
-    """What the index knows of a session."""
     replay = session.replay
     world: dict[tuple[int, ...], int] = {tuple(block[:3]): block[3] for block in replay["start"]}
     world |= {tuple(edit[1:4]): edit[4] for edit in replay["edits"]}
@@ -114,7 +119,7 @@ def _row(session: CorpusSession, file: str) -> dict[str, Any]:
 
 
 def _heard(replay: Mapping[str, Any]) -> Iterator[int]:
-    """For each utterance the moment at which it is heard."""
+    """Yield, for each utterance, the moment at which it is heard."""
     runs = replay["runs"].get("said", [])
     for number in range(len(replay["dialogue"])):
         yield next((moment for moment, count in runs if count > number), replay["moments"] - 1)

@@ -1,4 +1,4 @@
-// Drawn with this: boxes in perspective on a canvas. `setColors` takes the six block colours, "#rrggbb".
+// Boxes in perspective on a canvas. `setColors` takes the six block colours, "#rrggbb".
 const $ = (id) => document.getElementById(id);
 const GROUND = -1.5, BOARD = 6.45, SLAB = 0.45;
 const NAMES = ["air", "blue", "yellow", "green", "orange", "purple", "red"];
@@ -17,7 +17,7 @@ function gridOf(blocks) {
 
 // ---------------------------------------------------------------- a camera and a painter of boxes
 
-/** Unit vectors right, up and forward of a gaze. */
+/** Unit vectors right, up and forward of a line of sight. */
 function axesOf(yaw, pitch) {
   const a = radians(yaw), b = radians(pitch);
   const right = [Math.cos(a), 0, Math.sin(a)];
@@ -45,7 +45,7 @@ class Painter {
     this.focus = 0.5 * this.height / Math.tan(radians(fov) / 2);
   }
 
-  /** Look along azimuth and down by elevation, so near that the board up to `top` just fits; zoom comes closer. */
+  /** Set the camera: it looks along azimuth, elevation downwards, and fits the board up to `top`; zoom enlarges. */
   orbit(azimuth, elevation, top, zoom) {
     const axes = axesOf(azimuth, -elevation), fov = 26, margin = 0.94;
     const tanY = Math.tan(radians(fov) / 2) * margin, tanX = tanY * this.width / this.height;
@@ -61,7 +61,7 @@ class Painter {
     this.look([0, 1, 2].map((k) => place[0] * axes[0][k] + place[1] * axes[1][k] + place[2] * axes[2][k]), azimuth, -elevation, fov, 1);
   }
 
-  /** Path of a polygon on the screen, cut off at the near plane; false when nothing of it is in front. */
+  /** Path of a polygon on the screen, clipped at the near plane; false if nothing of it is in front. */
   trace(points, close = true) {
     const seen = points.map((point) => {
       const off = [point[0] - this.eye[0], point[1] - this.eye[1], point[2] - this.eye[2]];
@@ -79,7 +79,7 @@ class Painter {
     if (kept.length < 2) return false;
     this.pen.beginPath();
     for (const [across, above, depth] of kept) {
-      // Far outside of the picture a point may be anywhere on its ray's side: keep the numbers small.
+      // limit the coordinates of points far outside of the picture
       const x = clamp(0.5 * this.width + this.focus * across / depth, -1e5, 1e5);
       const y = clamp(0.5 * this.height - this.focus * above / depth, -1e5, 1e5);
       this.pen.lineTo(x, y);
@@ -88,14 +88,14 @@ class Painter {
     return true;
   }
 
-  /** Fill a polygon; `closed` covers the hair line that would show between it and its neighbours. */
+  /** Fill a polygon; `closed` covers the thin gap between it and its neighbours. */
   fill(points, color, closed = false) {
     if (!this.trace(points)) return;
     this.pen.fillStyle = color; this.pen.fill();
     if (closed) { this.pen.strokeStyle = color; this.pen.lineWidth = 1; this.pen.stroke(); }
   }
 
-  /** A line over points, as wide everywhere as it is (in cells) at the first one. */
+  /** A line over points; its width (in cells) is that at the first one. */
   line(points, color, width) { if (this.trace(points, false)) this.stroke(color, width, points[0]); }
 
   /** A straight stripe on the ground. */
@@ -104,13 +104,13 @@ class Painter {
     this.fill([[x0 + dx, GROUND, z0 + dz], [x1 + dx, GROUND, z1 + dz], [x1 - dx, GROUND, z1 - dz], [x0 - dx, GROUND, z0 - dz]], color);
   }
 
-  /** Stroke the path with a width in cells, as it appears at a point. */
+  /** Stroke the path with a width in cells at a point. */
   stroke(color, width, at) {
     const depth = Math.max(dot(this.axes[2], at.map((value, k) => value - this.eye[k])), this.near);
     this.pen.strokeStyle = color; this.pen.lineWidth = Math.max(width * this.focus / depth, 0.6); this.pen.stroke();
   }
 
-  /** A box around a centre, turned by `axes`; only the faces that one can see. `hidden(axis, side)` leaves out more. */
+  /** The visible faces of a box around a centre, turned by `axes`, except those with `hidden(axis, side)`. */
   box(center, halves, axes, face, hidden = null) {
     for (let axis = 0; axis < 3; axis++) for (const side of [-1, 1]) {
       const middle = center.map((value, k) => value + side * halves[axis] * axes[axis][k]);
@@ -123,7 +123,7 @@ class Painter {
   }
 }
 
-// ---------------------------------------------------------------- what is in the picture
+// ---------------------------------------------------------------- contents of a picture
 
 const UPRIGHT = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
 const LETTERS = {
@@ -165,7 +165,7 @@ function paintBoard(painter, inside) {
   }
 }
 
-/** The cells with something in them, farthest first: along each axis the nearer ones never hide behind farther ones. */
+/** Non-empty cells, farthest first along each axis, so that nearer ones are drawn over farther ones. */
 function cellsFrom(painter, grid, ghost) {
   const found = [];
   for (let y = -1; y < 8; y++) for (let x = -5; x < 6; x++) for (let z = -5; z < 6; z++) {
@@ -214,7 +214,7 @@ function paintBuilder(painter, pose) {
 }
 
 const veil = document.createElement("canvas");
-/** The builder once more, faintly, over the blocks in front of it. */
+/** The builder again, faintly, over the blocks in front of it. */
 function shineThrough(painter, pose) {
   const {pen, width, height} = painter;
   veil.width = width; veil.height = height;
@@ -234,7 +234,7 @@ function paintGaze(painter, pose, grid) {
   }
 }
 
-/** Whether a plane parts a cell from the builder so that the builder is in front of it. */
+/** Whether a plane separates a cell from the builder, with the builder in front. */
 function isBehind(cell, pose, eye) {
   const low = [pose[0] - .27, pose[1] - 1.25, pose[2] - .27], high = [pose[0] + .27, pose[1] + .3, pose[2] + .27];
   return [0, 1, 2].some((k) => (cell[k] - .5 >= high[k] && eye[k] < cell[k] - .5) || (cell[k] + .5 <= low[k] && eye[k] > cell[k] + .5));

@@ -1,9 +1,8 @@
-"""A writer of small GIFs: one palette for the whole film, and of each frame only what has changed.
+"""A writer of small GIFs: one palette for the whole film, and of each frame only the pixels that changed.
 
-The palette needs to know all frames before the first can be written, so they wait, compressed, in memory. The
-most frequent colours of the film are in the palette as they are, so that flat areas neither flicker nor cost
-anything; the others are chosen so that no colour is far from its likeness, rare bright ones included. Nothing
-is dithered: noise would compress badly and move.
+The palette depends on all frames, so the frames wait, compressed, in memory. The most frequent colours are kept
+exactly, so flat areas do not flicker and compress well. The other entries minimise the largest colour error, so rare
+bright colours survive. Nothing is dithered: noise would move and compress badly.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from iglu_marl.rendering.renderer import Picture
 
 Keys = npt.NDArray[np.uint32]  # colours as 0xRRGGBB
 
-_COLORS = 255  # of the palette; the last of 256 entries means: as before
+_COLORS = 255  # in the palette; the last of its 256 entries is transparent: as in the frame before
 _SAME = 255
-_FREQUENT = 64  # so many of the most frequent colours are surely in it
-_MOST_COLORS = 1 << 17  # beyond, the two lowest bits of each channel are dropped
-_CHUNK = 1 << 14  # colours that are compared with the palette at once
+_FREQUENT = 64  # most frequent colours that are kept exactly
+_MOST_COLORS = 1 << 17  # with more, the two lowest bits of each channel are dropped
+_CHUNK = 1 << 14  # colours compared with the palette at once
 _LONGEST = 0xFFFF  # hundredths of a second
 
 
 def write_gif(path: str | os.PathLike[str], frames: Iterable[Picture], fps: float) -> None:
     """Write frames uint8[height, width, 3], all of one shape, as a GIF that repeats for ever.
 
-    Delays are whole hundredths of a second, at least two of them (players slow down shorter ones); on average
-    they keep to `fps` up to 50. Frames that look alike become one that stays longer.
+    Delays are whole hundredths of a second, at least two (players slow down shorter ones); on average they match `fps`
+    up to 50. Equal successive frames become one that is shown longer.
     """
     kept, colors, counts = _gather(frames)
     palette, table = _palette(colors, counts)
@@ -50,7 +49,7 @@ def write_gif(path: str | os.PathLike[str], frames: Iterable[Picture], fps: floa
 
 
 def _keys(frame: Picture) -> Keys:
-    """The pixels as 0xRRGGBB, uint32[height, width]."""
+    """Return the pixels as 0xRRGGBB, uint32[height, width]."""
     wide = frame.astype(np.uint32)
     keys: Keys = wide[..., 0] << np.uint32(16) | wide[..., 1] << np.uint32(8) | wide[..., 2]
     return keys
@@ -64,7 +63,7 @@ Kept = list[tuple[bytes, tuple[int, ...]]]
 
 
 def _gather(frames: Iterable[Picture]) -> tuple[Kept, Keys, npt.NDArray[np.int64]]:
-    """The frames, compressed, with the colours of them all and how many pixels have each."""
+    """Return the compressed frames, the colours of all of them, and the number of pixels of each colour."""
     kept: Kept = []
     colors, counts = np.zeros(0, np.uint32), np.zeros(0, np.int64)
     for frame in frames:
@@ -80,7 +79,7 @@ def _gather(frames: Iterable[Picture]) -> tuple[Kept, Keys, npt.NDArray[np.int64
 def _palette(
     colors: Keys, counts: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """The palette uint8[256, 3], and for every colour 0xRRGGBB of the film its place there, uint8[2^24]."""
+    """Return the palette uint8[256, 3], and the palette index of every colour 0xRRGGBB, uint8[2^24]."""
     if len(colors) > _MOST_COLORS:
         coarse, place = np.unique(colors & 0xFCFCFC, return_inverse=True)
         chosen = _choose(coarse, np.bincount(place, counts))
@@ -96,7 +95,7 @@ def _palette(
 
 
 def _choose(colors: Keys, counts: npt.NDArray[Any]) -> Keys:
-    """At most 255 of these colours: the most frequent ones, then always the one that would suffer most."""
+    """Return at most 255 colours: the most frequent ones, then repeatedly the one with the largest error."""
     if len(colors) <= _COLORS:
         return colors
     values, weights = _rgb(colors).astype(np.float32), np.sqrt(counts).astype(np.float32)
@@ -111,7 +110,7 @@ def _choose(colors: Keys, counts: npt.NDArray[Any]) -> Keys:
 
 
 def _nearest(colors: Keys, chosen: Keys) -> npt.NDArray[np.uint8]:
-    """For each colour the place of the nearest chosen one."""
+    """Return for each colour the index of the nearest chosen one."""
     aims = _rgb(chosen).astype(np.float32)
     found = np.zeros(len(colors), np.uint8)
     half = 0.5 * (aims**2).sum(axis=1)
@@ -122,13 +121,12 @@ def _nearest(colors: Keys, chosen: Keys) -> npt.NDArray[np.uint8]:
 
 
 def _indexed(kept: Kept, table: npt.NDArray[np.uint8]) -> Iterator[Picture]:
-    """The frames again, as palette indices uint8[height, width]."""
     for data, shape in kept:
         yield table[_keys(np.frombuffer(zlib.decompress(data), np.uint8).reshape(shape))]
 
 
 def _timed(frames: Iterable[Picture], fps: float) -> Iterator[tuple[Picture, int]]:
-    """Frames with the hundredths of a second that each stays; one that repeats the last lengthens it."""
+    """Yield frames and their delays in hundredths of a second; equal successive frames become one."""
     step = max(100.0 / fps, 2.0)
     waiting: Picture | None = None
     begun = now = 0
@@ -143,14 +141,14 @@ def _timed(frames: Iterable[Picture], fps: float) -> Iterator[tuple[Picture, int
 
 
 def _header(size: tuple[int, int], palette: npt.NDArray[np.uint8]) -> bytes:
-    """Everything before the first frame: size (width, height), palette, and that the film repeats."""
+    """Return the bytes before the first frame: size (width, height), palette, endless repetition."""
     screen = struct.pack("<6sHHBBB", b"GIF89a", *size, 0xF7, 0, 0)
     again = struct.pack("<BBB11sBBHB", 0x21, 0xFF, 11, b"NETSCAPE2.0", 3, 1, 0, 0)
     return screen + palette.tobytes() + again
 
 
 def _frame_blocks(before: Picture | None, now: Picture, delay: int) -> list[bytes]:
-    """The blocks of a frame over the one `before`: the box of what has changed, the rest of it transparent."""
+    """Return the blocks of a frame: the box of pixels that differ from `before`, the others transparent."""
     options: dict[str, Any] = {"duration": 10 * delay, "disposal": 1}
     if before is None:
         return GifImagePlugin.getdata(_picture(now), **options)
@@ -163,7 +161,7 @@ def _frame_blocks(before: Picture | None, now: Picture, delay: int) -> list[byte
 
 
 def _picture(indices: Picture) -> Image.Image:
-    """A picture whose pixels are these palette indices."""
+    """Return an image whose pixels are these palette indices."""
     picture = Image.fromarray(np.ascontiguousarray(indices))
-    picture.putpalette(bytes(range(256)) * 3)  # never written: the film has one palette for all frames
+    picture.putpalette(bytes(range(256)) * 3)  # never written: the palette stands in the header
     return picture

@@ -1,23 +1,23 @@
 """A page that replays a game in any browser: one HTML file that needs no network and no other file.
 
-`ReplayRecorder` collects a game, as `on_step` of `iglu_marl.play` or moment by moment; its `data` is plain and
-JSON-ready, `replay_page` puts such data into the page, `write_replay` and `read_replay` keep it in files.
+`ReplayRecorder` collects a game, as `on_step` of `iglu_marl.play` or moment by moment. Its `data` is JSON-ready;
+`replay_page` puts such data into the page, `write_replay` and `read_replay` store it in files.
 
-Data of a replay (`FORMAT`, `VERSION`): every moment has a pose; everything that changes more rarely is kept as
-runs `[moment, value]`, of which the last one up to a moment counts.
+Every moment of a replay has a pose. Values that change more rarely are stored as runs `[moment, value]`; the last run
+up to a moment is valid.
 
 | key | value |
 |---|---|
 | `format`, `version`, `title` | texts and a number |
 | `colors` | the six block colours, "#rrggbb" |
-| `moments` | how many there are |
+| `moments` | number of moments |
 | `poses` | x, y, z of the eye (cells), yaw, pitch (degrees), one row a moment |
 | `start` | blocks [x, y, z, colour id] before the first moment |
 | `edits` | [moment, x, y, z, colour id], id 0 for a removal, in order |
 | `dialogue` | [speaker, text], in order |
 | `grids` | lists of blocks, for targets and ghosts |
-| `runs` | `said` (utterances heard so far), `target` and `ghost` (places in `grids`, or null), and the status |
-| `links` | where there are some: [text, page], relative, of other pages that are shown beside the title |
+| `runs` | `said` (number of utterances so far), `target` and `ghost` (indices into `grids`, or null), and the status |
+| `links` | optional: [text, relative address] of pages that are linked beside the title |
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.grid import BlockGrid, as_grid, cells_of, grid_to_blocks, in_zone, index_of
-from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import check_pose
@@ -49,10 +49,10 @@ STATUS = (
     "step", "max_steps", "turn", "max_turns", "floor", "intersection", "target_blocks", "complete", "over",
     "inventory", "active", "time_s",
 )  # fmt: skip
-"""What a moment may tell besides grid, pose and dialogue; all of it is optional.
+"""Optional values of a moment besides grid, pose and dialogue.
 
-With `time_s`, seconds since some beginning, the page plays at the pace of the game (pauses of more than a second
-are cut short); else each moment takes a twentieth of a second, and one with new words longer.
+With `time_s` (seconds), the page plays at the pace of the game; pauses of more than a second are shortened. Without
+it, each moment takes 1/20 s, and one with a new utterance longer.
 """
 
 _EMPTY: BlockGrid = np.zeros((9, 11, 11), np.int8)
@@ -60,11 +60,14 @@ _PLACES = ("said", "target", "ghost")
 
 
 class ReplayRecorder:
-    """Collects the moments of one game: `play(env, agents, on_step=recorder)`, then `recorder.write("game.html")`.
+    """Collect the moments of one game: `play(env, agents, on_step=recorder)`, then `recorder.write("game.html")`.
 
-    It looks at `env.unwrapped.episode` and changes nothing. A new episode (clocks that go back, other words)
-    begins a new recording. Games that come from elsewhere are told moment by moment, with `add`. `title` is
-    shown on the page; by default it is the task's name.
+    It reads `env.unwrapped.episode` and changes nothing. When a new episode starts, the recording starts again. Games
+    from other sources are added moment by moment with `add`.
+
+    Args:
+        title: shown on the page; default: the task's name.
+
     """
 
     def __init__(self, title: str | None = None) -> None:
@@ -72,7 +75,7 @@ class ReplayRecorder:
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was collected."""
+        """Discard all moments."""
         self._name = ""
         self._clock = 0
         self._poses: list[list[float]] = []
@@ -86,11 +89,11 @@ class ReplayRecorder:
 
     @property
     def moments(self) -> int:
-        """How many moments were collected."""
+        """Number of moments so far."""
         return len(self._poses)
 
     def __call__(self, env: Any) -> None:
-        """Add the present moment of an environment of this package, wrapped or not."""
+        """Add the current moment of an environment of this package, wrapped or not."""
         episode = env.unwrapped.episode
         moment = moment_of(episode)
         clock, said = moment["status"]["step"] + moment["status"]["turn"], moment["dialogue"]
@@ -110,10 +113,19 @@ class ReplayRecorder:
         aligned_target: npt.ArrayLike | None = None,
         status: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add a moment: the build [9, 11, 11], the eye's pose (x, y, z, yaw, pitch), all that was said so far.
+        """Add a moment.
 
-        `aligned_target` is the target as it lies over the build (a ghost on the page), `status` has keys of
-        `STATUS`. Raises `GridError` for bad grids and `RenderError` for bad poses, texts or keys.
+        Raises `GridError` if a grid is invalid, `RenderError` if the pose, the dialogue or a key of the status is
+        invalid.
+
+        Args:
+            grid: the build [9, 11, 11].
+            pose: the eye's x, y, z (cells), yaw and pitch (degrees).
+            dialogue: all utterances so far, as (speaker, text).
+            target: the target [9, 11, 11].
+            aligned_target: the target as it lies over the build; the page shows it as a ghost.
+            status: values by keys of `STATUS`.
+
         """
         build = as_grid(grid)
         eye = check_pose(pose)
@@ -129,7 +141,7 @@ class ReplayRecorder:
         if said[: len(self._dialogue)] == self._dialogue:
             self._dialogue = said
         elif self._dialogue[: len(said)] != said:
-            raise RenderError(f"the dialogue of moment {moment} does not go on from the one before it")
+            raise RenderError(f"the dialogue of moment {moment} does not continue the one before it")
         facts["said"] = len(said)
         if not moment:
             self._start = [list(block) for block in grid_to_blocks(build)]
@@ -143,7 +155,7 @@ class ReplayRecorder:
                 runs.append([moment, value])
 
     def _kept(self, grid: npt.ArrayLike | None, name: str) -> int | None:
-        """The place of a grid among those of the page; each is stored once."""
+        """Return the index of a grid among those of the page; equal grids are stored once."""
         if grid is None:
             return None
         cells = as_grid(grid, name)
@@ -159,7 +171,7 @@ class ReplayRecorder:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What was collected so far, as plain JSON-ready data."""
+        """The recording so far, JSON-ready."""
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -175,11 +187,11 @@ class ReplayRecorder:
         }
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page (.html) or the data alone (.json); see `write_replay`."""
+        """Write the page (.html) or the data alone (.json), as `write_replay`."""
         return write_replay(path, self.data)
 
     def _repr_html_(self) -> str:
-        """The page inside a notebook, in a frame of its own."""
+        """Return the page for a notebook, in an iframe."""
         return (
             f'<iframe srcdoc="{html.escape(replay_page(self.data))}" sandbox="allow-scripts"'
             ' style="width: 100%; height: 720px; border: 0"></iframe>'
@@ -190,15 +202,15 @@ class ReplayRecorder:
 
 
 def replay_page(data: Mapping[str, Any]) -> str:
-    """The page for the data of a replay. Raises `RenderError` for data that is none."""
+    """Return the page of a replay. Raises `RenderError` if `data` is not a valid replay."""
     check_replay(data)
     return filled_page("replay.html", data["title"], data)
 
 
 def filled_page(template: str, title: str, data: Mapping[str, Any]) -> str:
-    """A page of this folder with its title, its data, and what the pages share: their style and the drawing."""
+    """Return a template of this folder, filled with title, data, style and drawing code."""
     folder = importlib.resources.files(__package__)
-    # In a script element only these could end it, or end the line of a script.
+    # only these letters could end the script element
     text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -209,16 +221,13 @@ def filled_page(template: str, title: str, data: Mapping[str, Any]) -> str:
         "drawing": folder.joinpath("drawing.js").read_text(encoding="utf-8"),
     }
     page = folder.joinpath(template).read_text(encoding="utf-8")
-    return re.sub(
-        r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page
-    )  # once: what is put in stays as it is
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], page)  # one pass: values stay as they are
 
 
 def write_replay(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
-    """Write the data of a replay as a page (.html) or as data (.json), and return the path.
+    """Write a replay as a page (.html) or as data (.json), and return the path.
 
-    Raises `RenderError` for data that is none, other suffixes, folders that do not exist, and files that cannot be
-    written.
+    Raises `RenderError` if the data is invalid, the suffix is another one, or the file cannot be written.
     """
     final = checked_name(path, ".html", ".json")
     if final.suffix.lower() == ".html":
@@ -230,14 +239,17 @@ def write_replay(path: str | os.PathLike[str], data: Mapping[str, Any]) -> Path:
 
 
 def read_replay(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The data of a replay from a .json file, or from a page. Raises `RenderError` when it holds none."""
+    """Return the data of a replay from a .json file or from a page.
+
+    Raises `RenderError` if the file cannot be read or holds no valid replay.
+    """
     file = Path(path)
     content = read_file(file, _FILE_LIMIT, RenderError, page=True)
-    with reading(str(file), RenderError):
+    with wrap_errors(str(file), RenderError):
         text = content.decode("utf-8")
     if file.suffix.lower() in (".html", ".htm"):
         text = text.partition('<script type="application/json" id="data">')[2].partition("</script>")[0]
-    with reading(str(file), RenderError):
+    with wrap_errors(str(file), RenderError):
         data = parse_json(text, f"{file} holds no replay", RenderError, verbatim=True)
         check_replay(data, str(file))
         return dict(data)
@@ -255,7 +267,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def check_replay(data: Any, name: str = "the replay") -> None:
-    """Raises `RenderError`, naming the place, for data that a page cannot show."""
+    """Raise `RenderError`, naming the place, for data that a page cannot show."""
 
     def need(fits: bool, what: str, value: Any, expected: str) -> None:
         if not fits:
@@ -309,7 +321,7 @@ def check_replay(data: Any, name: str = "the replay") -> None:
 
 
 def _is_row(value: Any, count: int, *kinds: type) -> bool:
-    """Whether a value is a list of so many things of these types; numbers are finite."""
+    """Return whether a value is a list of `count` values of these types; floats must be finite."""
     if not isinstance(value, _LIST) or len(value) != count:
         return False
     return all(
@@ -318,7 +330,7 @@ def _is_row(value: Any, count: int, *kinds: type) -> bool:
 
 
 def _fits_run(key: str, value: Any, data: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether a value may stand in the runs of a key, and what is expected there."""
+    """Return whether a value may stand in the runs of a key, and what is expected there."""
     if key in _PLACES:
         most = len(data["dialogue"]) if key == "said" else len(data["grids"]) - 1
         fits = 0 <= value <= most if type(value) is int else value is None and key != "said"

@@ -1,17 +1,16 @@
 """The compiled painter: pictures of worlds from back to front, without a GPU or a window.
 
-One kernel, `paint`, draws a batch of worlds: sky and ground, then the cells from far to near as seen from the
-eye, so that nearer faces overwrite farther ones. Only faces that are turned to the eye and not covered by a
-neighbour are drawn. A face is not projected and filled; every pixel of its bounding box asks where its own
-ray meets the face's plane. There the ray's coordinates u, v are p/w and q/w with p, q and w linear in row
-and column:
+One kernel, `paint`, draws a batch of worlds: sky and ground, then cells from far to near, so that nearer faces
+overwrite farther ones. It draws only faces that are turned to the eye and not covered by a neighbour. For every pixel
+of a face's bounding box, it intersects the pixel's ray with the face's plane. The ray's coordinates there are
+u = p / w and v = q / w, with p, q and w linear in row and column:
 
     |p|, |q| <= w / 2           inside the face
     |p|, |q| <= w (1/2 - 1/16)  inside its fill, else on its border
     1/far <= w <= 1/near        between the clipping planes (w is 1 / depth)
 
-This needs no division and compiles to straight SIMD code. Pixels are uint32 (red in the lowest byte,
-palette index on top) until the end, when they are packed to RGB. The kernel is serial and releases the GIL.
+This needs no division and compiles to straight SIMD code. Pixels are uint32 (red in the lowest byte, palette index on
+top) until they are packed to RGB at the end. The kernel is serial and releases the GIL.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _GROUND_FILL = np.float32(0.5 - 1 / 32)  # a ground line is 1/32 cell wide on ea
 _ON_SEAM = 1e-9  # cells
 _SUBPIXELS = 256.0  # corners are snapped to this fraction of a pixel
 _WHITE_EDGE = np.float32(5.5)
-# cell borders lie at k + 0.5; with this added, truncation is flooring on the ground
+# cell borders lie at k + 0.5; this makes coordinates on the ground positive, so truncation is floor
 _POSITIVE = np.float32(32.5)
 
 # Neighbours of the ground's textures in the atlas of IGLU Gridworld: borders of ±x sides.
@@ -113,7 +112,7 @@ def _depth(point, pose, axes):
 
 @jit
 def _snapped(point, pose, axes, tan_y, height, width):
-    """Column and row of a point in front of the eye, on the raster of subpixels."""
+    """Return column and row of a point in front of the eye, rounded to subpixels."""
     x, y, z = point[0] - pose[0], point[1] - pose[1], point[2] - pose[2]
     scale = 0.5 * height / tan_y / _depth(point, pose, axes)
     column = 0.5 * (width - 1) + scale * (axes[0, 0] * x + axes[0, 2] * z)
@@ -123,11 +122,11 @@ def _snapped(point, pose, axes, tan_y, height, width):
 
 @jit
 def _seams(row, i, height, depth, pose, lens, axes, rays, colors):
-    """Pixels whose ray meets the ground exactly between two cells, as a GPU with a texture atlas shows them.
+    """Colour pixels whose ray meets the ground exactly between two cells, as a GPU with a texture atlas does.
 
-    IGLU Gridworld draws each ground cell as a quad whose corners are snapped to 1/256 pixel. When the snapped
-    seam leaves such a pixel to the cell with the lower coordinate, its texture coordinate is exactly 1, where
-    the next texture of the atlas begins. It happens on round coordinates, with a view along an axis.
+    IGLU Gridworld draws each ground cell as a quad whose corners are snapped to 1/256 pixel. If the snapped seam leaves
+    such a pixel to the cell with the lower coordinate, its texture coordinate is exactly 1, where the next texture of
+    the atlas begins. It happens on round coordinates, with a view along an axis.
     """
     limit = lens[3] - 0.25
     for axis in range(0, 3, 2):
@@ -157,7 +156,7 @@ def _seams(row, i, height, depth, pose, lens, axes, rays, colors):
 
 @jit
 def _lower_cell_wins(i, j, axis, cell, across, height, width, pose, lens, axes):
-    """Whether the snapped seam between `cell` and the next one leaves pixel (i, j) to `cell`."""
+    """Return whether the snapped seam between `cell` and the next one leaves pixel (i, j) to `cell`."""
     low = math.floor(across + 0.5) - 0.5
     seam = cell + 0.5
     first = (seam, GROUND_SURFACE, low) if axis == 0 else (low, GROUND_SURFACE, seam)
@@ -172,7 +171,7 @@ def _lower_cell_wins(i, j, axis, cell, across, height, width, pose, lens, axes):
 
 @jit
 def _background(pixels, ramp, height, width, pose, lens, axes, rays, colors):
-    """Sky and ground. The camera never rolls, so all pixels of a row see the ground at one depth."""
+    """Draw sky and ground. The camera never rolls, so all pixels of a row see the ground at one depth."""
     stride = ramp.size
     drop = GROUND_SURFACE - pose[1]
     edge = np.float32(lens[3])
@@ -254,7 +253,7 @@ def _fill_face(pixels, ramp, rows, columns, p, q, w, clip, fill, border):
 
 @jit
 def _face_box(axes, center, u, v, tan_x, tan_y, height, width):
-    """Rows and columns (first, last + 1) that a face may touch; the whole picture when it passes the eye."""
+    """Return rows and columns (first, last + 1) that a face may touch; the whole picture if it passes the eye."""
     left, right, top, bottom = 1e9, -1e9, 1e9, -1e9
     for k in range(4):
         du, dv = 0.5 - (k & 1), 0.5 - (k >> 1)
@@ -342,9 +341,9 @@ def paint(grids, poses, chosen, lens, colors, height, width, layout, out, first,
     """Draw the worlds i = chosen[first..last-1]: grids[i] seen from poses[i], to out[i].
 
     grids int8[n, 9, 11, 11]; poses float64[n, 5]: x, y, z (cells), yaw, pitch (degrees); chosen int64[k]; lens
-    float64[5]: tangent of half the vertical field of view, near and far plane (depths along the view axis), half
-    the ground's width (cells), seams; colors uint32[n]: packed palette; out uint8[n, bytes of a picture]. All
-    arrays are C-contiguous and writable; blocks whose id the palette lacks are not drawn.
+    float64[5]: tangent of half the vertical field of view, near and far plane (depths along the view axis), half the
+    ground's width (cells), seams; colors uint32[n]: packed palette; out uint8[n, bytes of a picture]. All arrays are
+    C-contiguous and writable; blocks whose id the palette lacks are not drawn.
     """
     stride = (width + _LANES - 1) // _LANES * _LANES
     ramp = np.arange(stride).astype(np.float32)

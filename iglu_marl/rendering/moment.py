@@ -1,4 +1,4 @@
-"""What pictures and pages tell of an episode as it stands."""
+"""The state of an episode as pictures and pages show it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def status_of(episode: Any) -> dict[str, Any]:
-    """Where an episode stands: clocks, floor, score, inventory; JSON-ready."""
+    """Return clocks, turn, score and inventory of an episode, JSON-ready; `floor` is the role whose turn it is."""
     worlds = episode.worlds
     return {
         "step": int(worlds.steps[0]),
@@ -24,7 +24,7 @@ def status_of(episode: Any) -> dict[str, Any]:
 
 
 def moment_of(episode: Any) -> dict[str, Any]:
-    """An episode as the arguments of `composed_frame`, `game_views` and `ReplayRecorder.add`."""
+    """Return an episode as arguments of `composed_frame`, `game_views` and `ReplayRecorder.add`."""
     worlds = episode.worlds
     return {
         "grid": worlds.grid[0],

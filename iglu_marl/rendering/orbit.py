@@ -1,9 +1,8 @@
 """Views from outside: a structure on its board, seen by a camera that orbits around the build zone.
 
-The camera's azimuth is the compass direction that it looks in, as a builder's yaw: 0 looks north (-z), 90
-east. The board carries the compass points; north is the bright one. With a `ghost` (a target that is
-already aligned with the grid) missing blocks appear translucent and blocks that the target does not have
-there get a red frame.
+The camera's azimuth is a compass direction, as a builder's yaw: 0 looks north (-z), 90 east. The board shows the
+compass points; north is the bright one. With a `ghost` (a target that is aligned with the grid) missing blocks are
+translucent, and blocks that the target lacks have a red frame.
 """
 
 from __future__ import annotations
@@ -56,9 +55,9 @@ _LETTER_AT = {"N": (0.0, -6.0), "E": (6.0, 0.0), "S": (0.0, 6.0), "W": (-6.0, 0.
 def orbit_camera(
     size: tuple[int, int], azimuth_deg: float, elevation_deg: float, top: float = _MIN_TOP
 ) -> Camera:
-    """The camera that looks along `azimuth_deg`, `elevation_deg` down, and just sees the board up to `top`.
+    """Return the camera that looks along `azimuth_deg` and fits the board and blocks up to the height `top`.
 
-    `elevation_deg` lies in 5..90: 90 looks straight down. Raises `RenderError` for other angles or bad sizes.
+    `elevation_deg` is 5..90; 90 looks straight down. Raises `RenderError` if an angle or the size is invalid.
     """
     size = check_size(size)
     if not (math.isfinite(azimuth_deg) and 5.0 <= elevation_deg <= 90.0):
@@ -72,7 +71,7 @@ def orbit_camera(
     across, above, depth = axes @ np.array(corners).T
     tan_y = _LENS.tangent * _MARGIN
     tan_x = tan_y * size[1] / size[0]
-    # The nearest eye (shift, lift, -distance) in camera axes from which all corners are in the field of view.
+    # the nearest eye, in camera axes, from which all corners are in the field of view
     right, left = np.max(across - tan_x * depth), np.min(across + tan_x * depth)
     high, deep = np.max(above - tan_y * depth), np.min(above + tan_y * depth)
     distance = max((high - deep) / (2 * tan_y), (right - left) / (2 * tan_x))
@@ -81,20 +80,20 @@ def orbit_camera(
 
 
 class BlockStyle(NamedTuple):
-    """How a group of blocks is drawn: its edges' colour, and how far its faces are washed out to grey."""
+    """How a group of blocks is drawn: the colour of edges, and how far faces are faded to grey."""
 
     edge: RGBColor | None = None  # None: the block's own colour
     edge_light: float = 0.72  # of the block's own colour
     wash: float = 0.0
 
 
-# The blocks of a view: grid ids 1..6; wrong ones, which the ghost does not have there: 7..12; missing ones: 13..18.
+# grid ids 1..6: correct blocks; 7..12: wrong ones, which the ghost lacks; 13..18: missing ones
 _STYLES = (BlockStyle(), BlockStyle(edge=REMOVED), BlockStyle(edge_light=0.55))
 
 
 @lru_cache(maxsize=8)
 def color_table(*styles: BlockStyle) -> Colors:
-    """The packed palette of these views, softer than the builder's: grid ids 6k + 1..6k + 6 have the k-th style."""
+    """Return the packed palette of these views: grid ids 6k + 1..6k + 6 have the k-th style."""
     rgb = np.zeros((palette.FIRST_BLOCK + len(styles) * 6 * palette.ENTRIES_PER_COLOR, 3), np.uint8)
     rgb[: palette.FIRST_BLOCK] = BACKGROUND, BOARD, _BOARD_LINE, _RIM, _RIM
     for color in range(1, 7):
@@ -109,7 +108,7 @@ def color_table(*styles: BlockStyle) -> Colors:
 
 
 def highest(*grids: BlockGrid | None) -> float:
-    """Height of the upper side of the highest block, at least `_MIN_TOP`."""
+    """Return the height of the highest block's upper side, at least `_MIN_TOP`."""
     layers = [layer for grid in grids if grid is not None for layer in np.flatnonzero(grid.any(axis=(1, 2)))]
     return max(_MIN_TOP, max(layers, default=0) - 0.5)
 
@@ -125,15 +124,20 @@ def orbit_view(
     top: float | None = None,
     smoothing: int = 2,
 ) -> Picture:
-    """A picture uint8[height, width, 3] of a dense grid [9, 11, 11] on its board.
+    """Return a picture uint8[height, width, 3] of a structure on its board.
 
-    The camera looks in the compass direction `azimuth_deg` (0 north, 90 east), `elevation_deg` (5..90) down.
-    Over a `ghost`, a dense grid aligned with `grid`, missing blocks are translucent and wrong ones framed.
-    `pose` is a builder to draw: x, y, z of the eye, yaw and pitch in degrees. `top` is the height (y) that
-    has to fit into the picture, by default that of the blocks and at least 2.5. `smoothing` is the number of
-    samples per pixel and direction, 1..4; `size` is (height, width) in pixels.
+    Raises `GridError` if a grid is invalid, `RenderError` if the size or an angle is invalid.
 
-    Raises `GridError` for bad grids, `RenderError` for bad sizes or angles.
+    Args:
+        grid: dense grid [9, 11, 11].
+        size: height and width in pixels.
+        azimuth_deg: direction of view, 0 north, 90 east.
+        elevation_deg: angle downwards, 5..90.
+        ghost: dense grid aligned with `grid`; missing blocks become translucent, wrong ones framed.
+        pose: a builder to draw: x, y, z of the eye (cells), yaw and pitch (degrees).
+        top: height (y) that must be visible; default: that of the blocks, at least 2.5.
+        smoothing: samples per pixel and direction, 1..4.
+
     """
     blocks = as_grid(grid)
     aim = blocks if ghost is None else as_grid(ghost, "ghost")
@@ -163,7 +167,7 @@ def board_view(
     pose: Sequence[float] | npt.NDArray[np.floating[Any]] | None = None,
     smoothing: int = 3,
 ) -> Picture:
-    """As `orbit_view`, of solid and translucent blocks with ids as `color_table(*styles)` has them."""
+    """Return a view as `orbit_view`, of solid and translucent blocks with the ids of `color_table(*styles)`."""
     if smoothing not in (1, 2, 3, 4):
         raise RenderError(f"smoothing is {smoothing!r}, expected 1..4")
     height, width = check_size(size)
@@ -185,7 +189,7 @@ def board_view(
 
 
 def _draw_slab(picture: Image.Image, camera: Camera) -> None:
-    """The sides of the board, which hide nothing: they lie below its surface."""
+    """Draw the sides of the board; they lie below its surface, so they hide nothing."""
     draw = ImageDraw.Draw(picture)
     edge, low = camera.lens.ground, GROUND_SURFACE - _SLAB_DEPTH
     for nx, nz, light in ((1, 0, 0.8), (-1, 0, 0.8), (0, 1, 1.0), (0, -1, 1.0)):
@@ -198,7 +202,7 @@ def _draw_slab(picture: Image.Image, camera: Camera) -> None:
 
 
 def _draw_compass(picture: Image.Image, camera: Camera) -> None:
-    """Letters on the board's rim: only on pixels that still show the rim, so blocks cover them."""
+    """Draw letters on the board's rim, only on pixels that show the rim, so that blocks cover them."""
     cell = camera.pixels_per_cell((0, 0, 0))
     for letter, (x, z) in _LETTER_AT.items():
         points = camera.project([(x + right, GROUND_SURFACE, z - up) for right, up in _LETTERS[letter]])

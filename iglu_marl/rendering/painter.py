@@ -1,4 +1,4 @@
-"""The default renderer: compiled, on the CPU; it needs neither a GPU nor a window."""
+"""The default renderer: compiled code on the CPU, without a GPU or a window."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from iglu_marl.rendering.renderer import (
     picture_shape,
 )
 
-_COLORS = palette.PACKED.copy()  # writable: a read-only array would be a second type to the compiler
+_COLORS = palette.PACKED.copy()  # writable: numba would compile again for a read-only array
 _FIRST = np.zeros(1, np.int64)
 
 
 class Painter(SceneRenderer):
-    """The `Renderer` of the game on the CPU: first-person frames of worlds, all in one compiled call."""
+    """Renderer on the CPU: first-person frames of worlds, all in one compiled call."""
 
     def __init__(self, lens: Lens = EYE_LENS) -> None:
         super().__init__(lens)
         self._lens = lens.as_array()
 
     def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
-        """As `SceneRenderer.draw`."""
+        """Fill `out` with scenes, as `SceneRenderer.draw`."""
         count, height, width, _ = out.shape
         table = _COLORS if colors is None else np.require(colors, np.uint32, ("C", "W"))
         rows, flat = _FIRST if count == 1 else np.arange(count), out.reshape(count, height * width * 3)
@@ -47,12 +47,11 @@ class Painter(SceneRenderer):
     def bind(
         self, grids: BlockGrid, poses: FloatArray, size: tuple[int, int], layout: Layout, out: Frames
     ) -> Callable[[npt.NDArray[np.int64], int, int], None]:
-        """A function that paints some of many scenes straight into their places in one array.
+        """Return `draw(chosen, first, last)`, which paints scenes i of chosen[first..last-1] into `out[i]`.
 
-        `draw(chosen, first, last)` paints the scenes i of chosen[first..last-1]: grids[i] from poses[i] to out[i].
-        grids int8 [n, 9, 11, 11], poses float64 [n, 5] and out uint8 [n, *picture_shape(size, layout)] are
-        C-contiguous and are read anew at each call. Calls may run in several threads at once. Raises `RenderError`
-        for arrays that do not fit.
+        grids int8[n, 9, 11, 11], poses float64[n, 5] and out uint8[n, *picture_shape(size, layout)] are C-contiguous,
+        and are read again at each call. Calls may run in several threads at once. Raises `RenderError` if an array does
+        not fit.
         """
         height, width = check_size(size)
         count = len(out)
@@ -78,5 +77,5 @@ def paint_scenes(
     colors: Colors | None = None,
     out: Frames | None = None,
 ) -> Frames:
-    """`Painter(lens).render_scenes`: pictures uint8[k, height, width, 3] of grids seen from poses."""
+    """Return `Painter(lens).render_scenes(…)`: pictures uint8[k, height, width, 3] of grids seen from poses."""
     return Painter(lens).render_scenes(grids, poses, size, colors=colors, out=out)

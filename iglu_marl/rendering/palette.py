@@ -1,9 +1,9 @@
-"""The one 8-bit palette that every renderer of this package shares.
+"""The 8-bit palette that all renderers of this package share.
 
-A picture is made of palette indices: 0 sky, 1-4 the ground, then eight entries a block colour: four shades
-(top, ±z, ±x, bottom), each with a fill and a border. The colours were measured on frames of IGLU Gridworld;
-sides are the top's colour times 0.7 (±z), 0.5 (±x) and 0.2 (bottom). Grey ground cells have a faint mottle
-there (standard deviation below 3 levels), which is its mean here.
+Palette indices: 0 sky, 1-4 the ground, then eight entries a block colour: four shades (top, ±z, ±x, bottom), each with
+a fill and a border. The colours were measured on frames of IGLU Gridworld. Sides are the top's colour times 0.7 (±z),
+0.5 (±x) and 0.2 (bottom). Grey ground cells have a faint texture there (standard deviation below 3 levels); here they
+have its mean.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ SIZE = len(RGB)
 
 
 def block_index(color: int, shade: int, part: int) -> int:
-    """The palette index of a block colour (id 1..6), a shade (`SHADE_*`) and a part (`FILL` or `BORDER`)."""
+    """Return the palette index of a block colour (id 1..6), a shade (`SHADE_*`) and a part (`FILL` or `BORDER`)."""
     return FIRST_BLOCK + ENTRIES_PER_COLOR * (color - 1) + 2 * shade + part
 
 
 def block_color(color: int, shade: int = SHADE_TOP) -> tuple[int, int, int]:
-    """The fill of a block's side, by colour id 1..6."""
+    """Return the fill colour (red, green, blue) of a block's side, by colour id 1..6."""
     red, green, blue = RGB[block_index(color, shade, FILL)].tolist()
     return red, green, blue
 
 
 def pack(rgb: npt.ArrayLike) -> npt.NDArray[np.uint32]:
-    """Colours uint8[n, 3] as uint32[n]: red in the lowest byte, then green, blue, and the index on top."""
+    """Return colours uint8[n, 3] as uint32[n]: red in the lowest byte, then green, blue, and the index on top."""
     table = np.asarray(rgb, dtype=np.uint32)
     index = np.arange(len(table), dtype=np.uint32)
     packed = table[:, 0] | table[:, 1] << 8 | table[:, 2] << 16 | index << 24

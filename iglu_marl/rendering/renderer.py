@@ -1,11 +1,11 @@
-"""What all renderers of scenes share: the lens, what is checked, and how pictures of worlds are asked for."""
+"""Base class, lens and argument checks of all renderers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,8 @@ from iglu_marl.core.kernels.records import GROUND_RADIUS
 MAX_SIDE = 8192  # pixels
 GROUND_EDGE = GROUND_RADIUS + 0.5  # the ground ends at |x|, |z| = 18.5
 
-# How a picture lies in memory, by its name: uint8 [height, width, 3], [3, height, width], or palette indices
-# [height, width], one byte a pixel (`palette.RGB[indices]` is the first).
+# Memory layouts: uint8 [height, width, 3], [3, height, width], or palette indices [height, width]
+# (`palette.RGB[indices]` is the first).
 Layout = Literal["hwc", "chw", "index"]
 LAYOUTS: tuple[Layout, ...] = ("hwc", "chw", "index")
 
@@ -32,7 +32,7 @@ Colors = npt.NDArray[np.uint32]  # a packed palette, see `palette.pack`
 
 @dataclass(frozen=True)
 class Lens:
-    """The vertical field of view (degrees), the clipping depths and half the ground's width (cells)."""
+    """Vertical field of view (degrees), near and far plane, and half the ground's width (cells)."""
 
     fov_deg: float = 90.0
     near: float = 0.1
@@ -50,33 +50,19 @@ class Lens:
 
     @property
     def tangent(self) -> float:
-        """The tangent of half the vertical field of view."""
+        """Tangent of half the vertical field of view."""
         return math.tan(math.radians(self.fov_deg) / 2)
 
     def as_array(self) -> FloatArray:
-        """float64[5] as `kernels.paint` wants it: tangent of half the field of view, near, far, ground, seams."""
+        """Return float64[5] for `kernels.paint`: tangent of half the field of view, near, far, ground, seams."""
         return np.array([self.tangent, self.near, self.far, self.ground, self.seams])
 
 
 EYE_LENS = Lens(seams=True)
 
 
-class HasScenes(Protocol):
-    """What a renderer reads of `Worlds`."""
-
-    @property
-    def grid(self) -> BlockGrid:
-        """Dense grids int8[n, 9, 11, 11]."""
-        ...
-
-    @property
-    def pose(self) -> FloatArray:
-        """Eyes float64[n, 5]: x, y, z (cells), yaw, pitch (degrees)."""
-        ...
-
-
 def check_pose(pose: Any) -> Viewpoint:
-    """An eye's pose as five floats; raises `RenderError` for anything else."""
+    """Return an eye's pose as five floats; raise `RenderError` if it is invalid."""
     try:
         x, y, z, yaw, pitch = (float(value) for value in pose)
     except (TypeError, ValueError):
@@ -87,7 +73,7 @@ def check_pose(pose: Any) -> Viewpoint:
 
 
 def check_size(size: Any) -> tuple[int, int]:
-    """The picture size (height, width) as two ints; raises `RenderError` unless both are 1..8192."""
+    """Return a picture size (height, width) as two ints; raise `RenderError` unless both are 1..8192."""
     try:
         height, width = size
         whole = int(height) == height and int(width) == width
@@ -99,14 +85,14 @@ def check_size(size: Any) -> tuple[int, int]:
 
 
 def picture_shape(size: tuple[int, int], layout: Layout) -> tuple[int, ...]:
-    """The shape of one picture of (height, width) pixels. Raises `RenderError` for an unknown layout."""
+    """Return the shape of a picture of (height, width) pixels; raise `RenderError` if the layout is unknown."""
     if layout not in LAYOUTS:
         raise RenderError(f"layout is {layout!r}, expected one of {', '.join(map(repr, LAYOUTS))}")
     return {"hwc": (*size, 3), "chw": (3, *size), "index": size}[layout]
 
 
 def check_picture(picture: Any, name: str, channels: tuple[int, ...] = (3,)) -> Picture:
-    """A picture uint8[height, width, 3] as a C-contiguous array; raises `RenderError` for anything else."""
+    """Return a picture uint8[height, width, 3] as a C-contiguous array; raise `RenderError` if it is none."""
     array = np.ascontiguousarray(picture)
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] not in channels or not array.size:
         wanted = " or ".join(map(str, channels))
@@ -117,7 +103,7 @@ def check_picture(picture: Any, name: str, channels: tuple[int, ...] = (3,)) -> 
 
 
 def check_out(out: Frames | None, shape: tuple[int, ...]) -> Frames:
-    """`out`, or a new array where it is None; raises `RenderError` unless pictures of that shape fit into it."""
+    """Return `out`, or a new array if it is None; raise `RenderError` if it has another shape or type."""
     if out is None:
         return np.empty(shape, np.uint8)
     if not isinstance(out, np.ndarray) or out.dtype != np.uint8 or out.shape != shape:
@@ -129,7 +115,7 @@ def check_out(out: Frames | None, shape: tuple[int, ...]) -> Frames:
 
 
 def check_scenes(grids: npt.NDArray[Any], poses: npt.NDArray[Any], count: int) -> None:
-    """Raises `RenderError` unless there are `count` grids [9, 11, 11] and poses [5]."""
+    """Raise `RenderError` unless there are `count` grids [9, 11, 11] and poses [5]."""
     if grids.shape != (count, *ZONE_SHAPE) or poses.shape != (count, 5):
         raise RenderError(
             f"grids have shape {grids.shape} and poses {poses.shape}, expected {count} of {ZONE_SHAPE} and of (5,)"
@@ -137,39 +123,41 @@ def check_scenes(grids: npt.NDArray[Any], poses: npt.NDArray[Any], count: int) -
 
 
 def _ready(array: npt.ArrayLike, dtype: type) -> npt.NDArray[Any]:
-    """The array as the kernels and drivers want it: C-contiguous, aligned, writable."""
     return np.require(array, dtype, ("C", "A", "W"))
 
 
 class SceneRenderer:
-    """Draws worlds as their builders see them. A subclass says how, in `draw`; the rest is here.
-
-    `lens` belongs to all its pictures.
-    """
+    """Base class of renderers: worlds as builders see them, through one lens. Subclasses implement `draw`."""
 
     def __init__(self, lens: Lens = EYE_LENS) -> None:
         self.lens = lens
         self._size = (0, 0)  # the last size that was checked
 
     def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
-        """Fill out uint8[k, height, width, 3] with the scenes grids int8[k, 9, 11, 11], poses float64[k, 5].
+        """Fill out uint8[k, height, width, 3] with scenes: grids int8[k, 9, 11, 11], poses float64[k, 5].
 
-        All arrays are C-contiguous and writable. `colors` replaces the packed palette (`palette.pack`); it may go on
-        beyond the six block colours for grids with ids above 6.
+        All arrays are C-contiguous and writable. `colors` replaces the packed palette (`palette.pack`); it may have
+        more than six block colours.
         """
         raise NotImplementedError
 
     def render(
         self,
-        worlds: HasScenes,
+        worlds: Any,
         indices: Sequence[int] | npt.NDArray[np.integer[Any]],
         size: tuple[int, int],
         out: Frames | None = None,
     ) -> Frames:
-        """What the builders of the worlds `indices` (k integers) see: uint8[k, height, width, 3].
+        """Return what the builders of k worlds see: uint8[k, height, width, 3].
 
-        `size` is (height, width) in pixels. The frames are written to `out` when it is given. Raises
-        `RenderError` for a bad size or `out`, `IndexError` for a world that does not exist.
+        Raises `RenderError` if `size` or `out` is invalid, `IndexError` if a world does not exist.
+
+        Args:
+            worlds: `Worlds` with grids int8[n, 9, 11, 11] and poses float64[n, 5].
+            indices: numbers of k worlds.
+            size: height and width in pixels.
+            out: array for the frames; default: a new one.
+
         """
         if type(size) is not tuple or size != self._size:
             self._size = check_size(size)
@@ -198,11 +186,10 @@ class SceneRenderer:
         colors: Colors | None = None,
         out: Frames | None = None,
     ) -> Frames:
-        """Pictures uint8[k, height, width, 3] of grids int8[k, 9, 11, 11] seen from poses float64[k, 5].
+        """Return pictures uint8[k, height, width, 3] of grids int8[k, 9, 11, 11] seen from poses float64[k, 5].
 
-        Any strides and numeric types are accepted. `colors` replaces the packed palette (`palette.pack`); it
-        may go on beyond the six block colours for grids with ids above 6. Raises `RenderError` for shapes that
-        do not fit.
+        Any strides and numeric types are accepted. `colors` is as for `draw`. Raises `RenderError` if shapes do not
+        fit.
         """
         size = check_size(size)
         blocks, eyes = _ready(grids, np.int8), _ready(poses, np.float64)
@@ -214,8 +201,8 @@ class SceneRenderer:
         return out
 
     def render_grid(self, grid: npt.ArrayLike, pose: npt.ArrayLike, size: tuple[int, int]) -> Picture:
-        """One picture uint8[height, width, 3] of a lone structure from a pose (x, y, z, yaw, pitch)."""
+        """Return a picture uint8[height, width, 3] of one structure from a pose (x, y, z, yaw, pitch)."""
         return self.render_scenes(as_grid(grid)[None], np.asarray(pose, np.float64)[None], size)[0]
 
     def close(self) -> None:
-        """Release what is held."""
+        """Release resources."""

@@ -28,7 +28,7 @@ _SIDES = (
     ("from the north", 180.0),
     ("from the east", 270.0),
 )
-"""Name and azimuth of the four views around a structure: who stands in the south looks north."""
+"""Name and azimuth of the four views around a structure."""
 
 _TURN_DEG = 18.0  # past the side, so that depth shows
 _ELEVATION_DEG = 32.0
@@ -41,7 +41,7 @@ _STYLES = (
 
 
 class _Sheet:
-    """A page with a header and panels; u is 1/1120 of the width of the standard size."""
+    """A page with a header and panels; u is the scale, 1 at the standard size."""
 
     def __init__(self, size: tuple[int, int], standard: tuple[int, int]) -> None:
         self.height, self.width = check_size(size)
@@ -49,27 +49,24 @@ class _Sheet:
             raise RenderError(f"size is {size!r}, expected at least {MIN_SIZE} (height, width)")
         self.u = min(self.height / standard[0], self.width / standard[1])
         self.margin, self.gap, self.label = (round(part * self.u) for part in (18, 14, 26))
-        self.top, self.middle = (
-            round(62 * self.u),
-            34 * self.u,
-        )  # of what stands below the header; of the header
+        self.top, self.middle = round(62 * self.u), 34 * self.u  # below the header; middle of the header
         self.picture = Image.new("RGB", (self.width, self.height), PAGE)
         self.draw = ImageDraw.Draw(self.picture)
-        self.free = float(self.width - self.margin)  # where the header's facts begin, so far
+        self.free = float(self.width - self.margin)  # left end of the header's facts so far
 
     def text(self, x: float, y: float, text: str, color: RGBColor, pixels: float, align: str = "l") -> float:
-        """Write a line; returns its width."""
+        """Write a line, and return its width."""
         size = round(pixels * self.u)
         draw_text(self.draw, (x, y), text, size, color, align)
         return width(text, size)
 
     def fact(self, text: str, color: RGBColor, gap: float) -> None:
-        """A line at the right of the header, `gap` left of what stands there."""
+        """Write a line at the right of the header, `gap` left of the last one."""
         self.free -= gap * self.u
         self.free -= self.text(self.free, self.middle, text, color, 16, "r")
 
     def chip(self, fill: RGBColor, outline: RGBColor | None = None, corner: RGBColor | None = None) -> None:
-        """A small square beside a fact; `corner` fills its upper left half."""
+        """Draw a small square beside a fact; `corner` fills its upper left half."""
         u, side = self.u, 14 * self.u
         x, y = self.free - 7 * u, self.middle - side / 2
         self.draw.rounded_rectangle((x - side, y, x, y + side), 3 * u, fill, outline, max(1, round(3 * u)))
@@ -78,20 +75,19 @@ class _Sheet:
         self.free = x - side
 
     def title(self, text: str) -> None:
-        """The title, cut where the facts begin."""
         room = max(self.free - self.margin - 24 * self.u, 1.0)
         line = cut(" ".join(text.split())[:400], round(23 * self.u), room)
         self.text(self.margin, self.middle, line, TEXT, 23)
 
     def panel(self, name: str, box: Box, draw: Callable[..., Picture]) -> None:
-        """A named picture in a box (left, top, right, bottom), the name above its left corner."""
+        """Draw a picture in a box (left, top, right, bottom), with its name above the left corner."""
         left, top, right, bottom = box
         self.text(left + 2 * self.u, top - 0.5 * self.label, name, DIM, 15)
         mask = rounded_mask((right - left, bottom - top), round(9 * self.u))
         self.picture.paste(Image.fromarray(draw(size=(bottom - top, right - left))), (left, top), mask)
 
     def rows(self, top: int, bottom: int, columns: int, count: int) -> list[Box]:
-        """Boxes of panels in rows of `columns`, all of one size, their names included, between two heights."""
+        """Return the boxes of panels of equal size, in rows of `columns`, between two heights."""
         lines = -(-count // columns)
         wide = (self.width - 2 * self.margin - (columns - 1) * self.gap) // columns
         high = (bottom - top - (lines - 1) * self.gap) // lines
@@ -103,11 +99,16 @@ class _Sheet:
 
 
 def contact_sheet(grid: npt.ArrayLike, *, title: str = "", size: tuple[int, int] = SHEET_SIZE) -> Picture:
-    """A dense grid [9, 11, 11] in six views: from four sides, from above, and layer by layer.
+    """Return a sheet uint8[height, width, 3] with six views: four sides, from above, and layer by layer.
 
-    The header holds the title, the number of blocks, the extent (east-west x north-south x height, in
-    blocks) and how many blocks there are of each colour. `size` is (height, width), at least (380, 530).
-    Returns uint8[height, width, 3]. Raises `GridError` for bad grids and `RenderError` for bad sizes.
+    The header shows the title, the number of blocks, the extent (east-west x north-south x height, in blocks), and the
+    number of blocks of each colour. Raises `GridError` if the grid is invalid, `RenderError` if the size is invalid.
+
+    Args:
+        grid: dense grid [9, 11, 11].
+        title: heading.
+        size: height and width, at least (380, 530).
+
     """
     blocks = as_grid(grid)
     sheet = _Sheet(size, SHEET_SIZE)
@@ -115,7 +116,7 @@ def contact_sheet(grid: npt.ArrayLike, *, title: str = "", size: tuple[int, int]
     sheet.title(title or "Structure")
     side = partial(orbit_view, blocks, elevation_deg=_ELEVATION_DEG, top=highest(blocks), smoothing=3)
     draws = [(name, partial(side, azimuth_deg=azimuth + _TURN_DEG)) for name, azimuth in _SIDES]
-    draws.insert(2, ("from above", partial(top_view, blocks)))  # the flat views stand in the last column
+    draws.insert(2, ("from above", partial(top_view, blocks)))  # the last column has the flat views
     draws.append(("layers, north up", partial(layers_view, blocks)))
     for box, (name, draw) in zip(
         sheet.rows(sheet.top, sheet.height - sheet.margin, 3, 6), draws, strict=True
@@ -125,9 +126,9 @@ def contact_sheet(grid: npt.ArrayLike, *, title: str = "", size: tuple[int, int]
 
 
 def gallery(structures: Mapping[str, npt.ArrayLike], *, across: int = 6, side: int = 240) -> Picture:
-    """Structures by name (dense grids [9, 11, 11]), each from the south-west and with its name below.
+    """Return a picture uint8[height, width, 3] of structures (dense grids by name), each with its name below.
 
-    across: how many stand in a row; side: of each, in pixels. Returns uint8[height, width, 3].
+    `across`: structures in a row; `side`: pixels of each.
     """
     label = side // 8
     rows = -(-len(structures) // across)
@@ -144,7 +145,6 @@ def gallery(structures: Mapping[str, npt.ArrayLike], *, across: int = 6, side: i
 
 
 def _structure_facts(sheet: _Sheet, blocks: BlockGrid) -> None:
-    """Counts and extent at the right of the header."""
     gap = 0.0
     for color in range(6, 0, -1):
         if count := int((blocks == color).sum()):
@@ -166,12 +166,18 @@ def change_sheet(
     caption: str = "",
     size: tuple[int, int] = CHANGE_SIZE,
 ) -> Picture:
-    """Two dense grids [9, 11, 11] as before, after and difference, and the changed layers as maps.
+    """Return a sheet uint8[height, width, 3] with before, after, difference, and maps of the changed layers.
 
-    In the difference, blocks that stay are pale; added, removed (translucent) and recoloured ones have edges
-    of their own, which the header explains and counts. `title` stands in the header, `caption` (an
-    instruction, say) below it. `size` is (height, width), at least (380, 530). Returns
-    uint8[height, width, 3]. Raises `GridError` for bad grids and `RenderError` for bad sizes.
+    In the difference, unchanged blocks are pale. Added, removed (translucent) and recoloured ones have coloured edges,
+    which the header explains and counts. Raises `GridError` if a grid is invalid, `RenderError` if the size is invalid.
+
+    Args:
+        before: dense grid [9, 11, 11].
+        after: dense grid [9, 11, 11].
+        title: heading.
+        caption: text below the heading, for example an instruction.
+        size: height and width, at least (380, 530).
+
     """
     old, new = as_grid(before, "before"), as_grid(after, "after")
     change = change_of(old, new)
@@ -198,7 +204,7 @@ def change_sheet(
 
 
 def _caption(sheet: _Sheet, caption: str) -> int:
-    """At most three lines below the header; returns where the panels may begin."""
+    """Write at most three lines below the header. Return where the panels may begin."""
     if not caption.strip():
         return sheet.top
     pixels = round(17 * sheet.u)
@@ -212,7 +218,7 @@ def _caption(sheet: _Sheet, caption: str) -> int:
 
 
 def _change_facts(sheet: _Sheet, change: GridChange) -> None:
-    """The legend with counts at the right of the header."""
+    """Write the legend with counts into the header."""
     if not (change.added | change.removed | change.recolored).any():
         sheet.fact("no difference", GOOD, 0)
         return

@@ -1,4 +1,4 @@
-"""Text of any script for pictures and the window: measured, cut, wrapped, drawn with the fonts at hand."""
+"""Text of any script for pictures and the window: measure, truncate, wrap and draw it with the fonts found here."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from iglu_marl.rendering.colors import RGBColor
 TextColor = RGBColor | tuple[int, int, int, int]
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
-# Pillow's own font has ASCII and little else; these are asked for what it lacks, in this order.
+# Pillow's own font has little beyond ASCII; these are fallbacks, in this order.
 _MORE_FONTS = ("DejaVuSans.ttf", "NotoSansCJK-Regular.ttc", "NotoSans-Regular.ttf", "Arial Unicode.ttf")
 _NO_GLYPH = "\uffff"
 
 
 @lru_cache(maxsize=1)
 def _files() -> tuple[str, ...]:
-    """The fonts beside Pillow's own that can be loaded here."""
+    """Return the fonts beside Pillow's own that can be loaded here."""
     candidates = list(_MORE_FONTS)
     pygame = importlib.util.find_spec("pygame")  # found, not imported: it ships a font with it
     for folder in (pygame.submodule_search_locations or ()) if pygame is not None else ():
@@ -39,7 +39,7 @@ def _files() -> tuple[str, ...]:
 
 @lru_cache(maxsize=128)
 def font(pixels: int, number: int = 0) -> Font:
-    """A font in a size: Pillow's own (0), or one of those that stand in for it."""
+    """Return a font of a size: Pillow's own (0), or one of the fallback fonts."""
     if number == 0:
         return ImageFont.load_default(max(pixels, 7))
     return ImageFont.truetype(_files()[number - 1], max(pixels - 1, 7))
@@ -53,7 +53,7 @@ def _has(character: str, number: int) -> bool:
 
 @lru_cache(maxsize=2048)
 def _font_for(text: str) -> int | None:
-    """The first font that has all of the text; None where each lacks something."""
+    """Return the first font that has all letters of the text; None if each lacks some."""
     letters = {character for character in text if not character.isspace()}
     for number in range(len(_files()) + 1):
         if all(_has(character, number) for character in letters):
@@ -62,7 +62,7 @@ def _font_for(text: str) -> int | None:
 
 
 def _runs(text: str) -> Iterator[tuple[str, int]]:
-    """The text in pieces that one font can draw; what no font has is drawn by the first, as a box."""
+    """Yield the text in pieces that one font can draw; letters that no font has become boxes of the first."""
     whole = _font_for(text)
     if whole is not None:
         yield text, whole
@@ -80,7 +80,7 @@ def _runs(text: str) -> Iterator[tuple[str, int]]:
 
 @lru_cache(maxsize=4096)
 def width(text: str, pixels: int) -> float:
-    """How wide a line is, in pixels."""
+    """Return the width of a line in pixels."""
     return sum(font(pixels, number).getlength(piece) for piece, number in _runs(text))
 
 
@@ -92,7 +92,7 @@ def draw_text(
     color: TextColor,
     align: str = "l",
 ) -> None:
-    """Draw a line whose middle is at the height at[1]; align: "l", "m" or "r" of at[0]."""
+    """Draw a line whose middle has the height at[1]; `align`: "l", "m" or "r" of at[0]."""
     x, y = at
     x -= {"l": 0.0, "m": 0.5, "r": 1.0}[align] * width(text, pixels)
     for piece, number in _runs(text):
@@ -102,12 +102,12 @@ def draw_text(
 
 
 def fitting(text: str, pixels: int, room: float) -> int:
-    """How many leading characters fit into a width; at least one."""
+    """Return how many leading characters fit into a width, at least one."""
     return max(1, bisect.bisect_right(range(1, len(text) + 1), room, key=lambda k: width(text[:k], pixels)))
 
 
 def cut(text: str, pixels: int, room: float) -> str:
-    """The text in one line, with three dots at its end where it had to be cut."""
+    """Return the text as one line, truncated with three dots if it is too long."""
     if width(text, pixels) <= room:
         return text
     return text[: fitting(text, pixels, room - width("...", pixels))] + "..."
@@ -115,7 +115,7 @@ def cut(text: str, pixels: int, room: float) -> str:
 
 @lru_cache(maxsize=512)
 def wrap_text(text: str, pixels: int, room: int) -> tuple[str, ...]:
-    """The text in lines that fit a width; long words are cut."""
+    """Return the text in lines that fit a width; long words are split."""
     lines: list[str] = []
     for paragraph in text.splitlines() or [""]:
         line = ""

@@ -1,6 +1,6 @@
 """Flat views of a structure: from straight above, and layer by layer. North is up, west is left.
 
-A height counts layers from the ground, as instructions do: a block on the ground (y = -1) is at height 1.
+A height counts layers from the ground, as instructions do: a block on the ground (y = -1) has height 1.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from iglu_marl.rendering.text import draw_text
 
 MIN_SIDE = 64  # pixels
 
-_SMOOTH = 2  # drawn so much larger, then reduced
+_SMOOTH = 2  # drawn larger by this factor, then reduced
 _LINE: RGBColor = (210, 216, 226)
 _CENTER: RGBColor = (150, 160, 178)
 _BELOW: RGBColor = (160, 168, 184)
 
 
 class GridChange(NamedTuple):
-    """What differs between two grids: bool [9, 11, 11] each, and blocks that stay as they are."""
+    """The difference of two grids: four masks bool [9, 11, 11]."""
 
     added: npt.NDArray[np.bool_]
     removed: npt.NDArray[np.bool_]
@@ -38,7 +38,7 @@ class GridChange(NamedTuple):
 
 
 def change_of(before: npt.ArrayLike, after: npt.ArrayLike) -> GridChange:
-    """The change from one dense grid [9, 11, 11] to another. Raises `GridError` for bad grids."""
+    """Return the change from one dense grid [9, 11, 11] to another. Raises `GridError` if a grid is invalid."""
     old, new = as_grid(before, "before"), as_grid(after, "after")
     both = (old != 0) & (new != 0)
     return GridChange(
@@ -47,7 +47,6 @@ def change_of(before: npt.ArrayLike, after: npt.ArrayLike) -> GridChange:
 
 
 def _contrast(color: RGBColor) -> RGBColor:
-    """Ink that is legible on a colour."""
     light = 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2]
     return INK if light > 120 else (255, 255, 255)
 
@@ -65,32 +64,29 @@ class _Board:
         draw.ellipse(self.box(5, 5, inset), fill=_CENTER)
 
     def at(self, x: float, z: float) -> tuple[float, float]:
-        """The pixel of a place."""
         return self.left + x * self.cell, self.top + z * self.cell
 
     def box(
         self, x: float, z: float, inset: float = 0.0, side: float = 1.0
     ) -> tuple[float, float, float, float]:
-        """The corners (left, top, right, bottom) of a cell, `inset` smaller on each side."""
+        """Return the corners (left, top, right, bottom) of a cell, `inset` smaller on each side."""
         return *self.at(x + inset, z + inset), *self.at(x + side - inset, z + side - inset)
 
     def thick(self, share: float) -> int:
-        """A line's width in pixels."""
+        """Return the width of a line in pixels, by its share of a cell."""
         return max(1, round(share * self.cell))
 
     def block(
         self, ix: int, iz: int, fill: RGBColor, edge: RGBColor | None = None, width: float = 0.07
     ) -> None:
-        """A filled cell with an edge."""
         edge = edge or blended(fill, INK, 0.3)
         self.draw.rectangle(self.box(ix, iz), fill=fill, outline=edge, width=self.thick(width))
 
     def write(self, x: float, z: float, text: str, color: RGBColor, size: float, align: str = "m") -> None:
-        """A short text whose middle is at a place."""
         draw_text(self.draw, self.at(x, z), text, round(size * self.cell), color, align)
 
     def axes(self) -> None:
-        """Coordinates below and at the left, compass letters outside of the sides."""
+        """Write coordinates below and at the left, and compass letters around."""
         for value in range(-5, 6):
             self.write(value + 5.5, 11.55, str(value), DIM, 0.46)
             self.write(-0.55, value + 5.5, str(value), DIM, 0.46)
@@ -102,7 +98,7 @@ class _Board:
 
 
 def _page(size: tuple[int, int]) -> tuple[Image.Image, ImageDraw.ImageDraw]:
-    """An empty picture for (height, width) pixels, larger for smooth edges."""
+    """Return an empty picture for (height, width) pixels, enlarged by `_SMOOTH`."""
     height, width = check_size(size)
     if min(height, width) < MIN_SIDE:
         raise RenderError(f"size is {size!r}, expected at least {MIN_SIDE} pixels (height, width)")
@@ -111,11 +107,15 @@ def _page(size: tuple[int, int]) -> tuple[Image.Image, ImageDraw.ImageDraw]:
 
 
 def top_view(grid: npt.ArrayLike, *, size: tuple[int, int] = (360, 360)) -> Picture:
-    """A dense grid [9, 11, 11] from straight above, uint8[height, width, 3], with labelled axes x and z.
+    """Return a structure from straight above, uint8[height, width, 3], with labelled axes x and z.
 
-    Each column shows the colour of its highest block and that block's height; lower ones are darker. A ring
-    in the corner says that the column has a gap below. `size` is (height, width), at least 64 pixels. Raises
-    `GridError` for bad grids and `RenderError` for bad sizes.
+    Each column shows the colour and the height of its highest block; lower ones are darker. A ring in the corner marks
+    a column with a gap below. Raises `GridError` if the grid is invalid, `RenderError` if the size is invalid.
+
+    Args:
+        grid: dense grid [9, 11, 11].
+        size: height and width, at least 64 pixels.
+
     """
     blocks = as_grid(grid)
     picture, draw = _page(size)
@@ -141,12 +141,17 @@ def layers_view(
     before: npt.ArrayLike | None = None,
     size: tuple[int, int] = (360, 360),
 ) -> Picture:
-    """The layers of a dense grid [9, 11, 11], lowest first, as maps with north up: uint8[height, width, 3].
+    """Return the layers of a structure, lowest first, as maps with north up: uint8[height, width, 3].
 
-    Small squares are blocks of the layer below. With `before`, an earlier grid, what changed since stands out:
-    "+" added, "x" removed, and recoloured cells with the old colour in the upper left half; layers without a
-    change are left out unless there is none at all. `size` is (height, width), at least 64 pixels. Raises
-    `GridError` for bad grids and `RenderError` for bad sizes.
+    Small squares are blocks of the layer below. Raises `GridError` if a grid is invalid, `RenderError` if the size is
+    invalid.
+
+    Args:
+        grid: dense grid [9, 11, 11].
+        before: an earlier grid. Changes since then are marked: "+" added, "x" removed, and the old colour in the upper
+            left half of recoloured cells. Layers without a change are left out, unless nothing changed.
+        size: height and width, at least 64 pixels.
+
     """
     new = as_grid(grid)
     old = None if before is None else as_grid(before, "before")
@@ -154,7 +159,7 @@ def layers_view(
     picture, draw = _page(size)
     width, height = picture.size
     pad = 0.02 * min(width, height)
-    count = len(layers)  # as many columns as make the maps largest
+    count = len(layers)  # the number of columns is that with the largest maps
     columns = max(
         range(1, count + 1), key=lambda k: min(width / (12 * k), height / (13 * math.ceil(count / k)))
     )
@@ -176,7 +181,7 @@ def layers_view(
 
 
 def _shown_layers(new: BlockGrid, old: BlockGrid | None) -> list[int]:
-    """All layers up to the highest block; of a change only those in which something changed."""
+    """Return all layers up to the highest block, or the changed ones."""
     if old is not None and (old != new).any():
         return np.flatnonzero((old != new).any(axis=(1, 2))).tolist()
     used = np.flatnonzero(new.any(axis=(1, 2)))

@@ -1,4 +1,4 @@
-"""Writers for PNG pictures and GIF or MP4 videos. A file appears whole under its name, or not at all."""
+"""Writers for PNG pictures and GIF or MP4 videos. A failed write leaves no file, and an older one unchanged."""
 
 from __future__ import annotations
 
@@ -14,36 +14,41 @@ import numpy as np
 from PIL import Image
 
 from iglu_marl.core.errors import RenderError
-from iglu_marl.core.files import replacing
+from iglu_marl.core.extras import extra
+from iglu_marl.core.files import atomic_write
 from iglu_marl.rendering.gif import write_gif
 from iglu_marl.rendering.renderer import Picture, check_picture
 
 
 def write_png(path: str | os.PathLike[str], frame: Picture) -> Path:
-    """Write a frame uint8[height, width, 3] as PNG and return the path.
+    """Write a frame uint8[height, width, 3] as PNG, and return the path.
 
-    Raises `RenderError` for another suffix than .png, another kind of array, a folder that does not exist, or when
-    the file cannot be written.
+    Raises `RenderError` if the suffix is not .png, the array is no picture, or the file cannot be written.
     """
     picture = check_picture(frame, "frame")
     final = checked_name(path, ".png")
-    with replacing(final, RenderError) as temporary:
+    with atomic_write(final, RenderError) as temporary:
         Image.fromarray(picture).save(temporary, format="PNG", optimize=True)
     return final
 
 
 def write_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: float = 10.0) -> Path:
-    """Write frames uint8[height, width, 3] as .gif or .mp4 (by the suffix) and return the path.
+    """Write frames uint8[height, width, 3] as .gif or .mp4 (by the suffix), and return the path.
 
-    `frames` may be a generator. MP4 frames are written as they come; a GIF waits for the last one, to choose its
-    palette, and plays at most 50 frames a second. MP4 needs even sides, so the last row or column is doubled
-    where they are odd. Raises `RenderError` for other suffixes, no frames, frames of
-    different shapes, a folder that does not exist, or when the file cannot be written.
+    MP4 frames are written as they arrive. A GIF is written after the last frame, and plays at most 50 frames a second.
+    MP4 needs even sides, so the last row or column is doubled where they are odd. Raises `RenderError` if the suffix is
+    another one, there are no frames, their shapes differ, or the file cannot be written.
+
+    Args:
+        path: file name, ending with .gif or .mp4.
+        frames: all of one shape; may be a generator.
+        fps: frames a second.
+
     """
     if not 0 < fps <= 1000:
         raise RenderError(f"fps is {fps!r}, expected a number above 0, at most 1000")
     final = checked_name(path, ".gif", ".mp4")
-    with replacing(final, RenderError) as temporary:
+    with atomic_write(final, RenderError) as temporary:
         stream = _alike(frames)
         first = next(stream, None)
         if first is None:
@@ -54,7 +59,6 @@ def write_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: fl
 
 
 def _alike(frames: Iterable[Picture]) -> Iterator[Picture]:
-    """The frames, checked one by one: all of them have the first one's shape."""
     shape = None
     for number, frame in enumerate(frames):
         array = check_picture(frame, f"frame {number}")
@@ -65,7 +69,7 @@ def _alike(frames: Iterable[Picture]) -> Iterator[Picture]:
 
 
 def checked_name(path: str | os.PathLike[str], *suffixes: str) -> Path:
-    """The path of a file to be written. Raises `RenderError` for another suffix, or without its folder."""
+    """Return the path of a file to write; raise `RenderError` for another suffix or a missing folder."""
     final = Path(path)
     if final.suffix.lower() not in suffixes:
         raise RenderError(f"file {final.name!r} ends with {final.suffix!r}, expected {' or '.join(suffixes)}")
@@ -75,8 +79,9 @@ def checked_name(path: str | os.PathLike[str], *suffixes: str) -> Path:
 
 
 def _write_mp4(path: Path, frames: Iterator[Picture], fps: float) -> None:
-    """Raises `OSError` with what ffmpeg says when it cannot write, or not all of it."""
-    import imageio_ffmpeg  # only films need it
+    """Write frames with ffmpeg; raise `OSError` with its message if it fails."""
+    with extra("video"):
+        import imageio_ffmpeg
 
     try:
         program = imageio_ffmpeg.get_ffmpeg_exe()
@@ -96,7 +101,7 @@ def _write_mp4(path: Path, frames: Iterator[Picture], fps: float) -> None:
                 odd = ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))
                 ffmpeg.stdin.write(np.pad(frame, odd, mode="edge").data)
         except BrokenPipeError:
-            pass  # it has ended, and says why
+            pass  # ffmpeg has ended; its message follows
         except BaseException:
             ffmpeg.kill()
             raise
@@ -107,4 +112,4 @@ def _write_mp4(path: Path, frames: Iterator[Picture], fps: float) -> None:
         said.seek(0)
         complaint = said.readline().decode("utf-8", "replace").strip()
     if complaint or ffmpeg.returncode:
-        raise OSError(f"ffmpeg ended with {ffmpeg.returncode}: {complaint or 'no word'}")
+        raise OSError(f"ffmpeg ended with {ffmpeg.returncode}: {complaint or 'no message'}")

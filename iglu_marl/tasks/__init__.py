@@ -1,19 +1,20 @@
-"""Task sources: random, custom, named structures, and the tasks that come with the package.
+"""Task sources: random, custom, named structures, and the bundled tasks.
 
-A source has `sample(rng)` (also `reset()` and `sample_task()`) and `seed(rng)`. `draw(source, rng)` takes
-a task from any of them, from lists, from functions and from objects of your own.
+A source has `sample(rng)` (also `reset()` and `sample_task()`) and `seed(rng)`. `sample_task(source, rng)` samples a
+task from a source, a list, a function or an object of your own.
 """
 
 from __future__ import annotations
 
+from iglu_marl.core.lazy import deprecated_names
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.tasks.bundled import BundledTasks, SessionTasks, default_tasks
+from iglu_marl.tasks.bundled import BundledTasks, SessionTasks
 from iglu_marl.tasks.curriculum import Curriculum
 from iglu_marl.tasks.custom import DUMMY_TASK, CustomTasks
 from iglu_marl.tasks.random_tasks import RandomTasks
-from iglu_marl.tasks.source import FiniteSource, TaskSource, draw, is_source
+from iglu_marl.tasks.source import TaskSource, sample_task
 from iglu_marl.tasks.spawn_poses import SpawnPoses
-from iglu_marl.tasks.structures import Structure, StructureTasks, load_structures
+from iglu_marl.tasks.structures import StructureTasks
 from iglu_marl.tasks.task_set import TaskSet
 
 __all__ = [
@@ -21,18 +22,24 @@ __all__ = [
     "BundledTasks",
     "Curriculum",
     "CustomTasks",
-    "FiniteSource",
     "RandomTasks",
     "SessionTasks",
     "SpawnPoses",
-    "Structure",
     "StructureTasks",
     "Subtasks",
     "Task",
     "TaskSet",
     "TaskSource",
-    "default_tasks",
-    "draw",
-    "is_source",
-    "load_structures",
+    "sample_task",
 ]
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "draw": "iglu_marl.tasks.source:sample_task",
+        "FiniteSource": "iglu_marl.tasks.source:FiniteSource",
+        "is_source": "iglu_marl.tasks.source:is_source",
+        "default_tasks": "iglu_marl.tasks.bundled:default_tasks",
+        "Structure": "iglu_marl.tasks.structures:Structure",
+        "load_structures": "iglu_marl.tasks.structures:load_structures",
+    },
+)

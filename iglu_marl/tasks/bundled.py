@@ -1,4 +1,4 @@
-"""The tasks that come with the package, and which tasks are the default."""
+"""The bundled tasks, and the default tasks of the environments."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ Mode = Literal["turns", "structures"]
 
 
 class SessionTasks(GroupedSource):
-    """Sessions of the game, by structure: `source.tasks["bridge"][0]` is a `Subtasks`.
+    """Sessions by structure: `source.tasks["bridge"][0]` is a `Subtasks`.
 
-    tasks: for each structure its sessions.
-    mode: "turns": a random turn of a random session of a random structure, with all that was said until then.
-        "structures": the whole structure, from the world that the session began with.
-    dialog: whether the tasks of whole structures carry the session's words; turns always do.
-    progressive: whether the task of a turn knows its next one.
+    Iteration yields each turn, or each whole structure (once, if without dialogue).
 
-    Iteration runs through every turn, or every whole structure (each once without words). Raises
-    `TaskError` for an empty collection or an unknown mode.
+    Args:
+        tasks: for each structure its sessions.
+        mode: "turns": a random turn of a random session of a random structure, with the dialogue so far.
+            "structures": the whole structure, from the session's start world.
+        dialog: whether tasks of whole structures have the session's dialogue; turns always have it.
+        progressive: whether the task of a turn links to the next one.
+
+    Raises:
+        TaskError: if there are no tasks, or the mode is unknown.
+
     """
 
     def __init__(
@@ -49,7 +53,7 @@ class SessionTasks(GroupedSource):
         self._wholes: dict[int, Task] = {}
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random structure, of it a random session, of it a random turn (or the whole)."""
+        """Sample a structure, one of its sessions, and a turn of it (or the whole)."""
         if self.mode == "turns":
             return super().sample(rng)
         return self._whole(*self.sample_entry(self.rng if rng is None else rng))
@@ -80,28 +84,28 @@ class SessionTasks(GroupedSource):
 
 
 class BundledTasks(SessionTasks):
-    """The sessions that come with the package (see `SessionTasks` for the options). They need no download."""
+    """The bundled sessions (see `SessionTasks` for the options). They need no download."""
 
     def __init__(self, *, mode: Mode = "turns", dialog: bool = False, progressive: bool = False) -> None:
-        from iglu_marl.data import bundled  # read when first asked for
+        from iglu_marl.data import bundled  # here, since reading is slow
 
         super().__init__(bundled.load(), mode=mode, dialog=dialog, progressive=progressive)
 
 
 def whole_session_tasks() -> TaskSource:
-    """Like `silent_builder_tasks`, but of the bundled tasks each is a whole session, with all that was said."""
+    """Return `silent_builder_tasks`, but with whole bundled sessions and their dialogue."""
     return TaskSet(preset=["C8"]) if at_hand("C8") else BundledTasks(mode="structures", dialog=True)
 
 
 def default_tasks(mode: Mode = "turns") -> TaskSource:
-    """What is played when no tasks are given: the bundled tasks, whatever data are on the machine."""
+    """Return the default tasks: the bundled ones, whatever data are on the machine."""
     return BundledTasks(mode=mode)
 
 
 def silent_builder_tasks() -> TaskSource:
-    """What `IGLUSilentBuilder-v0` plays when no tasks are given.
+    """Return the default tasks of `IGLUSilentBuilder-v0`.
 
-    C8 of the Minecraft Dialogue Corpus when its structures are at hand (see `TaskSet`), as the documentation of that
-    environment says; else the bundled tasks. A damaged corpus raises `DataError` rather than going unnoticed.
+    That is C8 of the Minecraft Dialogue Corpus if it is on the machine (see `TaskSet`), as in the original environment,
+    or else the bundled tasks. Raises `DataError` for a damaged corpus.
     """
     return TaskSet(preset=["C8"]) if at_hand("C8") else default_tasks()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# name, number of blocks, number of colours; C38 is listed without numbers
+# name, number of blocks, number of colors; C38 has no numbers
 _LISTING = """
 bell 29 5, black-hole 20 2, blue-original-L 3 1, flower_new 17 4, overlapping-chain-links 20 2,
 rectangle-chain 40 4, scissors 23 2, table2 12 2, asterisk 33 2, concentric_semicircles 21 3,
@@ -42,9 +42,9 @@ sickles-difficult 24 2, sun_and_birds-difficult 19 2, butterfly-difficult 24 3
 
 @dataclass(frozen=True)
 class Listed:
-    """An entry of the list; `blocks` and `colors` are None where it gives no numbers.
+    """An entry of the list: name, and numbers of blocks and colors (None if not listed).
 
-    The numbers are those of the documentation. The corpus itself differs for some structures.
+    The numbers are those of the IGLU documentation. The corpus differs for some structures.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""A source of tasks that grow harder as the builder grows better."""
+"""A task source that moves to harder tasks as the builder succeeds."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from iglu_marl.core.errors import StateError, TaskError
 from iglu_marl.core.task import Task
-from iglu_marl.tasks.source import StatefulSources, TaskSource, draw, is_source
+from iglu_marl.tasks.source import StatefulSources, TaskSource, is_source, sample_task
 
 
 class CurriculumState(NamedTuple):
-    """How far a `Curriculum` is: its stage, the latest episodes that count, and the states of sources in its stages."""
+    """State of a `Curriculum`: stage, results of the latest episodes, and states of the stages' sources."""
 
     stage: int
     latest: tuple[bool, ...]
@@ -22,16 +22,20 @@ class CurriculumState(NamedTuple):
 
 
 class Curriculum(TaskSource):
-    """Sources of tasks, the easiest first, of which the next is begun when the latest episodes went well.
+    """Task sources in order of difficulty; success moves to the next one.
 
-    stages: whatever gives tasks (see `draw`), at least one.
-    threshold: share of the latest `window` episodes that have to be successes, in (0, 1].
-    window: how many episodes are looked at; after each stage they are counted anew.
-    rehearsal: how often a task of an earlier stage is drawn (each as likely as the others), in [0, 1).
+    The training loop reports with `record` how episodes ended. Between these calls, the environment's seed determines
+    the tasks. Environments save and restore the curriculum's state with their own.
 
-    The environment draws from it, and whoever trains tells it with `record` how episodes ended; between two such
-    calls it is a source like any other, decided by the environment's seed. Environments save and restore with their
-    state how far it is. Raises `TaskError` for anything else.
+    Args:
+        stages: at least one task source (see `sample_task`), the easiest first.
+        threshold: share of successes among the latest `window` episodes to pass a stage, in (0, 1].
+        window: number of episodes; the count restarts after each stage.
+        rehearsal: probability of a task from an earlier stage, in [0, 1).
+
+    Raises:
+        TaskError: if an argument is wrong.
+
     """
 
     def __init__(
@@ -55,18 +59,18 @@ class Curriculum(TaskSource):
         self._within = StatefulSources(self.stages)
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A task of the stage that has been reached, or at times of an earlier one."""
+        """Sample a task of the current stage, or with probability `rehearsal` of an earlier one."""
         generator = self.rng if rng is None else rng
         stage = self.stage
         if stage and self.rehearsal and generator.random() < self.rehearsal:
             stage = int(generator.integers(stage))
-        return draw(self.stages[stage], generator)
+        return sample_task(self.stages[stage], generator)
 
     def record(self, successes: Iterable[Any]) -> bool:
-        """Take note of how episodes ended, in their order (True: a success). Returns whether a stage was passed.
+        """Report how episodes ended, in order (True: success), and return whether a stage was passed.
 
-        At the last stage nothing more happens. Episodes that are told after a stage was passed within the same call
-        are left out: they belong to the stage before.
+        Episodes after the passing one in the same call are ignored, since they belong to the stage before. At the last
+        stage, nothing changes.
         """
         if self.stage == len(self.stages) - 1:
             return False
@@ -79,11 +83,11 @@ class Curriculum(TaskSource):
         return False
 
     def get_state(self) -> CurriculumState:
-        """How far it is."""
+        """Return the state."""
         return CurriculumState(self.stage, tuple(self._latest), self._within.get_state())
 
     def check_state(self, state: Any) -> None:
-        """Raises `StateError` unless `set_state` can take this."""
+        """Raise `StateError` unless this is a state of this curriculum."""
         super().check_state(state)
         if type(state.stage) is not int or not 0 <= state.stage < len(self.stages):
             raise StateError(
@@ -96,7 +100,7 @@ class Curriculum(TaskSource):
         self._within.check_state(state.within)
 
     def set_state(self, state: CurriculumState) -> None:
-        """Put back what `get_state` gave."""
+        """Restore a state of `get_state`."""
         self.stage = state.stage
         self._latest = deque(state.latest, self.window)
         self._within.set_state(state.within)

@@ -13,16 +13,22 @@ from iglu_marl.core.task import Subtasks, Task, as_task, is_task
 from iglu_marl.tasks.source import FiniteSource
 
 DUMMY_TASK = Task("", blocks_to_grid([(0, -1, 0, 1)]), task_id="dummy", ids="iglu")
-"""A task for trying things out: one blue block and nothing said."""
+"""A task for experiments: one blue block, without dialogue."""
 
 
 class CustomTasks(FiniteSource):
-    """Tasks from (conversation, target grid) pairs, `Task` objects and sessions, in any mixture.
+    """Tasks from (conversation, target grid) pairs, `Task` objects and `Subtasks` sessions.
 
-    A conversation is text with `<Architect>` and `<Builder>` lines (or a `Dialogue`, or a list of
-    utterances); a grid is dense [9, 11, 11]. A `Subtasks` session gives the task of each of its turns.
-    `ids` says in which colour ids the grids of the pairs are (see `Task`). Raises `TaskError` for
-    anything else.
+    A conversation is text with `<Architect>` and `<Builder>` lines, a `Dialogue`, or a list of utterances. A grid is
+    dense [9, 11, 11] or a list of blocks. A session gives a task per turn.
+
+    Args:
+        goals: the pairs, tasks and sessions.
+        ids: color ids of the grids in pairs (see `Task`).
+
+    Raises:
+        TaskError: if an entry is something else.
+
     """
 
     def __init__(self, goals: Iterable[Any], *, ids: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Tasks made up at random: a few blocks near each other, without words."""
+"""Random tasks: a few blocks near each other, without dialogue."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.core.errors import DataError, TaskError
-from iglu_marl.core.files import replacing
+from iglu_marl.core.files import atomic_write
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE, BlockGrid
-from iglu_marl.core.parsing import parse_json, reading
+from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.tasks.source import TaskSource
 
@@ -30,18 +30,21 @@ def _checked(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 class RandomTasks(TaskSource):
-    """Random structures with an empty dialog.
+    """Random structures without dialogue.
 
-    max_blocks: 1 to this many blocks, each number as likely as the others. More than fit the other limits
-        (and 20 of each colour) are never asked for.
-    height_levels: the layers that may hold blocks, counted from the ground, 1..9.
-    allow_float: whether blocks may have air below them.
-    max_dist: largest Chebyshev distance between any two blocks: all lie within a cube of max_dist + 1 cells.
-    num_colors: at most this many colours in a task, drawn anew each time, 1..6.
-    max_cache: 0: every task is new. Otherwise the tasks come from a fixed stock of this many, which
-        depends only on the parameters and on `seed`, and is filled as it is used.
+    Args:
+        max_blocks: the number of blocks is uniform in 1..max_blocks, limited by the other arguments and by 20 blocks
+            per color.
+        height_levels: layers with blocks, counted from the ground, 1..9.
+        allow_float: whether blocks may have air below them.
+        max_dist: largest Chebyshev distance between two blocks.
+        num_colors: largest number of colors in a task, 1..6.
+        max_cache: 0: each task is new. Otherwise tasks come from a fixed set of this size, which depends only on the
+            parameters and `seed`.
 
-    Raises `TaskError` for parameters out of range.
+    Raises:
+        TaskError: if an argument is out of range.
+
     """
 
     def __init__(
@@ -61,34 +64,34 @@ class RandomTasks(TaskSource):
         self.max_dist = _checked("max_dist", max_dist, 0)
         self.num_colors = _checked("num_colors", num_colors, 1, 6)
         self.max_cache = _checked("max_cache", max_cache, 0)
-        self._stock: dict[int, Task] = {}
-        self._stock_seed = 0
+        self._cache: dict[int, Task] = {}
+        self._cache_seed = 0
         self._loaded = False
 
     def seed(self, rng: np.random.Generator | int | None) -> None:
-        """Set where calls without a generator draw from, and choose a new stock (unless one was loaded)."""
+        """Set the generator for calls without one, and select a new set of tasks (unless it was loaded)."""
         super().seed(rng)
         if self.max_cache and not self._loaded:
-            self._stock_seed = int(self.rng.integers(2**63))
-            self._stock.clear()
+            self._cache_seed = int(self.rng.integers(2**63))
+            self._cache.clear()
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random task: a new one, or one of the stock."""
+        """Sample a new task, or one of the fixed set."""
         generator = self.rng if rng is None else rng
         if self.max_cache:
-            return self._stocked(int(generator.integers(self.max_cache)))
+            return self._cached_task(int(generator.integers(self.max_cache)))
         return self._new_task(generator)
 
-    def _stocked(self, number: int) -> Task:
-        if number not in self._stock:
-            self._stock[number] = self._new_task(np.random.default_rng((self._stock_seed, number)))
-        return self._stock[number]
+    def _cached_task(self, number: int) -> Task:
+        if number not in self._cache:
+            self._cache[number] = self._new_task(np.random.default_rng((self._cache_seed, number)))
+        return self._cache[number]
 
     def _new_task(self, rng: np.random.Generator) -> Task:
         return Task("", self._structure(rng), ids="iglu")
 
     def _structure(self, rng: np.random.Generator) -> BlockGrid:
-        """One structure: a box that keeps the distance, a number of blocks, their cells, their colours."""
+        """Sample a box that keeps the distance, a number of blocks, their cells and their colors."""
         width = min(self.max_dist + 1, _WIDTH)
         height = min(self.max_dist + 1, self.height_levels)
         volume = width * width * height
@@ -99,7 +102,7 @@ class RandomTasks(TaskSource):
         if self.allow_float:
             y = int(rng.integers(0, self.height_levels - height + 1))
             cells = np.unravel_index(slots, (height, width, width))
-        else:  # slots say how many blocks each column gets; columns then stand on the ground
+        else:  # slots give the height of each column; columns stand on the ground
             y = 0
             heights = np.bincount(slots % (width * width), minlength=width * width).reshape(width, width)
             cells = np.nonzero(np.arange(height)[:, None, None] < heights)
@@ -108,7 +111,7 @@ class RandomTasks(TaskSource):
         return grid
 
     def _colors(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Colours int8 [count] of at most `num_colors` kinds, none more often than there are blocks of it."""
+        """Sample colors, int8 [count], at most `num_colors` different ones and BLOCKS_PER_COLOR of each."""
         fewest = -(-count // BLOCKS_PER_COLOR)
         kinds = int(rng.integers(fewest, max(fewest, min(self.num_colors, count)) + 1))
         palette = rng.permutation(6)[:kinds] + 1
@@ -117,16 +120,16 @@ class RandomTasks(TaskSource):
 
     def __len__(self) -> int:
         if not self.max_cache:
-            raise TypeError("RandomTasks without max_cache has no length: its tasks never end")
+            raise TypeError("RandomTasks with max_cache=0 has no length, expected max_cache of at least 1")
         return self.max_cache
 
     def __bool__(self) -> bool:
         return True
 
     def __iter__(self) -> Iterator[Task]:
-        """The stock, or without one new tasks without end."""
+        """Yield the fixed set, or without `max_cache` an endless sequence of new tasks."""
         if self.max_cache:
-            yield from (self._stocked(number) for number in range(self.max_cache))
+            yield from (self._cached_task(number) for number in range(self.max_cache))
             return
         while True:
             yield self.sample()
@@ -137,7 +140,7 @@ class RandomTasks(TaskSource):
 
     @property
     def parameters(self) -> dict[str, int | bool]:
-        """The constructor's arguments."""
+        """Arguments of the constructor."""
         return {
             "max_blocks": self.max_blocks,
             "height_levels": self.height_levels,
@@ -148,9 +151,9 @@ class RandomTasks(TaskSource):
         }
 
     def dump(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole stock and the parameters to an npz file (whole or not at all).
+        """Write the fixed set and the parameters to an npz file, atomically.
 
-        Raises `TaskError` without a stock (max_cache = 0), `DataError` when the file cannot be written.
+        Raises `TaskError` if max_cache is 0, and `DataError` if the file cannot be written.
         """
         if not self.max_cache:
             raise TaskError(
@@ -158,27 +161,27 @@ class RandomTasks(TaskSource):
             )
         grids = np.stack([task.target_grid for task in self])
         about = json.dumps({"format": _FORMAT, "ids": "iglu", "parameters": self.parameters})
-        with replacing(path) as partial, partial.open("wb") as file:
+        with atomic_write(path) as partial, partial.open("wb") as file:
             np.savez_compressed(file, grids=grids, about=np.array(about))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> RandomTasks:
-        """The source that `dump` wrote, with the same tasks in the same order.
+        """Return the source that `dump` wrote, with the same tasks in the same order.
 
-        Raises `DataError` when the file is missing, damaged or something else.
+        Raises `DataError` if the file is missing, damaged or something else.
         """
         if not Path(path).exists():
             raise DataError(f"{path} does not exist; expected a file written by RandomTasks.dump")
-        place = f"{path} is no file written by RandomTasks.dump"
-        with reading(place):
+        place = f"{path} is not a file of RandomTasks.dump"
+        with wrap_errors(place):
             with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 about = parse_json(str(file["about"]), place)
                 grids = file["grids"]
             if about["format"] != _FORMAT:
                 raise DataError(f"format is {about['format']!r:.60}, expected {_FORMAT}")
             source = cls(**about["parameters"])
-            source._stock = {i: Task("", grid, ids=about["ids"]) for i, grid in enumerate(grids)}
-        if len(source._stock) != source.max_cache or not source._stock:
-            raise DataError(f"{path} holds {len(source._stock)} tasks, expected {source.max_cache}")
+            source._cache = {i: Task("", grid, ids=about["ids"]) for i, grid in enumerate(grids)}
+        if len(source._cache) != source.max_cache or not source._cache:
+            raise DataError(f"{path} has {len(source._cache)} tasks, expected {source.max_cache}")
         source._loaded = True
         return source

@@ -1,4 +1,4 @@
-"""Where tasks come from: `draw` takes a task from any source."""
+"""`sample_task`: sample a task from any kind of source."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from iglu_marl.core.task import Task, as_task, is_task
 from iglu_marl.core.task_source import TaskSource as TaskSource
 
 MAX_SKIPS = 1000
-"""After so many tasks in a row that ask for no change, `draw` gives up."""
+"""`sample_task` raises an error after this number of tasks in a row that ask for no change."""
 
 _CALLS = ("sample", "reset", "sample_task")
 
 
 class StatefulSources:
-    """Those sources within a source (see `draw`) that have a state of their own, to be saved together."""
+    """The stateful sources within a source (see `sample_task`), saved together."""
 
     def __init__(self, source: Any) -> None:
         self._sources = tuple(_stateful(source))
 
     def get_state(self) -> tuple[Any, ...]:
-        """Their states."""
+        """Return their states."""
         return tuple(source.get_state() for source in self._sources)
 
     def check_state(self, states: Any) -> None:
-        """Raises `StateError` unless `set_state` can take these. None at all fit any sources, and change nothing."""
+        """Raise `StateError` unless these are states of these sources. An empty tuple always fits."""
         if not isinstance(states, tuple) or len(states) not in (0, len(self._sources)):
             raise StateError(
                 f"the state of the tasks is {states!r:.80}, expected the states of {len(self._sources)} sources"
@@ -39,7 +39,7 @@ class StatefulSources:
             source.check_state(state)
 
     def set_state(self, states: tuple[Any, ...]) -> None:
-        """Put back what `get_state` gave."""
+        """Restore the states of `get_state`."""
         for source, state in zip(self._sources, states, strict=False):
             source.set_state(state)
 
@@ -54,7 +54,7 @@ def _stateful(source: Any) -> Iterator[TaskSource]:
 
 
 class FiniteSource(TaskSource):
-    """A source over a fixed list of tasks, each as likely as the others."""
+    """A source over a fixed list of tasks, sampled uniformly."""
 
     def __init__(self, tasks: Sequence[Task], name: str) -> None:
         if not tasks:
@@ -62,7 +62,7 @@ class FiniteSource(TaskSource):
         self._all = tuple(tasks)
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A random task of the list."""
+        """Sample a task of the list."""
         generator = self.rng if rng is None else rng
         return self._all[int(generator.integers(len(self._all)))]
 
@@ -79,8 +79,8 @@ class FiniteSource(TaskSource):
 _OWN = {"sample": FiniteSource.sample, "reset": TaskSource.reset, "sample_task": TaskSource.sample_task}
 
 
-def stock_of(source: Any) -> tuple[Task, ...] | None:
-    """The tasks of a source from which `draw` takes number `rng.integers(len(tasks))`; None for other sources."""
+def finite_tasks(source: Any) -> tuple[Task, ...] | None:
+    """Return the tasks of a source from which `sample_task` takes number `rng.integers(len(tasks))`; else None."""
     if isinstance(source, (list, tuple)):
         return tuple(source) if source and all(isinstance(task, Task) for task in source) else None
     if not isinstance(source, FiniteSource):
@@ -93,7 +93,7 @@ def stock_of(source: Any) -> tuple[Task, ...] | None:
 
 @lru_cache(maxsize=256)
 def _takes_rng(function: Callable[..., Any], bound: bool) -> str:
-    """How a function wants the generator: "rng" (by that name), "first" (its first argument) or "no"."""
+    """Return how a function takes the generator: "rng" (by name), "first" (first argument) or "no"."""
     try:
         parameters = list(inspect.signature(function).parameters.values())[1 if bound else 0 :]
     except (TypeError, ValueError):
@@ -112,20 +112,20 @@ def _call(function: Callable[..., Any], rng: np.random.Generator, owner: Any = N
     inner = getattr(function, "__func__", None)
     try:
         way = _takes_rng(inner or function, inner is not None)
-    except TypeError:  # a callable object that does not hash
+    except TypeError:  # a callable that is not hashable
         way = "no"
     if way == "rng":
         return function(rng=rng)
     if way == "first":
         return function(rng)
-    # Nothing to hand the generator to: let the source's own calls draw from it, so that seeds still decide.
+    # Without a parameter for the generator: seed the source, so that its own calls are reproducible.
     if isinstance(owner, TaskSource) and owner.rng is not rng:
         owner.seed(rng)
     return function()
 
 
-def _drawing_method(source: Any) -> Callable[..., Any] | None:
-    """The one of `sample`, `reset`, `sample_task` that was overridden last; `sample` when none stands out."""
+def _sampling_method(source: Any) -> Callable[..., Any] | None:
+    """Return the method `sample`, `reset` or `sample_task` that was overridden last."""
     own = getattr(source, "__dict__", {})
     for name in _CALLS:
         if callable(own.get(name)):
@@ -134,7 +134,7 @@ def _drawing_method(source: Any) -> Callable[..., Any] | None:
         for name in _CALLS:
             if callable(getattr(cls, name, None)) and name in cls.__dict__:
                 return getattr(source, name)
-    for name in _CALLS:  # given by __getattr__, as wrappers do
+    for name in _CALLS:  # by __getattr__, as in wrappers
         method = getattr(source, name, None)
         if callable(method):
             return method
@@ -142,18 +142,18 @@ def _drawing_method(source: Any) -> Callable[..., Any] | None:
 
 
 def is_source(value: Any) -> bool:
-    """Whether `draw` can take tasks from a value."""
+    """Whether `sample_task` accepts a value as a source."""
     if isinstance(value, (str, bytes, type)):
         return False
     if isinstance(value, (list, tuple, Mapping)):
         parts = value.values() if isinstance(value, Mapping) else value
         return len(value) > 0 and all(is_source(part) for part in parts)
-    if is_task(value) or _drawing_method(value) is not None:
+    if is_task(value) or _sampling_method(value) is not None:
         return True
     return callable(value) or isinstance(value, Iterator)
 
 
-def _draw_once(source: Any, rng: np.random.Generator) -> Task:
+def _sample_once(source: Any, rng: np.random.Generator) -> Task:
     if is_task(source):
         return as_task(source)
     if isinstance(source, (str, bytes, type)):
@@ -164,8 +164,8 @@ def _draw_once(source: Any, rng: np.random.Generator) -> Task:
         parts = list(source.values()) if isinstance(source, Mapping) else source
         if not parts:
             raise TaskError("the list of tasks is empty, expected at least one")
-        return _draw_once(parts[int(rng.integers(len(parts)))], rng)
-    method = _drawing_method(source)
+        return _sample_once(parts[int(rng.integers(len(parts)))], rng)
+    method = _sampling_method(source)
     if method is not None:
         drawn = _call(method, rng, source)
     elif isinstance(source, Iterator):
@@ -179,7 +179,7 @@ def _draw_once(source: Any, rng: np.random.Generator) -> Task:
             f"{source!r} is no source of tasks; expected a Task, a source object, a list or a function"
         )
     if drawn is not source and isinstance(drawn, (TaskSource, list, tuple, Mapping)):
-        return _draw_once(drawn, rng)
+        return _sample_once(drawn, rng)
     if not is_task(drawn):
         raise TaskError(f"the task source {source!r} gave {drawn!r}, expected a Task")
     task = as_task(drawn)
@@ -188,20 +188,23 @@ def _draw_once(source: Any, rng: np.random.Generator) -> Task:
     return task
 
 
-def draw(source: Any, rng: np.random.Generator) -> Task:
-    """A task from `source`, drawn from `rng`.
+def sample_task(source: Any, rng: np.random.Generator) -> Task:
+    """Sample a task. Tasks that ask for no change are skipped and counted in the source's `skipped`.
 
-    source: a `Task` (comes back as it is), a `Subtasks` session, an object with `sample`, `reset` or
-        `sample_task` (taking a generator or nothing), a list or dict of such things, a function, or an
-        iterator.
+    Args:
+        source: a `Task` (returned as it is), a `Subtasks` session, an object with `sample`, `reset` or `sample_task`
+            (with a generator or no argument), a list or dict of sources, a function, or an iterator.
+        rng: the generator.
 
-    Tasks that ask for no change are skipped and counted in the source's `skipped`. Raises `TaskError` for
-    anything else, for a source that gives no `Task`, and after `MAX_SKIPS` skips in a row.
+    Raises:
+        TaskError: if this is not a source, it gives something else than a `Task`, or `MAX_SKIPS` tasks in a row ask for
+            no change.
+
     """
     if is_task(source):
         return as_task(source)
     for _ in range(MAX_SKIPS):
-        task = _draw_once(source, rng)
+        task = _sample_once(source, rng)
         if not task.is_complete_at_start:
             return task
     raise TaskError(f"{MAX_SKIPS} tasks in a row from {source!r} were complete at their start")

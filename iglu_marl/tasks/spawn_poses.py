@@ -1,4 +1,4 @@
-"""Tasks that begin anywhere: a source over another, which draws where the builder stands and looks."""
+"""A task source that gives the tasks of another source random start poses."""
 
 from __future__ import annotations
 
@@ -10,23 +10,31 @@ from iglu_marl.core.errors import PoseError, TaskError
 from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, BlockGrid, in_zone
 from iglu_marl.core.pose import Pose, as_pose
 from iglu_marl.core.task import Task
-from iglu_marl.tasks.source import StatefulSources, TaskSource, draw, is_source
+from iglu_marl.tasks.source import StatefulSources, TaskSource, is_source, sample_task
 
 MAX_DRAWS = 1000
-"""After so many poses in a row inside starting blocks, `SpawnPoses` gives up."""
+"""`SpawnPoses` raises an error after this number of poses in a row inside starting blocks."""
 
 Range = float | tuple[float, float]
 
 
 class SpawnPoses(TaskSource):
-    """The tasks of another source, each beginning at a pose drawn evenly from ranges (`Task.pose`).
+    """Tasks of another source with a start pose (`Task.pose`) sampled uniformly from ranges.
 
-    source: whatever gives tasks (see `draw`).
-    x, y, z: where the eye is, in cells; yaw_deg, pitch_deg: where it looks (see `Pose`). Each a number, or (low, high).
-    clear: poses whose body is inside a starting block are drawn anew.
+    The task is sampled first, then the coordinates with a range, in the order of the arguments.
 
-    A task is drawn first, then the numbers that have a range, in the order above. Raises `TaskError` for what is no
-    source or range, and where there is no room among a task's starting blocks.
+    Args:
+        source: a task source (see `sample_task`).
+        x: eye position in cells, a number or (low, high).
+        y: as `x`.
+        z: as `x`.
+        yaw_deg: gaze (see `Pose`), a number or (low, high).
+        pitch_deg: as `yaw_deg`.
+        clear: sample again if the body is inside a starting block.
+
+    Raises:
+        TaskError: if the source or a range is wrong, or no free pose is found.
+
     """
 
     def __init__(
@@ -56,9 +64,9 @@ class SpawnPoses(TaskSource):
         self._within = StatefulSources((source,))
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
-        """A task of the source, at a pose of its own."""
+        """Sample a task and its pose."""
         generator = self.rng if rng is None else rng
-        task = draw(self.source, generator)
+        task = sample_task(self.source, generator)
         for _ in range(MAX_DRAWS):
             pose = Pose(
                 *(
@@ -73,15 +81,15 @@ class SpawnPoses(TaskSource):
         )
 
     def get_state(self) -> tuple[Any, ...]:
-        """The states of the sources within."""
+        """Return the states of the sources within."""
         return self._within.get_state()
 
     def check_state(self, state: Any) -> None:
-        """Raises `StateError` unless `set_state` can take this."""
+        """Raise `StateError` unless this is a state of this source."""
         self._within.check_state(state)
 
     def set_state(self, state: tuple[Any, ...]) -> None:
-        """Put back what `get_state` gave."""
+        """Restore a state of `get_state`."""
         self._within.set_state(state)
 
     def __repr__(self) -> str:
@@ -89,7 +97,7 @@ class SpawnPoses(TaskSource):
 
 
 def _read_range(name: str, value: Any) -> tuple[float, float]:
-    """The two ends of a range; raises `TaskError` for what is none."""
+    """Return the two ends of a range."""
     try:
         low, high = (value, value) if isinstance(value, (int, float)) else value
         if isinstance(value, (bool, str)) or not low <= high:

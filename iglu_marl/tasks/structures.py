@@ -1,4 +1,4 @@
-"""Named structures from files: the whole structure is the target, and nothing has been said."""
+"""Named structures from files, as tasks without dialogue."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from iglu_marl.core.errors import DataError, GridError, TaskError
 from iglu_marl.core.grid import BlockGrid, blocks_to_grid, color_id
-from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import similar
 from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
@@ -22,19 +22,19 @@ _AXES = ("x", "y", "z", "colour_id")
 
 @dataclass(frozen=True)
 class Structure:
-    """A structure of a file: its key there, its name, its blocks as int8 [9, 11, 11] in our ids."""
+    """A structure: its key in the file, its name, and its grid, int8 [9, 11, 11] in this project's ids."""
 
     key: str
     name: str
     grid: BlockGrid
 
     def task(self) -> Task:
-        """The task to build it from nothing, without words."""
+        """Return the task to build it from an empty world, without dialogue."""
         return Task("", self.grid, task_id=self.key, ids="iglu")
 
 
 def _colors(table: Any, path: Path) -> dict[int, int]:
-    """For each id of the file this project's id, by colour name; air needs no entry."""
+    """Map the file's color ids to this project's, by color name."""
     if not isinstance(table, Mapping) or not table:
         raise DataError(f'{path}: \'colours\' is {table!r:.80}, expected a table such as {{"1": "blue"}}')
     try:
@@ -44,7 +44,7 @@ def _colors(table: Any, path: Path) -> dict[int, int]:
 
 
 def _order(order: Any, path: Path) -> list[int]:
-    """Where x, y, z and the colour stand in a block."""
+    """Return the positions of x, y, z and the color in a block."""
     given = order if isinstance(order, list) else []
     names = ["colour_id" if name == "color_id" else str(name) for name in given]
     if len(names) != len(_AXES) or set(names) != set(_AXES):
@@ -73,22 +73,26 @@ def _structure(
 
 
 def load_structures(path: str | os.PathLike[str]) -> dict[str, Structure]:
-    """The structures of a JSON file, by key, in the file's order.
+    """Return the structures of a JSON file, by key, in order.
 
-    The file holds `colours` (its own id table, read by colour name), `block_order` (by default x, y, z,
-    colour_id), `ground_y` (the y of the layer on the ground, by default -1) and `structures`: for each
-    key `blocks` and, optionally, `name`. Raises `DataError` when it is missing, no such file, or holds
-    blocks that cannot be.
+    | field | content |
+    |---|---|
+    | `colours` | the file's table of color ids, such as {"1": "blue"} |
+    | `block_order` | order of a block's entries; default: x, y, z, colour_id |
+    | `ground_y` | y of the layer on the ground; default: -1 |
+    | `structures` | for each key `blocks` and optionally `name` |
+
+    Raises `DataError` if the file is missing or damaged, or a block is invalid.
     """
     file = Path(path)
     if not file.exists():
         raise DataError(f"{file} does not exist; expected a JSON file of structures")
-    with reading(str(file)):
+    with wrap_errors(str(file)):
         return _structures(parse_json(read_file(file, FILE_LIMIT), str(file)), file)
 
 
 def _structures(content: Any, file: Path) -> dict[str, Structure]:
-    """The structures of what a file holds."""
+    """Return the structures of the parsed file."""
     structures = content.get("structures") if isinstance(content, Mapping) else None
     if not isinstance(structures, Mapping) or not structures:
         raise DataError(f"{file} has no 'structures', expected an object with one entry per structure")
@@ -103,7 +107,7 @@ def _structures(content: Any, file: Path) -> dict[str, Structure]:
 
 
 def find_structure_files() -> list[Path]:
-    """The structure files that `IGLU_DATA_PATH` leads to: itself, or `structures*.json` in that folder."""
+    """Return the structure files at `IGLU_DATA_PATH`: the file itself, or `structures*.json` in the folder."""
     place = os.environ.get(DATA_PATH_VARIABLE)
     if not place:
         return []
@@ -116,9 +120,16 @@ def find_structure_files() -> list[Path]:
 class StructureTasks(FiniteSource):
     """The structures of a file as tasks: `StructureTasks("my-structures.json", preset=["C7"])`.
 
-    preset: the keys to use (by default all). `source["C7"]` is the task of one structure,
-    `source.structures` holds them all. Raises `DataError` for a wrong file and `TaskError` for a key that
-    it lacks.
+    `source["C7"]` is the task of one structure, `source.structures` has all structures.
+
+    Args:
+        path: the file (see `iglu_marl.tasks.structures.load_structures`).
+        preset: keys to use (default: all).
+
+    Raises:
+        DataError: if the file is wrong.
+        TaskError: if it lacks a key.
+
     """
 
     def __init__(self, path: str | os.PathLike[str], preset: str | Iterable[str] | None = None) -> None:

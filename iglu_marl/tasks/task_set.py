@@ -1,4 +1,4 @@
-"""The structures of the Minecraft Dialogue Corpus by their ids."""
+"""The structures of the Minecraft Dialogue Corpus by id."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MISSING = "the structures of the Minecraft Dialogue Corpus are not part of this
 
 
 def at_hand(key: str) -> bool:
-    """Whether a structure can be had without a download: from a structure file, or from the corpus.
+    """Whether a structure is on this machine, in a structure file or in the corpus.
 
     Raises `DataError` for damaged files and packs.
     """
@@ -40,11 +40,11 @@ def at_hand(key: str) -> bool:
 
 
 class _Found:
-    """Structures and their sessions, wherever they are from."""
+    """Structures and their sessions from all places."""
 
     def __init__(self) -> None:
         self.structures: dict[str, Structure] = {}
-        self.finals: dict[str, list[Task]] = {}  # whole sessions: all that was said, and the world at the end
+        self.finals: dict[str, list[Task]] = {}  # whole sessions: dialogue and final world
         self.places: list[str] = []
 
     def add_file(self, path: Path) -> None:
@@ -57,7 +57,8 @@ class _Found:
     ) -> None:
         from iglu_marl.data.mdc.corpus import Corpus
         from iglu_marl.data.mdc.dataset import session_task
-        from iglu_marl.data.packs.store import Pack, find_pack, local_pack
+        from iglu_marl.data.packs.archive import Pack
+        from iglu_marl.data.packs.store import find_pack, local_pack
 
         if fetch or path is not None:
             pack: Pack | None = find_pack("mdc", path, fetch, follow_links=follow_links)
@@ -85,7 +86,7 @@ def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, fol
         found.add_corpus(path, keys, fetch, follow_links)
     except DataError as error:
         raise DataError(
-            f"no structures of the Minecraft Dialogue Corpus can be had: {error}\nEither {_WHERE}"
+            f"the structures of the Minecraft Dialogue Corpus are not available: {error}\nEither {_WHERE}"
         ) from error
     for file in files:
         found.add_file(file)
@@ -97,19 +98,24 @@ def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, fol
 class TaskSet(GroupedSource):
     """Structures of the Minecraft Dialogue Corpus: `TaskSet(preset=["C1", "C2", "C3"])`.
 
-    preset: ids C1..C157; `TaskSet.ALL` for all of them.
-    path: the corpus as a zip, a folder with it, or a structure file (see `load_structures`); by default what
-        `IGLU_DATA_PATH` and this user's own folder of packs have. Of files structures*.json in the same folder, what
-        the corpus lacks is taken.
-    target: "gold", the structure that the architect saw, or "final", what was built in the end.
-    dialog: one task for each session, with all that was said in it; else (and for structures without sessions) one
-        task without words for each structure.
-    fetch: whether the corpus may be downloaded. follow_links: read what links in a folder lead to.
+    `TaskSet.ALL` maps each id to its line in the IGLU documentation and needs no data; `TaskSet.LISTED` has the counts
+    as numbers. `task_set["C8"]` is the first task of a structure, `task_set.tasks["C8"]` has all. Sampling draws
+    a structure, then one of its tasks.
 
-    `TaskSet.ALL` maps each id to its line in the documentation and needs no data; `TaskSet.LISTED` has
-    the same with the listed counts as numbers. `task_set["C8"]` is the first task of a structure and
-    `task_set.tasks["C8"]` has all of them; sampling draws a structure, then one of its tasks. Raises `TaskError` for
-    ids that do not exist and `DataError`, saying what to get, for structures that are not at hand.
+    Args:
+        preset: ids C1..C157; `TaskSet.ALL` for all.
+        path: the corpus as a zip or folder, or a structure file; by default `IGLU_DATA_PATH` and the user's folder of
+            packs. Files structures*.json in the same folder supply structures that the corpus lacks.
+        target: "gold": the structure that the architect saw; "final": the final world of the session.
+        dialog: one task per session, with its dialogue; otherwise, and for structures without sessions, one task
+            without dialogue per structure.
+        fetch: whether the corpus may be downloaded.
+        follow_links: follow links in a folder.
+
+    Raises:
+        TaskError: if an id does not exist.
+        DataError: if a structure is not on this machine; the message names the download.
+
     """
 
     ALL: ClassVar[Mapping[str, str]] = MappingProxyType({key: str(listed) for key, listed in LISTED.items()})

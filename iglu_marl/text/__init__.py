@@ -1,4 +1,4 @@
-"""The game as strings, for those who train language models: chats in, replies out, a reward for each.
+"""The game as text, for training language models: chats, replies, and a reward for each reply.
 
 >>> from iglu_marl.text import TextGame
 >>> game = TextGame(role="builder", partner="scripted")

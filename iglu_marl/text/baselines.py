@@ -1,4 +1,4 @@
-"""Builders without sense, to set results beside: what they score is no merit of a model."""
+"""Baseline builders that ignore the instructions."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Player = Callable[[TextGame, np.random.Generator], list[Edit]]
 
 
 def nothing(game: TextGame, rng: np.random.Generator) -> list[Edit]:
-    """Does nothing."""
+    """Return no edits."""
     return []
 
 
 def random_block(game: TextGame, rng: np.random.Generator) -> list[Edit]:
-    """A block of any colour at any place."""
+    """Place a random block at a random place."""
     x, z = (int(value) for value in rng.integers(-5, 6, size=2))
     return [Edit(x, int(rng.integers(-1, MAX_Y + 1)), z, int(rng.integers(1, 7)))]
 
 
 def pile(game: TextGame, rng: np.random.Generator) -> list[Edit]:
-    """A block of a colour that is still wanted, on top of the pile at the centre."""
+    """Place a block of a missing colour on a pile at the centre."""
     missing = game.target[game.target != game.grid]
     colors = missing[missing > 0]
     free = [y for y in range(-1, MAX_Y + 1) if not color_at(game.grid, (0, y, 0))]
@@ -37,7 +37,7 @@ BASELINES: dict[str, Player] = {"nothing": nothing, "random block": random_block
 
 
 def baseline_scores(seeds: Iterable[int], **options: Any) -> dict[str, float]:
-    """The mean score at the end of games of each of `BASELINES`. options: as of `TextGame`, for a builder."""
+    """Return the mean final score of each of `BASELINES`. options: those of `TextGame`, for a builder."""
     seeds, found = list(seeds), {}
     for name, player in BASELINES.items():
         game, scores = TextGame(**{**options, "role": "builder"}), []

@@ -1,4 +1,4 @@
-"""Many games at once: in step, or each at its own pace around something that answers."""
+"""Many games at once: in lockstep, or asynchronously."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iglu_marl.text.game import ChatMessage, TextGame
 
 
 class TextGames:
-    """So many games of one kind, a reply for each at a time. options: as of `TextGame`."""
+    """`count` games that are stepped together. options: those of `TextGame`."""
 
     def __init__(self, count: int, **options: Any) -> None:
         if count < 1:
@@ -23,13 +23,13 @@ class TextGames:
         return len(self.games)
 
     def reset(self, seeds: Sequence[int]) -> list[list[ChatMessage]]:
-        """Begin an episode in each; returns their chats."""
+        """Start an episode in each game, and return their chats."""
         return [game.reset(seed) for game, seed in zip(self.games, seeds, strict=True)]
 
     def step(
         self, replies: Sequence[Any]
     ) -> tuple[list[list[ChatMessage]], list[float], list[bool], list[dict[str, Any]]]:
-        """A reply for each game; None for those that are over, which stay so until they are reset."""
+        """Give a reply to each game: (messages, rewards, done, infos). Games that are over take None until `reset`."""
         found = [
             ([], 0.0, True, {}) if reply is None else game.step(reply)
             for game, reply in zip(self.games, replies, strict=True)
@@ -39,8 +39,8 @@ class TextGames:
 
 
 @dataclass
-class Played:
-    """A game that was played: the chats and replies, what each was worth, and the last info."""
+class PlayedGame:
+    """A finished game: (chat, reply, reward) of each turn, and the last info."""
 
     seed: int
     turns: list[tuple[list[ChatMessage], Any, float]] = field(default_factory=list)
@@ -58,16 +58,21 @@ async def play_async(
     *,
     at_once: int = 64,
     **options: Any,
-) -> list[Played]:
-    """Play a game for each seed, so many at once, with replies that are awaited; in the order of the seeds.
+) -> list[PlayedGame]:
+    """Play a game for each seed, and return the games in the order of the seeds.
 
-    With observations="delta", `answer` gets the whole chat so far. options: as of `TextGame`.
+    Args:
+        answer: coroutine that returns the reply to a chat; with observations="delta" it gets the whole chat so far.
+        seeds: one per game.
+        at_once: maximal number of games at the same time.
+        options: those of `TextGame`.
+
     """
     room = asyncio.Semaphore(at_once)
 
-    async def played(seed: int) -> Played:
+    async def played(seed: int) -> PlayedGame:
         async with room:
-            game, found = TextGame(**options), Played(seed)
+            game, found = TextGame(**options), PlayedGame(seed)
             messages, chat, done = game.reset(seed), list[ChatMessage](), False
             while not done:
                 chat = [*chat, *messages] if game.observations == "delta" else messages

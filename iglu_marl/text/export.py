@@ -1,4 +1,4 @@
-"""Datasets of prompts: what a builder or an architect is asked, a good answer, and what makes any answer right.
+"""Datasets of prompts with a good answer and the data to score any other answer.
 
 Each record is a JSON object: `prompt` (a chat), `completion` (the answer, as a chat message), `start` and `target`
 (blocks as [x, y, z, colour id]), `id`, `source`, `split` and `role`. So the same file serves supervised training
@@ -20,12 +20,12 @@ from iglu_marl.agents.llm.builder import builder_chat
 from iglu_marl.agents.llm.decision import ModelClient
 from iglu_marl.agents.llm.reading import Unreadable, read_message, read_order
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.world_text import told_changes
+from iglu_marl.agents.llm.world_text import describe_changes
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import json_line, new_folder
 from iglu_marl.core.grid import BlockGrid, blocks_to_grid, cell_index, grid_to_blocks
-from iglu_marl.core.parsing import MIB, parse_json, read_file, reading
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.data.splits import SPLIT_VERSION, Split
 from iglu_marl.evaluation.action_prediction import Sample
 from iglu_marl.evaluation.metrics import change_counts
@@ -37,27 +37,30 @@ Record = dict[str, Any]
 CARD, LIMIT = "README.md", 4096 * MIB
 
 
-# -------------------------------------------------------------------------------------------------------- rewards
-
-
 def order_reward(
     reply: str, start: Any, target: Any, *, invariant: bool = False, max_edits: int = 30
 ) -> float:
-    """F1 of the changes that a builder's reply makes against those that are asked for; 0 when it cannot be read.
+    """Return the F1 of the changes in a builder's reply against the required ones; 0 if it cannot be read.
 
-    start, target: blocks as records have them, or grids [9, 11, 11].
+    Args:
+        reply: the reply as text.
+        start: blocks [x, y, z, colour id], or a grid [9, 11, 11].
+        target: the same.
+        invariant: whether the structure may stand anywhere.
+        max_edits: longer replies cannot be read.
+
     """
-    begun, wanted = _grid(start), _grid(target)
+    begun, wanted = _as_grid(start), _as_grid(target)
     try:
         edits = read_order(reply, begun, max_edits).edits
     except Unreadable:
         return 0.0
-    return change_counts(begun, wanted, _after(begun, edits), invariant=invariant).f1
+    return change_counts(begun, wanted, _apply_edits(begun, edits), invariant=invariant).f1
 
 
 def message_reward(reply: str, start: Any, target: Any, *, invariant: bool = False) -> float:
-    """F1 of the changes that an architect's message leads to, as the grammar reads it; 0 when it reads nothing."""
-    begun, wanted = _grid(start), _grid(target)
+    """Return the F1 of the changes that the grammar reads in an architect's message; 0 if it reads none."""
+    begun, wanted = _as_grid(start), _as_grid(target)
     try:
         found = parse(read_message(reply))
     except Unreadable:
@@ -65,14 +68,14 @@ def message_reward(reply: str, start: Any, target: Any, *, invariant: bool = Fal
     edits = found if found is None or isinstance(found, Failure) else expand(found, begun)
     if edits is None or isinstance(edits, Failure):
         return 0.0
-    built = _after(begun, [Edit(*edit.cell, edit.color or 0) for edit in edits])
+    built = _apply_edits(begun, [Edit(*edit.cell, edit.color or 0) for edit in edits])
     return change_counts(begun, wanted, built, invariant=invariant).f1
 
 
 def rewards(
     completions: Sequence[Any], start: Sequence[Any], target: Sequence[Any], role: Sequence[str], **_: Any
 ) -> list[float]:
-    """The rewards of many replies, in the form that trainers want: columns of records by name, texts or messages."""
+    """Return the rewards of many replies (texts or messages), with columns of records as trainers pass them."""
     functions = {"builder": order_reward, "architect": message_reward}
     return [
         functions[who](reply if isinstance(reply, str) else reply[-1]["content"], begun, wanted)
@@ -80,26 +83,23 @@ def rewards(
     ]
 
 
-def _grid(blocks: Any) -> BlockGrid:
+def _as_grid(blocks: Any) -> BlockGrid:
     return blocks if isinstance(blocks, np.ndarray) else blocks_to_grid([tuple(block) for block in blocks])
 
 
-def _after(grid: BlockGrid, edits: Iterable[Edit]) -> BlockGrid:
+def _apply_edits(grid: BlockGrid, edits: Iterable[Edit]) -> BlockGrid:
     after = grid.copy()
     for edit in edits:
         after[cell_index(*edit.cell)] = edit.color
     return after
 
 
-# -------------------------------------------------------------------------------------------------------- records
-
-
 def sample_records(
     samples: Iterable[Sample], *, source: str, split: str, view: str = "layers", max_edits: int = 30
 ) -> Iterator[Record]:
-    """What a builder is asked in each sample of builder action prediction, and what a person did then.
+    """Yield a record for each sample of builder action prediction; the answer is what the person did.
 
-    Samples of more than max_edits edits, or of none, and those in which an architect has said nothing, are left out.
+    Samples without edits, with more than `max_edits`, or without an utterance of the architect are skipped.
     """
     settings = LLMSettings(model="export", view=view, max_edits=max_edits)
     client = ModelClient(Role.BUILDER, settings, NoBackend())
@@ -126,37 +126,36 @@ def sample_records(
 def generated_records(
     seeds: Iterable[int], *, role: str = "builder", view: str = "layers", **options: Any
 ) -> Iterator[Record]:
-    """The turns of games on random structures that go as they should, by the part that a structure belongs to.
+    """Yield a record for each turn of reference games on random structures, with the split of the structure.
 
-    options: as of `TextGame`. Raises `ConfigError` for another role than "builder" and "architect".
+    options: those of `TextGame`. Raises `ConfigError` unless `role` is "builder" or "architect" and answers are texts.
     """
     if role not in ("builder", "architect"):
         raise ConfigError(f"role is {role!r}, expected builder or architect")
+    if options.get("answers", "json") != "json":
+        raise ConfigError(f"answers is {options['answers']!r}, expected 'json', as completions are texts")
     game = TextGame(role="both" if role == "architect" else role, view=view, **options)
     for seed in seeds:
         messages, done, number = game.reset(seed), False, 0
         split = Split.of(game.target).value
         while not done:
             start, asked = game.grid.copy(), game.turn
-            reply = right_reply(game)
-            target = (
-                game.target
-                if asked is Role.ARCHITECT
-                else _after(start, read_order(reply, start, 1089).edits)
-            )
+            reply = reference_reply(game)
+            target = game.target
+            if asked is Role.BUILDER:
+                target = _apply_edits(start, read_order(reply, start, 1089).edits)
             prompt = messages
             messages, _, done, info = game.step(reply)
             if asked.value == role and not info["problem"]:
-                yield _record(
-                    f"random-{seed}/{number}", "generated", split, role, prompt, reply, start, target
-                )
+                name = f"random-{seed}/{number}"
+                yield _record(name, "generated", split, role, prompt, reply, start, target)
                 number += 1
 
 
-def right_reply(game: TextGame) -> str:
-    """What an architect says that goes from the ground up, and what a builder does that reads it."""
+def reference_reply(game: TextGame) -> str:
+    """Return a correct reply: the lowest remaining change as an instruction, or the edits that it asks for."""
     if game.turn is Role.ARCHITECT:
-        return told_changes(game.grid, game.target, limit=1).partition("\n")[0]
+        return describe_changes(game.grid, game.target, limit=1).partition("\n")[0]
     said = game.dialogue.last(Role.ARCHITECT)
     found = None if said is None else parse(said.text)
     edits = found if found is None or isinstance(found, Failure) else expand(found, game.grid)
@@ -170,7 +169,7 @@ def _record(
     source: str,
     split: str,
     role: str,
-    prompt: list[dict[str, Any]],
+    prompt: Any,
     answer: str,
     start: BlockGrid,
     target: BlockGrid,
@@ -188,15 +187,14 @@ def _record(
 
 
 def transcript_records(transcript: Path, games: Path | None = None) -> Iterator[Record]:
-    """The chats and replies of a transcript, with what came of them: why a reply could not be read, and the game.
+    """Yield the chats and replies of a transcript, with problems of replies and outcomes of games.
 
-    games: the `games.jsonl` of the evaluation that they were written in; its games' measures stand beside their chats.
-    Raises `DataError` for files that are none.
+    games: the `games.jsonl` of the same evaluation, for the outcomes. Raises `DataError` for invalid files.
     """
-    outcomes = {} if games is None else _outcomes(games)
+    outcomes = {} if games is None else _read_outcomes(games)
     for number, line in enumerate(read_file(transcript, LIMIT).splitlines(), 1):
         place = f"{transcript}, line {number}"
-        with reading(place):
+        with wrap_errors(place):
             entry = parse_json(line, place)
             reply = entry["reply"]
             if reply["failure"] is not None:
@@ -220,11 +218,10 @@ def transcript_records(transcript: Path, games: Path | None = None) -> Iterator[
         yield found
 
 
-def _outcomes(games: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    """What came of the games of an evaluation, by role and the seed of who played it."""
+def _read_outcomes(games: Path) -> dict[tuple[str, int], dict[str, Any]]:
     found = {}
     for number, line in enumerate(read_file(games, LIMIT).splitlines()[1:], 2):
-        with reading(f"{games}, line {number}"):
+        with wrap_errors(f"{games}, line {number}"):
             row = parse_json(line, f"{games}, line {number}")
             if not row["scored"]:
                 continue
@@ -235,13 +232,10 @@ def _outcomes(games: Path) -> dict[tuple[str, int], dict[str, Any]]:
     return found
 
 
-# ---------------------------------------------------------------------------------------------------------- files
-
-
 def write_dataset(records: Iterable[Record], folder: Path, about: Mapping[str, Any]) -> dict[str, int]:
-    """A folder with a file of JSON lines for each split, and a data card by which `datasets` loads it; whole or not.
+    """Write a JSON lines file per split, and a data card for the library `datasets`. Returns the records per split.
 
-    Returns how many records each split has. Raises `DataError` for a folder that is not empty, or no records.
+    The folder is written completely or not at all. Raises `DataError` if it is not empty, or without records.
     """
     counts: Counter[str] = Counter()
     with new_folder(folder, marker=CARD) as made:
@@ -258,11 +252,11 @@ def write_dataset(records: Iterable[Record], folder: Path, about: Mapping[str, A
                 file.close()
         if not counts:
             raise DataError(f"there are no records for {folder}")
-        (made / CARD).write_text(_card(counts, about), encoding="utf-8")
+        (made / CARD).write_text(_data_card(counts, about), encoding="utf-8")
     return {split.value: counts[split.value] for split in Split if counts[split.value]}
 
 
-def _card(counts: Mapping[str, int], about: Mapping[str, Any]) -> str:
+def _data_card(counts: Mapping[str, int], about: Mapping[str, Any]) -> str:
     splits = [split.value for split in Split if counts[split.value]]
     names = {"val": "validation"}
     files = "\n".join(f"  - split: {names.get(split, split)}\n    path: {split}.jsonl" for split in splits)

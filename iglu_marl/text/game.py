@@ -1,24 +1,24 @@
-"""One game as strings: a chat for whoever is to answer, its reply, and what that was worth."""
+"""One game as text: a chat, the reply to it, and its reward."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.agents.llm.architect import architect_chat, told_difference
+from iglu_marl.agents.llm.architect import architect_chat, difference_section
 from iglu_marl.agents.llm.builder import builder_chat
 from iglu_marl.agents.llm.decision import ModelClient
 from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply
-from iglu_marl.agents.llm.prompting import quoted
+from iglu_marl.agents.llm.prompting import quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, read_message, read_order, text_of_calls, text_of_content
 from iglu_marl.agents.llm.schemas import TOOLS
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.world_text import told_edits
+from iglu_marl.agents.llm.world_text import describe_edits
 from iglu_marl.agents.registry import named
 from iglu_marl.core.arguments import as_count, as_number, check_flags, check_option
 from iglu_marl.core.dialogue import Dialogue, Role
@@ -30,72 +30,72 @@ from iglu_marl.evaluation.metrics import change_counts, exact_match, intersectio
 from iglu_marl.evaluation.selection import tasks_of
 from iglu_marl.game.agent import Agent, begin
 from iglu_marl.planning import Edit
-from iglu_marl.tasks import TaskSource, draw
+from iglu_marl.tasks import TaskSource, sample_task
 from iglu_marl.tasks.random_tasks import RandomTasks
 
 ROLES = ("builder", "architect", "both")
 REWARDS = ("change_f1", "intersection")
 OBSERVATIONS = ("full", "delta")
-BLOCKS_OF_A_COLOR = 20  # that a builder has at the start
-SILENCES = 8  # turns in which an architect says nothing, until the builder is asked all the same
-TURN_STEPS = 200  # of a builder with a body
+ANSWERS = ("json", "tools")
+BLOCKS_OF_A_COLOR = 20  # the builder's initial inventory
+SILENCES = 8  # silent turns of an architect until the builder is asked anyway
+TURN_STEPS = 200  # per turn of a partner who builds
 MESSAGE_LENGTH = 200
 
 ChatMessage = dict[str, Any]
-"""A message of a chat as trainers and servers have it: {"role": …, "content": …}."""
+"""A message of a chat in the usual format: {"role": …, "content": …}."""
 
 
 class NoBackend:
-    """Replies come from whoever calls `step`."""
+    """A backend without a model: replies are passed to `step`."""
 
     sees_pictures = False
 
     def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
-        """Never called."""
+        """Raise: there is no model."""
         raise NotImplementedError
 
     def fits(self, request: ChatRequest) -> bool:
-        """Any chat is short enough."""
+        """Return True."""
         return True
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Nothing."""
+        """Return 0."""
         return 0.0
 
     def close(self) -> None:
-        """Nothing is held."""
-
-
-class _Partner(Protocol):
-    """The one who is no model: answers in `game` when it is its turn."""
-
-    def reset(self, task: Task, seed: int) -> None:
-        """Begin an episode."""
-
-    def answer(self, game: TextGame, said: str) -> None:
-        """Say or do something, after the model has said `said`."""
+        """Do nothing."""
 
 
 class TextGame:
-    """The building game for language models, without a model: `reset` gives a chat, `step` takes the reply to it.
+    """The building game for language models: `reset` returns a chat, `step` takes the reply to it.
 
-    role: whom the model plays, "builder", "architect" or "both". partner: who plays the other, by name (see
-    `iglu_marl.agents.registry`); "none" for a builder that is told what the task itself says, a recorded instruction.
-    tasks: a name or anything that `iglu_marl.evaluation.tasks_of` takes; "random" draws structures of up to 8 blocks.
-    The model's builder has no body: its edits happen at once, as far as it has blocks; a partner who builds flies.
+    The model's builder has no body: its edits happen at once, as far as it has blocks. A partner who builds flies. The
+    same seed gives the same game. A game can be pickled at any time if its arguments can.
 
-    observations: "full": each chat stands alone, rules and present state; "delta": after the first, only what is new,
-    to be appended to the chat so far. view: how builds are told, "layers", "coordinates" or "auto". show_changes:
-    whether the model's architect is told what is still to be done. prompts: a folder with prompts of your own.
+    Args:
+        role: role of the model: "builder", "architect" or "both".
+        partner: name of the other agent (see `iglu_marl.agents.registry`); "none" for a builder that is given the
+            dialogue of the task.
+        tasks: anything that `iglu_marl.evaluation.tasks_of` accepts; "random" samples structures of up to 8 blocks.
+        observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
+        answers: format that the rules ask for, "json" (an architect: the plain message) or "tools"; both are read.
+        view: how builds are shown: "layers", "coordinates" or "auto".
+        show_changes: whether an architect sees the remaining changes, as instructions that it could copy.
+        reward: gain of a turn in "change_f1" (F1 of the changes against the start) or "intersection" (blocks in the
+            maximal intersection).
+        normalised: scale the reward so that a whole game has at most 1; otherwise "intersection" counts blocks.
+        question_cost: subtracted for a message of the builder.
+        word_cost: subtracted for each word.
+        error_cost: subtracted for an unreadable reply.
+        invariant: whether the structure may stand anywhere; False: only at the target's place.
+        max_replies: limit per game; None: 2 per block to change plus 10 (without a partner: 1).
+        max_edits: limit per reply.
+        prompts: folder with your own prompts.
 
-    reward: what a turn gains, "change_f1" (F1 of the changes against the start) or "intersection" (blocks in the
-    maximal intersection), less question_cost for a builder's message, word_cost for each word, and error_cost for a
-    reply that cannot be read. normalised: in shares of what can be gained, so that a whole game is worth 1 at most;
-    else "intersection" counts blocks. invariant: whether the structure may stand anywhere; False: where it is told.
-    max_replies: of a game; None: 2 for each block to be changed and 10 more (without a partner, 1).
+    Raises:
+        ConfigError: for invalid arguments.
 
-    The same seed gives the same game. Games can be pickled at any moment; that takes their arguments to be picklable.
-    Raises `ConfigError` for arguments that cannot be used.
     """
 
     def __init__(
@@ -105,8 +105,9 @@ class TextGame:
         tasks: Any = "random",
         *,
         observations: str = "full",
+        answers: str = "json",
         view: str = "layers",
-        show_changes: bool = True,
+        show_changes: bool = False,
         reward: str = "change_f1",
         normalised: bool = True,
         question_cost: float = 0.0,
@@ -119,18 +120,12 @@ class TextGame:
     ) -> None:
         for name, value, known in (
             ("role", role, ROLES), ("observations", observations, OBSERVATIONS), ("reward", reward, REWARDS),
-            ("view", view, ("layers", "coordinates", "auto")),
+            ("view", view, ("layers", "coordinates", "auto")), ("answers", answers, ANSWERS),
         ):  # fmt: skip
             check_option(name, value, known)
         check_flags(show_changes=show_changes, normalised=normalised, invariant=invariant)
-        question_cost, word_cost, error_cost = (
-            as_number(name, value)
-            for name, value in (
-                ("question_cost", question_cost),
-                ("word_cost", word_cost),
-                ("error_cost", error_cost),
-            )
-        )
+        question_cost = as_number("question_cost", question_cost)
+        word_cost, error_cost = as_number("word_cost", word_cost), as_number("error_cost", error_cost)
         if max_replies is not None:
             max_replies = as_count("max_replies", max_replies, 1, 2**31 - 1, " or None")
         if not isinstance(partner, str):
@@ -141,33 +136,31 @@ class TextGame:
             "role": role, "partner": partner, "tasks": tasks, "observations": observations, "view": view,
             "show_changes": show_changes, "reward": reward, "normalised": normalised, "question_cost": question_cost,
             "word_cost": word_cost, "error_cost": error_cost, "invariant": invariant, "max_replies": max_replies,
-            "max_edits": max_edits, "prompts": prompts,
+            "max_edits": max_edits, "prompts": prompts, "answers": answers,
         }  # fmt: skip
         self.role, self.partner, self.observations = role, partner, observations
         self.show_changes, self.reward, self.normalised = show_changes, reward, normalised
         self.question_cost, self.word_cost, self.error_cost = question_cost, word_cost, error_cost
         self.invariant, self.max_replies = invariant, max_replies
-        self._tasks = _source(tasks)
+        self._tasks = _task_source(tasks)
         settings = LLMSettings(model="text game", view=view, max_edits=max_edits, prompts=prompts)
-        self._clients = {one: ModelClient(one, settings, NoBackend()) for one in Role}
+        self._clients = {one: ModelClient(one, settings, NoBackend(), answers == "tools") for one in Role}
         self._partner = _partner(role, partner)
-        self._replies: list[Any] | None = None  # of this episode; None: not begun, or over
-
-    # -- what can be seen of it
+        self._replies: list[Any] | None = None  # of this episode; None: not started, or over
 
     @property
     def turn(self) -> Role:
-        """Who is to answer."""
+        """Role of the next reply."""
         return self._turn
 
     @property
     def tools(self) -> list[dict[str, Any]]:
-        """The tools by whose calls the one who is to answer may do so, too."""
+        """Tools of the next reply."""
         return TOOLS[self._turn]
 
     @property
     def score(self) -> float:
-        """How far the build is: 0 at the start, 1 at the target (of blocks: below 0 where it got worse)."""
+        """Progress: 0 at the start, 1 at the target; "intersection" can fall below 0."""
         return self._score(self.grid)
 
     @property
@@ -175,12 +168,10 @@ class TextGame:
         """Whether the build is the target."""
         return exact_match(self.grid, self.target, invariant=self.invariant)
 
-    # -- course
-
     def reset(self, seed: int, task: Any = None) -> list[ChatMessage]:
-        """Begin an episode; returns the chat that is to be answered. task: instead of one that the seed chooses."""
+        """Start an episode, and return the first chat. task: used instead of sampling one by the seed."""
         rng = np.random.default_rng(seed)
-        chosen = self._draw(rng) if task is None else as_task(task)
+        chosen = self._sample_task(rng) if task is None else as_task(task)
         self.seed, self.task = seed, chosen.in_ids("iglu")
         self._given = task
         self.start: BlockGrid = self.task.start_grid.copy()
@@ -190,12 +181,9 @@ class TextGame:
         for client in self._clients.values():
             client.begin(seed)
         self._done: dict[int, str] = {}
-        self._told, self._built = (
-            0,
-            self.grid.copy(),
-        )  # what of the dialogue, and which build, the model knows of
+        self._shown_utterances, self._shown_grid = 0, self.grid.copy()  # what the last chat showed
         changes = int(np.count_nonzero(self.start != self.target))
-        self._most = self.max_replies or (1 if self.partner == "none" else 2 * changes + 10)
+        self._limit = self.max_replies or (1 if self.partner == "none" else 2 * changes + 10)
         self._replies = []
         self._turn = Role.BUILDER if self.role == "builder" else Role.ARCHITECT
         if self._partner is not None:
@@ -205,30 +193,38 @@ class TextGame:
         return self._chat(full=True)
 
     def step(self, reply: Any) -> tuple[list[ChatMessage], float, bool, dict[str, Any]]:
-        """Take a reply: (messages, reward, done, info). `messages` is [] when the game is over.
+        """Take a reply, and return (messages, reward, done, info); `messages` is [] if the game is over.
 
-        reply: a text; a message with "content" or "tool_calls"; an order {"edits": [...], "say": ""} or {"say": ""}; or
-        a list of edits, such objects or `Edit`. info: score, gain, completed, truncated, problem (why a reply could not
-        be used), role (who answered), said, edits (how many), replies. Raises `StateError` when no game is under way.
+        Args:
+            reply: a text; a message with "content" or "tool_calls"; an order {"edits": [...], "say": ""} or
+                {"say": ""}; or a list of edits, as JSON objects or `Edit`.
+
+        Returns:
+            The next chat and the outcome. `info` has score, gain, completed, truncated, problem (why the reply could
+            not be used), role (of the reply), said, edits (their number), replies and task.
+
+        Raises:
+            StateError: if no game is in progress.
+
         """
         if self._replies is None:
-            raise StateError("no game is under way: call reset() before step()")
-        text, role, before = _text_of(reply), self._turn, self.score
+            raise StateError("no game is in progress: call reset() before step()")
+        text, role, before = _reply_text(reply), self._turn, self.score
         self._replies.append(text)
         client = self._clients[role]
         cost, said, made, problem = 0.0, "", 0, ""
         client.remark = ""
         try:
-            said, made = self._architect(text) if role is Role.ARCHITECT else self._builder(text)
+            said, made = self._apply_message(text) if role is Role.ARCHITECT else self._apply_order(text)
         except Unreadable as reason:
             problem, cost = str(reason), self.error_cost
         client.problem = problem
         if said:
             cost += self.word_cost * len(said.split()) + (self.question_cost if role is Role.BUILDER else 0.0)
         if not (problem or self.completed):
-            self._pass_on(said)
+            self._next_turn(said)
         gain = self.score - before
-        truncated = not self.completed and len(self._replies) >= self._most
+        truncated = not self.completed and len(self._replies) >= self._limit
         info = {
             "role": role.value, "score": self.score, "gain": gain, "completed": self.completed, "truncated": truncated,
             "problem": problem, "said": said, "edits": made, "replies": len(self._replies), "task": self.task.task_id,
@@ -237,23 +233,21 @@ class TextGame:
         messages = [] if over else self._chat(full=self.observations == "full")
         if over:
             self._replies = None
-        return messages, self._worth(gain) - cost, over, info
+        return messages, self._reward(gain) - cost, over, info
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
     def __reduce__(self) -> Any:
         begun = None if self._replies is None else (self.seed, self._given, self._replies)
-        return _restored, (self._arguments, begun)
+        return _restore, (self._arguments, begun)
 
-    # -- replies
-
-    def _architect(self, text: str) -> tuple[str, int]:
-        said = self._clients[Role.ARCHITECT].clipped(read_message(text), MESSAGE_LENGTH)
+    def _apply_message(self, text: str) -> tuple[str, int]:
+        said = self._clients[Role.ARCHITECT].clip_message(read_message(text), MESSAGE_LENGTH)
         self.dialogue = self.dialogue.say(Role.ARCHITECT, said)
         return said, 0
 
-    def _builder(self, text: str) -> tuple[str, int]:
+    def _apply_order(self, text: str) -> tuple[str, int]:
         client = self._clients[Role.BUILDER]
         order = read_order(text, self.grid, client.settings.max_edits)
         after = self.grid.copy()
@@ -262,28 +256,25 @@ class TextGame:
         for color, left in enumerate(self._inventory(after), start=1):
             if left < 0:
                 raise Unreadable(f"there are {-int(left)} too few {COLOR_NAMES[color]} blocks for this")
-        said = client.clipped(order.say, MESSAGE_LENGTH)
+        said = client.clip_message(order.say, MESSAGE_LENGTH)
         self.grid = after
         self._note(order.edits)
         self.dialogue = self.dialogue.say(Role.BUILDER, said)
         return said, len(order.edits)
 
     def _note(self, edits: Sequence[Edit]) -> None:
-        """What was done, beside the message that it was done for."""
+        """Record the edits for the message that asked for them."""
         asked = [number for number, one in enumerate(self.dialogue) if one.role is Role.ARCHITECT]
         for number in asked:
             self._done.setdefault(number, "see the next messages")
         if asked:
-            self._done[asked[-1]] = told_edits(edits, self.grid)
+            self._done[asked[-1]] = describe_edits(edits, self.grid)
 
-    def _pass_on(self, said: str) -> None:
-        """Let the partner answer, or whom the model plays besides."""
+    def _next_turn(self, said: str) -> None:
         if self._partner is not None:
             self._partner.answer(self, said)
         elif self.role == "both":
             self._turn = Role.BUILDER if self._turn is Role.ARCHITECT else Role.ARCHITECT
-
-    # -- worth
 
     def _score(self, grid: BlockGrid) -> float:
         if self.reward == "change_f1":
@@ -294,34 +285,31 @@ class TextGame:
         most = counts[1].asked - counts[0].right
         return (counts[1].right - counts[0].right) / max(1, most)
 
-    def _worth(self, gain: float) -> float:
+    def _reward(self, gain: float) -> float:
         if self.normalised or self.reward == "change_f1":
             return gain
         begun = intersection_counts(self.start, self.target, invariant=self.invariant)
         return round(gain * max(1, begun.asked - begun.right))
 
     def _inventory(self, grid: BlockGrid) -> npt.NDArray[np.int64]:
-        """The blocks that are left of each colour, int64 [6]."""
+        """Return the number of blocks left of each colour, int64 [6]."""
         stood, stands = (np.bincount(one.ravel(), minlength=7)[1:] for one in (self.start, grid))
         return np.asarray(BLOCKS_OF_A_COLOR + stood - stands)
 
-    # -- chats
-
-    def _draw(self, rng: np.random.Generator) -> Task:
+    def _sample_task(self, rng: np.random.Generator) -> Task:
         if isinstance(self._tasks, TaskSource):
-            return draw(self._tasks, rng)
+            return sample_task(self._tasks, rng)
         chosen: Task = self._tasks[int(rng.integers(len(self._tasks)))]
         return chosen
 
     def _chat(self, full: bool) -> list[ChatMessage]:
-        """What the one who is to answer reads."""
         client = self._clients[self._turn]
         client.dialogue = list(self.dialogue)
-        messages = self._whole(client) if full else (Message("user", self._news(client)),)
-        self._told, self._built = len(self.dialogue), self.grid.copy()
+        messages = self._full_chat(client) if full else (Message("user", self._delta_chat(client)),)
+        self._shown_utterances, self._shown_grid = len(self.dialogue), self.grid.copy()
         return [{"role": part.speaker, "content": part.text} for part in messages]
 
-    def _whole(self, client: ModelClient) -> tuple[Message, ...]:
+    def _full_chat(self, client: ModelClient) -> tuple[Message, ...]:
         said = client.dialogue[-client.settings.history :]
         limit = f"{MESSAGE_LENGTH} characters"
         if self._turn is Role.ARCHITECT:
@@ -330,29 +318,25 @@ class TextGame:
         numbers = range(len(self.dialogue))
         done = {n: self._done.get(n, "not yet") for n in numbers if self.dialogue[n].role is Role.ARCHITECT}
         has = {"agentPos": np.zeros(5), "inventory": self._inventory(self.grid)}
-        return builder_chat(client, said, has, self.grid, limit=limit, can_ask=self._can_ask, done=done)
+        can_ask = self.partner != "none"
+        return builder_chat(client, said, has, self.grid, limit=limit, can_ask=can_ask, done=done)
 
-    @property
-    def _can_ask(self) -> bool:
-        return self.partner != "none"
-
-    def _news(self, client: ModelClient) -> str:
-        """What has happened since the last chat."""
-        said = list(self.dialogue)[self._told :]
-        changed = edits_of(self._built, self.grid)
+    def _delta_chat(self, client: ModelClient) -> str:
+        said = list(self.dialogue)[self._shown_utterances :]
+        changed = edits_of(self._shown_grid, self.grid)
         parts = {
-            "done": client.part("done", edits=told_edits(changed, self.grid)),
-            "dialogue": client.part("said", lines=quoted(said)) if said else "",
-            "note": client.noted(),
+            "done": client.part("done", edits=describe_edits(changed, self.grid)),
+            "dialogue": client.part("said", lines=quote_dialogue(said)) if said else "",
+            "note": client.note_section(),
         }
         if self._turn is Role.ARCHITECT:
             seen = {"grid": self.grid, "target_grid": self.target}
-            parts["difference"] = told_difference(client, seen) if self.show_changes else ""
+            parts["difference"] = difference_section(client, seen) if self.show_changes else ""
         return client.part("delta", **parts).strip()
 
 
 def edits_of(before: BlockGrid, after: BlockGrid) -> list[Edit]:
-    """The edits that lead from one build to another."""
+    """Return the edits that lead from one build to another."""
     found = []
     for y, x, z in np.argwhere(before != after).tolist():
         cell = (x - 5, y - 1, z - 5)
@@ -360,8 +344,7 @@ def edits_of(before: BlockGrid, after: BlockGrid) -> list[Edit]:
     return found
 
 
-def _restored(arguments: dict[str, Any], begun: tuple[int, Any, list[str]] | None) -> TextGame:
-    """A game as it was pickled: begun again, with the same replies."""
+def _restore(arguments: dict[str, Any], begun: tuple[int, Any, list[str]] | None) -> TextGame:
     game = TextGame(**arguments)
     if begun is not None:
         seed, task, replies = begun
@@ -371,8 +354,7 @@ def _restored(arguments: dict[str, Any], begun: tuple[int, Any, list[str]] | Non
     return game
 
 
-def _text_of(reply: Any) -> str:
-    """A reply as text, whatever form it has."""
+def _reply_text(reply: Any) -> str:
     if isinstance(reply, str):
         return reply
     if isinstance(reply, Mapping):
@@ -387,19 +369,17 @@ def _text_of(reply: Any) -> str:
 
 
 def order_text(edits: Iterable[Edit], say: str = "") -> str:
-    """A builder's reply."""
-    return json.dumps({"edits": [_told(edit) for edit in edits], "say": say})
+    """Return a builder's reply as JSON."""
+    return json.dumps({"edits": [_edit_object(edit) for edit in edits], "say": say})
 
 
-def _told(edit: Edit) -> dict[str, Any]:
-    told: dict[str, Any] = {"action": "place" if edit.color else "remove"}
-    if edit.color:
-        told["color"] = COLOR_NAMES[edit.color]
-    return {**told, "east": edit.x, "north": -edit.z, "height": edit.y + 2}
+def _edit_object(edit: Edit) -> dict[str, Any]:
+    color = {"color": COLOR_NAMES[edit.color]} if edit.color else {}
+    place = {"east": edit.x, "north": -edit.z, "height": edit.y + 2}
+    return {"action": "place" if edit.color else "remove", **color, **place}
 
 
-def _source(tasks: Any) -> Any:
-    """A task source, or a list of tasks."""
+def _task_source(tasks: Any) -> Any:
     if isinstance(tasks, str) and tasks == "random":
         return RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
     if isinstance(tasks, TaskSource) and not is_task(tasks):
@@ -410,7 +390,7 @@ def _source(tasks: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------- partners
 
 
-def _partner(role: str, name: str) -> _Partner | None:
+def _partner(role: str, name: str) -> _Architect | _Builder | None:
     if role == "both" or name == "none":
         return None
     return _Architect(name) if role == "builder" else _Builder(name)
@@ -418,34 +398,28 @@ def _partner(role: str, name: str) -> _Partner | None:
 
 @lru_cache(maxsize=1)
 def _settings_env() -> Any:
-    """An environment that tells agents what the game is like; it is never played in."""
+    """Return an environment from which agents read the settings of the game; it is never stepped."""
     return _make_env()
 
 
 def _make_env() -> Any:
-    sees = ("dialog", "inventory", "pose", "grid")
     return raw_env(
-        controls="flying",
-        builder_can_ask=True,
-        builder_sees=sees,
-        max_turns=None,
-        max_steps=None,
-        turn_steps=TURN_STEPS,
-    )
+        controls="flying", builder_can_ask=True, builder_sees=("dialog", "inventory", "pose", "grid"), max_turns=None,
+        max_steps=None, turn_steps=TURN_STEPS,
+    )  # fmt: skip
 
 
 class _Architect:
-    """An agent that speaks to the model's builder. It sees target and build, and a builder that stands still."""
+    """A partner for the model's builder. It observes target and build, and a builder that stands still."""
 
     def __init__(self, name: str) -> None:
         self._agent: Agent = named(name, Role.ARCHITECT).for_env(_settings_env())
 
     def reset(self, task: Task, seed: int) -> None:
-        """Begin an episode."""
         begin(self._agent, Role.ARCHITECT, seed, task)
 
     def answer(self, game: TextGame, said: str) -> None:
-        """Say the next thing; it may let a few turns go by in silence first."""
+        """Say the next utterance, after at most `SILENCES` silent turns."""
         for _ in range(SILENCES):
             seen = {
                 "dialog": game.dialogue.text, "grid": game.grid.astype(np.int32), "agentPos": np.zeros(5, np.float32),
@@ -457,19 +431,18 @@ class _Architect:
 
 
 class _Builder:
-    """An agent that builds what the model's architect says: it flies, in a game of its own."""
+    """A partner for the model's architect. It flies in an environment of its own."""
 
     def __init__(self, name: str) -> None:
         self._env = _make_env()
         self._agent: Agent = named(name, Role.BUILDER).for_env(self._env)
 
     def reset(self, task: Task, seed: int) -> None:
-        """Begin an episode."""
         self._env.reset(seed=seed, options={"task": task})
         begin(self._agent, Role.BUILDER, seed, task)
 
     def answer(self, game: TextGame, said: str) -> None:
-        """Hear what was said, build, perhaps say something."""
+        """Hear the utterance, build, and optionally speak."""
         env = self._env
         heard = len(env.unwrapped.episode.dialogue)
         env.step(said)

@@ -1,7 +1,7 @@
-"""The game as an environment of OpenEnv: typed actions and observations, and the application that serves them.
+"""The game as an environment of OpenEnv: typed actions and observations, and the server application.
 
-Needs openenv (extra `openenv`). Every client has a game of its own, over one WebSocket; the library's own
-`GenericEnvClient` plays without anything of ours.
+Needs the extra `openenv`. Every client plays its own game over one WebSocket; the library's `GenericEnvClient` needs
+nothing of this package.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from iglu_marl.agents.llm.schemas import EDIT_SCHEMA
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.text.game import ChatMessage, TextGame
 
-SESSIONS = 64  # games at once, at most
+SESSIONS = 64  # maximal number of games at once
 
 
-def _told(name: str) -> Any:
-    """What a property of an edit may be, for schemas; the game itself says what is wrong with another value."""
+def _property_schema(name: str) -> Any:
+    """Return the schema of a property of an edit, for clients; the game itself checks the values."""
     return {key: value for key, value in EDIT_SCHEMA["properties"][name].items() if key != "type"}
 
 
 class EditAction(BaseModel):
-    """A block to be placed or removed."""
+    """A block to place or remove."""
 
-    action: str = Field(json_schema_extra=_told("action"))
-    color: str | None = Field(None, json_schema_extra=_told("color"))
-    east: int = Field(json_schema_extra=_told("east"))
-    north: int = Field(json_schema_extra=_told("north"))
-    height: int = Field(json_schema_extra=_told("height"))
+    action: str = Field(json_schema_extra=_property_schema("action"))
+    color: str | None = Field(None, json_schema_extra=_property_schema("color"))
+    east: int = Field(json_schema_extra=_property_schema("east"))
+    north: int = Field(json_schema_extra=_property_schema("north"))
+    height: int = Field(json_schema_extra=_property_schema("height"))
 
 
 class BuilderAction(Action):
@@ -49,7 +49,7 @@ class ArchitectAction(Action):
 
 
 class GameObservation(Observation):
-    """What the one who plays is to answer (none when the game is over), and what became of the last reply."""
+    """The next chat (empty if the game is over), and the outcome of the last reply."""
 
     messages: list[ChatMessage] = Field(default_factory=list)
     score: float = 0.0
@@ -62,7 +62,7 @@ ACTIONS: dict[str, type[Action]] = {"builder": BuilderAction, "architect": Archi
 
 
 class GameEnvironment(Environment):
-    """One game. options: as of `TextGame`. `reset` without a seed draws one, which `state` tells."""
+    """One game. options: those of `TextGame`. `reset` without a seed samples one; `state` has it."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -72,7 +72,7 @@ class GameEnvironment(Environment):
         self._state = State()
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **_: Any) -> GameObservation:
-        """Begin a game; gives its first chat."""
+        """Start a game, and return its first chat."""
         if seed is None:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         messages = self._game.reset(seed)
@@ -80,22 +80,22 @@ class GameEnvironment(Environment):
         return GameObservation(messages=messages)
 
     def step(self, action: Action, timeout_s: float | None = None, **_: Any) -> GameObservation:
-        """Take a reply. Raises `StateError` when no game is under way."""
+        """Take a reply. Raises `StateError` if no game is in progress."""
         messages, reward, done, info = self._game.step(action.model_dump(exclude={"metadata"}))
         self._state.step_count += 1
-        told = {name: info[name] for name in ("score", "completed", "truncated", "problem")}
-        return GameObservation(messages=messages, reward=reward, done=done, **told)
+        outcome = {name: info[name] for name in ("score", "completed", "truncated", "problem")}
+        return GameObservation(messages=messages, reward=reward, done=done, **outcome)
 
     @property
     def state(self) -> State:
-        """Number of the episode, seed, task and replies so far."""
+        """Episode id, seed, task and number of replies."""
         return self._state
 
 
 def create_app(*, sessions: int = SESSIONS, **options: Any) -> Any:
-    """The application (ASGI). sessions: games at once at most. options: as of `TextGame`, for one role.
+    """Return the ASGI application. It plays one step first, so that clients do not wait for compilation.
 
-    A game is begun here: what has to be compiled is compiled before anybody waits for it. Raises `ConfigError`.
+    sessions: maximal number of games at once. options: those of `TextGame`, for one role. Raises `ConfigError`.
     """
     role = options.get("role", "builder")
     if role not in ACTIONS:
@@ -110,22 +110,22 @@ def create_app(*, sessions: int = SESSIONS, **options: Any) -> Any:
 
 
 class RemoteGame:
-    """A game on such a server, with `reset` and `step` of a `TextGame`. address: http://host:port."""
+    """A game on a server, with `reset` and `step` of a `TextGame`. address: http://host:port."""
 
     def __init__(self, address: str) -> None:
         self._client = GenericEnvClient(base_url=address).sync()
 
     def reset(self, seed: int) -> list[ChatMessage]:
-        """Begin a game; returns the chat that is to be answered."""
+        """Start a game, and return its first chat."""
         messages: list[ChatMessage] = self._client.reset(seed=seed).observation["messages"]
         return messages
 
     def step(self, reply: dict[str, Any]) -> tuple[list[ChatMessage], float, bool, dict[str, Any]]:
-        """Take a reply: (messages, reward, done, info)."""
+        """Take a reply, and return (messages, reward, done, info)."""
         found = self._client.step(reply)
         info = dict(found.observation)
         return info.pop("messages"), float(found.reward or 0.0), found.done, info
 
     def close(self) -> None:
-        """Leave the server."""
+        """Close the connection."""
         self._client.close()

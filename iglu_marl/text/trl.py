@@ -1,12 +1,12 @@
-"""The game for TRL's `GRPOTrainer`: environments whose methods are the tools of a model (`environment_factory`).
+"""Environments for TRL's `GRPOTrainer` (`environment_factory`), whose methods are the tools of a model.
 
 >>> from iglu_marl.text.trl import BuilderEnvironment
 >>> environment = BuilderEnvironment(partner="scripted")
 >>> environment.reset(seed=0).splitlines()[0]
 'DIALOGUE SO FAR (newest last)'
 
-Nothing of TRL is imported. Every row of the dataset has a `seed` (see `rows`), so that the rollouts of a group play the
-same game; the reward is that of the game, over all of its turns.
+TRL is not imported. Every row of the dataset has a `seed` (see `rows`), so that the rollouts of a group play the same
+game. The reward is the sum over all turns of the game.
 """
 
 from __future__ import annotations
@@ -18,25 +18,23 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.text.game import TextGame
 
 OVER = "The game is over."
-_RULES = "Answer by calls of the tool {tool}, one after the other, until the game is over."
 
 
 class _Environment:
     _role: Role
-    _tool: str
 
     def __init__(self, game: Any = None, **options: Any) -> None:
-        own = {**options, "role": self._role.value, "observations": "delta"}
+        own = {**options, "role": self._role.value, "observations": "delta", "answers": "tools"}
         self._game = TextGame(**own) if game is None else game
         self._earned, self._over = 0.0, True
 
     def reset(self, seed: int = 0, **row: Any) -> str:
-        """Begin the game of a row; returns what stands at the end of its prompt."""
+        """Start the game of a row, and return the end of its prompt."""
         self._earned, self._over = 0.0, False
         return str(self._game.reset(int(seed))[-1]["content"])
 
     def get_reward(self) -> float:
-        """The sum of the rewards of the game so far."""
+        """Return the sum of the rewards of the game so far."""
         return self._earned
 
     def _step(self, reply: Any) -> str:
@@ -48,9 +46,9 @@ class _Environment:
 
 
 class BuilderEnvironment(_Environment):
-    """The model builds. options: as of `TextGame`; or game: a `RemoteGame` whose observations are "delta"."""
+    """The model builds. options: those of `TextGame`; or `game`, a `RemoteGame` with "delta" and "tools"."""
 
-    _role, _tool = Role.BUILDER, "build"
+    _role = Role.BUILDER
 
     def build(self, edits: list[dict[str, Any]], say: str = "") -> str:
         """Place and remove blocks, and say something to the architect.
@@ -67,26 +65,29 @@ class BuilderEnvironment(_Environment):
 
 
 class ArchitectEnvironment(_Environment):
-    """The model tells a builder what to build. game, options: as of `BuilderEnvironment`."""
+    """The model instructs a builder. game, options: as of `BuilderEnvironment`."""
 
-    _role, _tool = Role.ARCHITECT, "tell"
+    _role = Role.ARCHITECT
 
-    def tell(self, say: str) -> str:
+    def speak(self, say: str) -> str:
         """Say something to the builder.
 
         Args:
             say: The message; empty to wait.
 
         Returns:
-            What has been built since, what the builder says, and what is still to be done.
+            What has been built since, and what the builder says.
 
         """
         return self._step({"say": say})
 
 
-def rows(seeds: Iterable[int], environment: type[_Environment] = BuilderEnvironment) -> list[dict[str, Any]]:
-    """Rows of a dataset, a game each: `prompt` (the rules, and a place for what `reset` tells) and `seed`."""
-    game = TextGame(role=environment._role.value)
-    rules = game.reset(0)[0]
-    told = {**rules, "content": f"{rules['content']}\n\n{_RULES.format(tool=environment._tool)}"}
-    return [{"prompt": [told, {"role": "user", "content": ""}], "seed": seed} for seed in seeds]
+def rows(
+    seeds: Iterable[int], environment: type[_Environment] = BuilderEnvironment, **options: Any
+) -> list[dict[str, Any]]:
+    """Return rows of a dataset, one per game: `prompt` (the rules, and a place for the text of `reset`) and `seed`.
+
+    options: those of the environment, on which its rules depend.
+    """
+    rules = environment(**options)._game.reset(0)[0]
+    return [{"prompt": [rules, {"role": "user", "content": ""}], "seed": seed} for seed in seeds]

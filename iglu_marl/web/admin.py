@@ -1,4 +1,4 @@
-"""The page of those who run a server: its games, how late its ticks are, where a study stands. Behind a secret."""
+"""The page /admin: games, lateness of ticks, and the state of a study, behind a password."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iglu_marl.web.rooms import PERSON, Rooms
 
 
 def knows(request: Request, secret: str) -> bool:
-    """Whether a request has the secret as its password (HTTP basic authentication, any name)."""
+    """Return whether a request has the secret as its password (HTTP basic authentication, any name)."""
     scheme, _, given = request.headers.get("authorization", "").partition(" ")
     if not secret or scheme.lower() != "basic":
         return False
@@ -29,7 +29,7 @@ def knows(request: Request, secret: str) -> bool:
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A table; everything in it is text."""
+    """Return an HTML table; all values are escaped."""
 
     def row(tag: str, values: Iterable[Any]) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(str(value))}</{tag}>" for value in values) + "</tr>"
@@ -38,7 +38,7 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 async def page(request: Request) -> Response:
-    """The page, for those who know the secret."""
+    """Answer with the page, or ask for the password."""
     options: ServerOptions = request.app.state.options
     if not options.secret:
         return PlainTextResponse("There is no such page.", 404)
@@ -58,7 +58,7 @@ async def page(request: Request) -> Response:
         for room in rooms.rooms.values()
     ]
     parts = [
-        f"<p>{sum(room.playing for room in rooms.rooms.values())} games are played; 95 % of the ticks of the last "
+        f"<p>Games in progress: {sum(room.playing for room in rooms.rooms.values())}. 95 % of the ticks of the last "
         f"seconds were at most {1000 * rooms.lateness():.1f} ms late.</p>",
         "<h2>Games</h2>",
         table(("game", "task", "one", "other", "state", "time"), games),

@@ -1,4 +1,4 @@
-"""The data of a study for other tools: tables, recordings, the multi-turn layout of the IGLU data, Minari datasets."""
+"""Export of a study: tables, recordings, the multi-turn layout of the IGLU data, Minari datasets."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RECORDINGS, SESSIONS = "recordings", "sessions"  # folders of an export
 
 
 def export_study(store: Store, study: str, games: Path, output: Path, sessions: bool = False) -> list[Path]:
-    """Write the tables of a study and the recordings of its games into a folder; the paths of the recordings.
+    """Write the tables of a study and the recordings of its games into a folder. Return the paths of the recordings.
 
-    games: the folder where they were recorded. sessions: also in the multi-turn layout, one for each game in which the
-    architect has spoken and something was built, named like its recording; no folder where there is none.
+    games: the folder with the recordings. sessions: whether to write the multi-turn layout too, one session per game in
+    which the architect spoke and something was built, named like its recording.
     """
     names = store.do(db.export, study, output)
     folder = output / RECORDINGS
@@ -51,10 +51,10 @@ def _write_sessions(paths: Iterable[Path], folder: Path) -> None:
 
 
 def write_datasets(paths: Sequence[Path], dataset_id: str, agent: str) -> dict[str, int]:
-    """Write recordings as Minari datasets, one for each kind of game; the number of episodes by dataset.
+    """Write recordings as Minari datasets, one for each kind of game. Return the number of episodes by dataset.
 
-    dataset_id: such as "words/games-v0"; where there are several kinds, the builder's controls and a number stand
-    before the version. agent: whose part. Raises what `iglu_marl.recording.offline.write_minari` raises.
+    dataset_id: such as "words/games-v0"; if there are several kinds, the builder's controls and a number are added
+        before the version. agent: whose actions. Raises the errors of `iglu_marl.recording.offline.write_minari`.
     """
     from iglu_marl.recording.offline import write_minari
 

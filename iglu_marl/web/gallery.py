@@ -1,4 +1,4 @@
-"""Recorded games to watch: a list, and the page that replays one."""
+"""The gallery of recorded games: a list, and the page that replays one."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 
 from iglu_marl.core.errors import IgluMarlError
 from iglu_marl.recording import replay
-from iglu_marl.rendering import ReplayRecorder, replay_page
+from iglu_marl.rendering import ReplayRecorder
+from iglu_marl.rendering.html import replay_page
 from iglu_marl.web.options import ServerOptions
 
 MOST = 200  # games in the list
-_TAIL = 4096  # bytes of a file in which its last line is
-_MOVES = 40_000  # of a game that can be shown
+_TAIL = 4096  # bytes at the end of a file, which contain its last line
+_MOVES = 40_000  # shown of a game, at most
 
 
 def facts_of(path: Path) -> dict[str, Any] | None:
-    """What the list tells of a recording; None for one that is not over, or was never begun."""
+    """Return the list's entry of a recording; None if the game is not over or has no moves."""
     try:
         with path.open("rb") as file:
             header = json.loads(file.readline())
@@ -48,13 +49,13 @@ def facts_of(path: Path) -> dict[str, Any] | None:
 
 
 def recordings(folder: Path) -> list[dict[str, Any]]:
-    """The games of a folder that are over, the latest first."""
+    """Return the finished games of a folder, the latest first."""
     found = (facts_of(path) for path in sorted(folder.glob("*.jsonl"), reverse=True)[: 2 * MOST])
     return [facts for facts in found if facts is not None][:MOST]
 
 
 async def listed(request: Request) -> Response:
-    """The list of games, where there is a gallery."""
+    """Answer with the list of games, if there is a gallery."""
     options: ServerOptions = request.app.state.options
     if not options.gallery:
         return JSONResponse({"error": "There is no gallery here."}, 404)
@@ -63,7 +64,10 @@ async def listed(request: Request) -> Response:
 
 @lru_cache(maxsize=16)
 def page_of(path: Path, size: int) -> str:
-    """The page that replays a recorded game of so many bytes. Raises `IgluMarlError` where it does not come back."""
+    """Return the page that replays a recorded game; `size` (bytes of the file) makes the cache notice changes.
+
+    Raises `IgluMarlError` if the game cannot be replayed.
+    """
     recorder = ReplayRecorder()
     count = 0
 
@@ -78,14 +82,14 @@ def page_of(path: Path, size: int) -> str:
 
 
 def script_hashes(page: str) -> str:
-    """The inline scripts of a page of ours, for its content security policy."""
+    """Return the hashes of a page's inline scripts, for its content security policy."""
     scripts = re.findall(r"<script>(.*?)</script>", page, re.S)
     digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
     return " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
 async def replayed(request: Request) -> Response:
-    """The page that replays a game; `name` is that of the file, or the end of it: the game's own."""
+    """Answer with the page that replays a game; `name` is the file's name or its end, the game's name."""
     options: ServerOptions = request.app.state.options
     name = request.path_params["name"]
     if not options.gallery or re.fullmatch(r"[\w-]{12,80}", name) is None:

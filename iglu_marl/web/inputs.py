@@ -1,8 +1,7 @@
-"""From what a page sends to the actions of a builder: checked, in order, bounded.
+"""From messages of a page to actions of a builder: checked, in order, bounded.
 
-A page sends one command frame for each twentieth of a second in which something is pressed or turned, and the game
-takes one a tick. So a walk is as long as the keys were down, whatever the network does meanwhile, and the page can tell
-from the last frame that was taken what is still to come.
+A page sends one command frame for each 1/20 s with input, and the game takes one per tick. So a walk is as long as the
+keys were down, whatever the network's delay, and the last frame taken shows the page which ones are still waiting.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.errors import ActionError
 
 KEYS = (FORWARD, BACK, LEFT, RIGHT, UP, FAST)  # by bit
-MOST_FRAMES = 8  # that wait: of more, the two oldest become one
+MOST_FRAMES = 8  # in the queue; with more, the two oldest are merged
 MOST_EVENTS = 16  # in a frame
-DELAY_STEPS = 10  # in which some always wait, after which two become one
-_DOINGS = {"place": 0, "remove": 0, "yield": 0, "choose": 1, "turn": 2}  # and how many numbers each has
+DELAY_STEPS = 10  # if the queue was never empty for this many steps, two frames are merged
+_EVENTS = {"place": 0, "remove": 0, "yield": 0, "choose": 1, "turn": 2}  # event: how many numbers it has
 
 
 class CommandFrame(NamedTuple):
-    """What is pressed in a step (bits of `KEYS`), and what was done in it, in order."""
+    """The keys that are down in a step (bits of `KEYS`), and the events in it, in order."""
 
     number: int
     held: int
@@ -31,7 +30,10 @@ class CommandFrame(NamedTuple):
 
 
 def read_frame(message: Mapping[str, Any]) -> CommandFrame:
-    """A frame from a message {"n": number, "held": bits, "events": [[name, numbers...]...]}. Raises `ActionError`."""
+    """Return the frame of a message {"n": number, "held": bits, "events": [[name, numbers...]...]}.
+
+    Raises `ActionError` if the message is invalid.
+    """
     number, held, events = message.get("n"), message.get("held", 0), message.get("events", [])
     if type(number) is not int or not 0 < number < 2**53:
         raise ActionError(f"n is {number!r:.40}, expected the number of a frame")
@@ -40,9 +42,9 @@ def read_frame(message: Mapping[str, Any]) -> CommandFrame:
     if not isinstance(events, list) or len(events) > MOST_EVENTS:
         raise ActionError(f"events are {events!r:.60}, expected a list of {MOST_EVENTS} at most")
     for event in events:
-        if not isinstance(event, list) or not event or _DOINGS.get(str(event[0])) != len(event) - 1:
+        if not isinstance(event, list) or not event or _EVENTS.get(str(event[0])) != len(event) - 1:
             raise ActionError(
-                f"an event is {event!r:.60}, expected one of {', '.join(_DOINGS)} with its numbers"
+                f"an event is {event!r:.60}, expected one of {', '.join(_EVENTS)} with its numbers"
             )
         if not all(type(value) in (int, float) and abs(value) <= 720 for value in event[1:]):  # nor nan
             raise ActionError(f"an event is {event!r:.60}, expected numbers in -720..720")
@@ -52,17 +54,17 @@ def read_frame(message: Mapping[str, Any]) -> CommandFrame:
 
 
 class RemoteHands:
-    """A builder's hands at the other end of a connection: frames in, one action a tick out. ack: the last one taken."""
+    """A remote builder's input: frames in, one action per tick out. `ack`: number of the last frame taken."""
 
     def __init__(self, controls: ControlsName) -> None:
         self.inputs = InputMapper(controls)
         self._frames: deque[CommandFrame] = deque()
         self._newest = 0
-        self._seen = [0]  # how many waited, in the last steps
+        self._seen = [0]  # lengths of the queue in the last steps
         self.ack = 0
 
     def take(self, frame: CommandFrame) -> None:
-        """Queue a frame; one that is not newer than the last is left out."""
+        """Queue a frame; one that is not newer than the last is ignored."""
         if frame.number <= self._newest:
             return
         self._newest = frame.number
@@ -71,19 +73,19 @@ class RemoteHands:
             self._join_oldest()
 
     def _join_oldest(self) -> None:
-        """Make one frame of the two that have waited longest."""
+        """Merge the two oldest frames."""
         first, second = self._frames.popleft(), self._frames.popleft()
         self._frames.appendleft(second._replace(events=(first.events + second.events)[-MOST_EVENTS:]))
 
     def forget(self) -> None:
-        """Let go of everything: the one who pressed it is gone. Frames are numbered from 1 again."""
+        """Discard all input; the person is gone. Frames are numbered from 1 again."""
         self.inputs.release()
         self._frames.clear()
         self._seen = [0]
         self._newest = self.ack = 0
 
     def action(self, yaw_deg: float, pitch_deg: float) -> Any:
-        """The action of this tick for a builder who looks there, or None when there is nothing to do."""
+        """Return this tick's action for a builder with this line of sight, or None without input."""
         self._seen.append(len(self._frames))
         if len(self._seen) > DELAY_STEPS:
             if min(self._seen) > 1:  # all that time: one who goes on would be behind for ever

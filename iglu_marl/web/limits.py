@@ -1,4 +1,4 @@
-"""What a server does not let pass: other hosts and origins, messages too large or too many."""
+"""The server's limits: hosts, origins, size and rate of messages."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from iglu_marl.core.parsing import parse_json
 
 MESSAGE_BYTES = 4096  # of a message
 FORM_BYTES = 65_536  # of a form
-MESSAGES_PER_S, MESSAGES_AT_ONCE = 40.0, 80.0  # 20 frames a second come from one who plays
+MESSAGES_PER_S, MESSAGES_AT_ONCE = 40.0, 80.0  # a player sends 20 frames a second
 WORDS_PER_S, WORDS_AT_ONCE = 1.0, 6.0  # utterances
-REQUESTS_AT_ONCE_S = 10.0  # an address may have those of so many seconds at once
-ADDRESSES = 10_000  # that are remembered
+REQUESTS_AT_ONCE_S = 10.0  # an address may send the requests of this many seconds in one burst
+ADDRESSES = 10_000  # whose rates are known, at most
 
 _HEADERS = {
     "content-security-policy": (
@@ -37,14 +37,14 @@ _HEADERS = {
 
 
 class Allowance:
-    """So many things a second, and some at once (a token bucket)."""
+    """A token bucket: `per_s` events a second, and bursts of `at_once`."""
 
     def __init__(self, per_s: float, at_once: float) -> None:
         self._per_s, self._at_once = per_s, at_once
         self._left, self._at = at_once, time.monotonic()
 
     def take(self) -> bool:
-        """Whether one more may pass now."""
+        """Return whether one more event may pass now."""
         now = time.monotonic()
         self._left = min(self._at_once, self._left + (now - self._at) * self._per_s)
         self._at = now
@@ -55,14 +55,14 @@ class Allowance:
 
 
 class AllowanceByAddress:
-    """An `Allowance` for each address; those that were not seen for longest are forgotten."""
+    """An `Allowance` per address; the addresses that were last seen longest ago are forgotten."""
 
     def __init__(self, per_s: float, at_once: float) -> None:
         self._rates = per_s, at_once
         self._known: dict[str, Allowance] = {}
 
     def take(self, address: str) -> bool:
-        """Whether one more of this address may pass now."""
+        """Return whether one more event of this address may pass now."""
         allowance = self._known.pop(address, None) or Allowance(*self._rates)
         self._known[address] = allowance
         if len(self._known) > ADDRESSES:
@@ -71,49 +71,49 @@ class AllowanceByAddress:
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
-    """Where a request comes from."""
+    """Return the address that a request comes from."""
     client = scope.get("client")
     return str(client[0]) if client else ""
 
 
 def same_origin(headers: Headers) -> bool:
-    """Whether a request was made by a page of this server."""
+    """Return whether a request was made by a page of this server."""
     origin = headers.get("origin")
     return origin is not None and urlsplit(origin).netloc == headers.get("host")
 
 
 async def json_of(request: Request) -> dict[str, Any] | Response:
-    """The JSON object that a page of this server has posted, or the answer that refuses it."""
+    """Return the JSON object that a page of this server has posted, or the response that refuses it."""
     if not same_origin(request.headers):
-        return JSONResponse({"error": "This is asked for by pages of this server only."}, 403)
+        return JSONResponse({"error": "Only pages of this server may send this request."}, 403)
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > FORM_BYTES:
-            return JSONResponse({"error": "That is too large."}, 413)
+            return JSONResponse({"error": "The request is too large."}, 413)
     try:
-        told = parse_json(body.decode("utf-8", "replace"), "the request")
+        found = parse_json(body.decode("utf-8", "replace"), "the request")
     except IgluMarlError as error:
         return JSONResponse({"error": str(error)[:200]}, 400)
-    return told if isinstance(told, dict) else JSONResponse({"error": "An object is expected."}, 400)
+    return found if isinstance(found, dict) else JSONResponse({"error": "An object is expected."}, 400)
 
 
 class Guard:
-    """ASGI middleware: refuses unknown hosts and too many requests, and adds the headers that protect pages."""
+    """ASGI middleware that refuses unknown hosts and too many requests, and adds security headers."""
 
     def __init__(self, app: ASGIApp, hosts: tuple[str, ...], requests_per_s: float) -> None:
         self.app, self.hosts = app, hosts
         self._rate = AllowanceByAddress(requests_per_s, REQUESTS_AT_ONCE_S * requests_per_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request pass, or answer it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
         host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname
         refusal = None
         if host not in self.hosts:
-            refusal = PlainTextResponse("This server is not reached under that name.", 421)
+            refusal = PlainTextResponse("This server does not have that name.", 421)
         elif not self._rate.take(address_of(scope)):
             refusal = PlainTextResponse("Too many requests.", 429)
         if refusal is None:

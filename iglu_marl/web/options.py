@@ -1,4 +1,4 @@
-"""What can be chosen about a server."""
+"""The options of a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import similar
 
-# Agents that need nothing but the game; the first is the one to begin with.
+# Agents that need nothing but the game; the first is the default.
 AGENTS: Mapping[Role, tuple[str, ...]] = {
     Role.ARCHITECT: ("scripted", "precise", "terse", "talkative", "vague", "mistaken"),
     Role.BUILDER: ("scripted", "careful", "hasty", "forgetful", "asking"),
@@ -19,12 +19,12 @@ AGENTS: Mapping[Role, tuple[str, ...]] = {
 
 
 def shown_name(agent: str) -> str:
-    """An agent's name as people are told it: of a language model, not where it runs."""
+    """Return an agent's name as people see it: of a language model, without its endpoint."""
     return agent.partition("@")[0] if agent.startswith("llm:") else agent
 
 
 def bundled_tasks() -> dict[str, Task]:
-    """The structures that come with the package, by name."""
+    """Return the bundled structures by name."""
     from iglu_marl.tasks import BundledTasks
 
     return {str(task.task_id): task for task in BundledTasks(mode="structures")}
@@ -32,21 +32,21 @@ def bundled_tasks() -> dict[str, Task]:
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """The choices of a server.
+    """The options of a server.
 
-    folder: where each game is recorded, in a file of its own.
-    tasks: what can be built, by name. agents: who can be played with, by role.
-    hosts: names under which the server is reached; others are refused.
-    wait_s: how long a game waits for somebody who has left, before an agent goes on in its place (`replace`: by role,
-        where there is to be one) or the game ends. invite_s: how long it waits for somebody invited. idle_s: how long
-        for a sign of life of those who are there.
-    minutes: of a game at most. games_per_address: that one address may have going on. games: at once in all.
-    requests_per_s: of one address, and ten times as many at once.
-    processes: in which scripted agents think, beside the server's own; 0 = in threads of it.
-    late_s: no new game begins while 5 % of all ticks are later than this.
-    agents_named: whether people are told which agent plays with them.
-    gallery: whether everybody can watch recorded games. back: what the link out of a game says.
-    secret: the password of the page /admin; "" = there is none.
+    folder: where each game is recorded, in its own file.
+    tasks: structures to build, by name. agents: partners, by role.
+    hosts: names under which the server is reached; other names are refused.
+    wait_s: how long a game waits for a person who left, before an agent takes the role (`replace`: agents by role) or
+        the game ends. invite_s: how long it waits for an invited person. idle_s: time without input after which it
+        ends.
+    minutes: longest duration of a game. games_per_address: running games of one address. games: running games in all.
+    requests_per_s: of one address, in bursts of ten times as many.
+    processes: processes in which scripted agents think, beside the server's own; 0 = in its threads.
+    late_s: no new game starts while 5 % of all ticks are later than this.
+    agents_named: whether people see which agent plays with them.
+    gallery: whether recorded games are public. back: text of the link that leaves a game.
+    secret: the password of the page /admin; "" = there is no such page.
     """
 
     folder: Path = Path("iglu-marl-games")

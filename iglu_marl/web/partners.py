@@ -1,8 +1,7 @@
-"""Agents that play in real time: they think beside the game, which takes what they have decided when it is there.
+"""Agents that play in real time: they think beside the game, which takes their decision when it is ready.
 
-What takes time, reading and planning, is done in processes of their own where an agent can be sent there, as all that
-are scripted can: what is computed in Python in a thread of the server holds up the clock of all games. Others, learned
-agents and language models, think in threads. What an agent is ready to do it does at once.
+Scripted agents read and plan in processes: Python code in a thread of the server would delay the clock of all games.
+Learned agents and language models think in threads. An action that needs no thought is taken at once.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from iglu_marl.game.agent import Agent, begin, is_idle, is_ready
 from iglu_marl.web.options import AGENTS
 from iglu_marl.web.warming import warm_up
 
-TURN_TICKS = 20  # who has nothing to do looks up once a second, and when somebody speaks or ends a turn
-THREADS = 2  # in which agents think: more compete with the clock
-NICENESS = 10  # of processes in which agents think: the clock comes first
+TURN_TICKS = 20  # an idle agent acts once a second, and when the other role speaks or ends a turn
+THREADS = 2  # in which agents think: more would compete with the clock
+NICENESS = 10  # of the agents' processes: the clock has priority
 _OTHER = {Role.ARCHITECT: Role.BUILDER, Role.BUILDER: Role.ARCHITECT}
 _SCRIPTED = frozenset(name for names in AGENTS.values() for name in names)
 
 
 class Thinking:
-    """Where the agents of a server think. processes: of those that can be sent to one; 0 = in threads as well."""
+    """Where the agents of a server think. processes: for scripted agents; 0 = in threads as the others."""
 
     def __init__(self, processes: int = 0) -> None:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="agent")
@@ -41,11 +40,11 @@ class Thinking:
         context = multiprocessing.get_context("spawn")  # forks inherit connections, and locks of threads
         pool = ProcessPoolExecutor(self._count, mp_context=context, initializer=_get_ready)
         for _ in range(self._count):
-            pool.submit(os.getpid)  # has it start a process
+            pool.submit(os.getpid)  # starts a process
         return pool
 
     def submit(self, name: str, agent: Agent, observation: Any) -> Future[tuple[Agent, Any]]:
-        """Have an agent by name act: the agent as it is then, and its action."""
+        """Let an agent act; the result is the agent in its new state, and its action."""
         if name not in _SCRIPTED:
             return self._threads.submit(_act, agent, observation)
         try:
@@ -55,17 +54,17 @@ class Thinking:
             return self._processes.submit(_act, agent, observation)
 
     def close(self, agent: Agent) -> None:
-        """Have an agent release what it holds."""
+        """Close an agent."""
         self._threads.submit(agent.close)
 
     def shutdown(self) -> None:
-        """No more of it."""
+        """Stop all threads and processes."""
         for pool in (self._threads, self._processes):
             pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _get_ready() -> None:
-    """Begin as a process in which agents think."""
+    """Initialise a process in which agents think."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the server, which ends its processes
     os.nice(NICENESS)
@@ -87,7 +86,7 @@ def _at_once(work: Callable[..., Any], *arguments: Any) -> Future[Any]:
 
 
 class Partner:
-    """An agent by name in one role of a game. Making one may take long (models are loaded)."""
+    """An agent by name in one role of a game. Creating one may take long (models are loaded)."""
 
     def __init__(self, game: LiveGame, role: Role, name: str, thinking: Thinking, seed: int | None) -> None:
         self.role, self.name = role, name
@@ -97,11 +96,11 @@ class Partner:
         self._thought: Future[tuple[Agent, Any]] | None = None
         self._asked_at = -TURN_TICKS
         self._asked_about: Any = None
-        self._heard: Utterance | None = None  # the last that the other has said to it
+        self._heard: Utterance | None = None  # the other role's last utterance
         self._closed = False
 
     def decided(self) -> Any:
-        """The action that it has decided on, once; None while it thinks. Raises what the agent raised."""
+        """Return the action that it has decided on, once; None while it thinks. Raises the agent's errors."""
         if self._thought is None or not self._thought.done():
             return None
         thought, self._thought = self._thought, None
@@ -109,7 +108,7 @@ class Partner:
         return action
 
     def consult(self, game: LiveGame) -> None:
-        """Show it the game, if it is not thinking and its time has come."""
+        """Show the game to the agent, if it is not thinking and its time has come."""
         if self._thought is not None or self._closed:
             return
         now = len(game.episode.dialogue), game.episode.floor
@@ -126,7 +125,7 @@ class Partner:
         self._asked_at, self._asked_about, self._heard = game.ticks, now, spoken
 
     def close(self) -> None:
-        """Release what the agent holds, when it has done thinking."""
+        """Close the agent, when it has finished thinking."""
         self._closed = True
         if self._thought is None or self._thought.cancel():
             self._thinking.close(self._agent)

@@ -1,4 +1,4 @@
-"""Rooms: one live game each, with those who play it, those who watch, and its clock."""
+"""Rooms: one live game each, with its players, its spectators and its clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import itertools
 import json
 import logging
 import math
-import re
 import secrets
 import time
 from collections import deque
@@ -25,7 +24,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, write_text
 from iglu_marl.core.kernels.records import STEP_S
-from iglu_marl.core.parsing import parse_json, read_file, reading
+from iglu_marl.core.parsing import parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import begin
@@ -36,49 +35,49 @@ from iglu_marl.web.options import AGENTS, ServerOptions, shown_name
 from iglu_marl.web.partners import Partner, Thinking
 
 PERSON = "person"  # in place of an agent's name
-WORDS_WAITING = 8  # of one who speaks, for the ticks to come
-NOTES_WAITING = 200  # of a client that does not take them
-OUTSIDE_TICKS = 2  # after which one who looks from outside is told of motion: pages glide
-WATCHERS = 20  # of a room
-KEPT_S = 600.0  # that a game which is over can still be looked at
-SLOTS = 20  # in which rooms tick, one after the other
-HURRY_S = 1.0  # a clock that is so late does not make up for it
-FEW = 10  # games do not make a machine late: something else does
-LATENESS_S, LATENESS_COUNT = 10.0, 4000  # by what the lateness is measured
-SEATS = ".seats"  # suffix of the file beside a recording that tells who plays, while the game goes on
+WORDS_WAITING = 8  # queued messages of a person
+NOTES_WAITING = 200  # queued messages for a client
+OUTSIDE_TICKS = 2  # between frames of motion for views from outside; their pages interpolate
+WATCHERS = 20  # spectators of a room
+KEPT_S = 600.0  # how long a finished game can be looked at
+SLOTS = 20  # groups of rooms that tick one after the other
+HURRY_S = 1.0  # a clock that is later than this skips ticks
+FEW = 10  # games; with fewer, late ticks have another cause
+LATENESS_S, LATENESS_COUNT = 10.0, 4000  # seconds and ticks of which the lateness is measured
+SEATS = ".seats"  # suffix of the file beside a recording that names the players of a running game
 SEATS_LIMIT = 1 << 16  # bytes of it
 
-_ALWAYS = {"t", "tick", "whole", "floor", "said"}  # what frames have in which nothing else has changed
+_ALWAYS = {"t", "tick", "whole", "floor", "said"}  # keys of every frame
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # made once: `json.dumps` makes one for each frame
 _log = logging.getLogger("uvicorn.error")
 
 
 class Client:
-    """One connection, as its room sees it: what it is shown, and how far."""
+    """One connection: its role, and how far its page is up to date."""
 
     def __init__(self, room: Room, role: Role, seat: Seat | None) -> None:
         self.room, self.role, self.seat = room, role, seat
         self.builds = role == Role.BUILDER and seat is not None
         self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
         self.wake = asyncio.Event()
-        self.gone = False  # nothing more is sent but what it was told before
-        self.code = 1000  # with which it is closed
+        self.gone = False  # to be closed after the queued messages
+        self.code = 1000  # of closing
         self._since = -1
         self._ack = 0
         self._floor = ""
 
-    def tell(self, kind: str, **facts: Any) -> None:
-        """Have a message sent."""
+    def notify(self, kind: str, **facts: Any) -> None:
+        """Queue a message."""
         self.notes.append(json.dumps({"t": kind, **facts}))
         self.wake.set()
 
     def dismiss(self) -> None:
-        """Have it closed when it has been sent what it was told."""
+        """Close the connection after the queued messages."""
         self.gone = True
         self.wake.set()
 
     def due(self) -> Iterator[str]:
-        """What is to be sent now: the frame, then what was told; one who has just come is told first."""
+        """Yield what is to be sent now: the frame, then messages; a new client gets its messages first."""
         newcomer = self._since < 0
         if not newcomer and not self.gone and (frame := self.frame()) is not None:
             yield frame
@@ -88,46 +87,46 @@ class Client:
             yield frame
 
     def frame(self) -> str | None:
-        """What has changed since the last frame; None while there is nothing."""
+        """Return the changes since the last frame; None if there are none."""
         room, game = self.room, self.room.game
         if self._since == game.ticks:
             return None
-        told = room.changes(self.role, self._since)
+        changes = room.changes(self.role, self._since)
         hands = room.hands if self.builds else None
-        fresh = told.keys() - _ALWAYS or told.get("said") or told["floor"] != self._floor
+        fresh = changes.keys() - _ALWAYS or changes.get("said") or changes["floor"] != self._floor
         fresh = fresh or (hands is not None and hands.ack != self._ack)
-        if not fresh and not told["whole"] and game.ticks - self._since < 20 and not room.over:
-            return None  # told with what comes next
-        since, self._since, self._floor = self._since, told["tick"], told["floor"]
+        if not fresh and not changes["whole"] and game.ticks - self._since < 20 and not room.over:
+            return None  # sent with the next change
+        since, self._since, self._floor = self._since, changes["tick"], changes["floor"]
         if hands is None:
             return room.encoded(self.role, since)
         self._ack = hands.ack
         return _encode(
-            {**told, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
+            {**changes, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
         )
 
 
 @dataclass
 class Seat:
-    """A role of a game, and who has it: an agent by name, or a person with a token."""
+    """A role of a game, taken by an agent (by name) or by a person with a token."""
 
     role: Role
     agent: str | None = None
     token: str = ""
     invitation: str = ""
     client: Client | None = None
-    away_at: float = 0.0  # since when (monotonic) nobody is there
+    away_at: float = 0.0  # when (monotonic) the person left
     active_at: float = 0.0
-    asked_at: float = -1.0  # whether it is still there
+    asked_at: float = -1.0  # when the person was asked for a sign of life
 
     @property
     def waits(self) -> bool:
-        """Whether a person is to come (back)."""
+        """Whether a person is expected."""
         return self.agent is None and self.client is None
 
 
 def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGame:
-    """The game that a server plays. builder: an agent's name, or None for a person."""
+    """Return the game for a task. builder: an agent's name, or None for a person."""
     own = {
         "controls": "human-level" if builder is None else "walking",
         "max_steps": round(options.minutes * 60 / STEP_S),
@@ -138,12 +137,12 @@ def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGam
 
 
 def new_token() -> str:
-    """A secret that nobody guesses."""
+    """Return a secret token of 128 random bits."""
     return secrets.token_urlsafe(16)
 
 
 class Room:
-    """One game, from its making to its end."""
+    """One game, from its creation to its end."""
 
     def __init__(
         self,
@@ -155,15 +154,17 @@ class Room:
     ) -> None:
         self.name, self.game, self.options = name, game, options
         self.seats = {seat.role: seat for seat in seats}
-        self.watch = {role: new_token() for role in Role}  # who is given one sees what that role sees
+        self.watch = {
+            role: new_token() for role in Role
+        }  # tokens of spectators, by the role whose view they see
         self.clients: set[Client] = set()
         self.over = ""  # how it ended
         self.over_at = 0.0
-        self.origin = ""  # the address that began it
+        self.origin = ""  # the address that started it
         self.until = math.inf  # when (monotonic) it ends at the latest
-        self.idle: Role | None = None  # who has done nothing for too long
+        self.idle: Role | None = None  # whose inactivity ended it
         self.on_end: list[Callable[[Room], None]] = []
-        self.recording = ""  # the name of its file
+        self.recording = ""  # its file name
         self._thinking = thinking
         self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
         person = self.seats[Role.BUILDER].agent is None
@@ -178,7 +179,7 @@ class Room:
     # -- course
 
     def prepare(self, seed: int | None = None) -> None:
-        """Open the recording, begin the game and make the agents; takes its time, in a thread."""
+        """Open the recording, start the game and create the agents. Slow: call it in a thread."""
         path = self.options.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{self.name}.jsonl"
         names = {role.value: seat.agent or PERSON for role, seat in self.seats.items()}
         self._recorder = Recorder(path, agents=names, private=True)
@@ -194,7 +195,7 @@ class Room:
                 self._partners[role] = Partner(self.game, role, seat.agent, self._thinking, seed)
 
     def keep_seats(self) -> None:
-        """Keep on disk who plays, so that the game can go on when the server was ended, however it was."""
+        """Save who plays, so that the game can be resumed after the server ended."""
         seats = {
             role.value: {"agent": seat.agent, "token": seat.token, "invitation": seat.invitation}
             for role, seat in self.seats.items()
@@ -208,9 +209,9 @@ class Room:
 
     @classmethod
     def resume(cls, path: Path, options: ServerOptions, thinking: Thinking) -> Room | None:
-        """The game of a file of seats, as after its last recorded step; None for one that is over.
+        """Return the game of a file of seats, as after its last recorded step; None if it is over.
 
-        Raises `DataError` where another server has it or a file is damaged, `ReplayError` where it does not come back.
+        Raises `DataError` if another server has it or a file is damaged, `ReplayError` if it cannot be replayed.
         """
         file = path.with_suffix(".jsonl")
         recorder = Recorder(file, private=True) if file.is_file() else None
@@ -221,10 +222,10 @@ class Room:
             return None
         try:
             game = recorder.resume()
-            with reading(str(path)):
+            with wrap_errors(str(path)):
                 kept = parse_json(read_file(path, SEATS_LIMIT), str(path))
                 now = time.monotonic()
-                seats = [Seat(Role(role), **told, away_at=now) for role, told in kept["seats"].items()]
+                seats = [Seat(Role(role), **seat, away_at=now) for role, seat in kept["seats"].items()]
                 watch = {Role(role): str(token) for role, token in kept["watch"].items()}
             room = cls(path.stem.rpartition("-")[2], game, seats, options, thinking)
             room.watch, room.recording, room._recorder = watch, file.name, recorder
@@ -237,11 +238,11 @@ class Room:
 
     @property
     def playing(self) -> bool:
-        """Whether time passes: everybody is there, and it is not over."""
+        """Whether time passes: everybody is there, and the game is not over."""
         return not self.over and not any(seat.waits for seat in self.seats.values())
 
-    def go_on(self) -> None:
-        """A tick, which ends the game where it fails: the others survive it."""
+    def run_tick(self) -> None:
+        """Run a tick; if it fails, end this game, so that the others continue."""
         try:
             self.tick()
         except Exception:
@@ -249,7 +250,7 @@ class Room:
             self.end("failed")
 
     def tick(self) -> None:
-        """One step of the game, with whatever has come."""
+        """Run one step of the game with the input so far."""
         said = {role: words.popleft() for role, words in self._words.items() if words}
         act = None
         if self.hands is not None:
@@ -271,20 +272,20 @@ class Room:
             self.end("complete" if done.terminated else "time")
 
     def _decided(self, role: Role) -> tuple[str, Any]:
-        """What an agent says and does now. One that fails is gone for good; its part is taken by nobody."""
+        """Return an agent's message and action. An agent that fails is removed, and nobody takes its role."""
         try:
             action = self._partners[role].decided()
         except Exception as error:
             _log.warning("game %s: the %s has failed: %r", self.name, role.value, error)
             self._partners.pop(role).close()
-            self.announce(f"The {role.value} has stopped working. You can go on, or leave the game.")
+            self.announce(f"The {role.value} has stopped working. You can continue, or leave the game.")
             return "", None
         if action is None:
             return "", None
         return (action["say"], action["act"]) if role == Role.BUILDER else (action, None)
 
     def end(self, how: str) -> None:
-        """The game is over: complete, time, left, idle or failed. May be called more than once."""
+        """End the game: complete, time, left, idle or failed. Further calls do nothing."""
         if self.over:
             return
         self.over, self.over_at = how, time.monotonic()
@@ -295,37 +296,37 @@ class Room:
                 self._recorder.end(self.game)
             self._recorder.close()
             self._seats_file.unlink(missing_ok=True)
-        self.tell_status()
-        for heed in self.on_end:
-            heed(self)
+        self.send_status()
+        for callback in self.on_end:
+            callback(self)
 
     def suspend(self) -> None:
-        """The server ends: leave the game as it is, to be resumed."""
+        """Leave the game to be resumed by another server process."""
         for partner in self._partners.values():
             partner.close()
         if self._recorder is not None:
             self._recorder.close()
 
-    # -- those who are there
+    # -- people
 
     def enter(self, role: Role, seat: Seat | None) -> Client:
-        """Somebody comes (back) to a seat, or to watch what a role sees. The last one in a seat is sent away."""
+        """Add a person to a seat, or a spectator of a role. An older connection of the seat is closed."""
         client = Client(self, role, seat)
         if seat is not None:
             if seat.client is not None:
-                seat.client.tell("elsewhere")
+                seat.client.notify("elsewhere")
                 seat.client.dismiss()
                 self.clients.discard(seat.client)
             seat.client, seat.active_at = client, time.monotonic()
             if role == Role.BUILDER and self.hands is not None:
                 self.hands.forget()
         self.clients.add(client)
-        client.tell("welcome", **self.facts(client))
-        self.tell_status()
+        client.notify("welcome", **self.facts(client))
+        self.send_status()
         return client
 
     def leave(self, client: Client, for_good: bool = False) -> None:
-        """A connection has ended, or its person has left the game."""
+        """Remove a connection; `for_good`: its person has left the game."""
         self.clients.discard(client)
         seat = client.seat
         if seat is None or seat.client is not client:
@@ -335,10 +336,10 @@ class Room:
             self.hands.forget()
         if for_good:
             seat.away_at -= self.options.wait_s
-        self.tell_status()
+        self.send_status()
 
     def check(self, now: float) -> None:
-        """See to those who are away for too long: an agent goes on in their place, or the game ends."""
+        """Handle people who are away for too long: an agent takes their role, or the game ends."""
         if self.over:
             return
         if now > self.until:
@@ -364,7 +365,7 @@ class Room:
                 self.end("left")
 
     def _check_active(self, seat: Seat, idle_s: float) -> None:
-        """Ask somebody who does nothing whether it is there, and end the game when it goes on doing nothing."""
+        """Ask an inactive person for a sign of life, and end the game if there is none."""
         limit = self.options.idle_s
         if idle_s > limit:
             self.idle = seat.role
@@ -372,7 +373,9 @@ class Room:
         elif idle_s > limit / 2 and seat.asked_at < seat.active_at and seat.client is not None:
             seat.asked_at = time.monotonic()
             left = math.ceil(limit - idle_s)
-            seat.client.tell("note", text=f"Are you still there? Do something, or the game ends in {left} s.")
+            seat.client.notify(
+                "note", text=f"Are you still there? Do something, or the game ends in {left} s."
+            )
 
     def _replace(self, seat: Seat, name: str) -> None:
         seat.agent, seat.token, seat.invitation = name, "", ""
@@ -380,13 +383,13 @@ class Room:
         self.hands = None if seat.role == Role.BUILDER else self.hands
         self.keep_seats()
         named = f" ({shown_name(name)})" if self.options.agents_named else ""
-        self.announce(f"An agent{named} goes on as the {seat.role.value}.")
-        self.tell_status()
+        self.announce(f"An agent{named} is the {seat.role.value} now.")
+        self.send_status()
 
-    # -- what they do
+    # -- input
 
     def say(self, client: Client, text: str) -> None:
-        """Somebody speaks; it is heard in the next tick."""
+        """Queue a person's message for the next tick."""
         if client.seat is None or self.over:
             return
         client.seat.active_at = time.monotonic()
@@ -394,16 +397,16 @@ class Room:
             self._words[client.role].append(text)
 
     def move(self, client: Client, frame: CommandFrame) -> None:
-        """A command frame of the builder."""
+        """Queue a command frame of the builder."""
         if client.seat is None or client.role != Role.BUILDER or self.hands is None or not self.playing:
             return
         client.seat.active_at = time.monotonic()
         self.hands.take(frame)
 
-    # -- what they are told
+    # -- messages to clients
 
     def changes(self, role: Role, since: int) -> dict[str, Any]:
-        """The message with `LiveGame.delta`, made once for all that need the same."""
+        """Return the message with `LiveGame.delta`, made once for all clients that need the same."""
         if self._changes_at != self.game.ticks:
             self._changes, self._encoded, self._changes_at = {}, {}, self.game.ticks
         if (role, since) not in self._changes:
@@ -411,14 +414,14 @@ class Room:
         return self._changes[role, since]
 
     def encoded(self, role: Role, since: int) -> str:
-        """`changes` as text, made once for all who watch."""
-        told = self.changes(role, since)
+        """Return `changes` as text, made once for all spectators."""
+        changes = self.changes(role, since)
         if (role, since) not in self._encoded:
-            self._encoded[role, since] = _encode(told)
+            self._encoded[role, since] = _encode(changes)
         return self._encoded[role, since]
 
     def facts(self, client: Client) -> dict[str, Any]:
-        """What one is told on entering."""
+        """Return the message for a new client."""
         seat = client.seat
         invitations = [one.invitation for one in self.seats.values() if one.invitation]
         return {
@@ -430,16 +433,16 @@ class Room:
             "task": str(self.game.task.task_id or "") if client.role == Role.ARCHITECT else "",
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
-            "agents": {role.value: self._told_of(one.agent) for role, one in self.seats.items()},
+            "agents": {role.value: self._agent_name(one.agent) for role, one in self.seats.items()},
             "back": self.options.back,
             "replay": self.name if self.options.gallery else "",
         }
 
-    def _told_of(self, agent: str | None) -> str | None:
+    def _agent_name(self, agent: str | None) -> str | None:
         return agent and (shown_name(agent) if self.options.agents_named else "agent")
 
     def status(self) -> dict[str, Any]:
-        """How the game stands, for everybody."""
+        """Return the state of the game, for all clients."""
         waiting = any(seat.invitation for seat in self.seats.values())
         paused = "waiting" if waiting else "paused"
         return {
@@ -449,19 +452,19 @@ class Room:
             "wait_s": self.options.wait_s,
         }
 
-    def tell_status(self) -> None:
-        """Tell everybody how the game stands."""
+    def send_status(self) -> None:
+        """Send the state of the game to all clients."""
         for client in self.clients:
-            client.tell("status", **self.status())
+            client.notify("status", **self.status())
 
     def announce(self, text: str) -> None:
-        """Tell everybody something."""
+        """Send a note to all clients."""
         for client in self.clients:
-            client.tell("note", text=text)
+            client.notify("note", text=text)
 
 
 class Rooms:
-    """All games of a server, and who may enter which by which token."""
+    """All games of a server, and the tokens that open them."""
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
@@ -470,14 +473,14 @@ class Rooms:
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
         self._thinking = Thinking(options.processes)
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
-        self._slots: list[list[Room]] = [[] for _ in range(SLOTS)]  # who ticks when
+        self._slots: list[list[Room]] = [[] for _ in range(SLOTS)]  # rooms that tick together
 
     # -- beginning and ending
 
     async def create(self, role: Role, partner: str, task: str | None = None, origin: str = "") -> Seat:
-        """A new game in which a person plays `role`; partner: an agent's name, or "person". Returns the person's seat.
+        """Create a game in which a person plays `role`, and return the person's seat.
 
-        Raises `ConfigError` for names that are unknown.
+        partner: an agent's name, or "person". Raises `ConfigError` if a name is unknown.
         """
         options = self.options
         other = Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
@@ -497,7 +500,7 @@ class Rooms:
         game = game_for(chosen, own.agent if role == Role.BUILDER else theirs.agent, options)
         room = Room(secrets.token_hex(6), game, (own, theirs), options, self._thinking)
         room.origin = origin
-        self.rooms[room.name] = room  # at once: it counts
+        self.rooms[room.name] = room  # at once, because it counts towards the limits
         try:
             await asyncio.get_running_loop().run_in_executor(self._makers, room.prepare)
         except BaseException:
@@ -507,7 +510,7 @@ class Rooms:
         return own
 
     def _open(self, room: Room) -> None:
-        """Let people in, and have the clock count for them."""
+        """Register the tokens of a room, and add it to the clock."""
         for role, seat in room.seats.items():
             for token in filter(None, (seat.token, seat.invitation)):
                 self._tokens[token] = room, role, seat
@@ -516,21 +519,21 @@ class Rooms:
         min(self._slots, key=len).append(room)
 
     async def resume(self) -> None:
-        """Go on with the games that were going on when the server was ended; who does not come back ends them."""
+        """Resume the games that were running when the server ended."""
         for path in sorted(self.options.folder.glob(f"*{SEATS}")):
             try:
                 room = await asyncio.get_running_loop().run_in_executor(
                     self._makers, Room.resume, path, self.options, self._thinking
                 )
             except IgluMarlError as error:
-                _log.error("a game cannot go on: %s", error)
+                _log.error("a game cannot be resumed: %s", error)
                 continue
             if room is not None:
                 self.rooms[room.name] = room
                 self._open(room)
 
     async def clock(self) -> None:
-        """Have all rooms tick, each every `STEP_S`, evenly spread over that time, for as long as the server runs.
+        """Tick all rooms, each every `STEP_S`, spread evenly over that time, while the server runs.
 
         One timer for all, by absolute deadlines.
         """
@@ -542,13 +545,13 @@ class Rooms:
             for room in tuple(slot):
                 if room.playing:
                     self.note_lateness(time.monotonic() - due)
-                    room.go_on()
+                    room.run_tick()
                 elif room.over:
                     slot.remove(room)
             due = max(due, time.monotonic() - HURRY_S)
 
-    async def tend(self) -> None:
-        """See to all rooms once a second, for as long as the server runs."""
+    async def check_all(self) -> None:
+        """Check all rooms once a second, while the server runs."""
         while True:
             await asyncio.sleep(1.0)
             now = time.monotonic()
@@ -562,7 +565,7 @@ class Rooms:
         self._tokens = {token: place for token, place in self._tokens.items() if place[0] is not room}
 
     async def close(self) -> None:
-        """Suspend all games; what they have recorded is there."""
+        """Suspend all games; their recordings are complete up to now."""
         for room in self.rooms.values():
             if not room.over:
                 room.suspend()
@@ -572,7 +575,7 @@ class Rooms:
     # -- entering
 
     def claim(self, invitation: str) -> str:
-        """Take an invited seat: the token that it has from now on. An invitation holds once."""
+        """Take an invited seat, and return its new token. An invitation is valid once."""
         room, role, seat = self._tokens.pop(invitation)
         assert seat is not None
         seat.invitation, seat.token = "", new_token()
@@ -581,18 +584,18 @@ class Rooms:
         return seat.token
 
     def room_of(self, token: str) -> Room | None:
-        """The room that a token leads to."""
+        """Return the room of a token, or None."""
         place = self._tokens.get(token)
         return None if place is None else place[0]
 
     def enter(self, token: str) -> Client | None:
-        """Enter by a token or an invitation; None for one that opens nothing."""
+        """Enter by a token or an invitation; return None if it is invalid."""
         place = self._tokens.get(token)
         if place is None:
             return None
         room, role, seat = place
         if seat is not None and seat.agent is not None:
-            seat = None  # an agent has gone on: one can look on
+            seat = None  # an agent has the seat now, and the person may watch
         if seat is None and sum(client.seat is None for client in room.clients) >= WATCHERS:
             return None
         if seat is not None and token == seat.invitation:
@@ -602,19 +605,19 @@ class Rooms:
     # -- how busy it is
 
     def note_lateness(self, late_s: float) -> None:
-        """By how much a tick came too late."""
+        """Record by how much a tick was late."""
         self._late.append((time.monotonic(), late_s))
 
     def lateness(self) -> float:
-        """What 95 % of the ticks of the last seconds did not exceed, in seconds."""
+        """Return the 95th percentile of the lateness of recent ticks, in seconds."""
         recent = sorted(late for at, late in self._late if at > time.monotonic() - LATENESS_S)
         return recent[int(0.95 * len(recent))] if recent else 0.0
 
     def refuses(self, origin: str) -> str:
-        """Why somebody cannot begin a game now; "" if they can."""
+        """Return why an address cannot start a game now; "" if it can."""
         going = [room for room in self.rooms.values() if not room.over]
         if sum(room.origin == origin for room in going) >= self.options.games_per_address:
-            return "You have too many games going on. End one first."
+            return "You have too many running games. End one first."
         late = len(going) > FEW and self.lateness() > self.options.late_s
         if late or len(going) >= self.options.games:
             return "The server is busy. Please try again in a minute."
@@ -622,7 +625,7 @@ class Rooms:
 
 
 def check_agents(options: ServerOptions) -> None:
-    """Make each agent once. Raises `ConfigError` that names the one that cannot play here."""
+    """Create each agent once. Raises `ConfigError`, naming the agent, if one cannot play here."""
     task = next(iter(options.tasks.values()))
     for role in Role:
         for name in options.agents.get(role, ()):
@@ -636,8 +639,3 @@ def check_agents(options: ServerOptions) -> None:
                 agent.close()
             except IgluMarlError as error:
                 raise ConfigError(f"the {role} {name!r} cannot play here: {error}") from error
-
-
-def plain_name(text: str) -> bool:
-    """Whether a text is a name that a file may have."""
-    return re.fullmatch(r"[\w-]{1,80}", text) is not None

@@ -1,4 +1,4 @@
-"""The application: pages, the beginning of games, and the connections of those who play."""
+"""The application: pages, requests for games, and the WebSocket connections of players."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from iglu_marl.web.sessions import Sessions
 
 JOIN_S = 10.0  # for the first message
-CLOSE_S = 20.0  # in which one that is closed takes what it was told last
+CLOSE_S = 20.0  # for the last messages of a connection that is closed
 MOST_ERRORS = 20  # of a connection
 
 POLICY, TOO_LARGE = 1008, 1009  # codes of closing
@@ -57,9 +57,9 @@ _EXPORTS = b"\nexport {GROUND, NAMES, Painter, cellOf, clamp, paintCross, paintS
 
 
 def create_app(options: ServerOptions | None = None, sessions: Sessions | None = None) -> Starlette:
-    """The server as an ASGI application; `app.state.rooms` are its games.
+    """Return the server as an ASGI application; `app.state.rooms` has its games.
 
-    sessions: of a study, whose page is there in place of the lobby.
+    sessions: participants of a study, whose page replaces the lobby.
     """
     options = options or ServerOptions()
     if sessions is not None:
@@ -68,7 +68,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             options,
             gallery=False,
             agents_named=False,
-            back="Go on",
+            back="Continue",
             minutes=study.game_minutes,
             idle_s=study.idle_s,
         )
@@ -81,7 +81,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         await rooms.resume()
         if sessions is not None:
             await sessions.resume(rooms)
-        tasks = [asyncio.create_task(course) for course in (rooms.clock(), rooms.tend())]
+        tasks = [asyncio.create_task(course) for course in (rooms.clock(), rooms.check_all())]
         yield
         for task in tasks:
             task.cancel()
@@ -89,7 +89,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         if sessions is not None:
             await sessions.close()
 
-    # What participants of a study do not have: a choice of games, and those of others.
+    # participants of a study can neither choose games nor see those of others
     free = [
         Route("/", _page("lobby.html")),
         Route("/gallery", _page("gallery.html")),
@@ -119,7 +119,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
 
 @lru_cache(maxsize=64)
 def read_static(name: str) -> bytes:
-    """A file that pages are made of. Raises `FileNotFoundError`."""
+    """Return a static file. Raises `FileNotFoundError`."""
     if name in _SHARED:
         content = importlib.resources.files("iglu_marl.rendering").joinpath(name).read_bytes()
         return content + _EXPORTS if name == "drawing.js" else content
@@ -134,7 +134,7 @@ def _page(name: str) -> Any:
 
 
 async def static_file(request: Request) -> Response:
-    """A script or a style."""
+    """Answer with a script or a style."""
     name = request.path_params["name"]
     kind = {"js": "text/javascript", "css": "text/css"}.get(name.rpartition(".")[2])
     if kind is None or not name.replace(".", "").replace("-", "").isalnum():
@@ -146,7 +146,7 @@ async def static_file(request: Request) -> Response:
 
 
 async def lobby(request: Request) -> Response:
-    """What can be played: tasks by name with their number of blocks, agents by role."""
+    """Answer with the tasks (name and number of blocks) and the agents by role."""
     options: ServerOptions = request.app.state.options
     blocks = {name: int((task.target_grid != task.start_grid).sum()) for name, task in options.tasks.items()}
     return JSONResponse(
@@ -166,7 +166,7 @@ async def lobby(request: Request) -> Response:
 
 @lru_cache(maxsize=1)
 def example_sentences() -> dict[str, list[str]]:
-    """What agents understand, by kind: examples of the grammar's rules."""
+    """Return examples of the grammar's rules, by kind."""
     from iglu_marl.language import constructions
 
     def of(*categories: str, said: bool = False) -> list[str]:
@@ -176,7 +176,7 @@ def example_sentences() -> dict[str, list[str]]:
 
     return {
         "instructions": of("put", "clause", "change", said=True),
-        "places": [text[:-1].lower() for text in of("told_where")[:24]],
+        "places": [text[:-1].lower() for text in of("explicit_where")[:24]],
         "questions": [
             re.sub(r"\bi\b", "I", f"{text[:-1]}?")
             for text in of("asked_plain")
@@ -186,7 +186,7 @@ def example_sentences() -> dict[str, list[str]]:
 
 
 async def help_texts(_: Request) -> Response:
-    """Example sentences."""
+    """Answer with example sentences."""
     return JSONResponse(await asyncio.to_thread(example_sentences))
 
 
@@ -194,7 +194,7 @@ async def help_texts(_: Request) -> Response:
 
 
 async def begin(request: Request) -> Response:
-    """Begin a game: {"role", "partner", "task" (null: any)} -> {"token"} of the one who asks."""
+    """Start a game: {"role", "partner", "task" (null: any)} -> {"token"} of the seat."""
     if isinstance(asked := await json_of(request), Response):
         return asked
     rooms: Rooms = request.app.state.rooms
@@ -210,14 +210,14 @@ async def begin(request: Request) -> Response:
         seat = await rooms.create(Role(asked["role"]), partner, task, origin)
     except ConfigError as error:
         return JSONResponse({"error": str(error)[:300]}, 400)
-    except IgluMarlError as error:  # of the server: what it is concerns those who run it
-        _log.error("a game could not begin: %s", error)
-        return JSONResponse({"error": "The game could not begin. Please try another."}, 500)
+    except IgluMarlError as error:  # an error of the server: logged, not shown
+        _log.error("a game could not start: %s", error)
+        return JSONResponse({"error": "The game could not start. Please try another."}, 500)
     return JSONResponse({"token": seat.token})
 
 
 async def connection(socket: WebSocket) -> None:
-    """One who plays or watches: the first message is {"t": "join", "token"}."""
+    """Serve a player or a spectator; the first message is {"t": "join", "token"}."""
     if not same_origin(socket.headers):
         await socket.close(POLICY)
         return
@@ -231,7 +231,7 @@ async def connection(socket: WebSocket) -> None:
         client = None
     if client is None:
         with contextlib.suppress(RuntimeError, WebSocketDisconnect):
-            await socket.send_json({"t": "closed", "text": "This game is over, or the link is not right."})
+            await socket.send_json({"t": "closed", "text": "This game is over, or the link is wrong."})
             await socket.close(POLICY)
         return
     sending = asyncio.create_task(_send_all(socket, client))
@@ -242,13 +242,13 @@ async def connection(socket: WebSocket) -> None:
     finally:
         client.room.leave(client)
         client.dismiss()
-        # Not cancelled: what it is told last is still sent, and `wait_for` of Python 3.11 can miss a cancellation.
+        # not cancelled: the last messages are still sent, and `wait_for` of Python 3.11 can miss a cancellation
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(sending, CLOSE_S)
 
 
 async def _received(socket: WebSocket) -> dict[str, Any]:
-    """The next message. Raises `DataError` for what is no JSON object, `WebSocketDisconnect` at the end."""
+    """Return the next message. Raises `DataError` if it is no JSON object, `WebSocketDisconnect` at the end."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code") or 1000)
@@ -257,19 +257,19 @@ async def _received(socket: WebSocket) -> dict[str, Any]:
         raise WebSocketDisconnect(TOO_LARGE)
     found = parse_json(text, "the message")
     if not isinstance(found, dict):
-        raise ConfigError("the message is no object, expected one with the key t")
+        raise ConfigError(f"the message is {found!r:.40}, expected an object with the key t")
     return found
 
 
 async def _receive_all(socket: WebSocket, client: Client) -> int:
-    """Take what comes until the connection ends, or has to; the code to close it with."""
+    """Handle messages until the connection ends or must be closed. Return the code of closing."""
     messages, words = Allowance(MESSAGES_PER_S, MESSAGES_AT_ONCE), Allowance(WORDS_PER_S, WORDS_AT_ONCE)
     errors = 0
     while not client.gone:
         try:
             message = await _received(socket)
             if not messages.take():
-                client.tell("closed", text="Too many messages came from this page.")
+                client.notify("closed", text="Too many messages came from this page.")
                 return POLICY
             kind = message.get("t")
             if kind == "in":
@@ -283,7 +283,7 @@ async def _receive_all(socket: WebSocket, client: Client) -> int:
                 raise ConfigError(f"t is {kind!r:.40}, expected in, say or leave")
         except IgluMarlError as error:
             errors += 1
-            client.tell("note", text=str(error)[:200])
+            client.notify("note", text=str(error)[:200])
             if errors > MOST_ERRORS:
                 return POLICY
     return 1000
@@ -292,16 +292,16 @@ async def _receive_all(socket: WebSocket, client: Client) -> int:
 def _say(client: Client, text: Any, words: Allowance) -> None:
     limit = client.room.game.config.max_message_length or 0
     if not isinstance(text, str) or len(text) > limit:
-        raise ConfigError(f"what you say is too long, expected at most {limit} characters")
+        raise ConfigError(f"the message is too long, expected at most {limit} characters")
     if not words.take():
-        raise ConfigError("You speak too fast. Please wait a moment.")
+        raise ConfigError("You send messages too fast. Please wait a moment.")
     client.room.say(client, text)
 
 
 async def _send_all(socket: WebSocket, client: Client) -> None:
-    """Send what there is to tell; one who takes it slowly is told more at once, and nothing waits.
+    """Send frames and messages. A slow connection gets fewer, larger frames, and delays nobody.
 
-    One who is gone without a word is found by the pings of the server.
+    The server's pings find connections that were lost silently.
     """
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):
         while True:

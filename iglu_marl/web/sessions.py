@@ -1,7 +1,7 @@
-"""Participants of a study: from their consent to the completion code, alone or in pairs.
+"""Participants of a study: from consent to completion code, alone or in pairs.
 
-What stands where is in the store, so a reload, a second tab or another device go on at the same place; so does, after
-a restart of the server, a game that was going on.
+The state is in the database, so a reload, a second tab or another device continues at the same place. A restarted
+server resumes running games.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from iglu_marl.web.rooms import PERSON, Room, Rooms, Seat
 from iglu_marl.web.study import CODE, OVER, Study, other_role
 
 _log = logging.getLogger("uvicorn.error")
-GONE_S = 10.0  # one who waits and does not ask for so long is gone
-BROKEN = "broken"  # how a game ended that cannot go on
+GONE_S = 10.0  # a waiting participant whose page does not ask for this long is gone
+BROKEN = "broken"  # end of a game that cannot be resumed
 
 
 def _ended(path: Path) -> tuple[str, str, int, int]:
-    """Of a recorded game that does not go on: its name, how it ended, right blocks, blocks of the target."""
+    """Return name, end, right blocks and target's blocks of a recorded game that is not resumed."""
     try:
         end = read_recording(path)[-1].end
         if end is not None:
             how = "complete" if end["terminated"] else "time" if end["truncated"] else "left"
             return path.name, how, int(end["intersection"]), int(end["target_blocks"])
     except (IgluMarlError, LookupError, TypeError, ValueError) as error:
-        _log.error("a game cannot go on: %s", error)
+        _log.error("a game cannot be resumed: %s", error)
     return path.name, BROKEN, 0, 0
 
 
@@ -52,7 +52,7 @@ class _Waiting:
 
 
 class Sessions:
-    """The participants of a study, as a server has them. rooms: of the server, once it runs."""
+    """The participants of a study. rooms: the server's, once it runs."""
 
     rooms: Rooms
 
@@ -64,13 +64,13 @@ class Sessions:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def routes(self) -> list[Route]:
-        """What the study's page asks for."""
+        """Return the routes of the study's page."""
         return [
             Route(f"/api/study/{name}", self._answering(answer), methods=["POST"])
             for name, answer in (
                 ("about", self.about),
                 ("enter", self.enter),
-                ("next", self.go_on),
+                ("next", self.next_stage),
                 ("game", self.game),
             )
         ]
@@ -84,18 +84,18 @@ class Sessions:
                 return JSONResponse(await answer(asked))
             except ConfigError as error:
                 return JSONResponse({"error": str(error)[:300]}, 400)
-            except IgluMarlError as error:  # of the server: what it is concerns those who run it
-                _log.error("a participant could not go on: %s", error)
+            except IgluMarlError as error:  # an error of the server: logged, not shown
+                _log.error("a participant could not continue: %s", error)
                 return JSONResponse({"error": "That did not work. Please try again in a minute."}, 500)
 
         return endpoint
 
     async def status(self) -> list[dict[str, Any]]:
-        """How many participants are where."""
+        """Return the number of participants by condition and stage."""
         return await self.store.call(db.status, self.study.name)
 
     async def resume(self, rooms: Rooms) -> None:
-        """Begin with a server's games: those of participants go on, and those that are over are noted."""
+        """Connect participants with the server's resumed games, and record the end of the others."""
         self.rooms = rooms
         going = {room.recording: room for room in rooms.rooms.values()}
         for recording, rows in (await self.store.call(db.unended, self.study.name)).items():
@@ -114,18 +114,18 @@ class Sessions:
             self._follow(room, number, {row["participant"]: Role(row["role"]) for row in rows})
 
     async def close(self) -> None:
-        """Keep what is still to be kept."""
+        """Wait for pending writes, and close the database."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.store.close()
 
-    # -- what a participant asks for
+    # -- requests of a participant
 
     async def about(self, _: dict[str, Any]) -> dict[str, Any]:
-        """Which parameter of the address has the participant's code."""
+        """Return the name of the address parameter with the participant's code."""
         return {"parameter": self.study.participant}
 
     async def enter(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """{"code"} or {"token"} -> where the participant stands."""
+        """{"code"} or {"token"} -> the participant's state."""
         if isinstance(token := asked.get("token"), str):
             return self._view(await self._participant(token))
         code = asked.get("code")
@@ -134,8 +134,8 @@ class Sessions:
         row = await self.store.call(db.enter, self.study, code)
         return self._view(await self._participant(row["token"]))
 
-    async def go_on(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """{"token", "stage", "agree" or "answers"} -> where the participant stands then."""
+    async def next_stage(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """{"token", "stage", "agree" or "answers"} -> the participant's next state."""
         row = await self._participant(asked.get("token"))
         stage = row["stage"]
         if asked.get("stage") == stage:
@@ -161,7 +161,7 @@ class Sessions:
     async def game(self, asked: dict[str, Any]) -> dict[str, Any]:
         """{"token"} -> {"play": the token of a seat}, {"wait": seconds} or {"stage": another one}."""
         row = await self._participant(asked.get("token"))
-        # One at a time for each condition: two tabs, or two who wait for each other, get one game.
+        # one at a time for each condition: two tabs, or two waiting participants, get one game
         async with self._locks.setdefault(row["condition"], asyncio.Lock()):
             row = await self._participant(row["token"])
             if row["stage"] != "game":
@@ -177,7 +177,7 @@ class Sessions:
     # -- games
 
     async def _begin(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A game with an agent, or with a person who waits; or waiting for one."""
+        """Start a game with an agent or with a waiting person, or wait for one."""
         study, condition, number = self.study, self.study.condition(row["condition"]), row["game"]
         role, practice = condition.role, number < len(study.practice)
         if practice or condition.partner != PERSON:
@@ -205,7 +205,7 @@ class Sessions:
         return {"play": self._seats[row["id"], number]}
 
     async def _open(self, row: dict[str, Any], role: Role, partner: str, other: int | None = None) -> None:
-        """Begin a game, and note it for those who play it."""
+        """Start a game, and store it for its players."""
         number, task = row["game"], self.study.games(row["condition"])[row["game"]]
         seat = await self.rooms.create(role, partner, task)
         room = self.rooms.room_of(seat.token)
@@ -230,9 +230,9 @@ class Sessions:
         self._follow(room, number, {participant: own.role for participant, own, _ in players})
 
     def _follow(self, room: Room, number: int, players: Mapping[int, Role]) -> None:
-        """Note the end of a game when it comes."""
+        """Store the end of a game when it comes."""
 
-        def heed(ended: Room) -> None:
+        def store_end(ended: Room) -> None:
             worlds = ended.game.episode.worlds
             facts = ended.recording, ended.over, int(worlds.best[0]), int(worlds.target_blocks[0])
             idle = [who for who, role in players.items() if role == ended.idle]
@@ -246,7 +246,7 @@ class Sessions:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-        room.on_end.append(heed)
+        room.on_end.append(store_end)
 
     def _note_end(
         self,
@@ -258,7 +258,7 @@ class Sessions:
         number: int,
         players: list[int],
     ) -> None:
-        """A game is over; those who have played it go on, unless it was broken off: then they play it anew."""
+        """Store a game's end and advance its players, unless it was broken off: then they play it again."""
         db.game_ended(connection, recording, how, right, blocks)
         for participant in players:
             row = db.by_id(connection, participant)
@@ -266,18 +266,18 @@ class Sessions:
                 db.advance(connection, participant, "game", number, *self._after_game(row))
 
     def _after_game(self, row: dict[str, Any]) -> tuple[str, int]:
-        """Stage and game that come after the present game."""
+        """Return stage and game after the present game."""
         following = row["game"] + 1
         if following < len(self.study.games(row["condition"])):
             return "game", following
         return ("questions" if self.study.questions else "done"), following
 
-    # -- where they stand
+    # -- state of participants
 
     async def _participant(self, token: Any) -> dict[str, Any]:
         row = await self.store.call(db.by_token, token) if isinstance(token, str) else None
         if row is None or row["study"] != self.study.name:
-            raise ConfigError("You are not known here. Please use the link that you were given.")
+            raise ConfigError("This link is unknown here. Please use the link that you received.")
         if row["stage"] in OVER or self._left(row) > 0:
             return row
         await self._advance(row, "expired")
@@ -285,27 +285,27 @@ class Sessions:
         return row if after is None else after
 
     def _left(self, row: dict[str, Any]) -> float:
-        """The seconds that a participant has left."""
+        """Return the seconds that a participant has left."""
         return row["came"] + 60 * self.study.minutes - time.time() if self.study.minutes else math.inf
 
     async def _advance(self, row: dict[str, Any], stage: str) -> None:
         await self.store.call(db.advance, row["id"], row["stage"], row["game"], stage, row["game"])
 
     def _view(self, row: dict[str, Any]) -> dict[str, Any]:
-        """What the page shows."""
+        """Return the page's data."""
         study, stage = self.study, row["stage"]
-        told: dict[str, Any] = {"token": row["token"], "stage": stage, "title": study.title}
+        view: dict[str, Any] = {"token": row["token"], "stage": stage, "title": study.title}
         if stage in ("consent", "instructions"):
-            told["text"] = study.consent if stage == "consent" else study.instructions
+            view["text"] = study.consent if stage == "consent" else study.instructions
         elif stage == "game":
-            told |= {
+            view |= {
                 "game": row["game"] + 1,
                 "games": len(study.games(row["condition"])),
                 "practice": row["game"] < len(study.practice),
             }
         elif stage == "questions":
             names = ("name", "text", "kind", "steps", "low", "high", "options", "required")
-            told["questions"] = [{name: getattr(one, name) for name in names} for one in study.questions]
+            view["questions"] = [{name: getattr(one, name) for name in names} for one in study.questions]
         elif stage != "refused":
-            told["code"] = study.completion_code if stage == "done" else study.failed_code
-        return told
+            view["code"] = study.completion_code if stage == "done" else study.failed_code
+        return view

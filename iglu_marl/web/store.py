@@ -1,6 +1,6 @@
-"""The database of studies: SQLite by default, any that SQLAlchemy knows by its URL.
+"""The database of studies: SQLite by default, or any that SQLAlchemy supports, by its URL.
 
-All of it is called in one thread (`Store.call`), never in the loop of the server; each call is one transaction.
+All calls run in one thread (`Store.call`), never in the server's event loop; each call is one transaction.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {1: ("ALTER TABLE answers ADD COLUMN pa
 
 
 class Store:
-    """The database of a server. url: as SQLAlchemy has it, such as sqlite:///study.db or postgresql+psycopg://…"""
+    """The database of a server. url: for SQLAlchemy, such as sqlite:///study.db or postgresql+psycopg://…"""
 
     def __init__(self, url: str) -> None:
         try:
@@ -110,24 +110,24 @@ class Store:
             raise DataError(f"the database {url!r:.80} cannot be opened: {error!s:.200}") from None
 
     async def call(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
-        """`work(connection, *arguments)` in the store's thread, as one transaction."""
+        """Run `work(connection, *arguments)` in the store's thread, as one transaction."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.do, work, *arguments)
 
     def do(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
-        """The same, here and now."""
+        """Run `work(connection, *arguments)` in this thread, as one transaction."""
         with self._engine.begin() as connection:
             return work(connection, *arguments)
 
     def close(self) -> None:
-        """Finish what was begun."""
+        """Finish pending calls, and close the database."""
         self._thread.shutdown()
         self._engine.dispose()
 
 
 def _make_private(path: str | None) -> None:
-    """A new database is its owner's alone; what SQLite writes beside it has the same mode."""
+    """Make a new database readable by its owner only; SQLite's files beside it get the same mode."""
     if path and path != ":memory:" and not path.startswith("file:"):
-        with contextlib.suppress(OSError):  # told when it is opened
+        with contextlib.suppress(OSError):  # reported when it is opened
             opened(path, "ab", PRIVATE).close()
 
 
@@ -144,7 +144,7 @@ def _bring_up_to_date(connection: sql.Connection) -> None:
         return
     if version > SCHEMA:
         raise DataError(
-            f"the database is of version {version}, expected {SCHEMA} at most: it needs a newer iglu_marl"
+            f"the database has version {version}, expected at most {SCHEMA}: it needs a newer iglu_marl"
         )
     for step in range(version, SCHEMA):
         for statement in MIGRATIONS[step]:
@@ -156,9 +156,9 @@ def _bring_up_to_date(connection: sql.Connection) -> None:
 
 
 def enter(connection: sql.Connection, study: Study, code: str) -> dict[str, Any]:
-    """The participant of that code, as a row: the one who has come before, or a new one in the emptiest condition.
+    """Return the row of the participant with this code: a known one, or a new one in the emptiest condition.
 
-    Raises `ConfigError` where there is no more room.
+    Raises `ConfigError` if the study is full.
     """
     now, table = time.time(), PARTICIPANTS
     mine = table.c.study == study.name
@@ -190,7 +190,7 @@ def enter(connection: sql.Connection, study: Study, code: str) -> dict[str, Any]
 
 
 def by_token(connection: sql.Connection, token: str) -> dict[str, Any] | None:
-    """The participant with that token, as a row."""
+    """Return the participant with this token, as a row."""
     row = connection.execute(sql.select(PARTICIPANTS).where(PARTICIPANTS.c.token == token)).mappings().first()
     if row is None:
         return None
@@ -201,7 +201,7 @@ def by_token(connection: sql.Connection, token: str) -> dict[str, Any] | None:
 
 
 def by_id(connection: sql.Connection, participant: int) -> dict[str, Any] | None:
-    """The participant of that number, as a row."""
+    """Return the participant with this number, as a row."""
     row = (
         connection.execute(sql.select(PARTICIPANTS).where(PARTICIPANTS.c.id == participant))
         .mappings()
@@ -213,7 +213,7 @@ def by_id(connection: sql.Connection, participant: int) -> dict[str, Any] | None
 def advance(
     connection: sql.Connection, participant: int, before: str, game: int, after: str, next_game: int
 ) -> bool:
-    """Bring a participant from one stage to another; False where it stands elsewhere (a second tab was faster)."""
+    """Move a participant to another stage; return False if another tab already has."""
     table = PARTICIPANTS
     finished = {"finished": time.time()} if after in OVER else {}
     done = connection.execute(
@@ -229,7 +229,7 @@ def advance(
 def keep_answers(
     connection: sql.Connection, study: Study, participant: int, answers: Mapping[str, str]
 ) -> None:
-    """Keep the answers of a questionnaire, by question."""
+    """Store the answers of a questionnaire, by question."""
     now = time.time()
     for one in study.questions:
         answer = answers.get(one.name, "")
@@ -240,19 +240,19 @@ def keep_answers(
 
 
 def note(connection: sql.Connection, participant: int, kind: str, detail: Any = "") -> None:
-    """Note that something has happened."""
+    """Store an event."""
     row = {"participant": participant, "kind": kind, "detail": json.dumps(detail), "at": time.time()}
     connection.execute(sql.insert(EVENTS).values(**row))
 
 
 def game_begun(connection: sql.Connection, facts: Mapping[int, Mapping[str, Any]]) -> None:
-    """Note a game for those who play it: columns by participant."""
+    """Store a new game for its players: columns by participant."""
     for participant, columns in facts.items():
         connection.execute(sql.insert(GAMES).values(participant=participant, begun=time.time(), **columns))
 
 
 def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, Any]]]:
-    """The games of which no end is known, by recording: a row for each who plays."""
+    """Return games without an end, by recording: a row for each player."""
     found: dict[str, list[dict[str, Any]]] = {}
     chosen = sql.select(GAMES).join(PARTICIPANTS, GAMES.c.participant == PARTICIPANTS.c.id)
     for row in connection.execute(chosen.where(PARTICIPANTS.c.study == study, GAMES.c.how == "")).mappings():
@@ -261,7 +261,7 @@ def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, 
 
 
 def game_ended(connection: sql.Connection, recording: str, how: str, right: int, blocks: int) -> None:
-    """Note how a recorded game has ended, for all who played it."""
+    """Store the end of a recorded game, for all its players."""
     values = {"how": how, "right": right, "blocks": blocks, "ended": time.time()}
     connection.execute(
         sql.update(GAMES).where(GAMES.c.recording == recording, GAMES.c.how == "").values(**values)
@@ -272,7 +272,7 @@ def game_ended(connection: sql.Connection, recording: str, how: str, right: int,
 
 
 def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
-    """How many participants are where, by condition and stage."""
+    """Return the number of participants by condition and stage."""
     table = PARTICIPANTS
     found = connection.execute(
         sql.select(table.c.condition, table.c.stage, sql.func.count().label("participants"))
@@ -284,7 +284,7 @@ def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
 
 
 def rows(connection: sql.Connection, table: sql.Table, study: str) -> Iterable[dict[str, Any]]:
-    """The rows of a study, each with the participant's code and condition, without tokens."""
+    """Return the rows of a study, each with the participant's code and condition, without tokens."""
     people = PARTICIPANTS
     if table is people:
         chosen = sql.select(*(column for column in people.c if column.name != "token")).where(
@@ -304,7 +304,7 @@ def rows(connection: sql.Connection, table: sql.Table, study: str) -> Iterable[d
 
 
 def as_csv(found: Iterable[dict[str, Any]], table: sql.Table) -> str:
-    """Rows as CSV, with a header also where there are none; nothing that a spreadsheet would calculate."""
+    """Return rows as CSV with a header; values that a spreadsheet would calculate are escaped."""
     found = list(found)
     names = [column.name for column in table.c if column.name not in ("token", "participant", "id")]
     names = list(found[0]) if found else ["code", *names]
@@ -312,9 +312,9 @@ def as_csv(found: Iterable[dict[str, Any]], table: sql.Table) -> str:
 
 
 def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
-    """Delete all that is kept of a participant; returns the recordings of its games.
+    """Delete all data of a participant; return the recordings of its games.
 
-    Raises `ConfigError` for one who is not there.
+    Raises `ConfigError` if there is no such participant.
     """
     table = PARTICIPANTS
     found = connection.execute(
@@ -332,7 +332,7 @@ def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
 
 
 def export(connection: sql.Connection, study: str, folder: Path) -> list[str]:
-    """Write participants, games, answers and events as CSV; returns the names of the recordings."""
+    """Write participants, games, answers and events as CSV; return the names of the recordings."""
     for table in (PARTICIPANTS, GAMES, ANSWERS, EVENTS):
         text = as_csv(rows(connection, table, study), table)
         (folder / f"{table.name}.csv").write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Studies: what a TOML file asks of participants, and which of it comes next for each."""
+"""Studies: the contents of a study's TOML file, and their checks."""
 
 from __future__ import annotations
 
@@ -25,17 +25,15 @@ TEXT_LIMIT = 2000  # characters of an answer
 FILE_LIMIT = 1 << 20  # bytes
 CODE = re.compile(r"[\w.:@-]{1,64}")  # of a participant, as crowd platforms send it
 
-Stage = Literal["consent", "instructions", "game", "questions", "done", "refused", "failed", "expired"]
-OVER = ("done", "refused", "failed", "expired")  # stages after which nothing comes
-LEFT_OUT = ("refused", "failed", "expired")  # and whose place in the balance is given to others
+OVER = ("done", "refused", "failed", "expired")  # last stages
+LEFT_OUT = ("refused", "failed", "expired")  # last stages that do not count in the balance
 
 
 @dataclass(frozen=True)
 class SurveyQuestion:
     """A question: likert (1..steps between two words), text, or choice (one of the options).
 
-    expected: the answer that one gives who has read the question; "" where none is right. Such a question is a check
-    of attention, and whether it was passed stands in the data.
+    expected: the right answer of an attention check; "" for other questions. The data show whether a check was passed.
     """
 
     name: str
@@ -63,11 +61,11 @@ class SurveyQuestion:
             self.check(self.expected)
 
     def passed(self, answer: str) -> bool | None:
-        """Whether a check of attention was passed; None where nothing is expected."""
+        """Return whether an attention check was passed; None for other questions."""
         return answer.casefold() == self.expected.strip().casefold() if self.expected else None
 
     def check(self, answer: Any) -> str:
-        """The answer as it is kept. Raises `ConfigError` for what is none."""
+        """Return the answer as it is stored. Raises `ConfigError` if it is invalid."""
         text = str(answer).strip() if isinstance(answer, (str, int)) and not isinstance(answer, bool) else ""
         if not text and not self.required:
             return ""
@@ -77,15 +75,17 @@ class SurveyQuestion:
             "likert": text in map(str, range(1, self.steps + 1)),
         }
         if not known[self.kind]:
-            raise ConfigError(f"the answer to {self.name!r} is {answer!r:.40}, which is no answer")
+            raise ConfigError(
+                f"the answer to {self.name!r} is {answer!r:.40}, which does not fit the question"
+            )
         return text
 
 
 @dataclass(frozen=True)
 class Condition:
-    """What some of the participants do: games in a role, with an agent or with each other (partner "person").
+    """A group of participants, who play games in a role with an agent or with each other (partner "person").
 
-    role: of a pair of people, that of the one who came first. tasks: one game each, in this order.
+    role: in pairs, that of the participant who came first. tasks: one game each, in this order.
     """
 
     name: str
@@ -100,15 +100,15 @@ class Condition:
 
 @dataclass(frozen=True)
 class Study:
-    """A study, as its file tells it; texts are shown paragraph by paragraph.
+    """The contents of a study's file; texts are shown paragraph by paragraph.
 
-    participant: the parameter of the address that has the participant's code. practice: tasks of first games, with an
-    agent. wait_s: for a partner, before an agent (`fallback`, by role) plays instead. drop_minutes: without a sign of
-    life, after which a participant's place in the balance of conditions is given to another. most: participants at all.
-    minutes: that a participant has from its coming to its answers, 0 = any; game_minutes: that a game has. idle_s: that
-    one who plays may do nothing; after half of it the page asks whether it is there.
-    failed_checks: what becomes of those who fail as many checks of attention, 0 = nothing: they are not counted, and
-    get `failed_code` ("" = none) instead of the completion code, as those do whose time is over.
+    participant: the address parameter with the participant's code. practice: tasks of first games, with an agent.
+    wait_s: for a partner, before an agent (`fallback`, by role) plays instead. drop_minutes: without a sign of life,
+        after which a participant's place in the balance of conditions is free. most: number of participants.
+    minutes: of a participant, from arrival to answers, 0 = no limit; game_minutes: of a game. idle_s: without input,
+        after which a game ends; after half of it the page asks for a sign of life.
+    failed_checks: number of failed attention checks after which a participant is not counted, 0 = never. They get
+    `failed_code` ("" = none) instead of the completion code, as do those whose time is over.
     """
 
     name: str
@@ -143,8 +143,8 @@ class Study:
         checks = sum(bool(one.expected) for one in self.questions)
         if not 0 <= self.failed_checks <= checks:
             raise ConfigError(
-                f"failed_checks is {self.failed_checks!r}, expected 0..{checks}: so many questions have an answer that "
-                "is expected"
+                f"failed_checks is {self.failed_checks!r}, expected 0..{checks}, the number of questions with "
+                "'expected'"
             )
         if not self.conditions:
             raise ConfigError(f"the study {self.name!r} has no conditions, expected one or more")
@@ -156,23 +156,23 @@ class Study:
                 raise ConfigError(f"a {what} of the study is there twice: {', '.join(names)}")
 
     def failed(self, answers: Mapping[str, str]) -> bool:
-        """Whether answers fail as many checks of attention as end the study."""
+        """Return whether the answers fail too many attention checks."""
         wrong = sum(one.passed(answers.get(one.name, "")) is False for one in self.questions)
         return 0 < self.failed_checks <= wrong
 
     def condition(self, name: str) -> Condition:
-        """The condition of that name."""
+        """Return the condition of that name."""
         return next(one for one in self.conditions if one.name == name)
 
     def games(self, condition: str) -> tuple[str, ...]:
-        """The tasks of the games that a participant plays, practice first."""
+        """Return the tasks of a participant's games, practice first."""
         return (*self.practice, *self.condition(condition).tasks)
 
     def check_against(self, tasks: Mapping[str, Any], agents: Mapping[Role, tuple[str, ...]]) -> None:
-        """Raises `ConfigError` unless tasks and agents are known to the server."""
+        """Raise `ConfigError` unless the server knows all tasks and agents."""
         for role, agent in self.fallback.items():
             if agent not in agents.get(role, ()):
-                raise ConfigError(f"the fallback of the {role} is {agent!r}, which is no agent of the server")
+                raise ConfigError(f"the fallback of the {role} is {agent!r}, expected an agent of the server")
         for one in self.conditions:
             if unknown := [name for name in self.games(one.name) if name not in tasks]:
                 raise ConfigError(f"the condition {one.name!r} has the task {unknown[0]!r}, which is unknown")
@@ -183,7 +183,7 @@ class Study:
 
 
 def other_role(role: Role) -> Role:
-    """The partner's role."""
+    """Return the partner's role."""
     return Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
 
 
@@ -191,17 +191,16 @@ _LISTS = {"conditions": Condition, "questions": SurveyQuestion}
 
 
 def read_study(path: str | os.PathLike[str]) -> Study:
-    """The study of a TOML file. Raises `ConfigError` that names the file and what is wrong in it."""
+    """Return the study of a TOML file. Raises `ConfigError` that names the file and the problem."""
     file = Path(path)
     try:
-        told = tomllib.loads(read_file(file, FILE_LIMIT).decode("utf-8"))
-        return _study(told)
+        return _study(tomllib.loads(read_file(file, FILE_LIMIT).decode("utf-8")))
     except (ConfigError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as error:
         raise ConfigError(f"{file}: {error}") from None
 
 
-def _study(told: Mapping[str, Any]) -> Study:
-    fields: dict[str, Any] = dict(told)
+def _study(content: Mapping[str, Any]) -> Study:
+    fields: dict[str, Any] = dict(content)
     for key, kind in _LISTS.items():
         rows = fields.get(key, [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -1,4 +1,4 @@
-"""What a process does first in which games tick, or agents of such games think."""
+"""Warm-up of a process in which games tick or agents think."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from iglu_marl.core.task import Task
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.web.inputs import RemoteHands
 
-SWITCH_S = 0.0005  # for which a thread that computes may hold up the others
-GC_THRESHOLDS = 5000, 20, 100  # looking over everything takes 50 ms, in which nothing ticks
+SWITCH_S = 0.0005  # for which a busy thread may delay the others
+GC_THRESHOLDS = 5000, 20, 100  # a full collection takes 50 ms, in which nothing ticks
 
 
 def warm_up(agents: bool = True) -> None:
-    """Compile what a game needs, which takes half a minute when it has never been done, and a second else.
+    """Compile what a game needs (half a minute the first time, later a second), and tune the process for even ticks.
 
-    And have the process run evenly from here on: threads that compute give way soon, and what is there now is not
-    looked over by the garbage collector again and again.
+    Busy threads give way sooner, and the garbage collector skips all present objects.
     """
     task = Task("", blocks_to_grid([(0, -1, -2, 6)]))
     for controls in ("human-level", "walking"):

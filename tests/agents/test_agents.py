@@ -41,7 +41,7 @@ def test_a_builder_knows_all_settings_of_its_game(name: str) -> None:
     assert builder.game == Settings("flying", can_ask=True, select_and_place=True, message_length=77)
     words = iglu_marl.env(chat="tokens", max_message_length=7, builder_can_ask=True)
     codec = (game := agents_for(words, builder=name)[Role.BUILDER].game).codec  # type: ignore[attr-defined]
-    assert (codec.name, game.tokens, game.most) == ("templates", True, 7)
+    assert (codec.name, game.tokens, game.max_length) == ("templates", True, 7)
 
 
 def test_every_setting_but_the_controls_is_an_option() -> None:
@@ -56,7 +56,7 @@ def test_builders_refuse_what_they_would_misread(env_id: str, compat: str) -> No
     env, own = (gym.make(env_id, compat=said) for said in (compat, None))
     for name in ("scripted", "oracle", "careful"):
         with pytest.raises(
-            AgentError, match=f"compat='{compat}', whose colours and camera a .*Builder does not"
+            AgentError, match=f"compat='{compat}', whose colours and camera .*Builder does not support"
         ):
             agents_for(env, builder=name)
         agents_for(own, builder=name)
@@ -649,5 +649,5 @@ def test_oracle_needs_the_task() -> None:
         oracle.reset(Role.BUILDER, 0)
     with pytest.raises(AgentError, match="architect"):
         oracle.reset(Role.ARCHITECT, 0, task=DUMMY_TASK)
-    with pytest.raises(AgentError, match="no task yet"):
+    with pytest.raises(AgentError, match="has no task"):
         oracle.act({})

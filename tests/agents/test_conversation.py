@@ -13,7 +13,7 @@ from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.scripted.partners import ARCHITECTS
 from iglu_marl.core.grid import blocks_to_grid, cell_index, grid_to_blocks
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.language import Context, constructions, read, say
+from iglu_marl.language import Context, constructions, parse_small_talk, say
 from iglu_marl.language.repair import meanings, understand
 
 RED, BLUE, GREEN = 6, 1, 3
@@ -246,25 +246,69 @@ def test_a_question_stays_open_until_it_is_answered_or_taken_back() -> None:
 @pytest.mark.parametrize(("reply", "count"), [("the first", 0), ("the second one", 1)])
 def test_which_of_two_meanings(reply: str, count: int) -> None:
     """Two readings that lead to different worlds: it says what each would do, and asks."""
-    red = [
-        (-3, -1, -1),
-        (-3, 0, -1),
-        (-2, -1, -1),
-        (1, -1, 3),
-        (1, 0, 3),
-        (3, -1, 1),
-        (3, 0, 1),
-        (3, -1, 3),
-        (3, 0, 3),
-    ]
-    told = Instructor(*((*cell, RED) for cell in red))
-    (question,) = told.says("Place a row of green blocks between the red blocks on the ground.")
+    text, red = "Put a green block on each side of the red block.", (0, -1, 0, RED)
+    told = Instructor(red)
+    (question,) = told.says(text)
     assert question.startswith("Do you mean: place green")
     assert told.says(reply) == ["Done."]
     built = {block[:3] for block in told.blocks if block[3] == GREEN}
-    grid = blocks_to_grid([(*cell, RED) for cell in red]).astype(np.int8)
-    heard = understand("Place a row of green blocks between the red blocks on the ground.", grid)
-    assert built == set(meanings(heard.instruction, grid, Context())[count][1].cells)
+    grid = blocks_to_grid([red]).astype(np.int8)
+    heard = understand(text, grid, Context((), 0.0))
+    assert built == set(meanings(heard.instruction, grid, Context((), 0.0))[count][1].cells)
+
+
+TWO = ((0, -1, 0, RED), (3, -1, 3, BLUE))
+
+
+@pytest.mark.parametrize(
+    ("texts", "added"),
+    [
+        (("Put a green block next to it.", "next to the red one, on the left"), {(-1, -1, 0, GREEN)}),
+        (("Put a green block.", "next to the red one, on the left"), {(-1, -1, 0, GREEN)}),
+        (("Put a block next to it.", "green", "the red one"), {(0, -1, -1, GREEN)}),
+        (("Put a block.", "green", "next to the red one, on the left"), {(-1, -1, 0, GREEN)}),
+        (("Put a green block.", "a red block in the centre"), set()),
+        (("Put a green block.", "there is a red one, west of it"), set()),
+        (("Build a green tower on it.", "the blue one", "two"), {(3, 0, 3, GREEN), (3, 1, 3, GREEN)}),
+    ],
+)
+def test_an_answer_does_not_replace_what_was_said(texts: tuple[str, ...], added: set[Any]) -> None:
+    told = Instructor(*TWO)
+    for text in texts:
+        answers = told.says(text)
+    assert set(told.blocks) - set(TWO) == added
+    assert (answers == ["Done."]) == bool(added)
+
+
+@pytest.mark.parametrize(
+    ("texts", "answers"),
+    [
+        (("You see the thing over there.", "You see."), ["I don't understand 'you see'."]),
+        (("Put a foobar in the centre.", "Put a barfoo on it."), ["I don't know the word 'barfoo'."]),
+        (("Put a block in the centre.", "Put it over there."), ["I don't understand 'there'."]),
+        (("Put a block in the centre.", "Put it over there.", "mumble"), ["Which color?"]),
+        (("Put a green block on the tower.", "you see"), ["I don't understand 'you see'."]),
+        (("Do you see the red block?", "hmm well"), ["I don't understand 'hmm well'."]),
+    ],
+)
+def test_a_complaint_is_about_the_newest_text(texts: tuple[str, ...], answers: list[str]) -> None:
+    told = Instructor(*TWO)
+    assert [told.says(text) for text in texts][-1] == answers
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("Put a green block on the red block. Make the red block red.", "make the red block red"),
+        ("Put a green block on the red block and make the red block red.", "the second part"),
+        ("Put a green block on the red block. There is a blue block.", "there is a blue block"),
+        ("There is a red block. Put a green block on it.", ""),
+        ("Make the red block red.", ""),
+    ],
+)
+def test_what_changed_nothing_is_named(text: str, part: str) -> None:
+    expected = say("unchanged", word=part) if part else "Done."
+    assert Instructor(*TWO).says(text) == [expected]
 
 
 def test_undo_takes_back_one_instruction_after_the_other() -> None:
@@ -305,7 +349,7 @@ def test_comments_are_small_talk_to_a_builder() -> None:
         say("misplaced", word="The red block"),
         say("miscolored", word="The red block", other="blue"),
     ):
-        assert read(text) is not None
+        assert parse_small_talk(text) is not None
 
 
 @pytest.mark.slow

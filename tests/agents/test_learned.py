@@ -24,8 +24,7 @@ from iglu_marl.agents import LearnedBuilder, agents_for
 from iglu_marl.cli import app
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.commands.train import corpus_parts
-from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.core.grid import NetAction, blocks_to_grid
 from iglu_marl.data.mdc.corpus import Corpus
 from iglu_marl.evaluation.action_prediction import Sample, Situation, nothing, predict_actions
 
@@ -66,10 +65,10 @@ def lessons(count: int, seed: int, *, removals: bool = True) -> list[Sample]:
         for _ in range(turn):  # left of a builder that has turned: the inverse of `turned`
             dx, dz = -dz, dx
         if removals and number % 4 == 0:
-            text, action = f"remove the {NAMES[old]} block", Action(False, x, -1, z, old)
+            text, action = f"remove the {NAMES[old]} block", NetAction(False, x, -1, z, old)
         else:
             text = f"put a {NAMES[color]} block {words}"
-            action = Action(True, x + dx, -1 + dy, z + dz, color)
+            action = NetAction(True, x + dx, -1 + dy, z + dz, color)
         before = blocks_to_grid([(x, -1, z, old)])
         after = before.copy()
         after[action.y + 1, action.x + 5, action.z + 5] = action.color if action.place else 0
@@ -77,7 +76,7 @@ def lessons(count: int, seed: int, *, removals: bool = True) -> list[Sample]:
             Dialogue.of(f"<Architect> {text}"),
             before,
             pose=(0.0, 0.25, 0.0, 90.0 * turn, -20.0),
-            history=((Action(True, x, -1, z, old),),),
+            history=((NetAction(True, x, -1, z, old),),),
         )
         found.append(Sample(f"s{number}/0", f"s{number}", situation, after, (action,)))
     return found
@@ -169,7 +168,7 @@ def rich_situation(turn: int = 0, colors: tuple[int, ...] = tuple(range(7))) -> 
         1,
         (float(x), 0.25, float(z), 20.0 + 90.0 * turn, -10.0),
         tuple(
-            tuple(Action(place, *_level(at(x, z), y), colors[color]) for place, x, y, z, color in part)
+            tuple(NetAction(place, *_level(at(x, z), y), colors[color]) for place, x, y, z, color in part)
             for part in past
         ),
     )
@@ -228,7 +227,7 @@ def test_what_was_done_in_a_situation_is_not_looked_at(torch: Any) -> None:
 
     vocabulary, situation = Vocabulary([]), rich_situation()
     plain = example_of(situation, vocabulary)
-    told = example_of(situation, vocabulary, [Action(True, 3, -1, 3, 2), Action(False, 1, 0, 2, 6)])
+    told = example_of(situation, vocabulary, [NetAction(True, 3, -1, 3, 2), NetAction(False, 1, 0, 2, 6)])
     model = fresh_model(torch)
     assert np.array_equal(marginals(model, [plain]), marginals(model, [told]))
     assert not np.array_equal(marginals(model, [plain]), marginals(model, [told], done=True))
@@ -239,7 +238,7 @@ def test_a_prefix_is_done() -> None:
     from iglu_marl.agents.learned.frames import cell_number
     from iglu_marl.agents.learned.text import Vocabulary
 
-    actions = [Action(False, 1, 0, 2, 6), Action(True, 1, 0, 2, 1), Action(True, 3, -1, 3, 2)]
+    actions = [NetAction(False, 1, 0, 2, 6), NetAction(True, 1, 0, 2, 1), NetAction(True, 3, -1, 3, 2)]
     example = example_of(rich_situation(), Vocabulary([]), actions)
     top, far, late = cell_number(1, 0, 2), cell_number(3, -1, 3), cell_number(-2, -1, 0)
     assert (example.since[late], example.since[top], example.since[far]) == (0, 2, NEVER)
@@ -283,7 +282,7 @@ def test_decoding_by_hand(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = decoding.chosen(chances, example.grid, 0.35)
     assert sorted(rows.tolist()) == sorted([[block, 0, 3], [block, 1, 4], [free, 1, 5]])
     assert decoding.chosen(chances, example.grid, 0.7).tolist() == []
-    assert decoding.as_actions(rows)[0] == Action(False, 1, -1, 2, 3)
+    assert decoding.as_actions(rows)[0] == NetAction(False, 1, -1, 2, 3)
 
     seen = []
 
@@ -495,7 +494,7 @@ def obedient(situation: Situation) -> Any:
     for name, *cell in (words[first : first + 4] for first in range(0, len(words), 4)):
         x, y, z = map(int, cell)
         color = int(situation.grid[y + 1, x + 5, z + 5]) if name == "off" else NAMES.index(name)
-        made.append(Action(name != "off", x, y, z, color))
+        made.append(NetAction(name != "off", x, y, z, color))
     return made
 
 
@@ -541,8 +540,8 @@ def test_it_builds_what_it_predicts(controls: str, ask: bool) -> None:
     assert [one.new_from for one in seen] == [0, 1, 2]
     assert [len(one.dialogue) for one in seen] == [1, 2, 3]
     assert seen[2].history == (
-        (Action(True, 0, -1, -2, 6), Action(True, 1, -1, -2, 1)),
-        (Action(False, 1, -1, -2, 1),),
+        (NetAction(True, 0, -1, -2, 6), NetAction(True, 1, -1, -2, 1)),
+        (NetAction(False, 1, -1, -2, 1),),
     )
     assert seen[0].pose is not None
 
@@ -574,7 +573,7 @@ class Guesses:
         self.sure = sureness
 
     def __call__(self, situation: Situation) -> Any:
-        return [Action(True, 3, -1, 3, 2)]
+        return [NetAction(True, 3, -1, 3, 2)]
 
     def sureness(self, situation: Situation) -> float:
         return self.sure
@@ -590,7 +589,7 @@ def test_the_grammar_goes_first() -> None:
     from iglu_marl.agents.learned.hybrid import Hybrid
 
     unsure, sure = Hybrid(Guesses(0.01)), Hybrid(Guesses(0.9))  # type: ignore[arg-type]
-    guess = [Action(True, 3, -1, 3, 2)]
+    guess = [NetAction(True, 3, -1, 3, 2)]
     read = unsure(told("<Architect> hello", "<Architect> put a blue block on top of the red block"))
     assert np.array_equal(read, blocks_to_grid([(0, -1, 0, 6), (0, 0, 0, 1)]))
     also = unsure(
@@ -667,7 +666,7 @@ def test_without_torch() -> None:
         "except Exception as error: print(type(error).__name__, error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("AgentError")
+    assert done.stdout.startswith("MissingExtraError")
     assert "iglu_marl[rl]" in done.stdout
 
 

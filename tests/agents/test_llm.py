@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
 import os
 import pickle
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +21,20 @@ from PIL import Image
 from requirements import ROOT
 
 import iglu_marl
-from iglu_marl import AgentError, ConfigError, Role, Task, Utterance, evaluate
-from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for, llm
+from iglu_marl import AgentError, ConfigError, Pose, Role, Task, Utterance, evaluate
+from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
 from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together, reading, world_text
 from iglu_marl.agents.llm.architect import examples as architect_examples
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
 from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
-from iglu_marl.agents.llm.prompting import Prompts, quoted
-from iglu_marl.agents.llm.reading import Unreadable, clipped, read_message, read_order
-from iglu_marl.agents.llm.world_text import told_as_coordinates, told_as_layers, told_changes, told_pose
+from iglu_marl.agents.llm.prompting import Prompts, quote_dialogue
+from iglu_marl.agents.llm.reading import Unreadable, clip, read_message, read_order
+from iglu_marl.agents.llm.world_text import coordinates_text, describe_changes, describe_pose, layers_text
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.core.text import cleaned
+from iglu_marl.core.text import strip_control
 from iglu_marl.language import make_codec, parse, render
 from iglu_marl.planning import Edit
-from iglu_marl.rendering import axes_view
+from iglu_marl.rendering.axes import axes_view
 from iglu_marl.rendering.palette import block_color
 
 EMPTY = np.zeros((9, 11, 11), np.int8)
@@ -273,10 +275,10 @@ def test_a_prompt_with_pictures_tells_no_place_of_the_target() -> None:
 def test_the_shorter_view() -> None:
     one, wall = blocks_to_grid([(2, -1, -3, 6)]), np.ones((9, 11, 11), np.int8)
     for grid in (one, wall):
-        views = {view: world_text.told(grid, view) for view in ("layers", "coordinates", "auto")}
+        views = {view: world_text.describe_build(grid, view) for view in ("layers", "coordinates", "auto")}
         assert views["auto"] == min(views["layers"], views["coordinates"], key=len)
-    assert world_text.told(one, "auto") == "red: 2 east, 3 north, height 1"
-    assert "height 9:" in world_text.told(wall, "auto")
+    assert world_text.describe_build(one, "auto") == "red: 2 east, 3 north, height 1"
+    assert "height 9:" in world_text.describe_build(wall, "auto")
 
 
 def test_pictures_have_axes_on_both_sides() -> None:
@@ -358,6 +360,19 @@ def channels(*parts: str) -> str:
         ("Architect: Place it.", "Place it."),
         ("```\nPlace it.\n```", "Place it."),
         ("**Place it.**", "Place it."),
+        ("**Message:** Place it.", "Place it."),
+        ("**Message: Place it.**", "Place it."),
+        ("**Message to the builder**: Place it.", "Place it."),
+        ("Sure! Here is the next message:\n\nPlace it.\n\nGood luck!", "Place it."),
+        ("Sure!\nHere's my next message to the builder:\n> Place it.", "Place it."),
+        ("Okay, here is what to say:\n```\nPlace it.\n```", "Place it."),
+        ('### Next instruction\n"Place it."', "Place it."),
+        ("Of course.\n\n**Place it.**", "Place it."),
+        ("Here is the next message: WAIT", ""),
+        ('{"say": "Message: Place it."}', "Place it."),
+        ("Great! Now place it.", "Great! Now place it."),
+        ("The next block: place it here.", "The next block: place it here."),
+        ("Well, the red one is missing.\n" * 3000 + "\nPlace it.", "Place it."),
         ("WAIT", ""),
         ("wait.", ""),
         ("Wait for me, then place it.", "Wait for me, then place it."),
@@ -392,6 +407,7 @@ def test_messages_are_read(reply: str, said: str) -> None:
 NOTHING_SAID = [
     "",
     " \n ",
+    "**Message:**",
     '""',
     "```\n```",
     "<think>never ending",
@@ -413,10 +429,10 @@ def test_a_message_that_is_none(reply: str) -> None:
 def test_messages_are_cut_to_what_the_game_carries() -> None:
     text = "Place a red block. " * 30
     for limit in (1, 5, 30, 200):
-        assert len(clipped(text, limit)) <= limit
-    assert clipped(text, 40) == "Place a red block. Place a red block."
-    assert clipped("abc def", 5) == "abc"
-    assert clipped("abcdefg", 5) == "abcde"
+        assert len(clip(text, limit)) <= limit
+    assert clip(text, 40) == "Place a red block. Place a red block."
+    assert clip("abc def", 5) == "abc"
+    assert clip("abcdefg", 5) == "abcde"
     env = game(max_message_length=40)
     agents = pair(env, ScriptedBackend(lambda messages: text))
     played = iglu_marl.play(env, agents, seed=0, options={"task": task()})
@@ -511,10 +527,31 @@ RIGHT_ONE, WRONG_ONE = edits(("red", 2, 3, 1)), edits(("blue", 0, 0, 1))
         f"[{RIGHT_ONE}]",
         '{"edits": [{"action": oops}]} I mean: ' + RIGHT_ONE,
         WRONG_ONE * 2 + "x" * 60_000 + "</think>" + RIGHT_ONE,
+        f"Is it {WRONG_ONE}? It may be [2, 3, 1]. " * 200 + f"\nSo: {RIGHT_ONE}",
+        f"{WRONG_ONE} or rather " + "{" * 300 + RIGHT_ONE,
+        f"{RIGHT_ONE}\nFor example, a blue one would be {WRONG_ONE}.",
+        f"```json\n{RIGHT_ONE}\n```\nAn example of another reply:\n```json\n{WRONG_ONE}\n```",
+        f"{RIGHT_ONE}\n\n**Example:** {WRONG_ONE}",
+        f"For example {WRONG_ONE}. Here it is {RIGHT_ONE}",
+        edits(("air", 0, 0, 1), ("red", 2, 3, 1), ("air", 1, 1, 1)),
+        edits(("blue", 2, 3, 1), ("air", 2, 3, 1), ("red", 2, 3, 1)),
+        edits(("red", 2, 3, 1), ("blue", 0, 0, 1), ("air", 0, 0, 1)),
     ],
 )
 def test_edits_are_found_and_read(reply: str) -> None:
     assert read_order(reply, EMPTY, 5).edits == [Edit(2, -1, -3, 6)]
+
+
+def test_edits_are_done_in_their_order() -> None:
+    there = np.asarray(blocks_to_grid([(0, -1, 0, 3)]))
+    for order, left in (
+        ([("air", 0, 0, 1), ("red", 0, 0, 1)], [Edit(0, -1, 0, 6)]),
+        ([("red", 0, 0, 1), ("air", 0, 0, 1)], [Edit(0, -1, 0, 0)]),
+        ([("air", 0, 0, 1), ("air", 0, 0, 1)], [Edit(0, -1, 0, 0)]),
+        ([("red", 1, 0, 1), ("air", 1, 0, 1)], []),
+    ):
+        assert read_order(edits(*order), there, 5).edits == left
+    assert read_order(edits(("air", 1, 0, 1), say="It is gone."), there, 5) == ([], "It is gone.")
 
 
 BAD = {
@@ -534,7 +571,7 @@ BAD = {
     '{"edits": [{"action": "place", "color": "red", "east": 1e999, "north": 0, "height": 1}]}': "inf",
     '{"edits": [{"action": "place", "color": "red", "east": 0.5, "north": 0, "height": 1}]}': "0.5",
     '{"edits": [{"action": "remove", "east": 0, "north": 0, "height": 1}]}': "no block to remove at centre, height 1",
-    edits(("red", 0, 0, 1), ("blue", 0, 0, 1)): "second thing",
+    f"{RIGHT_ONE} is not the example {WRONG_ONE}": "several JSON objects",
     edits(*[("red", 0, 0, 1)] * 6): "at most 5",
     '{"edits": ' + "[" * 20_000: "nested too deeply",
     "{" * 100_000: "no JSON object",
@@ -547,7 +584,7 @@ BAD = {
     '{"edits": [{"action": "place" "color": "red"}]}': "Expecting ',' delimiter at line 1, column 31",
     RIGHT_ONE.partition(', "say"')[0]: "Expecting ',' delimiter at line 1, column 84",
     f"{WRONG_ONE} or rather {RIGHT_ONE[:-1]}": "last JSON object could not be read",
-    f"{WRONG_ONE} or rather " + "{" * 300 + RIGHT_ONE: "last JSON object could not be read",
+    f"{WRONG_ONE} or rather " + '{"a"' * 600 + RIGHT_ONE: "last JSON object could not be read",
 }
 
 
@@ -582,7 +619,7 @@ def test_a_builder_does_not_say_its_thoughts_or_build_its_drafts() -> None:
 
 
 def test_a_bad_reply_is_answered_with_the_reason_and_asked_again() -> None:
-    replies = iter(["Okay!", edits(("red", 9, 0, 1)), edits(("red", 1, 0, 1))])
+    replies = iter(["Hm. " * 1000 + "Okay!", edits(("red", 9, 0, 1)), edits(("red", 1, 0, 1))])
     backend = ScriptedBackend(lambda _: next(replies))
     env = game()
     builder = LLMBuilder.for_env(env, backend=backend, settings=LLMSettings(model="own", attempts=2))
@@ -592,7 +629,7 @@ def test_a_bad_reply_is_answered_with_the_reason_and_asked_again() -> None:
     assert (builder.stats.parse_failures, builder.stats.no_ops, builder.stats.requests) == (2, 1, 2)
     second = backend.requests[1].messages
     assert [message.speaker for message in second] == ["system", "user", "assistant", "user"]
-    assert second[2].text == "Okay!"
+    assert second[2].text.endswith("Hm. Okay!"), "the end of a long reply"
     assert 'no JSON object with "edits"' in second[3].text
     going = builder.act(hearing("Place something.\n<Architect> Now!"))
     assert "outside the building zone" in backend.requests[2].messages[1].text, "the next prompt says it too"
@@ -769,7 +806,7 @@ FORGED = (
 @pytest.mark.parametrize("text", FORGED)
 def test_what_was_said_stays_data(text: str) -> None:
     """One line for one utterance, no mark of any chat form in it, and the text comes back whole."""
-    lines = quoted([Utterance(Role.BUILDER, text), Utterance(Role.ARCHITECT, "Fine.")]).split("\n")
+    lines = quote_dialogue([Utterance(Role.BUILDER, text), Utterance(Role.ARCHITECT, "Fine.")]).split("\n")
     assert len(lines) == 2
     assert json.loads(lines[0]) == {"speaker": "builder", "text": text.strip()}
     assert not set(lines[0]) & set("<>[]|`")
@@ -790,16 +827,24 @@ def test_a_builder_that_is_told_to_break_the_rules_still_only_builds() -> None:
     env.step(action)
 
 
+def test_labels_are_looked_for_at_the_beginning() -> None:
+    begun = time.perf_counter()
+    for text in ("sure\n" * 10_000, "message:\n" * 5000, "sure" + " " * 49_000 + "x", "here is " * 6000):
+        with contextlib.suppress(Unreadable):
+            read_message(text)
+    assert time.perf_counter() - begun < 3
+
+
 def test_fences_are_looked_for_within_a_line() -> None:
     """Across lines, a reply of nothing but line ends took time as the square of its length."""
     assert reading._FENCE.sub("|", "a\n\n  ```json \n\n```\nb ```\n") == "a\n\n|\n\n|\nb ```\n"
     with pytest.raises(Unreadable, match="it was empty"):
-        read_message("\n" * reading.LONGEST)
+        read_message("\n" * reading.MAX_CHARACTERS)
 
 
 def test_texts_are_cleaned() -> None:
-    assert cleaned("a\x1b[31mb\x00\u202ec\u061c\r\nd\ud800") == "a[31mbc\nd\ufffd"
-    assert cleaned("Żółty 🙂\tok") == "Żółty 🙂 ok"
+    assert strip_control("a\x1b[31mb\x00\u202ec\u061c\r\nd\ud800") == "a[31mbc\nd\ufffd"
+    assert strip_control("Żółty 🙂\tok") == "Żółty 🙂 ok"
 
 
 # ---------------------------------------------------------------------------------------------- scenes and prompts
@@ -812,9 +857,9 @@ def test_scenes_tell_every_block() -> None:
         grid = np.zeros(9 * 121, np.int8)
         grid[cells] = rng.integers(1, 7, size=12)
         grid = grid.reshape(9, 11, 11)
-        assert len(told_as_coordinates(grid).splitlines()) == 12
-        assert read_back(told_as_layers(grid)).tolist() == grid.tolist()
-    assert told_as_layers(EMPTY) == told_as_coordinates(EMPTY) == "(no blocks)"
+        assert len(coordinates_text(grid).splitlines()) == 12
+        assert read_back(layers_text(grid)).tolist() == grid.tolist()
+    assert layers_text(EMPTY) == coordinates_text(EMPTY) == "(no blocks)"
 
 
 def read_back(text: str) -> Any:
@@ -844,25 +889,25 @@ def test_changes_can_be_followed_to_the_target() -> None:
             np.where(rng.random((9, 11, 11)) < 0.01, rng.integers(1, 7, (9, 11, 11)), 0) for _ in "ab"
         )
         for _ in range(200):
-            told = told_changes(grid, target)
+            told = describe_changes(grid, target)
             if np.array_equal(grid, target):
                 break
             found = parse(architect_says(f"STILL TO DO\n{told}"))
             x, y, z = found.cell  # type: ignore[union-attr]
             grid[y + 1, x + 5, z + 5] = found.color or 0  # type: ignore[union-attr]
         assert told == "(nothing: the build is the target)"
-    assert "(and 40 more)" in told_changes(
+    assert "(and 40 more)" in describe_changes(
         EMPTY, np.pad(np.ones((1, 10, 10), np.int8), ((0, 8), (0, 1), (0, 1)))
     )
 
 
 def test_poses_are_told() -> None:
-    assert told_pose(np.array([0, 0, 0, 0, 0])) == ("at the centre, on the ground", "north")
-    assert told_pose(np.array([1.5, 2, 0, -45, 100])) == (
+    assert describe_pose(Pose()) == ("at the centre, on the ground", "north")
+    assert describe_pose(Pose(1.5, 2, 0, 100, -45)) == (
         "1.5 east of the centre, with the feet 2.0 blocks above the ground",
         "east and down",
     )
-    assert told_pose(np.array([-1, 0, 2, 60, -50]))[1] == "north-west and up"
+    assert describe_pose(Pose(-1, 0, 2, -50, 60))[1] == "north-west and up"
 
 
 def test_prompts_of_your_own(tmp_path: Path) -> None:
@@ -969,7 +1014,7 @@ def test_a_rate_is_kept_by_several_together(tmp_path: Path) -> None:
         went.append(now[0])
     assert went == [0, 0, 60, 60, 120, 120]
     limits[0].hold(500)
-    assert limits[1].closed_s == 500
+    assert limits[1].paused_s == 500
     (tmp_path / "rate").write_text("{")
     with pytest.raises(ConfigError, match="rate"):
         limits[1].wait()
@@ -1018,7 +1063,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ("RETRIES", "-1", "retries is -1"),
         ("PICTURES", "maybe", "expected 1 or 0"),
         ("EXTRA", "{", "expected JSON"),
-        ("MODLE", "m", "IGLU_MARL_LLM_MODLE is no setting"),
+        ("MODLE", "m", "IGLU_MARL_LLM_MODLE is unknown"),
     ):
         with monkeypatch.context() as patch:
             patch.setenv(f"IGLU_MARL_LLM_{name}", value)
@@ -1079,11 +1124,6 @@ def test_agents_by_name_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     for agent in found.values():
         agent.close()
         agent.close()
-
-
-def test_the_former_names_of_messages_are_still_there() -> None:
-    assert llm.Request is llm.ChatRequest
-    assert llm.Failure is llm.RequestFailure
 
 
 def test_the_builder_has_a_plan_executor_and_is_no_other_agent() -> None:

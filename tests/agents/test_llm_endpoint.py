@@ -360,11 +360,123 @@ def test_a_request_that_is_rejected_among_others_is_no_fault_of_the_settings(
     assert not RequestFailure.REJECTED.is_final
 
 
-def message(content: Any = None, **more: Any) -> Misbehaviour:
+def message(content: Any = None, usage: Any = None, **more: Any) -> Misbehaviour:
     """An answer whose message is as it is told."""
     finish = more.pop("finish", "stop")
     choice = {"message": {"role": "assistant", "content": content, **more}, "finish_reason": finish}
-    return Misbehaviour(body=json.dumps({"choices": [choice]}).encode())
+    return Misbehaviour(body=json.dumps({"choices": [choice], "usage": usage}).encode())
+
+
+def error(status: int, text: str = "No.", headers: Any = None, **more: Any) -> Misbehaviour:
+    """An answer with an error object."""
+    return Misbehaviour(status, headers or {}, json.dumps({"error": {"message": text, **more}}).encode())
+
+
+QUOTA = "You exceeded your current quota, please check your plan and billing details."
+DELAY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.5s"}
+PROVIDER = {"choices": [{"message": {"content": "Pla"}, "finish_reason": "error"}]}
+BY_CODE = {  # an answer after others were answered, and how long it is waited for
+    "a limit per minute": (error(429, QUOTA, {"Retry-After": "7"}), 7),
+    "no header": (error(429, QUOTA), None),
+    "a delay in the body": (error(429, QUOTA, code=429, details=[{"quota": 3}, DELAY]), 34.5),
+    "in a list": (Misbehaviour(429, body=json.dumps([{"error": {"code": 429, "details": [DELAY]}}]).encode()), 34.5),
+    "odd details": (error(429, QUOTA, code=["x"], details=7), None),
+    "moderation": (error(403, "Input was flagged", code=403), None),
+    "no provider": (error(404, "No allowed providers are available"), None),
+    "an error at 200": (error(200, "Provider returned error", code=502), None),
+    "an odd error at 200": (error(200, "Overloaded", code=[]), None),
+    "finish_reason error": (Misbehaviour(body=json.dumps(PROVIDER).encode()), None),
+    "an error in the choice": (
+        Misbehaviour(body=json.dumps({"choices": [{"error": {"code": 429}, "message": {"content": "Pl"}}]}).encode()),
+        None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_CODE)
+def test_one_failure_among_answers_is_tried_again_and_ends_nothing(
+    name: str, server: LLMServer, backend: Make
+) -> None:
+    now, wait_s = BY_CODE[name]
+    made = backend(max_wait_s=100.0, retries=1)
+    server.plan = [OK, now]
+    assert [ask(made).failure for _ in range(2)] == [None, None]
+    assert len(server.seen) == 3
+    if wait_s:
+        assert made.waits == [pytest.approx(wait_s)]  # type: ignore[attr-defined]
+    server.plan = [now, now]
+    reply = ask(made)
+    assert reply.failure is not None
+    assert not reply.failure.is_final
+    assert not reply.failure.is_of_model
+    assert ask(made).text == "Hello there."
+
+
+@pytest.mark.parametrize(
+    "now", [error(429, code="insufficient_quota"), error(402), error(200, code=402), error(401)]
+)
+def test_what_ends_a_run_after_answers_too(now: Misbehaviour, server: LLMServer, backend: Make) -> None:
+    made = backend()
+    server.plan = [OK, now]
+    assert ask(made).text
+    failure = ask(made).failure
+    assert failure is not None
+    assert failure.is_final
+
+
+@pytest.mark.parametrize(
+    ("now", "way_out"),
+    [
+        (error(400, "'temperature' does not support 0.0"), """{"temperature": null}"""),
+        (error(400, "Unsupported.", param="temperature"), """{"temperature": null}"""),
+        (error(422, "`seed`: not permitted"), """{"seed": null}"""),
+        (error(400, "Use 'max_completion_tokens' in place of 'max_tokens'."), "limit_field"),
+        (error(400, "I do not like it."), ""),
+    ],
+)
+def test_a_rejected_field_is_left_out_by_a_setting(
+    now: Misbehaviour, way_out: str, server: LLMServer, backend: Make
+) -> None:
+    server.plan = [now]
+    reply = ask(backend(temperature=1.0))
+    assert reply.failure is RequestFailure.UNSUITABLE
+    assert way_out in reply.detail
+    assert ("IGLU_MARL_LLM_EXTRA" in reply.detail) == way_out.startswith("{")
+    ask(backend(temperature=1.0, extra={"temperature": None, "top_p": None, "seed": None}))
+    assert {*server.seen[-1]} == {"model", "messages", "max_tokens"}
+
+
+USED = {"prompt_tokens": 9, "completion_tokens": 100, "completion_tokens_details": {"reasoning_tokens": 98}}
+ONLY_THOUGHTS = [
+    message(None, USED, reasoning_content="Well, first", finish="length"),
+    message(None, USED, reasoning="Well, first", finish="length"),
+    message("", USED, finish="length"),
+    message("<think>Well, first", USED, finish="length"),
+    message("<|channel|>analysis<|message|>Well, first", USED, finish="length"),
+]
+
+
+@pytest.mark.parametrize("now", ONLY_THOUGHTS)
+def test_thoughts_that_are_cut_off_are_no_reply(
+    now: Misbehaviour, server: LLMServer, backend: Make, tmp_path: Path
+) -> None:
+    """The limit is to blame, which is a setting: it ends the run, or after answers that game."""
+    server.plan = [now, OK, now]
+    made = backend(cache=tmp_path, reasoning_tokens=20)
+    kinds = RequestFailure.UNSUITABLE, None, RequestFailure.THOUGHTS_CUT
+    requests = [HELLO, HELLO, ChatRequest((Message("user", "Another."),))]
+    replies = [ask(made, request) for request in requests]
+    assert tuple(reply.failure for reply in replies) == kinds
+    assert not RequestFailure.THOUGHTS_CUT.is_final
+    assert not RequestFailure.THOUGHTS_CUT.is_of_model
+    for reply in (replies[0], replies[2]):
+        assert "in 120 tokens (usage: 98 reasoning_tokens)" in reply.detail
+        assert (
+            "expected more than 20 in the setting reasoning_tokens (IGLU_MARL_LLM_REASONING_TOKENS)"
+            in reply.detail
+        )
+        assert reply.completion_tokens == 100
+    assert len(list(tmp_path.rglob("*.json"))) == 1
 
 
 def call(name: str, arguments: Any) -> dict[str, Any]:
@@ -431,7 +543,6 @@ NOT_BUILT = [
     (message("__import__('os').system('true')"), "unreadable", "no JSON object"),
     (message(None, refusal="I cannot."), "declined", "it was declined"),
     (message(None, tool_calls=[]), "empty", "it was empty"),
-    (message("", reasoning_content=DRAFT, finish="length"), "empty", "cut off at its limit"),
     (message(ORDER, finish="content_filter"), "filtered", "it was filtered"),
 ]
 
@@ -764,7 +875,7 @@ def test_a_key_that_must_not_or_cannot_be_sent(monkeypatch: pytest.MonkeyPatch) 
     make_backend(LLMSettings(model="m", endpoint="https://far.example/v1"))
     for wrong in ("sk-12\n34", "ключ-1234", "two words"):
         monkeypatch.setenv("IGLU_MARL_LLM_KEY", wrong)
-        with pytest.raises(ConfigError, match="no key has") as error:
+        with pytest.raises(ConfigError, match="not printable ASCII") as error:
             make_backend(LLMSettings(model="m", endpoint="https://far.example/v1"))
         assert wrong not in str(error.value)
     monkeypatch.delenv("IGLU_MARL_LLM_KEY")
@@ -797,7 +908,7 @@ def test_an_episode_outlives_every_misbehaviour(tmp_path: Path) -> None:
             agent.close()
 
 
-REFUSALS = [
+REFUSALS: list[tuple[Misbehaviour, str]] = [
     (
         Misbehaviour(status, body=json.dumps({"error": {"message": said}}).encode()),
         f"{told}. {status}: {said}",
@@ -806,9 +917,15 @@ REFUSALS = [
         (401, "Incorrect API key", "key refused"),
         (403, "Not for you", "key refused"),
         (404, "The model 'm' does not exist", "not found"),
-        (400, "Unsupported parameter: 'temperature'", "settings rejected"),
+        (400, "Unsupported parameter: 'temperature'", "unsuitable settings"),
     )
-] + [(Misbehaviour(302, {"Location": "https://host.example/v1"}), "redirected. 302 to host.example")]
+] + [
+    (Misbehaviour(302, {"Location": "https://host.example/v1"}), "redirected. 302 to host.example"),
+    (
+        ONLY_THOUGHTS[0],
+        "unsuitable settings. the model gave no answer within 800 tokens (usage: 98 reasoning_tokens)",
+    ),
+]
 
 
 @pytest.mark.parametrize(("now", "said"), REFUSALS, ids=lambda part: str(part)[:20])
@@ -819,7 +936,7 @@ def test_what_nobody_will_ever_answer_ends_a_game(
     """Be it the architect or the builder who asks; at the first request."""
     server.always = now
     env = game()
-    settings = settings_for(server, cache="off")
+    settings = settings_for(server, cache="off", reply_tokens=800)
     architect = LLMArchitect.for_env(env, settings=settings, background=background)
     builder = LLMBuilder.for_env(env, settings=settings, background=background)
     for agents, role in (
@@ -1026,6 +1143,8 @@ SPOILT = {
     "shape": (Misbehaviour(body=b"[]"), "wrong shape"),
     "flood": (Misbehaviour(text="x" * 90_000), "reply too large"),
     "rejected": (Misbehaviour(422), "request rejected"),
+    "moderated": (Misbehaviour(403), "request rejected"),
+    "thoughts": (message(None, reasoning="Well", finish="length"), "thoughts cut off"),
 }
 
 
@@ -1187,7 +1306,7 @@ def test_equal_requests_are_sent_once(server: LLMServer, backend: Make, tmp_path
     replies = made.complete([HELLO] * 4)
     assert [reply.text for reply in replies] == ["Hello there."] * 4
     assert (len(server.seen), sum(reply.cached for reply in replies)) == (1, 3)
-    assert made._asking == {}
+    assert len(made._in_flight) == 0
 
 
 def test_models_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1212,7 +1331,7 @@ def test_models_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
         evaluate("scripted", names[2:], tasks, controls="flying", progress=False, config={"max_steps": 300})
         assert two.heads[-1]["Authorization"] == "Bearer sk-two"
     for name in ("llm:", "llm:@"):
-        with pytest.raises(AgentError, match="names no model"):
+        with pytest.raises(AgentError, match="has no model"):
             evaluate("scripted", name, tasks, progress=False)
 
 
@@ -1296,7 +1415,7 @@ def test_an_error_in_the_background_is_raised(server: LLMServer, monkeypatch: py
             time.sleep(0.01)
             agent.act(env.observe("architect_0"))
 
-    with pytest.raises(ConfigError, match="no key has"):
+    with pytest.raises(ConfigError, match="not printable ASCII"):
         play_on()
     agent.close()
 

@@ -13,7 +13,7 @@ from iglu_marl import Agent, AgentError, Dialogue, Role, Task, Trajectory
 from iglu_marl.agents import agents_for
 from iglu_marl.agents.scripted import partners
 from iglu_marl.agents.scripted.partners import ARCHITECTS, BUILDERS, shortest, vaguely
-from iglu_marl.language import CellEdit, DialogueAct, Failure, parse, read, render
+from iglu_marl.language import CellEdit, DialogueAct, Failure, parse, parse_small_talk, render
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -172,7 +172,7 @@ def test_no_word_of_a_terse_instruction_can_be_left_out() -> None:
 def test_talkative_greets_is_polite_and_comments() -> None:
     game = played("talkative", "careful", TASKS[1], options={"turn_steps": 2}, chatter=0.8)
     texts = said(game)
-    talk = [found.talk for text in texts if (found := read(text)) is not None]
+    talk = [found.talk for text in texts if (found := parse_small_talk(text)) is not None]
     assert talk[0] is DialogueAct.GREETING
     assert DialogueAct.OKAY in talk
     assert sum("please" in text for text in texts) >= len(set(edits(game)))

@@ -20,7 +20,8 @@ from iglu_marl.agents.learned.pov_model import PovModel  # noqa: E402
 from iglu_marl.core.actions import Action  # noqa: E402
 from iglu_marl.core.worlds import Worlds  # noqa: E402
 from iglu_marl.language import CellEdit, parse  # noqa: E402
-from iglu_marl.rendering import paint_scenes, palette  # noqa: E402
+from iglu_marl.rendering import palette  # noqa: E402
+from iglu_marl.rendering.painter import paint_scenes  # noqa: E402
 
 TINY = pov_training.PovConfig(
     sentences=40, reading_steps=3, walks=84, labels=1000, shown=0, updates=1, batch=16, memory=2000

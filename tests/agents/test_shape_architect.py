@@ -27,7 +27,6 @@ from iglu_marl.language import (
     Build,
     CellEdit,
     Failure,
-    Pick,
     Place,
     Shape,
     outcomes,
@@ -35,6 +34,7 @@ from iglu_marl.language import (
     render,
     say,
 )
+from iglu_marl.language.verbs import Pick
 from iglu_marl.planning import order_edits
 from iglu_marl.planning.support import supported_cells
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks

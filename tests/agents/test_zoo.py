@@ -22,6 +22,7 @@ from iglu_marl import AgentError, DataError, Role
 from iglu_marl.agents import LearnedBuilder, RandomBuilder
 from iglu_marl.agents.learned import zoo
 from iglu_marl.agents.registry import ARCHITECTS, BUILDERS, game_options
+from iglu_marl.benchmark import find
 from iglu_marl.evaluation import evaluate
 
 MOST_BYTES = 5_000_000
@@ -127,7 +128,7 @@ def test_every_agent_of_the_package_plays_by_name(name: str, tmp_path: Path) -> 
     result = evaluate(
         name if Role.ARCHITECT in agent.roles else "random",
         name if Role.BUILDER in agent.roles else "random",
-        "random",
+        find("symbols-two-v0").tasks("test") if name == "symbols-pair-v0" else "random",
         count=1,
         output=tmp_path,
         config={"max_steps": 30},
@@ -174,7 +175,6 @@ def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str
     "line",
     [
         "record game.jsonl --builder pov-walker-v1 --max-steps 60 --json",
-        "record game.jsonl --architect symbols-pair-v0 --builder symbols-pair-v0 --max-steps 60 --json",
         "evaluate --builder pov-walker-v1 --builder scripted --tasks random --count 1 --max-steps 60 --json",
         "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 60 --json",
     ],

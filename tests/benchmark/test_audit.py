@@ -1,4 +1,4 @@
-"""Audits: controls that find what can be had without sense, and rungs that do not pass."""
+"""Audits: controls that find what can be had without sense, and levels that do not pass."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from iglu_marl import DataError, Role
-from iglu_marl.benchmark import HeldOut, audit, find, make, read_audits, rungs, write_audits
+from iglu_marl.benchmark import audit, find, levels, make, read_audits, write_audits
 from iglu_marl.benchmark.audits import CONTROLS, UNDEFINED, WITHOUT, Audit, Control, chance, undefined
 from iglu_marl.benchmark.controls import LinearBuilder, cells_of_tasks, open_loop, random_play, train
 from iglu_marl.benchmark.games import BuilderGames, features_for, judged
-from iglu_marl.benchmark.splits import NEAR, PlacedBlocks, some_of
+from iglu_marl.benchmark.splits import NEAR, HeldOut, PlacedBlocks, some_of
 
 EASY = find("see-place-v0")
 # What a blind player solves: two colours of one block in one place, and as many tries as there is time for.
@@ -28,7 +28,7 @@ GIVEN_AWAY = dataclasses.replace(
 
 
 @pytest.mark.slow
-def test_a_rung_that_a_blind_player_solves_does_not_pass() -> None:
+def test_a_level_that_a_blind_player_solves_does_not_pass() -> None:
     found = audit(GIVEN_AWAY, budget=6000, games=1, controls=("random", "open loop", "oracle"))
     assert (found.tasks, found.chance) == (2, 0.5)
     assert found.controls["open loop"] == Control(1.0, 2, 6000)  # one colour, break, the other
@@ -66,14 +66,14 @@ def test_the_controls_of_pairs() -> None:
 def test_the_policy_of_the_controls_learns_what_it_sees() -> None:
     """So that it means something when it does not learn what it cannot see."""
     content = PlacedBlocks(NEAR[:1])
-    rung = dataclasses.replace(EASY, content=content)
+    level = dataclasses.replace(EASY, content=content)
     tasks = list(content.all() or ())
-    sighted = train(rung, tasks, ("grid", "pose", "target"), 60_000, 0)
+    sighted = train(level, tasks, ("grid", "pose", "target"), 60_000, 0)
     assert sighted.successes(tasks).all()
-    assert train(rung, tasks, ("grid", "pose"), 20_000, 0).successes(tasks).mean() <= chance(tasks) == 1 / 6
-    env = make(rung)  # one by one it does the same
+    assert train(level, tasks, ("grid", "pose"), 20_000, 0).successes(tasks).mean() <= chance(tasks) == 1 / 6
+    env = make(level)  # one by one it does the same
     judged_ones = [
-        judged(rung, env, {Role.BUILDER: LinearBuilder(sighted)}, task, 0).success for task in tasks
+        judged(level, env, {Role.BUILDER: LinearBuilder(sighted)}, task, 0).success for task in tasks
     ]
     assert all(judged_ones)
 
@@ -112,7 +112,7 @@ def test_a_wrong_block_ends_the_hope_of_a_success() -> None:
 def test_audits_are_added_to_their_file(tmp_path: Path) -> None:
     path = tmp_path / "audits.json"
     first = Audit("a-v0", "0" * 12, 4, 0.25, {"random": Control(0.1, 8), "muted": None})
-    second = dataclasses.replace(first, rung="b-v0", controls={"blind": Control(0.5, 4, 100)})
+    second = dataclasses.replace(first, level="b-v0", controls={"blind": Control(0.5, 4, 100)})
     write_audits([first], path)
     write_audits([second], path)
     assert read_audits(path) == {"a-v0": first, "b-v0": second}
@@ -126,13 +126,13 @@ def test_audits_are_added_to_their_file(tmp_path: Path) -> None:
         read_audits(path)
 
 
-def test_every_rung_has_passed_its_audit_as_it_is() -> None:
+def test_every_level_has_passed_its_audit_as_it_is() -> None:
     """The file is made by `iglu-marl benchmark audit --output iglu_marl/benchmark/audits.json`."""
     known = read_audits()
-    for rung in rungs():
-        assert rung.name in known, rung.name
-        assert known[rung.name].digest == rung.digest, rung.name
-        assert known[rung.name].passes, rung.name
-        oracle = known[rung.name].controls["oracle"]
+    for level in levels():
+        assert level.name in known, level.name
+        assert known[level.name].digest == level.digest, level.name
+        assert known[level.name].passes, level.name
+        oracle = known[level.name].controls["oracle"]
         assert oracle is not None
-        assert oracle.success >= 0.9, rung.name
+        assert oracle.success >= 0.9, level.name

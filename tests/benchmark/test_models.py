@@ -1,4 +1,4 @@
-"""The benchmark of language models: its rungs, its games against a server, its rows and tables."""
+"""The benchmark of language models: its levels, its games against a server, its rows and tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from llm_server import LLMServer, Misbehaviour, architect_says, llm_server, obedient
 from requirements import shared_folder
 
-from iglu_marl.benchmark import MODEL_RUNGS, find, read_result, reference_results, run_models, rungs
+from iglu_marl.benchmark import MODEL_LEVELS, find, levels, read_result, reference_results, run_models
 from iglu_marl.benchmark.models import EPISODES
 from iglu_marl.benchmark.report import markdown, model_table
 from iglu_marl.benchmark.results import digest_of
@@ -21,7 +21,7 @@ from iglu_marl.cli import main
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.language import Failure, expand, parse
 
-NAMES = [rung.name for rung in MODEL_RUNGS]
+NAMES = [level.name for level in MODEL_LEVELS]
 HUMAN = "models-human-v0"
 
 
@@ -31,16 +31,16 @@ def setting(monkeypatch: pytest.MonkeyPatch, server: LLMServer, **more: str) -> 
         monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
 
 
-def test_the_rungs_are_fixed_and_are_no_rungs_of_learning() -> None:
+def test_the_levels_are_fixed_and_are_no_levels_of_learning() -> None:
     assert len(NAMES) == 7
-    assert not set(NAMES) & {rung.name for rung in rungs()}
-    for rung in MODEL_RUNGS:
-        assert find(rung.name) is rung
-        if rung.name == HUMAN:
+    assert not set(NAMES) & {level.name for level in levels()}
+    for level in MODEL_LEVELS:
+        assert find(level.name) is level
+        if level.name == HUMAN:
             continue
-        tasks = some_of(rung.tasks("test"), 5)
-        assert digest_of(tasks) == digest_of(some_of(rung.tasks("test"), 5))
-        assert not any(task.is_invariant for task in tasks) or rung.architects.get("test") != ("replay",)
+        tasks = some_of(level.tasks("test"), 5)
+        assert digest_of(tasks) == digest_of(some_of(level.tasks("test"), 5))
+        assert not any(task.is_invariant for task in tasks) or level.architects.get("test") != ("replay",)
 
 
 def test_relative_places_mean_what_the_grammar_reads() -> None:
@@ -71,8 +71,8 @@ def test_a_model_gets_a_row_with_what_it_took(tmp_path: Path, monkeypatch: pytes
         setting(monkeypatch, server)
         server.plan = [Misbehaviour(500), Misbehaviour(text="Hm.")]
         found = run_models("llm", wanted, name="obedient", episodes=2, output=tmp_path, progress=told.append)
-        assert [result.rung for result in found] == wanted[:2]
-        assert told[2].startswith("models-vision-v0: skipped, the model sees no pictures")
+        assert [result.level for result in found] == wanted[:2]
+        assert told[2].startswith("models-vision-v0: skipped, the model reads no pictures")
         took = found[0].models
         assert (took["games"], took["failed"]) == (1, 1)
         assert took["failures"] == {"server error": 1, "unreadable": 1}
@@ -103,6 +103,8 @@ def test_an_architect_sees_pictures_and_no_list(tmp_path: Path, monkeypatch: pyt
     assert result.models["settings"]["view"] == "picture"
     assert result.models["requests"] > 0
     assert result.runs[0].scores["success"] == 0
+    assert 0 == result.models["interval"][0] < result.models["interval"][1] < 1  # of one game, Wilson's
+    assert read_result(tmp_path / "models-vision-v0.json") == result
 
 
 @pytest.mark.slow
@@ -119,7 +121,7 @@ def test_the_command(
 
     with llm_server(obedient) as server:
         setting(monkeypatch, server)
-        line = ("llm", "--rung", "models-absolute-v0", "--episodes", "1")
+        line = ("llm", "--level", "models-absolute-v0", "--episodes", "1")
         server.always = Misbehaviour(503)
         assert run(*line)[0] == 1
         server.always = Misbehaviour()
@@ -131,22 +133,24 @@ def test_the_command(
         assert [part["rung"] for part in json.loads(said)] == ["models-absolute-v0"]
 
 
-def test_other_rungs_are_none_of_it(tmp_path: Path) -> None:
+def test_other_levels_are_none_of_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="see-place-v0"):
         run_models("scripted", ["see-place-v0"], output=tmp_path)
 
 
-def test_rows_that_come_along_are_of_the_rungs_as_they_are() -> None:
+def test_rows_that_come_along_are_of_the_levels_as_they_are() -> None:
     found = reference_results()
     assert {result.name for result in found} == {"random", "scripted", "oracle"}
-    assert {result.rung for result in found} == set(NAMES)
+    assert {result.level for result in found} == set(NAMES)
     for result in found:
-        assert result.is_current, result.rung
+        assert result.is_current, result.level
         assert result.models["games"] == result.episodes == EPISODES
-        if result.rung != HUMAN:
-            assert result.tasks == digest_of(some_of(find(result.rung).tasks("test"), EPISODES)), result.rung
-    best = {result.rung: result.runs[0].scores["success"] for result in found if result.name == "scripted"}
-    assert min(share for rung, share in best.items() if rung != HUMAN) >= 0.9
+        if result.level != HUMAN:
+            assert result.tasks == digest_of(some_of(find(result.level).tasks("test"), EPISODES)), (
+                result.level
+            )
+    best = {result.level: result.runs[0].scores["success"] for result in found if result.name == "scripted"}
+    assert min(share for level, share in best.items() if level != HUMAN) >= 0.9
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from requirements import ROOT, require
+from typer.testing import CliRunner
 
 from iglu_marl import AgentError, ConfigError, DataError, Role
 from iglu_marl.agents import RandomBuilder
@@ -19,7 +20,6 @@ from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.benchmark import (
     OtherPlay,
     Result,
-    Run,
     cross_play,
     find,
     make,
@@ -28,13 +28,15 @@ from iglu_marl.benchmark import (
     report,
     run,
 )
-from iglu_marl.benchmark.results import improvement, iqm, versions
+from iglu_marl.benchmark.models import reference_results
+from iglu_marl.benchmark.results import Run, improvement, iqm, versions
 from iglu_marl.benchmark.splits import SPLITS
+from iglu_marl.cli import app
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.evaluation.metrics import bootstrap_statistic, interquartile_mean
 
 
-def result(*successes: float, rung: str = "see-place-v0", name: str = "ours", **fields: Any) -> Result:
+def result(*successes: float, level: str = "see-place-v0", name: str = "ours", **fields: Any) -> Result:
     """A made-up result with a run for each share of successes."""
     runs = tuple(
         Run(
@@ -45,7 +47,7 @@ def result(*successes: float, rung: str = "see-place-v0", name: str = "ours", **
         )
         for seed, share in enumerate(successes)
     )
-    digest = fields.pop("digest", find(rung).digest)
+    digest = fields.pop("digest", find(level).digest)
     given = {
         "split": "test",
         "episodes": 8,
@@ -54,7 +56,7 @@ def result(*successes: float, rung: str = "see-place-v0", name: str = "ours", **
         "versions": versions(),
         **fields,
     }
-    return Result(rung, digest, name, runs=runs, **given)
+    return Result(level, digest, name, runs=runs, **given)
 
 
 # -------------------------------------------------------------------------------------------------------- averages
@@ -69,7 +71,7 @@ def test_interquartile_means_are_those_of_rliable() -> None:
 
 
 def test_strata_are_drawn_by_themselves() -> None:
-    """Two rungs, each with runs that are alike: nothing varies. Drawn together they would."""
+    """Two levels, each with runs that are alike: nothing varies. Drawn together they would."""
     scores = [[0.0] * 4, [1.0] * 4]
     assert iqm(scores) == (0.5, 0.5, 0.5)
     values = np.concatenate(scores)
@@ -121,6 +123,75 @@ def test_damaged_results_are_named(tmp_path: Path, change: dict[str, Any], said:
         read_result(tmp_path / "c.json")
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("rung", "see-everything-v9", "expected one of see-place-v0"),
+        ("split", "dev", "expected one of train, test"),
+        ("name", 7, "expected text"),
+        ("episodes", 0, "expected an integer of 1 or more"),
+        ("episodes", 7, "a share of 7 games"),
+        ("budget", -1, "expected an integer of 0 or more"),
+        ("runs[0].seed", 1.5, "expected an integer of 0 or more"),
+        ("runs[0].scores.success", 1.5, "expected a number 0..1"),
+        ("runs[0].scores.success", 1.0, "expected at most completed, 0.5"),
+        ("runs[0].scores.f1", float("nan"), "expected a number 0..1"),
+        ("runs[0].scores.steps", -3, "expected a number of 0 or more"),
+        ("runs[0].scores.completed", True, "expected a number 0..1"),
+        ("runs[0].scores.completed", 0.55, "completed is 0.55, expected a share of 8 games"),
+        ("runs[0].controls.hidden", "none", "expected a number 0..1"),
+        ("runs[0].curve[1].share", -0.5, "expected a number 0..1"),
+    ],
+)
+def test_a_result_out_of_range_is_named(tmp_path: Path, field: str, value: Any, expected: str) -> None:
+    """The error names file, field, value and what was expected; no measure of it is taken."""
+    content = result(0.5).to_json()
+    place: Any = content
+    *way, last = field.replace("[", ".").replace("]", "").replace("share", "1").split(".")
+    for part in way:
+        place = place[int(part) if part.isdigit() else part]
+    place[int(last) if last.isdigit() else last] = value
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError) as error:
+        read_result(path)
+    wrong_sum = "a share of" in expected  # of which either may be wrong
+    for part in (
+        str(path),
+        expected,
+        *(["runs[0]: "] if wrong_sum else [field.replace("rung", "level"), repr(value)]),
+    ):
+        assert part in str(error.value)
+
+
+def test_a_result_of_models_out_of_range_is_named(tmp_path: Path) -> None:
+    good = next(entry for entry in reference_results() if entry.level == "models-human-v0")
+    for change, said in (
+        ({"interval": [0.5, float("nan")]}, r"models.interval.high is nan, expected a number 0..1"),
+        ({"games": 21}, "models.games is 21, expected an integer 0..20"),
+        ({"failed": 3}, "models.failed is 3, expected an integer 0..0"),
+        ({"cost": "much"}, "models.cost is 'much', expected a number of 0 or more"),
+    ):
+        path = tmp_path / "m.json"
+        path.write_text(json.dumps({**good.to_json(), "models": {**good.models, **change}}))
+        with pytest.raises(DataError, match=said):
+            read_result(path)
+
+
+def test_one_episode_has_an_interval(tmp_path: Path) -> None:
+    """Neither table nor JSON has a nan where there is one run of one game."""
+    one = result(1.0, episodes=1)
+    path = one.write(tmp_path / "one.json")
+    (row,) = report.entries([read_result(path)])
+    assert (row["success"], row["high"]) == (1.0, 1.0)
+    assert 0 < row["low"] < 1  # Wilson's
+    assert "nan" not in json.dumps(report.entries([one])).lower() + report.markdown([one]) + report.to_csv(
+        [one]
+    )
+    done = CliRunner().invoke(app, ["benchmark", "report", str(path), "--json"])
+    assert json.loads(done.output, parse_constant=pytest.fail) == [row]
+
+
 # -------------------------------------------------------------------------------------------------------- protocol
 
 
@@ -152,7 +223,7 @@ def test_a_privileged_builder_is_told_another_target_where_its_own_is_hidden() -
 
 
 @pytest.mark.slow
-def test_a_trained_builder_by_name_sees_what_the_rung_shows() -> None:
+def test_a_trained_builder_by_name_sees_what_the_level_shows() -> None:
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
     found = run("pictures-ground-v0", ["pov-walker-v1"], episodes=2)
     assert found.runs[0].controls.keys() == {"muted", "scrambled"}
@@ -210,7 +281,7 @@ def test_partners_meet_those_of_other_runs() -> None:
 
 
 def test_what_cannot_be_run_is_named() -> None:
-    for rung, agents, options, said in (
+    for level, agents, options, said in (
         ("see-place-v0", [], {}, "there are 0 agents"),
         ("see-place-v0", ["oracle"], {"episodes": 0}, "0 episodes"),
         ("see-place-v0", ["oracle"], {"curves": [[], []]}, "there are 2 curves"),
@@ -218,7 +289,7 @@ def test_what_cannot_be_run_is_named() -> None:
         ("symbols-place-v0", ["oracle"], {}, "is played by pairs"),
     ):
         with pytest.raises((ConfigError, AgentError), match=said):
-            run(rung, agents, **options)  # type: ignore[arg-type]
+            run(level, agents, **options)  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------------ cross-play
@@ -232,7 +303,7 @@ def test_every_architect_plays_with_every_builder() -> None:
     assert found == {"terse": {"scripted": 1.0}, "random": {"scripted": 0.0}}
     mixed = cross_play("words-place-v0", {"scripted": ScriptedArchitect}, {"own": Resting}, games=3)
     assert mixed == {"scripted": {"own": 0.0}}
-    with pytest.raises(ConfigError, match="has no architect"):
+    with pytest.raises(ConfigError, match="expected one of pairs"):
         cross_play("see-place-v0", {}, {})
 
 
@@ -274,8 +345,8 @@ def test_symbols_suffice() -> None:
 
 @pytest.mark.slow
 def test_other_play_renames_symbols_and_keeps_silence() -> None:
-    rung = find("symbols-place-v0")
-    games = OtherPlay(make(rung, "train", 64), seed=3)
+    level = find("symbols-place-v0")
+    games = OtherPlay(make(level, "train", 64), seed=3)
     games.reset(seed=0)
     size = int(games.action_space(ARCHITECT).nvec[0])
     still = np.zeros(64, int)
@@ -316,7 +387,7 @@ class Resting:
 
 
 def test_a_report_has_the_audit_beside_each_result() -> None:
-    results = [result(0.5, 0.5, 0.75, 1.0), result(0.25, rung="told-place-v0"), result(0.5, name="theirs")]
+    results = [result(0.5, 0.5, 0.75, 1.0), result(0.25, level="told-place-v0"), result(0.5, name="theirs")]
     told = report.markdown(results)
     audit = read_audits()["see-place-v0"]
     line = next(line for line in told.splitlines() if line.startswith("| `see-place-v0` | ours"))
@@ -334,7 +405,7 @@ def test_a_report_has_the_audit_beside_each_result() -> None:
 def test_names_are_text(tmp_path: Path) -> None:
     """No formula of a spreadsheet or of matplotlib, no table, no HTML."""
     bad = "=1 | $\\frac$\n<b>"
-    results = [result(0.5, name=bad), result(0.25, rung="told-place-v0", name=bad)]
+    results = [result(0.5, name=bad), result(0.25, level="told-place-v0", name=bad)]
     told = report.markdown(results, published=[result(0.5, name=bad + "2")])
     assert told.count(r"=1 \| $\\frac$ &lt;b&gt;") == 7
     assert "<b>" not in told
@@ -351,7 +422,7 @@ def test_the_page_shows_the_published_results() -> None:
     for path in published:
         found = read_result(path)
         assert found.is_current, path.name
-        assert report.markdown([found]).split("\n\n")[1].splitlines()[2] in page, path.name
+        assert f"| {' | '.join(report.overview_rows([found])[0])} |" in page, path.name
 
 
 def test_a_report_compares_with_published_results() -> None:
@@ -359,7 +430,7 @@ def test_a_report_compares_with_published_results() -> None:
     assert "| `see-place-v0` | ours | theirs | 25.0 (25.0–25.0) | 100.0 (100.0–100.0) |" in told
     with pytest.raises(ConfigError, match=r"tasks 'f+' \(ours\) and 'e+' \(theirs\)"):
         report.comparisons([result(0.5)], [result(0.5, name="theirs", tasks="e" * 12)])
-    assert report.comparisons([result(0.5)], [result(0.5, rung="told-place-v0")]) == []
+    assert report.comparisons([result(0.5)], [result(0.5, level="told-place-v0")]) == []
 
 
 def test_reports_are_written_with_curves(tmp_path: Path) -> None:

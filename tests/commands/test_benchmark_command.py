@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from iglu_marl import ConfigError
-from iglu_marl.benchmark import find, read_audits, rungs
+from iglu_marl.benchmark import find, levels, read_audits
 from iglu_marl.cli import app
 
 pytestmark = pytest.mark.system
@@ -23,9 +23,9 @@ def shell(*words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_rungs_are_listed() -> None:
+def test_levels_are_listed() -> None:
     done = CliRunner().invoke(app, ["benchmark", "list", "--json"])
-    assert [row["rung"] for row in json.loads(done.output)] == [rung.name for rung in rungs()]
+    assert [row["rung"] for row in json.loads(done.output)] == [level.name for level in levels()]
     done = CliRunner().invoke(app, ["benchmark", "list", "pictures"], env={"COLUMNS": "200"})
     assert "pictures-layers-v0" in done.output
     assert "told-place-v0" not in done.output

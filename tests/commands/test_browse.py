@@ -29,7 +29,9 @@ from iglu_marl.cli import app
 from iglu_marl.core.errors import ConfigError, IgluMarlError, RenderError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.data import CDMDataset, bundled
-from iglu_marl.rendering import CorpusSession, ReplayRecorder, read_replay, replay_page, write_corpus
+from iglu_marl.rendering import ReplayRecorder, read_replay
+from iglu_marl.rendering.corpus import CorpusSession, write_corpus
+from iglu_marl.rendering.html import replay_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cache")]
 
@@ -236,7 +238,7 @@ def test_searching(opened: Browser, pages: Path) -> None:
     ]
     assert 0 < len(hits) < 10
     assert search(opened, "Candle  CAKE").startswith(f"{len(hits)} session")
-    assert texts(opened, ".told > a") == [row["name"] for row in hits]
+    assert texts(opened, ".session > a") == [row["name"] for row in hits]
     assert {text.lower() for text in texts(opened, "mark")} == set(words)
     assert search(opened, "zzz") == "0 sessions, 0 utterances"
     assert opened.run("return getComputedStyle(document.getElementById('nothing')).display") != "none"
@@ -252,7 +254,7 @@ def test_parts_and_orders(opened: Browser) -> None:
         opened.run(script, name, value)
 
     choose("structure", "bridge")
-    assert texts(opened, ".told > a") == ["1-bridge", "2-bridge", "3-bridge"]
+    assert texts(opened, ".session > a") == ["1-bridge", "2-bridge", "3-bridge"]
     choose("order", "most said")
     counts = [int(re.findall(r"(\d+) utterance", text)[0]) for text in texts(opened, ".facts")]
     assert counts == sorted(counts, reverse=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import typer
@@ -18,7 +19,7 @@ from requirements import ROOT, require
 from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, IgluMarlError, __version__
-from iglu_marl.cli import app
+from iglu_marl.cli import FORMER_NAMES, PANELS, app
 
 HEAVY = (
     "numba",
@@ -79,7 +80,7 @@ def test_commands_that_take_agents_take_language_models() -> None:
     }
     assert len(takers) >= 8
     for words in takers:
-        assert {"--model", "--llm-model", "--endpoint", "--llm-endpoint", "--llm-view"} <= found[words], words
+        assert {"--llm-model", "--llm-endpoint", "--llm-view"} <= found[words], words
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -98,15 +99,16 @@ def test_help_imports_nothing_heavy() -> None:
     ("words", "said"),
     [
         ("demo --controls discrete", "--controls is 'discrete', expected one of walking, flying"),
-        ("demo --video avi", "--video is 'avi', expected one of mp4, gif, both, none"),
+        ("demo --video avi", "--video-format is 'avi', expected one of mp4, gif, both, none"),
         ("evaluate --controls swimming", "--controls is 'swimming', expected one of walking, flying, human-level"),
         ("evaluate --chat signs", "--chat is 'signs', expected one of text, tokens"),
-        ("evaluate --view side", "--view is 'side', expected one of aec, parallel"),
+        ("evaluate --view side", "--api is 'side', expected one of aec, parallel"),
         ("evaluate --concurrency 0", "--concurrency is 0, expected an integer of 1 or more"),
         ("evaluate --llm-view side", "--llm-view is 'side', expected one of layers"),
         ("evaluate --sees walls", "--sees is 'walls', expected one of pov, inventory"),
         ("evaluate --count 0", "--count is 0, expected an integer of 1 or more"),
         ("evaluate --max-steps 0", "--max-steps is 0, expected an integer of 1 or more"),
+        ("evaluate --task-source nowhere.py:Tasks", "--task-source is 'nowhere.py:Tasks', which cannot be imported"),
         ("language sample --seed -1", "--seed is -1, expected an integer of 0 or more"),
         ("predict --split dev", "--split is 'dev', expected one of train, val, test"),
         ("predict --decoding guess", "--decoding is 'guess', expected one of threshold, steps"),
@@ -125,13 +127,65 @@ def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ("evaluate --view side", "--api is 'side'"),
+        ("record x.jsonl --view=side", "--api is 'side'"),
+        ("play --view side", "--llm-view is 'side'"),
+        ("serve-openenv --view side", "--text-view is 'side'"),
+        ("demo --video avi", "--video-format is 'avi'"),
+        ("play --record x --tasks nowhere.json", "nowhere.json"),
+        ("data fetch --folder x --url http://a.b/c", "--url needs exactly one pack"),
+        ("train edits --out x --precision double", "--precision is 'double'"),
+        ("predict --model x --llm-view side", "--llm-view is 'side'"),
+        ("render structure kite --view side", "--view is 'side', expected one of sheet"),
+    ],
+)
+def test_former_option_names_work(words: str, said: str) -> None:
+    with pytest.raises(IgluMarlError) as caught:
+        CliRunner().invoke(app, words.split(), catch_exceptions=False)
+    assert said in str(caught.value)
+
+
+def test_an_option_has_one_type_in_every_command() -> None:
+    found: dict[str, set[str]] = {}
+    for _, command in commands():
+        types = get_type_hints(command.callback)
+        for param in command.params:
+            for option in param.opts:
+                found.setdefault(option, set()).update(
+                    re.findall(r"int|float|bool|Path|str", str(types.get(param.name)))
+                )
+    several = {option for option, types in found.items() if option.startswith("-") and len(types) > 1}
+    # A Minari dataset has a name, other outputs are paths; sessions have names or numbers; studies have one folder.
+    assert several <= {"--output", "-o", "--session", "--upstream", "--controls", "--task-source"}
+    # Former names stay where they have their one meaning: pictures, recorded games, a video, counts of a benchmark.
+    assert FORMER_NAMES.keys() & found.keys() <= {
+        "--view",
+        "--folder",
+        "--video",
+        "--games",
+        "--rung",
+        "--tasks",
+    }
+
+
+def test_every_command_is_in_a_panel() -> None:
+    shown = CliRunner().invoke(app, ["-h"], env={"COLUMNS": "80"}).output
+    assert [panel for panel in PANELS if f"─ {panel} ─" in shown] == list(PANELS)
+    assert "─ Commands ─" not in shown
+    named = {name for names in PANELS.values() for name in names}
+    assert {words[0] for words in dict(commands())} == named
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
         ("demo --task ligthhouse", "--task is 'ligthhouse' (did you mean 'lighthouse'?)"),
         ("demo --controls Walking", "--controls is 'Walking' (did you mean 'walking'?)"),
         ("play --partner scriptd", "--partner is 'scriptd' (did you mean 'scripted'?)"),
         ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
         ("render structure kites", "no structure 'kites' (did you mean 'kite'?)"),
         ("render diff bridg --turn 1", "no session of 'bridg' (did you mean 'bridge'?)"),
-        ("benchmark run see-place", "rung is 'see-place' (did you mean 'see-place-v0'?)"),
+        ("benchmark run see-place", "level is 'see-place' (did you mean 'see-place-v0'?)"),
         ("benchmark list picturs", "NAMES is 'picturs' (did you mean 'pictures'?)"),
         ("data info iglu-multiturns", "no pack 'iglu-multiturns' (did you mean 'iglu-multiturn'?)"),
     ],
@@ -151,7 +205,10 @@ def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
         ),
         ("data browse bundled -o .", ". is not empty; choose another folder, or --overwrite"),
         ("llm export bundled -o .", ". is not empty; choose another folder"),
-        ("evaluate --architect llm -o new", "Say --model … (and --endpoint …, unless it is a local one)"),
+        (
+            "evaluate --architect llm -o new",
+            "expected --llm-model … (and --llm-endpoint …, unless it is a local model)",
+        ),
         ("tasks --pictures games.jsonl", "games.jsonl cannot be used as a folder: File exists"),
     ],
 )
@@ -173,11 +230,11 @@ def test_errors_name_options_not_arguments(
 @pytest.mark.parametrize(
     ("words", "function", "said"),
     [
-        ("evaluate -o new", "iglu_marl.evaluation.evaluate", "The games that were played are in new"),
-        ("record new.jsonl", "iglu_marl.recording.rollout.play", "0 whole games are in new.jsonl"),
+        ("evaluate -o new", "iglu_marl.evaluation.evaluate", "Finished games are in new"),
+        ("record new.jsonl", "iglu_marl.recording.rollout.play", "0 complete games are in new.jsonl"),
         ("demo -o new", "iglu_marl.commands.demo._played_game", "nothing"),
-        ("bench --quick", "iglu_marl.commands.bench.measure_all", "Nothing is kept."),
-        ("benchmark run told-place-v0", "iglu_marl.benchmark.run", "Nothing is kept"),
+        ("bench --quick", "iglu_marl.commands.bench.measure_all", "No measurement is kept."),
+        ("benchmark run told-place-v0", "iglu_marl.benchmark.run", "No result is written"),
         ("benchmark audit see-place-v0 -o a.json", "iglu_marl.benchmark.audit", "Whole audits are in a.json"),
     ],
 )
@@ -247,3 +304,25 @@ def test_the_package_can_be_run(words: list[str], said: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "evaluate --controls flying --count 1 --max-steps 5 --seed",
+        "predict --corpus bundled --split train --builder nothing --count",
+    ],
+)
+def test_each_run_has_a_folder_of_its_own(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second run with other options does not stumble over the first one's, not even within a second."""
+    monkeypatch.chdir(tmp_path)
+    for value in ("1", "2"):
+        done = CliRunner().invoke(app, [*words.split(), value], catch_exceptions=False)
+        assert done.exit_code == 0
+        (folder,) = tmp_path.iterdir()
+        assert len(list(folder.iterdir())) == int(value)
+        assert str(
+            sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[-1].name
+        ) in done.output.replace("\n", "")

@@ -21,13 +21,13 @@ from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.data import (
     CDMDataset,
     MultiturnDataset,
-    OwnTasks,
     SingleturnDataset,
     bundled,
     read_sessions,
     tasks_from_folder,
 )
-from iglu_marl.data.packs import store
+from iglu_marl.data.packs import registry, store
+from iglu_marl.data.task_files import OwnTasks
 from iglu_marl.tasks import SessionTasks
 
 FILES = {
@@ -62,15 +62,15 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
     body = make_zip(FILES)
     with file_server() as running:
         running.serve("/multi.zip", body)
-        for name, info in list(store.PACKS.items()):
-            monkeypatch.setitem(store.PACKS, name, dataclasses.replace(info, url=running.url(f"/{name}")))
+        for name, info in list(registry.PACKS.items()):
+            monkeypatch.setitem(registry.PACKS, name, dataclasses.replace(info, url=running.url(f"/{name}")))
         info = dataclasses.replace(
-            store.PACKS["iglu-multiturn"],
+            registry.PACKS["iglu-multiturn"],
             url=running.url("/multi.zip"),
             size=len(body),
             sha256=hashlib.sha256(body).hexdigest(),
         )
-        monkeypatch.setitem(store.PACKS, info.name, info)
+        monkeypatch.setitem(registry.PACKS, info.name, info)
         yield running
 
 
@@ -113,8 +113,8 @@ def test_the_same_for_people(server: FileServer, tmp_path: Path) -> None:
         assert part in text
     text = call("verify", "iglu-multiturn", "--path", place.parent)
     assert "3 files" in text
-    assert "the very file upstream" in text
-    assert "all of it can be read" in text
+    assert "identical to the published file" in text
+    assert "complete and readable" in text
 
 
 def test_fetching_from_elsewhere_and_again(server: FileServer) -> None:
@@ -127,7 +127,7 @@ def test_fetching_from_elsewhere_and_again(server: FileServer) -> None:
     assert [seen.status for seen in server.seen] == [404, 200]
     call("fetch", "iglu-multiturn", "--url", mirror, "--force")
     assert [seen.status for seen in server.seen] == [404, 200, 200]
-    with pytest.raises(IgluMarlError, match="--url is the address of one pack, and 2 packs are named"):
+    with pytest.raises(IgluMarlError, match="--url needs exactly one pack, but 2 packs are named"):
         call("fetch", "iglu-multiturn", "mdc", "--url", mirror)
 
 
@@ -150,14 +150,14 @@ def test_verify_finds_everything_that_is_wrong(tmp_path: Path) -> None:
         assert all(piece in problem for piece in part.split(" .* "))
     text = call("verify", "iglu-multiturn", "--path", path, expect=1)
     assert "left out ../up" in text
-    assert "not whole: 4 found" in text
+    assert "damaged: 4 problems" in text
 
 
 def test_long_lists_of_problems_are_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     path.write_bytes(make_zip({"dialogs.csv": b"", **{f"../{number}": b"" for number in range(30)}}))
     text = call("verify", "iglu-multiturn", "--path", path, expect=1)
-    assert "and 21 more problems" in text  # 30 left out, and builder-data/ missing
+    assert "and 21 more" in text  # 30 left out, and builder-data/ missing
 
 
 def test_verify_does_not_fetch(server: FileServer) -> None:
@@ -272,7 +272,7 @@ def test_export_of_sessions_reads_back(tmp_path: Path) -> None:
     [
         (["moon"], "source is 'moon', expected one of bundled"),
         (["bundled", "--format", "tea"], "--format is 'tea', expected one of tasks, layout, parquet, minari"),
-        (["bundled", "--format", "minari"], "needs recorded tapes"),
+        (["bundled", "--format", "minari"], "needs recorded actions"),
     ],
 )
 def test_export_refuses_what_makes_no_sense(tmp_path: Path, words: list[str], message: str) -> None:

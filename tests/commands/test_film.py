@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, DataError
 from iglu_marl.cli import app
-from iglu_marl.commands.film import frames, load_tape, timeline
-from iglu_marl.commands.films import Film, FilmScene, film_of_session, film_of_tape
+from iglu_marl.commands.film import frames, load_world_file, timeline
+from iglu_marl.commands.films import Film, FilmScene, film_of_session, film_of_world_file
 from iglu_marl.data import bundled
 
 EMPTY = np.zeros((9, 11, 11), np.int8)
@@ -42,34 +42,34 @@ def test_a_recording_can_be_named_in_many_ways(
     pack = tmp_path / "iglu-multiturn.zip"
     with zipfile.ZipFile(pack, "w") as archive:
         archive.writestr(f"top/builder-data/{MEMBER}", tape)
-    assert load_tape(str(file)) == (tape, str(file))
+    assert load_world_file(str(file)) == (tape, str(file))
     for text in (f"{pack}/top/builder-data/{MEMBER}", f"{pack}/{MEMBER}", f"{pack}/step-2"):
-        assert load_tape(text)[0] == tape, text
-    assert load_tape(MEMBER, pack)[0] == tape
-    assert load_tape(f"bundled/builder-data/{MEMBER}")[0] == tape
+        assert load_world_file(text)[0] == tape, text
+    assert load_world_file(MEMBER, pack)[0] == tape
+    assert load_world_file(f"bundled/builder-data/{MEMBER}")[0] == tape
     monkeypatch.setenv("IGLU_DATA_PATH", str(pack))
-    assert load_tape(f"iglu-multiturn/{MEMBER}")[0] == tape
+    assert load_world_file(f"iglu-multiturn/{MEMBER}")[0] == tape
     with pytest.raises(DataError, match="has no file 'step-4'"):
-        load_tape(f"{pack}/step-4")
-    with pytest.raises(DataError, match=r"files of .* end with 'step-2'"):
-        load_tape("bundled/step-2")
+        load_world_file(f"{pack}/step-4")
+    with pytest.raises(DataError, match=r"'step-2' is ambiguous in"):
+        load_world_file("bundled/step-2")
     with pytest.raises(DataError, match="expected a file"):
-        load_tape("nowhere/step-2")
+        load_world_file("nowhere/step-2")
     with pytest.raises(DataError, match="has no file ''"):
-        load_tape("bundled")
+        load_world_file("bundled")
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("", "name one of --tape and --session"),
-        ("--tape a --session b", "name one of --tape and --session"),
-        ("--tape a --view side", "--view is 'side', expected one of composed, eyes"),
-        ("--tape a --fps 0", "--fps is 0.0, expected a number above 0"),
-        ("--tape a --speed nan", "--speed is nan"),
-        ("--tape a --max-seconds -1", "--max-seconds is -1.0"),
+        ("", "expected one of --world-file and --session"),
+        ("--world-file a --session b", "expected one of --world-file and --session"),
+        ("--world-file a --view side", "--view is 'side', expected one of composed, eyes"),
+        ("--world-file a --fps 0", "--fps is 0.0, expected a number above 0"),
+        ("--world-file a --speed nan", "--speed is nan"),
+        ("--world-file a --max-seconds -1", "--max-seconds is -1.0"),
         (
-            "--tape a --output video.avi",
+            "--world-file a --output video.avi",
             "--output is 'video.avi', expected a file that ends in .mp4, .gif or .html",
         ),
     ],
@@ -98,7 +98,7 @@ def test_time_runs_as_recorded_and_pauses_are_cut() -> None:
 
 
 def test_the_film_of_a_tape(tape: bytes) -> None:
-    made = film_of_tape(tape, "bridge")
+    made = film_of_world_file(tape, "bridge")
     assert made.facts == {"recorder": "newer", "edits": 4, "left_out": 0, "reproduces_the_end": True}
     np.testing.assert_array_equal(made.scenes[-1].grid, made.target)
     assert not made.scenes[0].grid.any()
@@ -108,7 +108,7 @@ def test_the_film_of_a_tape(tape: bytes) -> None:
 
 
 def test_pictures_change_with_what_is_done(tape: bytes) -> None:
-    made = film_of_tape(tape, "bridge")
+    made = film_of_world_file(tape, "bridge")
     for view, shape in (("composed", (540, 960, 3)), ("eyes", (540, 960, 3))):
         shown, count = frames(made, timeline(made, fps=60, speed=1, max_seconds=120), view, fps=60)
         pictures = list(shown)
@@ -127,7 +127,7 @@ def film_command(*arguments: str) -> dict[str, Any]:
 def test_a_tape_of_the_pack_becomes_a_video(shared: Path, tmp_path: Path) -> None:
     target = tmp_path / "new" / "video.mp4"
     name = f"{shared / 'data' / 'iglu-multiturn.zip'}/9-c136/step-6"
-    facts = film_command("--tape", name, "-o", str(target), "--speed", "20", "--fps", "10")
+    facts = film_command("--world-file", name, "-o", str(target), "--speed", "20", "--fps", "10")
     assert facts["reproduces_the_end"]
     assert facts["edits"] == 9
     with imageio.v2.get_reader(target) as video:
@@ -156,13 +156,4 @@ def test_a_session_of_the_corpus_becomes_a_video(shared: Path, tmp_path: Path) -
 def test_the_command_tells_what_is_wrong() -> None:
     result = CliRunner().invoke(app, ["film"])
     assert isinstance(result.exception, ConfigError)
-    assert "--tape" in str(result.exception)
-
-
-def test_its_old_name_still_leads_to_it(tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    words = ["watch", "--tape", "bundled/builder-data/1-bridge/step-2", "-o", str(page)]
-    with pytest.warns(DeprecationWarning, match="now called film"):
-        result = CliRunner().invoke(app, words)
-    assert result.exit_code == 0, result.output
-    assert page.is_file()
+    assert "--world-file" in str(result.exception)

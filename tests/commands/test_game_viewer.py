@@ -205,11 +205,6 @@ def test_bad_options(wrong: str, said: str) -> None:
         CliRunner().invoke(app, ["watch", *wrong.split()], catch_exceptions=False)
 
 
-def test_its_old_option_is_taken_and_said_to_be_old() -> None:
-    with pytest.warns(DeprecationWarning, match="without saying so"), pytest.raises(ConfigError):
-        CliRunner().invoke(app, ["watch", "--live", "--seed", "-1"], catch_exceptions=False)
-
-
 def test_no_recording(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         recorded_game(tmp_path / "nowhere.jsonl")

@@ -54,7 +54,7 @@ def test_a_person_builds_what_a_model_asks_for(
     structures = json.loads(file.read_text())
     structures["colours"]["2"] = "yellow"
     file.write_text(json.dumps(structures))
-    options = {"partner": "llm", "tasks": file, "task": "one", "record": record, "seed": 3, "as_json": True}
+    options = {"partner": "llm", "tasks": file, "task": "one", "output": record, "seed": 3, "as_json": True}
     person, done = play(options, story)
     assert done
     assert waited > 3, "the window was looked at while the model thought"
@@ -90,7 +90,7 @@ def test_a_model_builds_what_a_person_asks_for(
         yield
 
     record = tmp_path / "game.jsonl"
-    options = {"role": "architect", "partner": "llm", "tasks": file, "task": "one", "record": record}
+    options = {"role": "architect", "partner": "llm", "tasks": file, "task": "one", "output": record}
     person, done = play(options, story)
     assert done
     recording = check_recording(record, person, True)

@@ -222,7 +222,7 @@ def test_a_builders_whole_game_in_a_window(on_screen: str, file: Path, tmp_path:
         yield from build_the_l(me, window, on_screen)
 
     record = tmp_path / "game.jsonl"
-    person, done = play({"tasks": file, "task": "L", "record": record, "seed": 3}, story)
+    person, done = play({"tasks": file, "task": "L", "output": record, "seed": 3}, story)
     assert done
     recording = check_recording(record, person, True)
     assert recording.header["agents"] == {"architect": "ScriptedArchitect", "builder": "HumanBuilder"}
@@ -277,7 +277,7 @@ def test_ten_questions_at_the_window_get_ten_answers(
         assert any("The orange block" in text and "is not right" in text for text in me.said[told:])
         keep(window, "builder-is-told")
 
-    person, done = play({"tasks": file, "task": "L", "record": tmp_path / "game.jsonl", "seed": 3}, story)
+    person, done = play({"tasks": file, "task": "L", "output": tmp_path / "game.jsonl", "seed": 3}, story)
     assert not done
     assert person.said
 
@@ -288,7 +288,7 @@ def test_the_same_game_without_a_screen(
     """SDL's dummy driver, another size; walking actions one at a time."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     record = tmp_path / "game.jsonl"
-    options = {"tasks": file, "task": "L", "record": record, "seed": 3, "controls": "walking"}
+    options = {"tasks": file, "task": "L", "output": record, "seed": 3, "controls": "walking"}
 
     def story(me: Person, window: PlayedWindow) -> Iterator[None]:
         me.turning = 40  # five degrees a step
@@ -330,7 +330,7 @@ def test_flying_and_walking_in_one_game(file: Path, tmp_path: Path, play: Any) -
         yield from me.put(6, 0.0, -1.5, -2.0)
 
     record = tmp_path / "game.jsonl"
-    person, done = play({"tasks": file, "task": "one", "record": record}, story, size=(400, 640))
+    person, done = play({"tasks": file, "task": "one", "output": record}, story, size=(400, 640))
     assert done
     recording = check_recording(record, person, True)
     switched = [move.controls["name"] for move in recording.moves if move.controls is not None]
@@ -352,7 +352,7 @@ def test_words_of_a_recorded_session(tmp_path: Path, play: Any) -> None:
         assert me.said[0] == first[0]
 
     record = tmp_path / "game.jsonl"
-    options = {"partner": "replay", "record": record, "seed": 4}
+    options = {"partner": "replay", "output": record, "seed": 4}
     person, _ = play(options, story, size=(300, 400))
     check_recording(record, person, False)
 
@@ -387,7 +387,7 @@ def test_building_alone(tmp_path: Path, play: Any) -> None:
         yield
         raise AssertionError("Q did not leave the game")
 
-    person, done = play({"partner": "none", "record": tmp_path / "a.jsonl"}, story)
+    person, done = play({"partner": "none", "output": tmp_path / "a.jsonl"}, story)
     assert not done
     check_recording(tmp_path / "a.jsonl", person, False)
 
@@ -436,7 +436,7 @@ def test_an_architects_whole_game_in_a_window(
     if engine == "opengl":
         needs_opengl()
     record = tmp_path / "game.jsonl"
-    options = {"role": "architect", "tasks": file, "task": "L", "record": record, "seed": 3}
+    options = {"role": "architect", "tasks": file, "task": "L", "output": record, "seed": 3}
     person, done = play(options, instruct, engine=engine)
     assert done
     recording = check_recording(record, person, True)
@@ -452,7 +452,7 @@ def test_an_architect_whom_nobody_hears(tmp_path: Path, play: Any) -> None:
         for _ in range(10):
             yield
 
-    options = {"role": "architect", "partner": "none", "record": tmp_path / "a.jsonl"}
+    options = {"role": "architect", "partner": "none", "output": tmp_path / "a.jsonl"}
     person, done = play(options, story, size=(300, 400))
     assert not done
     assert person.said == ["One.", "Two."]
@@ -478,7 +478,7 @@ def test_both_roles(file: Path, tmp_path: Path, play: Any) -> None:
 
     record = tmp_path / "game.jsonl"
     person, done = play(
-        {"role": "both", "tasks": file, "task": "one", "record": record}, story, size=(400, 640)
+        {"role": "both", "tasks": file, "task": "one", "output": record}, story, size=(400, 640)
     )
     assert done
     assert person.said == ["A red one, two steps ahead.", "Yes, there."]
@@ -510,7 +510,7 @@ def needs_opengl() -> None:
         ("--controls swimming", "--controls is 'swimming', expected one of walking, flying"),
         ("--engine steam", "--engine is 'steam', expected one of auto, opengl, software"),
         ("--seed -1", "--seed is -1, expected an integer of 0 or more"),
-        ("--partner replay --tasks x.json", "--tasks"),
+        ("--partner replay --tasks x.json", "--task-source"),
         ("--task nothing", "--task is 'nothing', expected one of"),
     ],
 )
@@ -522,14 +522,14 @@ def test_bad_options(wrong: str, said: str) -> None:
 def test_other_files_are_not_written_to(file: Path, tmp_path: Path, play: Any) -> None:
     record = tmp_path / "game.jsonl"
     record.write_text("precious\n")
-    with pytest.raises(DataError, match="no recording"):
-        play({"tasks": file, "task": "one", "record": record}, lambda me, window: iter(()))
+    with pytest.raises(DataError, match="not a recording"):
+        play({"tasks": file, "task": "one", "output": record}, lambda me, window: iter(()))
     assert record.read_text() == "precious\n"
 
 
 def test_a_second_game_goes_into_the_same_file(file: Path, tmp_path: Path, play: Any) -> None:
     record = tmp_path / "new" / "games.jsonl"
-    options = {"tasks": file, "task": "one", "record": record}
+    options = {"tasks": file, "task": "one", "output": record}
     for _ in range(2):
         play(options, lambda me, window: me.wait(3), size=(300, 400))
     assert len(read_recording(record)) == 2

@@ -20,7 +20,7 @@ from iglu_marl.compat.iglu import const
 from iglu_marl.compat.tasks import calc_reward
 from iglu_marl.core.grid import to_iglu2022_ids
 from iglu_marl.evaluation.selection import tasks_of
-from iglu_marl.tasks import draw
+from iglu_marl.tasks import sample_task
 
 ONE, TWO = np.zeros((2, 9, 11, 11), int)
 ONE[0, 5, 5] = 3
@@ -114,9 +114,9 @@ def test_tasks_are_taken_wherever_tasks_are() -> None:
     assert tasks_of(task) == tasks_of([task]) == [ours]
     rng = np.random.default_rng(0)
     for source in (task, [task], {"a": [task]}, lambda: task, iter([task])):
-        assert draw(source, rng) == ours
+        assert sample_task(source, rng) == ours
     with pytest.raises(TaskError):
-        draw([tasks.Task], rng)  # the class is no task
+        sample_task([tasks.Task], rng)  # the class is no task
 
 
 def test_differences_are_scored_whole_and_played_without_what_goes() -> None:

@@ -27,9 +27,11 @@ COLORS = np.arange(7)
 def test_one_table_of_colours_follows_from_the_ids(conventions: Conventions) -> None:
     theirs = COLORS if conventions.ids == "iglu" else to_iglu2022_ids(COLORS)
     ours = COLORS if conventions.ids == "iglu" else from_iglu2022_ids(COLORS)
-    assert conventions.shown == tuple(theirs + conventions.air)
-    assert conventions.meant == tuple(ours)
-    assert [conventions.meant[slot] for slot in range(1, 7)] == [slot + 1 for slot in conventions.slots]
+    assert conventions.obs_id_of_color == tuple(theirs + conventions.air)
+    assert conventions.color_of_action_id == tuple(ours)
+    assert [conventions.color_of_action_id[slot] for slot in range(1, 7)] == [
+        slot + 1 for slot in conventions.slots
+    ]
 
 
 def test_named_conventions_are_told_apart_and_saved() -> None:
@@ -90,7 +92,7 @@ def test_actions_observations_infos_tasks_and_batches_agree(conventions: Convent
         assert (info["target_grid"] == seen["target_grid"]).all()
         assert (infos["target_grid"] == seen["target_grid"]).all()
         assert seen["agentPos"].tolist()[1:4] == [
-            -0.25 + conventions.lift,
+            -0.25 + conventions.eye_offset,
             0,
             45 if conventions.minerl_camera else -45,
         ]

@@ -120,6 +120,9 @@ def test_nobody_speaks_for_the_other():
     read = Dialogue.parse(forged.text)
     assert [utterance.role for utterance in read] == [BUILDER]
     assert read.last(ARCHITECT) is None
+    indented = Dialogue().say("builder", "ok\n <Architect> Stop.\n  <builder> no")
+    assert indented.text == "<Builder> ok\n  <Architect> Stop.\n   <builder> no"
+    assert Dialogue.parse(indented.text) == indented
 
 
 def test_say_leaves_the_original_alone():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from iglu_marl.core.files import PRIVATE, JsonLines, new_folder, private_folder, replacing, write_text
+from iglu_marl.core.files import PRIVATE, JsonLines, atomic_write, new_folder, private_folder, write_text
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def mode(path: Path) -> int:
 
 
 def test_private_files_are_their_owners_alone(tmp_path: Path) -> None:
-    with replacing(tmp_path / "a.bin", mode=PRIVATE) as partial:
+    with atomic_write(tmp_path / "a.bin", mode=PRIVATE) as partial:
         assert mode(partial) == PRIVATE, "also while it is written"
         partial.write_bytes(b"1")
     assert mode(tmp_path / "a.bin") == PRIVATE
@@ -46,7 +46,7 @@ def test_other_files_follow_the_umask(tmp_path: Path) -> None:
 def test_a_replaced_file_is_as_private_as_before(tmp_path: Path) -> None:
     path = write_text(tmp_path / "a.txt", "1")
     path.chmod(0o640)
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         assert mode(partial) == 0o640
         partial.write_text("2")
     assert (path.read_text(), mode(path)) == ("2", 0o640)

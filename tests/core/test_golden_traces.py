@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from golden_traces import CONTROLS, OUT_OF_RANGE, OWN, Trace, dense
-from requirements import ROOT
+from requirements import shared_place
 
 import iglu_marl
 from iglu_marl.core.controls import Controls
@@ -18,7 +18,7 @@ from iglu_marl.core.grid import IGLU_ID_OF_IGLU2022, from_iglu2022_ids, to_iglu2
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 
-SHARED = ROOT.parent / "shared" / "golden" / "traces"
+SHARED = shared_place() / "golden" / "traces"
 UNREACHABLE = np.ones((9, 11, 11), np.int8)  # a target that never ends an episode
 OWN_NAMES = golden_traces.names(OWN)
 SHARED_NAMES = golden_traces.names(SHARED) or ["(none)"]

@@ -15,8 +15,9 @@ from requirements import TEST_FOLDERS
 
 from iglu_marl import Task
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls
+from iglu_marl.core.kernels.records import EpisodeRules
 from iglu_marl.core.scoring import Target
-from iglu_marl.core.worlds import Terms, Worlds
+from iglu_marl.core.worlds import Worlds
 
 STEPS = 60
 TARGET = [(0, -1, -1, 1), (1, -1, -1, 2), (1, 0, -1, 2), (3, -1, 2, 3), (-4, -1, 4, 6)]
@@ -26,10 +27,10 @@ TASKS = {
     "from a start": Task("", TARGET, starting_grid=START),
     "free from a start": Task("", TARGET, starting_grid=START, invariant=True),
 }
-TERMS = {
-    "exact": Terms(step_cost=0.25, turn_steps=7, max_steps=50, max_turns=5),
-    "cover": Terms(completion="cover", shifts="inside", right_scale=3.0, wrong_scale=0.5),
-    "size": Terms(size_reward=True, completion_reward=2.0),
+RULES = {
+    "exact": EpisodeRules(step_cost=0.25, turn_steps=7, max_steps=50, max_turns=5),
+    "cover": EpisodeRules(completion="cover", shifts="inside", right_scale=3.0, wrong_scale=0.5),
+    "size": EpisodeRules(size_reward=True, completion_reward=2.0),
 }
 POSE = (0.3, -0.25, 0.6, 350, -40)
 
@@ -51,20 +52,20 @@ def mixed(controls: Controls, rng: np.random.Generator) -> object:
 
 
 def story(name: str) -> str:
-    """Every byte of every state along a play of one encoding, over all tasks and terms, as a digest."""
+    """Every byte of every state along a play of one encoding, over all tasks and rules, as a digest."""
     seen = hashlib.sha256()
     controls = CellControls() if name == "perfect" else Controls(name, can_yield=True)  # type: ignore[arg-type]
     controls.space.seed(5)
     rng = np.random.default_rng(5)
-    cases = [(task, terms) for task in TASKS.values() for terms in TERMS.values()]
+    cases = [(task, rules) for task in TASKS.values() for rules in RULES.values()]
     worlds = Worlds(len(cases))
-    for index, (task, terms) in enumerate(cases):
-        worlds.spawn(index, task, terms, POSE)
+    for index, (task, rules) in enumerate(cases):
+        worlds.spawn(index, task, rules, POSE)
     for step in range(STEPS):
         worlds.step(controls.encode_batch([mixed(controls, rng) for _ in cases]))
         if step == STEPS // 2:
-            for index, (task, terms) in enumerate(cases):
-                worlds.retarget(index, task.replace(full_grid=task.target_grid), terms)
+            for index, (task, rules) in enumerate(cases):
+                worlds.retarget(index, task.replace(full_grid=task.target_grid), rules)
         seen.update(worlds.get_state().tobytes())
         seen.update(repr([worlds.alignment(index) for index in range(len(cases))]).encode())
     events = sorted(set(map(int, worlds.event)))

@@ -70,7 +70,6 @@ def site(root: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "site"
     leave = shutil.ignore_patterns("__pycache__")
     shutil.copytree(root / "iglu_marl", folder / "iglu_marl", ignore=leave)
-    shutil.copytree(root / "agents", folder / "iglu_marl" / "agents", ignore=leave)
     return folder
 
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from iglu_marl import GridError, Task, Worlds, intersection_scores, maximal_intersection
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.kernels.hands import set_block
-from iglu_marl.core.kernels.records import PLACED, REMOVED
+from iglu_marl.core.kernels.records import PLACED, REMOVED, EpisodeRules
 from iglu_marl.core.kernels.score import complete
 from iglu_marl.core.scoring import Alignment, Target, align
-from iglu_marl.core.worlds import Terms
 
 # --- the definition --------------------------------------------------------------------------------------------
 
@@ -128,6 +127,7 @@ def test_precision_recall_f1():
     assert scores == pytest.approx((3 / 4, 3 / 4, 3 / 4, 3))
     assert intersection_scores(np.zeros_like(grid), target) == (0.0, 0.0, 0.0, 0)
     assert intersection_scores(np.zeros_like(grid), np.zeros_like(grid)) == (1.0, 1.0, 1.0, 0)
+    assert intersection_scores(grid, np.zeros_like(grid)) == (0.0, 0.0, 0.0, 0)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -144,14 +144,14 @@ def test_alignment_undoes_a_rotation_and_shift(seed):
 # --- inside an episode -----------------------------------------------------------------------------------------
 
 
-def play_edits(seed, terms, invariant=None, with_start=False, steps=250):
+def play_edits(seed, rules, invariant=None, with_start=False, steps=250):
     """A flier that places and breaks a lot; yields the worlds after every step."""
     rng = np.random.default_rng(seed)
     controls = Controls("flying")
     start = structure(rng, 10) if with_start else None
     task = Task("", structure(rng, 12, spread=3), starting_grid=start, invariant=invariant)
     worlds = Worlds(1)
-    worlds.spawn(0, task, terms, pose=(0, 2, 0, 0, -60))
+    worlds.spawn(0, task, rules, pose=(0, 2, 0, 0, -60))
     yield task, worlds
     for _ in range(steps):
         action = {
@@ -169,7 +169,7 @@ def play_edits(seed, terms, invariant=None, with_start=False, steps=250):
 @pytest.mark.parametrize("invariant", [None, True, False])
 def test_incremental_score_equals_the_definition(shifts, with_start, invariant):
     edits = 0
-    for task, worlds in play_edits(7, Terms(shifts=shifts), invariant, with_start):
+    for task, worlds in play_edits(7, EpisodeRules(shifts=shifts), invariant, with_start):
         target = Target(task.target_grid, shifts, task.is_invariant, task.full_grid)
         assert worlds.best[0] == target.score(worlds.grid[0])
         assert (worlds.matches[0] == target.match_counts(worlds.grid[0])).all()
@@ -183,9 +183,9 @@ def test_incremental_score_equals_the_definition(shifts, with_start, invariant):
 @settings(max_examples=15)
 def test_the_return_is_a_potential(seed, right, wrong, shifts):
     """Of any single-block edits: (right + wrong) Δ(maximal intersection) - wrong Δ(blocks), along the whole way."""
-    terms = Terms(right_scale=right, wrong_scale=wrong, shifts=shifts)
+    rules = EpisodeRules(right_scale=right, wrong_scale=wrong, shifts=shifts)
     total, first = 0.0, None
-    for task, worlds in play_edits(seed, terms, with_start=seed % 2 == 0, steps=120):
+    for task, worlds in play_edits(seed, rules, with_start=seed % 2 == 0, steps=120):
         target = Target(task.target_grid, shifts, task.is_invariant)
         now = target.score(worlds.grid[0]), np.count_nonzero(worlds.grid[0])
         first = first or now
@@ -195,14 +195,14 @@ def test_the_return_is_a_potential(seed, right, wrong, shifts):
 
 
 def test_a_step_without_an_edit_pays_nothing_but_its_cost():
-    for _, worlds in play_edits(3, Terms(step_cost=0.25)):
+    for _, worlds in play_edits(3, EpisodeRules(step_cost=0.25)):
         if worlds.steps[0] and worlds.event[0] not in (PLACED, REMOVED):
             assert worlds.reward[0] == -0.25
 
 
 def test_size_reward_is_the_gain_of_the_best_so_far():
     best = total = 0
-    for _, worlds in play_edits(11, Terms(size_reward=True)):
+    for _, worlds in play_edits(11, EpisodeRules(size_reward=True)):
         best = max(best, int(worlds.best[0]))
         total += worlds.reward[0]
         assert worlds.reward[0] >= 0
@@ -212,8 +212,11 @@ def test_size_reward_is_the_gain_of_the_best_so_far():
 
 def test_rewards_stay_as_they_were_until_the_target_is_completed():
     plain, more = (
-        [(float(worlds.reward[0]), bool(worlds.terminated[0])) for _, worlds in play_edits(11, terms)]
-        for terms in (Terms(completion="cover"), Terms(completion="cover", completion_reward=10.0))
+        [(float(worlds.reward[0]), bool(worlds.terminated[0])) for _, worlds in play_edits(11, rules)]
+        for rules in (
+            EpisodeRules(completion="cover"),
+            EpisodeRules(completion="cover", completion_reward=10.0),
+        )
     )
     assert more == [(reward + 10.0 * done, done) for reward, done in plain]
 
@@ -229,7 +232,7 @@ def test_completion_equals_its_definition(completion):
         start = structure(rng, 2, colors=1, spread=1, layers=1) if seed % 2 else None
         task = Task("", target, starting_grid=start, invariant=seed % 3 == 0 or None)
         worlds = Worlds(1)
-        worlds.spawn(0, task, Terms(completion=completion))
+        worlds.spawn(0, task, EpisodeRules(completion=completion))
         for _ in range(40):
             x, z, color = rng.integers(-1, 1), rng.integers(-1, 1), rng.choice([0, 0, 1])
             set_block(worlds.state[0], x, -1, z, color)

@@ -326,6 +326,14 @@ def test_turns_are_consecutive_worlds_and_all_that_was_said():
     assert all(turn.task_id == "c1" and turn.ids == "iglu" for turn in turns)
 
 
+def test_an_instruction_begins_and_ends_with_the_architect():
+    turn = ["<Builder> ready?", "<Architect> a red one", "<Builder> done"]
+    task = Subtasks(["before", turn], [ONE, TWO])[1]
+    assert task.instruction == "a red one"
+    assert task.previous_dialog == "<Architect> before\n<Builder> ready?"
+    assert task.dialog == "\n".join(["<Architect> before", *turn])
+
+
 def test_an_instruction_is_one_utterance_or_instruction_question_answer():
     first, second, third = session()
     assert first.instruction == "Place a blue block."

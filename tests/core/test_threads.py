@@ -15,14 +15,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from iglu_marl import ConfigError
-from iglu_marl.core.threads import Crew
+from iglu_marl import ConfigError, StateError, Task
+from iglu_marl.core.kernels.records import CONTROL
+from iglu_marl.core.threads import ThreadPool
+from iglu_marl.core.worlds import Worlds
+from iglu_marl.envs import VectorGame
 from iglu_marl.tasks import RandomTasks
 
 COUNT = 2500  # enough that threads share the steps
 
 
-def parts_of(crew: Crew, count: int, least: int = 1) -> list[tuple[int, int]]:
+def parts_of(threads: ThreadPool, count: int, least: int = 1) -> list[tuple[int, int]]:
     seen: list[tuple[int, int]] = []
 
     def kernel(mark: str, first: int, last: int) -> int:
@@ -30,23 +33,23 @@ def parts_of(crew: Crew, count: int, least: int = 1) -> list[tuple[int, int]]:
         seen.append((first, last))
         return last - first
 
-    assert crew.run(kernel, ("x",), count, least) == count
+    assert threads.run(kernel, ("x",), count, least) == count
     return sorted(seen)
 
 
 def test_a_range_is_shared() -> None:
-    assert parts_of(Crew(), 10) == [(0, 10)]
-    assert parts_of(Crew(3), 10) == [(0, 3), (3, 6), (6, 10)]
-    assert parts_of(Crew(4), 2) == [(0, 1), (1, 2)]
-    assert parts_of(Crew(4), 10, least=4) == [(0, 5), (5, 10)], "not in parts too small to be worth it"
-    assert parts_of(Crew(2), 10, least=20) == [(0, 10)]
+    assert parts_of(ThreadPool(), 10) == [(0, 10)]
+    assert parts_of(ThreadPool(3), 10) == [(0, 3), (3, 6), (6, 10)]
+    assert parts_of(ThreadPool(4), 2) == [(0, 1), (1, 2)]
+    assert parts_of(ThreadPool(4), 10, least=4) == [(0, 5), (5, 10)], "not in parts too small to be worth it"
+    assert parts_of(ThreadPool(2), 10, least=20) == [(0, 10)]
 
 
 def test_parts_run_at_the_same_time() -> None:
     together = threading.Barrier(3, timeout=20)
-    crew = Crew(3)
-    assert crew.run(lambda first, last: together.wait() * 0, (), 3) == 0
-    crew.close()
+    threads = ThreadPool(3)
+    assert threads.run(lambda first, last: together.wait() * 0, (), 3) == 0
+    threads.close()
 
 
 @pytest.mark.parametrize("bad", [0, 2])
@@ -60,14 +63,14 @@ def test_an_error_waits_for_the_other_parts(bad: int) -> None:
         done.append(first)
 
     with pytest.raises(ValueError, match="broken"):
-        Crew(3).run(kernel, (), 3)
+        ThreadPool(3).run(kernel, (), 3)
     assert len(done) == 2
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, True, "2"])
 def test_wrong_numbers_of_threads(number: Any) -> None:
     with pytest.raises(ConfigError, match="num_threads"):
-        Crew(number)
+        ThreadPool(number)
 
 
 def story(env: Any, steps: int = 8) -> str:
@@ -153,3 +156,64 @@ def test_in_a_spawned_process(expected: str) -> None:
     process.join(120)
     assert process.exitcode == 0
     assert queue.get() == expected
+
+
+def game(**options: Any) -> VectorGame:
+    return VectorGame(2, builder_sees=("inventory",), **options)
+
+
+def builders(**options: Any) -> Any:
+    return gym.make_vec("IGLUGridworld-v0", num_envs=2, render=False, **options)
+
+
+@pytest.mark.parametrize("make", [game, builders])
+def test_one_thread_at_a_time(make: Any) -> None:
+    """A second thread gets an error while a first one is in the middle of a reset, and changes nothing."""
+    began, go_on = threading.Event(), threading.Event()
+
+    def sample(rng: np.random.Generator) -> Task:
+        began.set()
+        assert go_on.wait(60)
+        return Task("", [(0, -1, 0, 1)])
+
+    env = make(tasks=sample)
+    go_on.set()
+    env.reset(seed=0)
+    saved = env.unwrapped.get_state()
+    agents = getattr(env, "possible_agents", None)
+    actions = (
+        {a: env.batched_action_space(a).sample() for a in agents} if agents else env.action_space.sample()
+    )
+    began.clear()
+    go_on.clear()
+    first = threading.Thread(target=env.reset)
+    first.start()
+    assert began.wait(60)
+    worlds = env.unwrapped.worlds
+    calls = (env.reset, lambda: env.step(actions), env.unwrapped.get_state)
+    try:
+        for call in (
+            *calls,
+            lambda: env.unwrapped.set_state(saved),
+            lambda: env.unwrapped.worlds.step(np.zeros(2, CONTROL)),
+        ):
+            with pytest.raises(StateError, match="already in use by another thread"):
+                call()
+    finally:
+        go_on.set()
+        first.join()
+    env.step(actions)
+    assert worlds.steps.tolist() == [1, 1]
+
+
+def test_one_thread_may_enter_twice_and_an_error_leaves() -> None:
+    worlds = Worlds(1)
+    with worlds.thread_lock:
+        worlds.step(np.zeros(1, CONTROL))
+    with pytest.raises(StateError, match="controls are"):
+        worlds.step(np.zeros(2, CONTROL))
+    other = threading.Thread(target=worlds.step, args=(np.zeros(1, CONTROL),))
+    other.start()
+    other.join()
+    assert worlds.steps[0] == 2
+    assert copy.deepcopy(worlds).thread_lock is not worlds.thread_lock

@@ -27,7 +27,7 @@ from file_server import FileServer, file_server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from iglu_marl.data.packs import fetch, store
+from iglu_marl.data.packs import fetch, registry, store
 from iglu_marl.data.packs.fetch import Download, FetchError, WrongDataError, download, fetch_pack
 
 BODY = np.random.default_rng(5).bytes(300_000)
@@ -285,7 +285,7 @@ def test_a_server_that_is_too_slow_is_left(server: FileServer, tmp_path: Path, c
     file = server.serve("/x.zip", BODY, slow_s=0.01, block=1, chunked=chunked)
     plan = plan_for(server, tmp_path, slowest=10_000.0, window_s=0.2, **known())
     with pytest.raises(
-        FetchError, match=r"brings \d+ bytes a second, expected 10,000 or more; \d+ bytes are kept"
+        FetchError, match=r"sends \d+ bytes a second, expected 10,000 or more; \d+ bytes are kept"
     ):
         download(plan)
     file.slow_s, file.block = 0.0, 1 << 12
@@ -383,7 +383,7 @@ def test_encrypted_addresses_do_not_lead_to_open_ones(
 
     real = fetch._session
     monkeypatch.setattr(fetch, "_session", session)
-    with pytest.raises(FetchError, match=r"leads to http:.*, which is not encrypted; not followed"):
+    with pytest.raises(FetchError, match=r"redirects to http:.*, expected https; not followed"):
         download(Download("https://a/first", tmp_path / "x.zip"))
     assert all(url.startswith("https://") for url in asked)
 
@@ -391,7 +391,7 @@ def test_encrypted_addresses_do_not_lead_to_open_ones(
 def test_a_full_disk(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server.serve("/x.zip", BODY)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
-    with pytest.raises(FetchError, match="1,000 bytes free, and 300,000 more are needed"):
+    with pytest.raises(FetchError, match="1,000 bytes free, expected 300,000 or more"):
         download(plan_for(server, tmp_path, **known()))
 
 
@@ -514,8 +514,8 @@ def mdc(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     body = make_zip({"repo-1/data/logs/splits.json": b"{}", "repo-1.md": b"text " * 100})
     server.serve("/mdc.zip", body)
     monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
-    info = dataclasses.replace(store.PACKS["mdc"], url=server.url("/mdc.zip"))
-    monkeypatch.setitem(store.PACKS, "mdc", info)
+    info = dataclasses.replace(registry.PACKS["mdc"], url=server.url("/mdc.zip"))
+    monkeypatch.setitem(registry.PACKS, "mdc", info)
     return server
 
 
@@ -562,7 +562,7 @@ def test_another_pack_or_a_damaged_one_is_not_installed(mdc: FileServer, tmp_pat
     inside = good.replace(b"{}", b"[]")
     other = make_zip({"dialogs.csv": b"PartitionKey"})
     for body, message in (
-        (other, "holds nothing of mdc.*it looks like iglu-multiturn"),
+        (other, "is not mdc: expected.*it looks like iglu-multiturn"),
         (damaged, ""),
         (inside, "cannot be read: Bad CRC-32"),
         (good[:-30], "truncated or damaged zip"),
@@ -598,7 +598,7 @@ def test_known_hashes_hold_for_mirrors_too(mdc: FileServer, tmp_path: Path) -> N
 
 
 def test_addresses_and_names_are_checked(tmp_path: Path) -> None:
-    with pytest.raises(FetchError, match="no address that can be fetched"):
+    with pytest.raises(FetchError, match="expected an address with http"):
         fetch_pack("mdc", tmp_path, url=f"file://{tmp_path}")
     with pytest.raises(store.DataError, match="there is no pack 'nothing', expected one of iglu-multiturn"):
         fetch_pack("nothing")
@@ -606,9 +606,9 @@ def test_addresses_and_names_are_checked(tmp_path: Path) -> None:
 
 def test_pinned_facts() -> None:
     """The size and hash in the Git LFS pointer upstream, and the project pages."""
-    info = store.PACKS["iglu-multiturn"]
+    info = registry.PACKS["iglu-multiturn"]
     assert info.size == 13_977_030
     assert info.sha256 is not None
     assert info.sha256.startswith("1d87e9bc")
     assert len(info.sha256) == 64
-    assert {urlsplit(info.url).netloc for info in store.PACKS.values()} == {"github.com"}
+    assert {urlsplit(info.url).netloc for info in registry.PACKS.values()} == {"github.com"}

@@ -9,7 +9,7 @@ import math
 import pickle
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +18,80 @@ import pytest
 
 from iglu_marl import ConfigError, DataError, Role, Task, to_iglu2022_ids
 from iglu_marl.agents import OracleBuilder
-from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid, grid_to_blocks, in_zone
-from iglu_marl.data import CDMDataset, Corpus, action_sequences, read_gold
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, blocks_to_grid, canonical, grid_to_blocks, in_zone
+from iglu_marl.data import CDMDataset, Corpus, action_sequences
 from iglu_marl.data.mdc import corpus as mdc
 from iglu_marl.data.mdc.action_sequences import turns
 from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, CorpusSkip
-from iglu_marl.data.mdc.dataset import session_task, statistics
+from iglu_marl.data.mdc.dataset import count_colors, session_task, without_top_layer
+from iglu_marl.data.mdc.reader import read_gold
 from iglu_marl.envs.single import SilentBuilderEnv
-from iglu_marl.tasks import TaskSet, draw
+from iglu_marl.tasks import TaskSet, sample_task
 from iglu_marl.tasks.bundled import silent_builder_tasks
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
+
+
+def statistics(corpus: Corpus) -> dict[str, Any]:
+    """Return the figures of stats.json."""
+    sessions = list(corpus.sessions.values())
+    noted = corpus.report().counts
+    said = [utterance for session in sessions for utterance in session.dialogue]
+    start = "Mission has started."
+    starts = [[u.text for u in session.dialogue].index(start) for session in sessions
+              if any(u.text == start for u in session.dialogue)]  # fmt: skip
+    edits = [(old, new) for session in sessions for old, new in session.edits[:, 4:].tolist()]
+    finals = [session.final_grid for session in sessions]
+    golds = [session.gold for session in sessions]
+    return {
+        "sessions": len(sessions),
+        "sessions_by_split": dict(Counter(session.split or "none" for session in sessions)),
+        "structures": len(corpus.structures),
+        "groups": len({session.group for session in sessions}),
+        "gold_configurations": len(corpus.gold),
+        "world_states": sum(len(session) for session in sessions),
+        "utterances": {
+            "all_including_start_message": len(said),
+            "Architect": sum(u.role is Role.ARCHITECT for u in said),
+            "Builder_including_start_message": sum(u.role is Role.BUILDER for u in said),
+            "start_messages": sum(place == 0 for place in starts),
+            "start_messages_not_first": sum(place > 0 for place in starts),
+        },
+        "null_fields_in_world_states": {
+            "BuilderPosition": noted.get("no_pose", 0),
+            "BuilderInventory": noted.get("no_inventory", 0),
+            "ScreenshotPath": noted.get("no_picture", 0),
+        },
+        "edits_between_consecutive_states": {
+            "put": sum(not old for old, _ in edits),
+            "remove": sum(not new for _, new in edits),
+            "recolour": sum(bool(old and new) for old, new in edits),
+        },
+        "states_with_blocks_outside_11x11": noted.get("outside_zone", 0),
+        "final_worlds": {
+            "keep_all_9_layers": _blocks(finals),
+            "upstream_rule_drops_Y9": _blocks([without_top_layer(grid) for grid in finals]),
+            "final_blocks_outside_11x11": sum(len(session.outside()) for session in sessions),
+            "final_blocks_in_top_layer_Y9": int(sum(np.count_nonzero(grid[8]) for grid in finals)),
+            "equal_to_gold_up_to_shift_and_quarter_turns": sum(
+                gold is not None and canonical(final) == canonical(gold)
+                for final, gold in zip(finals, golds, strict=True)
+            ),
+            "equal_to_gold_at_same_place": sum(
+                gold is not None and np.array_equal(final, gold)
+                for final, gold in zip(finals, golds, strict=True)
+            ),
+        },
+        "gold_blocks": _blocks(corpus.gold.values()),
+        "action_sequences": dict(
+            Counter(session.split or "none" for session in sessions for _ in action_sequences(session))
+        ),
+    }
+
+
+def _blocks(grids: Iterable[BlockGrid]) -> dict[str, Any]:
+    by_color = count_colors(grids)
+    return {"by_colour": by_color, "total": sum(by_color.values())}
 
 
 @pytest.fixture(autouse=True)
@@ -375,7 +438,7 @@ def test_the_dataset_as_the_documentation_uses_it(pack: Path) -> None:
         def sample(self) -> Task:  # type: ignore[override]
             return self.tasks["C73"][0][2]
 
-    assert draw(Mine(pack, structures="C73"), rng) == session[2]
+    assert sample_task(Mine(pack, structures="C73"), rng) == session[2]
 
 
 def test_parts_of_the_dataset(pack: Path) -> None:

@@ -25,8 +25,15 @@ from made_packs import (
 )
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data import Bm25, Game, RankingTask, Report, clarifying_questions, question_bank
+from iglu_marl.data import (
+    Bm25,
+    RankingTask,
+    Report,
+    clarifying_questions,
+    question_bank,
+)
 from iglu_marl.data.iglu.clarifying_questions import words
+from iglu_marl.data.iglu.singleturn import Game
 
 pytestmark = pytest.mark.usefixtures("cache")
 

@@ -64,18 +64,20 @@ def test_a_report_comes_back_from_json() -> None:
         Report.from_json({**report.to_json(), "skipped": [["GONE", "", None, ""]]}, Why)
 
 
-def test_the_public_names_are_one_class() -> None:
-    assert data.Report is data.SingleturnReport is data.WriteReport
-    for name in ("Skip", "SingleturnSkip"):
-        assert issubclass(getattr(data, name), SkipReason)
+@pytest.mark.parametrize("name", sorted(data._RENAMED))
+def test_earlier_names_are_found_with_a_warning(name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"iglu_marl\.data\.{name} is now"):
+        assert callable(getattr(data, name))
+    assert name not in data.__all__
 
 
 def test_every_source_of_tasks_has_one_base() -> None:
     from iglu_marl import tasks
     from iglu_marl.core.task import Subtasks
     from iglu_marl.data.dataset import Dataset
+    from iglu_marl.tasks.source import FiniteSource
 
-    sources = [Subtasks, Dataset, tasks.FiniteSource, tasks.SessionTasks, tasks.TaskSet, tasks.Curriculum]
+    sources = [Subtasks, Dataset, FiniteSource, tasks.SessionTasks, tasks.TaskSet, tasks.Curriculum]
     for source in sources:
         assert issubclass(source, TaskSource)
         assert source.rng is TaskSource.rng

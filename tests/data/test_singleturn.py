@@ -32,9 +32,10 @@ from made_packs import (
 import iglu_marl
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.task import Task
-from iglu_marl.data import SingleturnDataset, read_games
+from iglu_marl.data import SingleturnDataset
 from iglu_marl.data.iglu import singleturn
-from iglu_marl.tasks import draw
+from iglu_marl.data.iglu.singleturn import read_games
+from iglu_marl.tasks import sample_task
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -197,7 +198,7 @@ def test_draws_follow_the_seed(data: SingleturnDataset) -> None:
 
 def test_draw_leaves_out_tasks_that_ask_for_nothing(data: SingleturnDataset) -> None:
     rng = np.random.default_rng(3)
-    drawn = [draw(data, rng) for _ in range(200)]
+    drawn = [sample_task(data, rng) for _ in range(200)]
     assert not any(task.is_complete_at_start for task in drawn)
     assert 10 < data.skipped < 90  # 263 of 1416 targets equal their start
 
@@ -271,7 +272,7 @@ def test_a_subclass_may_draw_its_own_way(pack: Path) -> None:
         def reset(self) -> Task:
             return self.tasks["23-c135/cq-game-1000"][0]
 
-    assert draw(Mine(path=pack), np.random.default_rng(0)).task_id == "CQ-game-5755"
+    assert sample_task(Mine(path=pack), np.random.default_rng(0)).task_id == "CQ-game-5755"
 
 
 def test_options(pack: Path) -> None:
@@ -379,7 +380,7 @@ def test_repeated_rows(tmp_path: Path) -> None:
     assert [task.instruction for task in data] == ["instruction 1", "instruction 2"]
     assert data.report().counts == {"other_row_of_game": 1}
     assert (data.report().rows, data.report().games, data.report().repeated_rows) == (4, 2, 1)
-    with pytest.raises(DataError, match=r"no task can be made.*4 multiturn_target_not_found"):
+    with pytest.raises(DataError, match=r"has no usable game.*4 multiturn_target_not_found"):
         SingleturnDataset(path=path, rules="default")
 
 
@@ -502,7 +503,7 @@ def test_a_damaged_member_costs_one_game(tmp_path: Path) -> None:
 
 
 def test_without_a_usable_game_there_is_no_dataset(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"no task can be made.*1 clear_but_target_missing"):
+    with pytest.raises(DataError, match=r"has no usable game.*1 clear_but_target_missing"):
         SingleturnDataset(path=made(tmp_path / "s.zip", [game(1)]))
 
 

@@ -21,21 +21,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.parsing import PlaceholderError
 from iglu_marl.data.iglu.multiturn import read_sessions
 from iglu_marl.data.packs import archive, store
-from iglu_marl.data.packs.store import (
-    PACKS,
-    MemberError,
-    MissingPackError,
-    Pack,
-    PlaceholderError,
-    Unsafe,
-    find_pack,
-    known_pack,
-    local_pack,
-    open_as,
-    open_pack,
-)
+from iglu_marl.data.packs.archive import MemberError, Pack, Unsafe, open_pack
+from iglu_marl.data.packs.registry import PACKS, known_pack, open_as
+from iglu_marl.data.packs.store import MissingPackError, find_pack, local_pack
 from iglu_marl.data.report import Report
 
 FILES = {
@@ -522,7 +513,7 @@ def test_a_path_may_lead_to_the_pack_or_above(tmp_path: Path, name: str, below: 
         assert pack.names() == sorted(CONTENTS[name])
         assert pack.root == below
         for other in set(PACKS) - {name}:
-            with pytest.raises(DataError, match=f"holds nothing of {other}.*it looks like {name}"):
+            with pytest.raises(DataError, match=f"is not {other}: expected.*it looks like {name}"):
                 find_pack(other, path)
 
 

@@ -25,7 +25,7 @@ from made_packs import (
 )
 from requirements import require
 
-from iglu_marl import DataError, Subtasks, Task
+from iglu_marl import DataError, MissingExtraError, Subtasks, Task
 from iglu_marl.data import (
     CDMDataset,
     MultiturnDataset,
@@ -37,8 +37,8 @@ from iglu_marl.data import (
     write_parquet,
 )
 from iglu_marl.data.packs.registry import PACKS
-from iglu_marl.data.parquet import TASK_COLUMNS, UTTERANCE_COLUMNS
-from iglu_marl.data.utterances import COLUMNS
+from iglu_marl.data.parquet import TASK_COLUMNS
+from iglu_marl.data.utterances import UTTERANCE_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -82,7 +82,7 @@ def singleturn(tmp_path: Path) -> SingleturnDataset:
 
 def test_a_session_in_rows(tmp_path: Path) -> None:
     frame = utterance_frame(multiturn(tmp_path))
-    assert tuple(frame.columns) == COLUMNS == tuple(UTTERANCE_COLUMNS)
+    assert tuple(frame.columns) == tuple(UTTERANCE_COLUMNS)
     rows = frame[["session", "structure", "number", "speaker", "text", "blocks_before", "blocks_after"]]
     assert rows.to_numpy().tolist() == [
         ["1-c7", "c7", 0, "architect", "one", [], []],
@@ -213,7 +213,7 @@ def test_without_pyarrow_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DataError, match=r"pip install 'iglu_marl\[parquet\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'iglu_marl\[parquet\]'"):
         write_parquet(tmp_path / "x", bundled.load())
     assert not list(tmp_path.iterdir())
 

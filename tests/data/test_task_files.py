@@ -30,7 +30,8 @@ from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.data import OwnTasks, SingleturnDataset, task_files, tasks_from_folder, write_tasks
+from iglu_marl.data import SingleturnDataset, task_files, tasks_from_folder, write_tasks
+from iglu_marl.data.task_files import OwnTasks
 
 RED = [[0, -1, 0, "red"]]
 
@@ -162,7 +163,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "no object": ("t.json", "[\n\n 3]", r"t\.json:3: a task is 3, expected an object"),
     "no target": ("t.json", "{}", r"t\.json:1: it has no 'target'"),
     "unknown field": ("t.json", '{"targt": []}', "unknown field 'targt', expected some of target"),
-    "twice": ("t.json", '{"target": [], "blocks": []}', "'blocks' says again"),
+    "twice": ("t.json", '{"target": [], "blocks": []}', "'blocks' repeats"),
     "outside": (
         "t.jsonl",
         '{"target": [[0, 8, 0, 1]]}',
@@ -192,12 +193,16 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "turns": ("t.jsonl", '{"turns": []}', "expected a list with at least one turn"),
     "turn": ("t.jsonl", '{"turns": [{"dialog": "x"}]}', "turn 0 has no 'target'"),
     "turn field": ("t.jsonl", '{"turns": [{"target": [], "start": []}]}', "turn 0 has start"),
-    "turns and target": ("t.jsonl", '{"turns": [{"target": []}], "target": []}', "has target besides"),
+    "turns and target": ("t.jsonl", '{"turns": [{"target": []}], "target": []}', "also has target"),
     "not UTF-8": ("t.json", b"\xff".decode("latin-1"), r"t\.json: it is not UTF-8"),
     "columns": ("t.csv", "id,colour\n", r"t\.csv:1: unknown columns 'colour'"),
     "no header": ("t.csv", "", r"t\.csv:1: no header"),
     "cells": ("t.csv", "id,target\na,0 -1 0 red,3\n", r"t\.csv:2: more cells"),
-    "csv block": ("t.csv", 'target\n"0 -1 0 red"\n\n0 -1 red\n', r"t\.csv:4: target: '0 -1 red' is no block"),
+    "csv block": (
+        "t.csv",
+        'target\n"0 -1 0 red"\n\n0 -1 red\n',
+        r"t\.csv:4: target: '0 -1 red' is not a block",
+    ),
     "csv digit": ("t.csv", "target\n0 -1 0 ②\n".encode().decode("latin-1"), r"t\.csv:2.* '②'"),
     "csv json": ("t.csv", "id,target\na,[1\n", r"t\.csv:2: target: it is not JSON"),
     "csv flag": ("t.csv", "invariant,target\nmaybe,0 -1 0 red\n", r"t\.csv:2: invariant: 'maybe'"),
@@ -205,7 +210,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
     "names": (
         "t.json",
         '[{"id":"a","target":[]},\n{"id":"a","target":[]}]',
-        r"t\.json:2: the id 'a' is also.*:1",
+        r"t\.json:2: the id 'a' is already used at t.json:1",
     ),
 }
 
@@ -275,13 +280,13 @@ def test_wrong_tasks_can_be_skipped(tmp_path: Path) -> None:
 
 
 def test_wrong_places_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no file of tasks in it"):
+    with pytest.raises(DataError, match="no task file in it"):
         OwnTasks(tmp_path)
     with pytest.raises(DataError, match="does not exist"):
         OwnTasks(tmp_path / "nowhere")
-    with pytest.raises(DataError, match="is no file of tasks"):
+    with pytest.raises(DataError, match="is not a task file"):
         OwnTasks(write(tmp_path / "x.txt", "hello"))
-    with pytest.raises(DataError, match="holds no task"):
+    with pytest.raises(DataError, match="holds no readable task"):
         OwnTasks(write(tmp_path / "x.jsonl", "\n\n"))
     write(tmp_path / "dialogs.csv", "x")
     with pytest.raises(DataError, match="use MultiturnDataset"):

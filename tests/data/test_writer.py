@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_packs import world_by_actions
 
 from iglu_marl import DataError, Dialogue, Role, Subtasks, Utterance, play, raw_env
 from iglu_marl.agents import OracleBuilder, ReplayArchitect, ScriptedArchitect, ScriptedBuilder
@@ -26,7 +27,7 @@ from iglu_marl.data import (
     trajectory_of,
     write_sessions,
 )
-from iglu_marl.data.iglu.event_stream import Broke, Placed
+from iglu_marl.data.iglu.action_log import Broke, Placed
 from iglu_marl.data.iglu.multiturn import EXACT
 from iglu_marl.data.iglu.writer import COLUMNS, WriteNote
 from iglu_marl.data.report import Report
@@ -79,10 +80,10 @@ def check_tapes(path: Path) -> int:
     for file in (path / "builder-data").glob("*/step-*"):
         recording = read_recording(file.read_bytes(), name=str(file))
         assert recording.reproduces
-        assert recording.tape.world_by_actions() == recording.ending
-        assert recording.tape.skipped == ()
-        assert all(event.aim for event in recording.tape.events if isinstance(event, (Placed, Broke)))
-        assert recording.tape.events[0].tick == 1
+        assert world_by_actions(recording.log) == recording.ending
+        assert recording.log.skipped == ()
+        assert all(event.aim for event in recording.log.events if isinstance(event, (Placed, Broke)))
+        assert recording.log.events[0].tick == 1
         count += 1
     return count
 
@@ -272,7 +273,7 @@ def test_written_tapes_point_at_their_blocks(tmp_path: Path) -> None:
         recording = read_recording(file.read_bytes(), name=file.name)
         assert nearest_controls(trajectory_of(recording)).grid_error == 0
         world: dict[Any, int] = {}
-        for event in recording.tape.events:
+        for event in recording.log.events:
             if isinstance(event, (Placed, Broke)):
                 if event.tick > recording.start:
                     hit, before = first_hit(world, event.aim)

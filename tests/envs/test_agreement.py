@@ -11,7 +11,7 @@ import pytest
 import iglu_marl
 from iglu_marl import Controls, Task, Worlds
 from iglu_marl.core.controls import CONTROLS
-from iglu_marl.core.worlds import Terms
+from iglu_marl.core.kernels.records import EpisodeRules
 from iglu_marl.game.config import GameConfig
 from iglu_marl.tasks import RandomTasks
 
@@ -55,7 +55,7 @@ def busy_actions(name: str) -> list[Any]:
 def through_worlds(name: str, actions: list[Any]) -> list[dict[str, Any]]:
     controls = Controls(name)  # type: ignore[arg-type]
     worlds = Worlds(1)
-    worlds.spawn(0, TASK, Terms(max_steps=STEPS), OPTIONS["pose"])
+    worlds.spawn(0, TASK, EpisodeRules(max_steps=STEPS), OPTIONS["pose"])
     story = []
     for action in actions:
         worlds.step(controls.encode_batch([action]))
@@ -231,7 +231,7 @@ def steps_of(view: str, **options: Any) -> tuple[Any, Any]:
     """An environment, reset, and a function that lets the builder act: reward and whether the target is completed."""
     if view == "worlds":
         worlds, controls = Worlds(1), Controls("walking")
-        worlds.spawn(0, ONE_BLOCK["task"], GameConfig(**options).terms(), ONE_BLOCK["pose"])
+        worlds.spawn(0, ONE_BLOCK["task"], GameConfig(**options).rules(), ONE_BLOCK["pose"])
 
         def act(action: int) -> tuple[Any, Any]:
             worlds.step(controls.encode_batch([action]))

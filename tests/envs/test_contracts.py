@@ -649,7 +649,7 @@ def test_reset_to_a_task_and_a_pose(view: str) -> None:
     assert game.unwrapped.episode.worlds.pose[0].tolist() == [0] * 5  # the options held for one episode
 
 
-def test_the_first_observation_tells_the_true_pose() -> None:
+def test_the_first_observation_has_the_true_pose() -> None:
     task = Task("", [(0, -1, 0, 1)])
     game = gym.make("IGLUGridworldVector-v0")
     observation, _ = game.reset(options={"task": task, "pose": (1, 2, 3, 270, -15)})

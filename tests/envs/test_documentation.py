@@ -10,6 +10,8 @@ import pytest
 
 import iglu_marl
 from iglu_marl.core.controls import CONTROLS
+from iglu_marl.core.kernels.records import WORLD, EpisodeRules
+from iglu_marl.core.state_bounds import BOUNDS
 from iglu_marl.envs import (
     AECGame,
     GridworldEnv,
@@ -55,6 +57,15 @@ ALL_FLAGS = {
 def test_the_typed_options_are_the_fields() -> None:
     typed = {name: hint.__forward_arg__ for name, hint in GameOptions.__annotations__.items()}
     assert typed == {name: item.type for name, item in FIELDS.items()}
+
+
+def test_rules_follow_from_the_table_of_options() -> None:
+    rules = {rule.name for rule in dataclasses.fields(EpisodeRules)}
+    assert rules <= FIELDS.keys()
+    assert rules <= BOUNDS.keys() == set(WORLD.names or ())
+    paid = {reward.lstrip("-") for _, reward, _ in GameConfig.payments("pair")}
+    assert paid == {name for name, item in FIELDS.items() if item.metadata["pays"]}
+    assert paid <= rules | {"message_cost"}
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)

@@ -244,7 +244,7 @@ def contents(env: Any) -> list[int]:
     return counts
 
 
-def test_resets_put_the_same_things_down_anew() -> None:
+def test_resets_place_the_same_things_again() -> None:
     env = make()
     env.reset(seed=1)
     grids, counts = [env.episode.worlds.grid[0].copy()], {tuple(contents(env))}
@@ -552,7 +552,7 @@ def test_a_goal_outside_the_space_cannot_be_shown_as_a_vector() -> None:
     env = make(goals=SMALL, scenes="empty", goal_in_obs="multi-hot")
     env.reset(seed=0)
     before = env.goal
-    with pytest.raises(LanguageError, match="none of the 4 goals of this space"):
+    with pytest.raises(LanguageError, match="not in this space of 4 goals"):
         env.set_goal("There is a green block.")
     assert env.goal is before
     env.set_goal("there is a RED block!")  # by another wording
@@ -602,7 +602,7 @@ def test_wrong_arguments_are_refused() -> None:
         ({"num_object": 0}, r"num_object is 0, expected None or an integer in 1..20"),
         ({"num_object": True}, "num_object is True"),
         ({"num_object": 21}, "num_object is 21"),
-        ({"num_object": 5, "scenes": "empty"}, "num_object and variable_scene_content tell what stands"),
+        ({"num_object": 5, "scenes": "empty"}, "num_object and variable_scene_content define the worlds"),
         ({"variable_scene_content": False, "scenes": "empty"}, "and so does scenes"),
         ({"action_type": "telepathy"}, "controls is 'telepathy'"),
         ({"max_steps": 5, "maximum_episode_steps": 5}, "'maximum_episode_steps' and 'max_steps' are both"),

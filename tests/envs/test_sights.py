@@ -1,4 +1,4 @@
-"""`aim` and `egocentric`: what they promise of the next step and of the grid, in every view alike."""
+"""`aim`, `egocentric` and `hotbar`: what they promise of the next step and of the grid, in every view alike."""
 
 from __future__ import annotations
 
@@ -14,11 +14,19 @@ from iglu_marl import ConfigError, Pose, Recorder, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.conventions import OWN
 from iglu_marl.core.grid import MIN_Y
-from iglu_marl.core.kernels.records import CONTROL, FLYING, PLACE_EYE_INSIDE, PLACE_NO_HIT, PLACED, REMOVED
+from iglu_marl.core.kernels.records import (
+    CONTROL,
+    FLYING,
+    PLACE_EYE_INSIDE,
+    PLACE_NO_HIT,
+    PLACED,
+    REMOVED,
+    EpisodeRules,
+)
 from iglu_marl.core.kernels.sights import OUTSIDE, see_many
 from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.scoring import Shifts
-from iglu_marl.core.worlds import Terms, Worlds
+from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs import VectorGame
 from iglu_marl.envs.wrappers import flatten
 from iglu_marl.game.observations import make_sights
@@ -26,7 +34,7 @@ from iglu_marl.recording import read_recording
 from iglu_marl.recording.games import make_game
 from iglu_marl.tasks import RandomTasks
 
-SEES = ("aim", "egocentric")
+SEES = ("aim", "egocentric", "hotbar")
 FEW = RandomTasks(max_blocks=2, max_dist=3, num_colors=2, max_cache=12)
 
 
@@ -44,7 +52,10 @@ def crowd(seed: int, count: int, shifts: Shifts = "all") -> Worlds:
         start, target = clutter(rng), clutter(rng, 12)
         pose = rng.uniform((-8, -2.4, -8, 0, -90), (8, 9, 8, 360, 90))
         worlds.spawn(
-            i, Task("", target, starting_grid=start, invariant=True), Terms(shifts=shifts), pose.tolist()
+            i,
+            Task("", target, starting_grid=start, invariant=True),
+            EpisodeRules(shifts=shifts),
+            pose.tolist(),
         )
     return worlds
 
@@ -52,7 +63,7 @@ def crowd(seed: int, count: int, shifts: Shifts = "all") -> Worlds:
 @pytest.mark.parametrize("seed", range(3))
 def test_aim_is_where_the_hands_act(seed: int) -> None:
     worlds = crowd(seed, 800)
-    sights = make_sights(800, aim=True)
+    sights = make_sights(800, ("aim",))
     see_many(worlds.state, sights, 0, 800)
     aim, eyes, count = sights.aim, worlds.position.copy(), 0
     before = worlds.get_state()
@@ -94,7 +105,7 @@ def turned(cells: np.ndarray, pose: np.ndarray, radius: int) -> np.ndarray:
 @pytest.mark.parametrize("shifts", ["all", "inside"])
 def test_egocentric_is_the_grid_turned_and_cut(shifts: Shifts, radius: int) -> None:
     worlds = crowd(5, 200, shifts)
-    sights = make_sights(200, egocentric=True, target_egocentric=True, radius=radius)
+    sights = make_sights(200, ("egocentric", "target_egocentric"), radius=radius)
     see_many(worlds.state, sights, 0, 200)
     for i in range(200):
         pose = worlds.pose[i]
@@ -164,7 +175,7 @@ def test_every_observation_is_in_the_space(controls: Any) -> None:
     assert hits
 
 
-@pytest.mark.parametrize("controls", ["walking", "human-level"])
+@pytest.mark.parametrize("controls", CONTROLS)
 def test_turns_and_steps_show_the_same(controls: Any) -> None:
     """AEC in turns of one step, the parallel view, the batch and the lone builder: one story."""
     options: dict[str, Any] = {
@@ -179,12 +190,15 @@ def test_turns_and_steps_show_the_same(controls: Any) -> None:
     shown = many.reset(options={"task": task})[0]["builder_0"]
     turns.action_space("builder_0").seed(3)
     silence, lone_space = np.zeros(16, int), alone.action_space
+    held = set()
     for _ in range(30):
         turns.step(silence)
         for key in SEES:
             expected = turns.observe("builder_0")[key]
             for other in (seen[0][key], seen[1][key], shown[key][1]):
                 np.testing.assert_array_equal(other, expected)
+        held.add(int(expected[0]))  # of the hotbar
+        assert expected == turns.episode.worlds.active
         action = turns.action_space("builder_0").sample()
         action = action % 18 if controls == "walking" else {**action, "yield": 0}
         lone = {key: action[key] for key in lone_space.spaces} if controls != "walking" else action
@@ -198,6 +212,31 @@ def test_turns_and_steps_show_the_same(controls: Any) -> None:
         shown = many.step({"architect_0": np.zeros((2, 16), int), "builder_0": pair})[0]["builder_0"]
         if not turns.agents or any(turns.terminations.values()):
             break
+    assert len(held) > 1
+
+
+@pytest.mark.parametrize("name", ["IGLUGridworld-v0", "IGLUSilentBuilder-v0"])
+@pytest.mark.parametrize("compat", [None, "profile"])
+def test_the_hotbar_shows_the_number_that_selects(name: str, compat: str | None) -> None:
+    """In the ids of the environment's actions, whatever they are; inventory and hotbar go together."""
+    profile = {"IGLUGridworld-v0": "iglu2022", "IGLUSilentBuilder-v0": "iglu2021"}[name] if compat else None
+    env = gym.make(
+        name,
+        builder_sees=("hotbar",),
+        compat=profile,
+        action_space="discrete",
+        select_and_place=False,
+        tasks=FEW,
+    )
+    env.reset(options={"task": Task("", [(5, 7, 5, 1)])})
+    still = {key: np.zeros(part.shape, part.dtype) for key, part in env.action_space.spaces.items()}
+    camera = np.array([60, 0] if profile == "iglu2021" else [0, -60], np.float32)  # down
+    env.step({**still, "camera": camera})
+    for number in range(1, 7):
+        seen = env.step({**still, "hotbar": number, "use": int(number == 4)})[0]
+        assert env.observation_space.contains(seen)
+        assert seen["hotbar"] == [number]
+    assert np.flatnonzero(seen["inventory"] < 20).tolist() == [3]
 
 
 def test_a_saved_state_shows_what_it_showed() -> None:

@@ -280,6 +280,18 @@ def test_same_step_tells_the_end() -> None:
     assert ended
 
 
+def test_same_step_begins_with_an_empty_dialogue() -> None:
+    games = make(2, autoreset_mode="SameStep", max_steps=2, dialog_length=8)
+    games.reset(0)
+    actions = {ARCHITECT: np.array([[9, 5, 0, 0]] * 2), BUILDER: np.zeros(2, int)}
+    mark, lengths = games._chat.codec.size, []
+    for _ in range(5):
+        shown = games.step(actions)[0][ARCHITECT]["dialog"]
+        lengths.append(np.count_nonzero(shown[0]))
+        assert shown.tolist() == [[*[mark, 9, 5] * (lengths[-1] // 3), *[0] * (8 - lengths[-1])]] * 2
+    assert lengths == [3, 0, 3, 0, 3]
+
+
 def test_disabled_waits_for_a_reset() -> None:
     games = make(autoreset_mode="Disabled", max_steps=1)
     games.reset(0)

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 from iglu_marl import AgentError, ConfigError, DataError, Dialogue, GridError, Role, Subtasks, Task
 from iglu_marl.agents import OracleBuilder, RandomBuilder, ScriptedBuilder
 from iglu_marl.cli import app
-from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.data.mdc.action_sequences import Action
+from iglu_marl.core.grid import NetAction, blocks_to_grid
 from iglu_marl.data.mdc.corpus import Corpus, Session
 from iglu_marl.evaluation.action_prediction import (
     AgentPredictor,
@@ -230,6 +229,7 @@ def test_nothing_to_do_and_nothing_done() -> None:
     assert result.interval().value == 0.0
     assert np.isnan(result.interval().low)  # one session has no interval
     assert result.to_json()["tables"]["flat"]["acted"]["counts"] == [0, 0, 1]
+    json.dumps(Predictions({}, result.rows[:1]).to_json(), allow_nan=False)  # one unit has no interval
 
 
 def test_edits_are_checked() -> None:
@@ -249,7 +249,7 @@ def test_edits_are_checked() -> None:
 
 
 def test_one_more_block_on_top() -> None:
-    placed = ((Action(True, 1, -1, 2, 3), Action(False, 0, -1, 0, 1)),)
+    placed = ((NetAction(True, 1, -1, 2, 3), NetAction(False, 0, -1, 0, 1)),)
     start = [(1, -1, 2, 3), (1, 0, 2, 3)]
     first = sample([], start, text="now one more", history=placed).situation
     assert one_more(first) == [(True, 1, 1, 2, 3)]
@@ -372,7 +372,7 @@ def test_the_game_does_not_know_the_target() -> None:
 
 
 def test_oracles_are_refused() -> None:
-    with pytest.raises(AgentError, match="told the target"):
+    with pytest.raises(AgentError, match="needs the target"):
         AgentPredictor(OracleBuilder.for_env)
 
 

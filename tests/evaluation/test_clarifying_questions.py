@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_packs import GAME_COLUMNS, table, write_folder
 from made_packs import cache as cache
+from made_packs import game as made_row
 from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, DataError
 from iglu_marl.cli import app
-from iglu_marl.data import Bm25, Game, RankingTask, clarifying_questions, question_bank
+from iglu_marl.data import Bm25, RankingTask, clarifying_questions, question_bank
+from iglu_marl.data.iglu.singleturn import Game
 from iglu_marl.evaluation.clarification import ASKERS, RANKERS, predict_questions, what_to_ask, when_to_ask
 from iglu_marl.evaluation.metrics import Counts
 
@@ -127,12 +130,35 @@ def test_what_cannot_be_scored_is_told() -> None:
     for wrong, fault in (
         ({"protocol": "iglu"}, "protocol is 'iglu', expected one of games, iglu2022"),
         ({"games": []}, "no instructions"),
-        ({"games": GAMES[:2]}, "no unclear instruction"),
+        ({"games": GAMES[:2]}, "nothing to rank, expected an unclear instruction"),
         ({"ranks": lambda *_: ["q_77"]}, "no candidates"),
     ):
         options: dict[str, Any] = {"games": GAMES, "ranks": RANKERS["in-order"](BANK), **wrong}
         with pytest.raises((ConfigError, DataError), match=fault):
             predict_questions(options.pop("games"), BANK, **options)
+
+
+def test_games_without_a_choice_are_counted_not_ranked() -> None:
+    games = [*GAMES, game(7, "alone", "q_7", ["q_7"]), game(8, "none", "q_8")]
+    result = predict_questions(games, BANK, ranks=RANKERS["in-order"](BANK))
+    assert (result.ranked, result.to_json()["odd"]) == (3, {"few_candidates": 2})
+    assert result.mrr == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)
+    whole = predict_questions(games, BANK, ranks=RANKERS["in-order"](BANK), protocol="iglu2022")
+    assert (whole.ranked, whole.odd) == (5, {})  # the whole bank is a choice
+    with pytest.raises(DataError, match=r"nothing to rank, .* two or more candidates; such as CQ-game-7"):
+        predict_questions(games[-2:], BANK, ranks=RANKERS["in-order"](BANK))
+
+
+@pytest.mark.parametrize("column", ["ClarifyingQuestion", "qrel", "qbank"])
+def test_a_missing_column_is_an_error(tmp_path: Path, cache: Path, column: str) -> None:
+    rows = [made_row(1), made_row(2, clear="No", ClarifyingQuestion="?", qrel="q_1", qbank="q_1 q_2")]
+    games = table(GAME_COLUMNS, rows).replace(column.encode(), b"renamed", 1)
+    bank = table("qrel,ClarifyingQuestion", [{"qrel": "q_1", "ClarifyingQuestion": "?"}])
+    files = {"clarifying_questions_train.csv": games, "question_bank.csv": bank}
+    pack = write_folder(tmp_path / "pack", files)
+    done = CliRunner().invoke(app, ["questions", "--data", str(pack), "--split", "all"])
+    assert isinstance(done.exception, DataError), done.output
+    assert f"has no column {column}" in str(done.exception)
 
 
 @pytest.mark.slow

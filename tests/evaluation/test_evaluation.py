@@ -28,9 +28,11 @@ from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
 from iglu_marl.core.text import csv_text
 from iglu_marl.envs.wrappers import discretize
-from iglu_marl.evaluation import MEASURES, Evaluation, best_open_loop, digest, factory, named, tasks_of
+from iglu_marl.evaluation import Evaluation, best_open_loop, tasks_of
 from iglu_marl.evaluation.metrics import Interval, bootstrap
-from iglu_marl.evaluation.report import cell, dots, games_csv, heatmap, markdown, page, pairs_csv
+from iglu_marl.evaluation.report import dots, games_csv, heatmap, markdown, page, pairs_csv
+from iglu_marl.evaluation.results import MEASURES
+from iglu_marl.evaluation.selection import digest, factory, named
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 FAST: dict[str, Any] = {"controls": "flying", "config": {"max_steps": 200}, "progress": False}
@@ -277,6 +279,15 @@ def test_averages_are_those_of_the_definition() -> None:
     assert made.matrix("f1")["a"]["b"] == first["f1"]
 
 
+def test_a_game_whose_service_failed_is_in_no_average() -> None:
+    rows = [*ROWS, row("a", "b", "1", 1, scored=False, error="503"), row("a", "d", "1", scored=False)]
+    first, second, third = Evaluation(SETTINGS, rows).summary("architect", "builder")
+    assert (first["games"], first["errors"], first["failed"]) == (3, 0, 1)
+    assert first["f1"] == Evaluation(SETTINGS, ROWS).summary("architect", "builder")[0]["f1"]
+    assert (second["failed"], third["games"], third["failed"]) == (0, 0, 1)
+    assert np.isnan(third["f1"].value)
+
+
 def test_all_episodes_of_a_task_are_drawn_together() -> None:
     made = Evaluation(SETTINGS, ROWS, resamples=500)
     assert made.summary("builder")[0]["f1"] == bootstrap([1.5, 0.9], [2.0, 1.0], resamples=500, rng=0)
@@ -344,6 +355,8 @@ def test_tasks_of_every_kind() -> None:
     assert len(tasks_of("random")) == 20
     assert tasks_of("random", count=4, seed=1) == tasks_of("random", count=4, seed=1)
     assert tasks_of("random", count=4, seed=1) != tasks_of("random", count=4, seed=2)
+    first, again, other = (tasks_of(RandomTasks(max_cache=4), seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
     stock = [tasks_of(RandomTasks(max_cache=3), seed=1) for _ in range(2)]
     assert stock[0] == stock[1]
     assert len(stock[0]) == 3
@@ -611,24 +624,3 @@ def test_a_search_without_sense_is_refused(options: dict[str, int], message: str
     plain = gym.make_vec("IGLUGridworldVector-v0", num_envs=2, action_space="flying")
     with pytest.raises(ConfigError, match=message):
         best_open_loop(plain if "Dict" in message else discretize(plain), **options)
-
-
-# ------------------------------------------------------------------------------------------------------- baseline
-
-
-@pytest.mark.slow
-def test_the_baseline_in_the_docs_is_what_the_command_gives(root: Path) -> None:
-    """Two of its pairs, played again; should this fail, run the command that stands above the table."""
-    text = (root / "docs" / "evaluation.md").read_text(encoding="utf-8").partition("## Baseline")[2]
-    tables_: list[dict[tuple[str, str], str]] = []
-    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)[:2]:
-        head, _, *lines = [
-            [part.strip() for part in line.strip("|").split("|")] for line in block.splitlines()
-        ]
-        tables_.append(
-            {(line[0], name): part for line in lines for name, part in zip(head[1:], line[1:], strict=True)}
-        )
-    for architect, builder in (("precise", "careful"), ("vague", "hasty")):
-        found = evaluate(architect, builder, config={"max_steps": 2000}, progress=False)
-        for told, measure in zip(tables_, ("steps", "words_per_instruction"), strict=True):
-            assert told[architect, builder] == cell(measure, found.matrix(measure)[architect][builder])

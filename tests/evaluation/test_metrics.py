@@ -66,6 +66,12 @@ def test_intersection_is_that_of_the_definition(built: Blocks, target: Blocks, f
     )
 
 
+def test_a_build_with_more_than_the_target_is_no_match() -> None:
+    target, more = blocks_to_grid([(0, -1, 0, 1)]), blocks_to_grid([(0, -1, 0, 1), (2, -1, 0, 1)])
+    found = [exact_match(built, target) for built in (target, more, np.zeros_like(target))]
+    assert found == [True, False, False]
+
+
 @pytest.mark.slow
 @given(structures, structures, structures)
 def test_changes_are_counted_cell_by_cell(start: Blocks, target: Blocks, built: Blocks) -> None:
@@ -261,7 +267,7 @@ def test_intervals_at_the_edges() -> None:
     assert bootstrap([2.0], [4.0])[0] == 0.5
     assert np.isnan(bootstrap([2.0], [4.0])[1:]).all(), "one entry has nothing to vary with"
     assert np.isnan(bootstrap_statistic(lambda counts: float(counts.sum()), 1)[1:]).all()
-    told = [bootstrap(values).told() for values in ([0.5, 0.5], [0.5], [])]
+    told = [bootstrap(values).text() for values in ([0.5, 0.5], [0.5], [])]
     assert told == ["0.500 (0.500–0.500)", "0.500", "–"]
     assert np.isnan(bootstrap([0.0, 0.0], [0.0, 0.0])).all()
     assert bootstrap([1, 0, 1], rng=3) == bootstrap([1, 0, 1], rng=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import re
 import runpy
@@ -26,7 +27,7 @@ SMALL = {
     "parallel_loop": {"steps": 60},
     "silent_builder": {"episodes": 1, "steps": 20},
     "custom_tasks": {},
-    "ladder": {"seeds": 1, "budget": 3000, "episodes": 2},
+    "benchmark_levels": {"seeds": 1, "budget": 3000, "episodes": 2},
     "hindsight_goals": {"episodes": 300, "every": 100, "tests": 40, "seeds": 2},
     "your_own_agent": {},
     "scripted_pair": {},
@@ -78,7 +79,7 @@ def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert with_hindsight.min() > 1.2 * without.max(), "hindsight learns faster, with either seed"
     elif name == "your_own_agent":
         assert first is True
-    elif name == "ladder":
+    elif name == "benchmark_levels":
         assert (len(first.runs), len(first.runs[0].curve)) == (1, 3)
         assert first.runs[0].curve[-1][0] >= 3000
     else:
@@ -102,7 +103,7 @@ SHORT = {
     "custom_tasks": "",
     "dagger_silent_builder": "--minutes 0 --first 200 --batches 1 --limit 20",
     "hindsight_goals": "--episodes 20 --every 10 --tests 5 --seeds 1 --image curves.png",
-    "ladder": "--seeds 1 --budget 2000 --episodes 2",
+    "benchmark_levels": "--seeds 1 --budget 2000 --episodes 2",
     "llm_architect": "--max-steps 5",
     "offline_minari": "--episodes 5 --epochs 1 --games 2",
     "parallel_loop": "--steps 60",
@@ -217,3 +218,52 @@ def test_options_that_are_left_out_have_values(
         if not isinstance(value, (int, float, str, Path, type(None)))
     }
     assert not wrong
+
+
+BARE = """
+import contextlib, io, json, runpy, sys
+from pathlib import Path
+
+class NoExtras:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in extras:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+extras = set(json.loads(sys.argv[1]))
+sys.meta_path.insert(0, NoExtras())
+done = {}
+for file in sorted(Path("examples").glob("*.py")):
+    with_extra = "with extra(" in file.read_text(encoding="utf-8")
+    for words in (["-h"], [])[: 1 + with_extra]:
+        sys.argv, out, end = [str(file), *words], io.StringIO(), None
+        with contextlib.redirect_stdout(out):
+            try:
+                runpy.run_path(str(file), run_name="__main__")
+            except SystemExit as stop:
+                end = stop.code
+        done[" ".join([file.stem, *words])] = [end, out.getvalue()]
+print(json.dumps(done))
+"""
+
+
+def test_examples_show_help_or_name_their_extra_in_a_line(root: Path) -> None:
+    used = ("torch", "torchrl", "tensordict", "minari", "stable_baselines3", "sb3_contrib", "matplotlib")
+    others = ("ray", "agilerl", "benchmarl", "textarena", "trl", "datasets", "transformers", "verifiers")
+    command = [sys.executable, "-c", BARE, json.dumps([*used, *others, "openai", "tokenizers", "h5py"])]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    done = json.loads(run.stdout)
+    for name, (end, shown) in done.items():
+        source = (root / "examples" / f"{name.split()[0]}.py").read_text(encoding="utf-8")
+        wanted = re.search(r'with extra\("(\w+)", script=True\)', source)
+        if wanted is None:
+            assert end == 0, f"{name}: {end}"
+            assert "usage" in shown
+        else:
+            assert f"pip install 'iglu_marl[{wanted[1]}]'" in end, name
+            assert "\n" not in end, name
+    assert {name for name in done if not name.endswith(" -h")} >= {
+        "ppo_builder",
+        "offline_minari",
+        "trl_builder",
+    }

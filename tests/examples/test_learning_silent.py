@@ -124,14 +124,14 @@ def test_lessons_are_gone_on_with(example: ModuleType, tmp_path: Path, torch: An
     assert not torch.equal(*weights)
 
 
-def test_lessons_are_of_the_training_split_of_a_rung(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import rungs
+def test_lessons_are_of_the_training_split_of_a_level(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import levels
 
-    rung = find("see-few-v0")
+    level = find("see-few-v0")
     monkeypatch.setitem(
-        rungs.SILENT, rung.name, {"worlds": 4, "limit": 10, "first": 60, "batches": 1, "batch": 16}
+        levels.SILENT, level.name, {"worlds": 4, "limit": 10, "first": 60, "batches": 1, "batch": 16}
     )
-    weights, told = rungs.silent_builder(rung, 0, minutes=0)
+    weights, told = levels.silent_builder(level, 0, minutes=0)
     assert told["steps"] % 4 == 0 < told["steps"] <= 400
-    found = run(rung, [rungs.builder_of(weights)], episodes=1, split="train")
+    found = run(level, [levels.builder_of(weights)], episodes=1, split="train")
     assert found.runs[0].controls == {"hidden": 0.0}

@@ -181,34 +181,34 @@ def test_the_pair_of_the_zoo_says_which_game_it_knows() -> None:
         model.for_env(iglu_marl.raw_env(), Role.BUILDER)
 
 
-# -------------------------------------------------------------------------------------------- on the ladder
+# -------------------------------------------------------------------------------------------- on the benchmark
 
 
 @pytest.mark.parametrize(
     ("name", "other_play"),
     [("symbols-place-v0", False), ("symbols-place-v0", True), ("symbols-two-v0", False)],
 )
-def test_pairs_learn_on_rungs(
+def test_pairs_learn_on_levels(
     torch: Any, monkeypatch: pytest.MonkeyPatch, name: str, other_play: bool
 ) -> None:
-    from benchmarks import rungs
+    from benchmarks import levels
 
-    rung = find(name)
-    monkeypatch.setitem(rungs.PAIRS, rung.name, {**TINY, "every": 25})
-    weights, told = rungs.pair(rung, 0, other_play)
-    assert 8 + 16 <= told["steps"] == told["curve"][-1][0] <= (8 + 16) * rung.max_steps
-    found = run(rung, [rungs.agents_of(rung, weights)], episodes=2)
+    level = find(name)
+    monkeypatch.setitem(levels.PAIRS, level.name, {**TINY, "every": 25})
+    weights, told = levels.pair(level, 0, other_play)
+    assert 8 + 16 <= told["steps"] == told["curve"][-1][0] <= (8 + 16) * level.max_steps
+    found = run(level, [levels.agents_of(level, weights)], episodes=2)
     assert found.runs[0].controls.keys() == {"muted", "scrambled"}
 
 
 def test_on_foot_the_planner_builds_what_is_wished_for(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import rungs
+    from benchmarks import levels
 
     walk, two = find("symbols-walk-v0"), find("symbols-two-v0")
-    targets = [np.stack([task.target_grid for task in rung.tasks("test")]) for rung in (walk, two)]
+    targets = [np.stack([task.target_grid for task in level.tasks("test")]) for level in (walk, two)]
     assert np.array_equal(*targets), "one training for both"
-    monkeypatch.setitem(rungs.PAIRS, two.name, {**TINY, "every": 25})
-    architect, builder = rungs.agents_of(walk, rungs.pair(two, 0)[0])
+    monkeypatch.setitem(levels.PAIRS, two.name, {**TINY, "every": 25})
+    architect, builder = levels.agents_of(walk, levels.pair(two, 0)[0])
     wanted: list[Any] = []
 
     def listening(env: Any) -> Any:
@@ -225,31 +225,31 @@ def test_on_foot_the_planner_builds_what_is_wished_for(torch: Any, monkeypatch: 
 
 def test_pairs_are_crossed(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows are architects, columns builders; who is there twice plays alike."""
-    from benchmarks import rungs
+    from benchmarks import levels
 
-    rung = find("symbols-place-v0")
-    monkeypatch.setitem(rungs.PAIRS, rung.name, {**TINY, "every": 25})
-    one, other = (rungs.agents_of(rung, rungs.pair(rung, seed)[0]) for seed in range(2))
-    found = rungs.cross_play(rung, [one, one, other], games=20)
+    level = find("symbols-place-v0")
+    monkeypatch.setitem(levels.PAIRS, level.name, {**TINY, "every": 25})
+    one, other = (levels.agents_of(level, levels.pair(level, seed)[0]) for seed in range(2))
+    found = levels.cross_play(level, [one, one, other], games=20)
     assert found.keys() == {"train", "test"}
     for rows in found.values():
         assert rows[0] == rows[1]
         assert all(len(row) == 3 and row[0] == row[1] for row in rows)
 
 
-def test_a_listener_learns_what_words_mean_on_a_rung(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import rungs
+def test_a_listener_learns_what_words_mean_on_a_level(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmarks import levels
 
-    rung = find("words-place-v0")
-    tasks = rungs.as_said(rung)
+    level = find("words-place-v0")
+    tasks = levels.as_said(level)
     assert len(tasks) == len({task.dialog for task in tasks}) == 20
     assert all(task.dialog.startswith("<Architect> place ") for task in tasks), tasks[0].dialog
-    monkeypatch.setitem(rungs.WORDS, rung.name, 150_000)
-    weights, told = rungs.listening_builder(rung, 0)
+    monkeypatch.setitem(levels.WORDS, level.name, 150_000)
+    weights, told = levels.listening_builder(level, 0)
     assert told["curve"][-1][1] > 0.3, "of the training split; chance is 0.05"
 
-    builder = rungs.maker_of(rung, weights)(make(rung))
-    env = make(rung)
+    builder = levels.maker_of(level, weights)(make(level))
+    env = make(level)
     seen = env.reset(seed=0, options={"task": tasks[0]})[0]["builder_0"]
     builder.reset(Role.BUILDER, 0)
     silent = {**seen, "dialog": np.zeros_like(seen["dialog"])}
@@ -260,16 +260,16 @@ def test_a_listener_learns_what_words_mean_on_a_rung(torch: Any, monkeypatch: py
     assert builder._heard is heard, "it heeds no later words"
 
 
-def test_games_of_a_rung_have_its_meanings_and_its_body(torch: Any) -> None:
-    from benchmarks import rungs
+def test_games_of_a_level_have_its_meanings_and_its_body(torch: Any) -> None:
+    from benchmarks import levels
 
-    example, settings = rungs.example_on(find("symbols-place-v0"))
+    example, settings = levels.example_on(find("symbols-place-v0"))
     split = example.meanings(settings)
     assert (len(split.trained), len(split.held_out)) == (20, 4)
     assert {tuple(np.flatnonzero(row)) for row in split.trained} == {(0,), (2,), (4,), (6,)}
     games = example.Games(settings, 20, 0)
     games.begin(split.trained)
-    assert not games.pose[:, 3:].any(), "as the rung begins"
+    assert not games.pose[:, 3:].any(), "as the level begins"
     said = np.tile([1, 8], (20, 1))
     games.step(np.full(20, 4), said)  # look down
     assert games.pose[:, 3].tolist() == [-45.0] * 20
@@ -282,9 +282,9 @@ def test_games_of_a_rung_have_its_meanings_and_its_body(torch: Any) -> None:
 
 
 def test_a_wish_of_one_block_is_a_cell_and_a_colour(torch: Any) -> None:
-    from benchmarks import rungs
+    from benchmarks import levels
 
-    example, settings = rungs.example_on(find("symbols-place-v0"))
+    example, settings = levels.example_on(find("symbols-place-v0"))
     torch.manual_seed(0)
     pair, heard = example.Pair(settings), torch.tensor([[1, 1], [3, 8]])
     torch.nn.init.normal_(pair.listen[-1].weight)
@@ -293,7 +293,7 @@ def test_a_wish_of_one_block_is_a_cell_and_a_colour(torch: Any) -> None:
         [[color * (place == 2 * cell) for place in range(8)] for cell in range(4) for color in range(1, 7)]
     )
     for row in range(2):
-        one = rungs.OneBlock(
+        one = levels.OneBlock(
             *(example.Categorical(logits=part.logits[[row]]) for part in (hoped.cell, hoped.color)),
             hoped.cells,
         )
@@ -303,8 +303,8 @@ def test_a_wish_of_one_block_is_a_cell_and_a_colour(torch: Any) -> None:
         assert torch.equal(every[chances.argmax()], hoped.logits.argmax(-1)[row])
     assert ((hoped.sample() > 0).sum(1) == 1).all()
     weights = {name: part.numpy() for name, part in pair.state_dict().items()}
-    builder = rungs.agents_of(find("symbols-place-v0"), weights)[1](make("symbols-place-v0"))
+    builder = levels.agents_of(find("symbols-place-v0"), weights)[1](make("symbols-place-v0"))
     for words, wish in zip(heard.numpy(), hoped.logits.argmax(-1).tolist(), strict=True):
         assert builder._wished(words)[0].tolist() == wish, "the agent wishes as it did in training"
-    seen = rungs.parts_view(example.task_of(np.array([0, 0, 5, 0, 0, 0, 0, 0])).target_grid[None])
+    seen = levels.parts_view(example.task_of(np.array([0, 0, 5, 0, 0, 0, 0, 0])).target_grid[None])
     assert np.flatnonzero(seen[0]).tolist() == [2, 8 + 4]

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import gymnasium as gym
@@ -33,6 +34,7 @@ from iglu_marl import (
     play,
     to_iglu2022_ids,
 )
+from iglu_marl.core.arguments import as_flag, as_number
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.grid import as_grid, blocks_to_grid, cell_index, color_id, color_name, grid_to_blocks
 from iglu_marl.envs import GridworldEnv, VectorGame, parallel_env, raw_env
@@ -762,29 +764,26 @@ NO_SIGHTS: list[Any] = [
     [None],
     ("target_view", "x"),
 ]
+BY_CHECK: dict[Any, list[Any]] = {as_flag: NO_FLAGS, as_number: NO_COSTS}
 BAD_CONFIGS: dict[str, list[Any]] = {
+    **{
+        item.name: BY_CHECK[check]
+        for item in fields(GameConfig)
+        if (check := item.metadata["check"]) in BY_CHECK
+    },
     "controls": NO_TEXTS,
-    "select_and_place": NO_FLAGS,
     "chat": [*NO_TEXTS, "words"],
     "vocabulary": ["", "english", 0, -3, 2.5, None, True, [], 10**6, float],
     "max_message_length": [value for value in NO_COUNTS if value != 2**31] + [10**7],
     "dialog_length": [value for value in NO_COUNTS if value != 2**31] + [10**8],
-    "strict": NO_FLAGS,
     "turn_steps": NO_COUNTS,
     "max_steps": NO_COUNTS,
     "max_turns": NO_COUNTS,
-    "builder_can_ask": NO_FLAGS,
     "architect_sees": NO_SIGHTS,
     "builder_sees": [*NO_SIGHTS, ("pov", "target_grid"), ("target_view",), ("pov", "intersection")],
     "egocentric_radius": [*NO_COUNTS, None, 21],
-    "right_scale": NO_COSTS,
     "wrong_scale": [*NO_COSTS, lambda at: 1.0, ((0, 1),)],
-    "completion_reward": NO_COSTS,
-    "message_cost": NO_COSTS,
-    "step_cost": NO_COSTS,
     "rewards": [*NO_TEXTS, "architect"],
-    "size_reward": NO_FLAGS,
-    "sparse_reward": NO_FLAGS,
     "completion": [*NO_TEXTS, "partial"],
     "shifts": [*NO_TEXTS, "none"],
     "pov_size": [

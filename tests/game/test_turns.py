@@ -13,7 +13,7 @@ from probing import IDS, Player, frozen
 
 from iglu_marl import Role, Subtasks, Task, play
 from iglu_marl.envs import env, parallel_env, raw_env
-from iglu_marl.tasks import BundledTasks
+from iglu_marl.tasks import BundledTasks, RandomTasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
 UNREACHABLE = Task("", [(5, 7, 5, 1), (-5, 7, -5, 2), (5, 7, -5, 3), (-5, 7, 5, 4)], invariant=False)
@@ -527,6 +527,14 @@ def test_a_session_can_begin_in_the_middle() -> None:
     assert site.terminated
 
 
+def test_what_was_said_besides_stays_in_a_recorded_session() -> None:
+    site = Site(MAKERS[IDS[1]](), session()[0])
+    episode = site.game.episode
+    episode.dialogue = episode.dialogue.say("builder", "wait")
+    site.place(NORTH, RED)
+    assert episode.dialogue.text.split("\n") == [LINES[0], "<Builder> wait", *LINES[1:3]]
+
+
 def test_baselines_of_size_reward_begin_anew() -> None:
     turns, worlds = ["a", "b", "c"], [[block(NORTH, RED)], [], [block(NORTH, RED)]]
     task = Subtasks(turns, worlds, invariant=False, progressive=True)[0]
@@ -559,6 +567,12 @@ def test_a_single_turn_ends_the_episode(view: str) -> None:
     site.place(NORTH, RED)
     assert site.terminated
     assert dialog(site.seen) == LINES[0]
+
+
+def test_seed_zero_begins_the_draws_again() -> None:
+    game = parallel_env(tasks=RandomTasks(max_blocks=9), builder_sees=("inventory",))
+    stories = [[game.reset(seed=seed) and game.task for seed in (0, None)] for _ in range(2)]
+    assert stories[0] == stories[1]
 
 
 def test_a_progressive_source_is_drawn_from_at_each_reset() -> None:

@@ -16,6 +16,8 @@ MAKERS = {
     "add": lambda a, b=0: a + b,
     "even": lambda n: n if n % 2 == 0 else NOTHING,
     "any": lambda **slots: "".join(sorted(slots)),
+    "drops": lambda a, c: a,
+    "drops_rest": lambda a, **_: a,
 }
 TEXT = """
 list plus: plus, and also
@@ -49,6 +51,10 @@ def test_rules_choices_options_lists_and_costs() -> None:
 @pytest.mark.parametrize(
     ("rule", "named"),
     [
+        ("<a:#> <c:#> => drops", "the maker 'drops' drops c"),  # a value that the maker does not use
+        ("<a:#> [or <c:#>] => drops_rest", "drops c"),
+        ("<a:#> <b:#>", "a, b need a maker"),
+        ("(sum|<_:total>)\ntotal:\n  <a:#>", "<total> has a value"),
         ("<b:#> => add", "a"),  # a value that the maker needs
         ("[<a:#>] => add", "a"),  # which is not always there
         ("<a:#> <c:#> => add", "c"),  # a value that the maker does not take
@@ -141,7 +147,9 @@ def test_whatever_the_rules_make_is_an_instruction_or_a_failure_in_every_world()
         for one in constructions()
         if one.category in ("put", "taken", "change", "grown", "copies")
     ]
-    ends = [one.example for one in constructions() if one.category in ("mod", "told_where", "post", "clause")]
+    ends = [
+        one.example for one in constructions() if one.category in ("mod", "explicit_where", "post", "clause")
+    ]
     texts += [f"{verbs[rng.integers(len(verbs))]} {ends[rng.integers(len(ends))]}" for _ in range(600)]
     grid = np.array(blocks_to_grid([(x, y, 0, x % 3 + 1) for x in range(4) for y in range(-1, x)]), np.int8)
     first = parse("Place a red block in the northwest corner.")

@@ -5,30 +5,33 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import (
+    Blocks,
     CellEdit,
     DialogueAct,
     EditKind,
     Failure,
     Reason,
-    Said,
+    Sequence,
+    SmallTalk,
     TemplateCodec,
-    Then,
     expand,
+    outcomes,
     parse,
-    read,
+    parse_small_talk,
     render,
     say,
     wordings,
 )
 from iglu_marl.language.instructions import MAX_CHARACTERS, MAX_WORDS
+from iglu_marl.language.shapes import Kind
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import INSTRUCTIONS
+from iglu_marl.language.verbs import INSTRUCTIONS, Replace, Swap
 
 CODEC = TemplateCodec()
 RED, BLUE = 6, 1
@@ -117,7 +120,7 @@ def test_case_punctuation_and_manners_do_not_matter(edit, rng, change):
 )
 def test_sentences_after_each_other(text, parts):
     found = parse(text)
-    assert isinstance(found, Then)
+    assert isinstance(found, Sequence)
     if "another" in text:
         grid = np.array(blocks_to_grid([(0, -1, 0, BLUE)]), np.int8)
         assert [edit.cell for edit in expand(found, grid)] == [(0, -1, -1), (0, -1, 1)]
@@ -236,6 +239,83 @@ def test_what_is_no_instruction_fails_with_the_reason(text, reason, detail):
         assert detail in str(failure)
 
 
+TOWER, ROW = "Build a red tower of 3 in the middle", "Place three red blocks in a row north of the blue block"
+
+
+@pytest.mark.parametrize(
+    ("text", "agreeing", "other", "named"),
+    [
+        (TOWER, "starting with red at the bottom", "starting with green at the bottom", "green red"),
+        (
+            "Stack blue and red in the centre",
+            "starting with blue at the bottom",
+            "starting with red at the bottom",
+            "red blue",
+        ),
+        (ROW, "to form a red row", "to form a tower", "tower level"),
+        (ROW, "to form a row", "to form a blue row", "blue red"),
+        (ROW, "one block high", "three blocks high", "3 tall"),
+        (ROW, "at the same height", "so that it is 5 blocks in total, stacked up", "level upright"),
+        (TOWER, "3 blocks high", "one block high", "3 1"),
+        (TOWER, ". The tower goes up", ". The row goes up", "row tower"),
+        (TOWER, "please", "open to the north", "north tower"),
+        (TOWER, "3 red blocks in total", "no corners", "corners tower"),
+        ("Stack three red blocks on the blue block", "please", "1 block high", "level upright"),
+        ("Place a red block on the blue block", "to make a tower", "at the same height", "level red"),
+        ("Put a red block left of the blue block", "your left", "your right", "right red"),
+        (
+            "Build a red row along the north edge",
+            "from corner to corner",
+            "3 blocks long from corner to corner",
+            "length row",
+        ),
+        ("Surround the blue block with red blocks", "one block high", "in a tower", "surround upright"),
+        (
+            "The tower is 2 blocks too high",
+            ". Remove the top two blocks",
+            ". Remove the top three blocks",
+            "2 3",
+        ),
+    ],
+)
+def test_what_is_said_twice_agrees_or_both_are_named(text, agreeing, other, named):
+    assert not isinstance(parse(f"{text} {agreeing}"), Failure)
+    failure = parse(f"{text} {other}")
+    assert isinstance(failure, Failure)
+    assert failure.reason is Reason.CONTRADICTION
+    assert all(word in failure.detail for word in named.split()), failure
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("Paint the row blue instead of red", Replace(Blocks((RED,), Kind.ROW), BLUE)),
+        ("Change the color of the block from red to blue", Replace(Blocks((RED,)), BLUE)),
+        ("Swap the colors of the two towers", Swap(Blocks(kind=Kind.TOWER, count=2), None, True)),
+    ],
+)
+def test_what_is_said_besides_is_not_dropped(text, what):
+    assert parse(text) == what
+
+
+def test_a_number_of_blocks_is_checked():
+    grid = np.zeros((9, 11, 11), np.int8)
+    for text, count in (
+        ("Build a red 3 by 3 square of {} red blocks in the middle.", 9),
+        ("Put red blocks at the centre and 3 east of it. Fill the {} spaces between them with red.", 2),
+    ):
+        assert not isinstance(outcomes(parse(text.format(count)), grid), Failure), text
+        found = outcomes(parse(text.format(count + 1)), grid)
+        assert isinstance(found, Failure)
+        assert found.reason is Reason.NO_NUMBER
+
+
+def test_a_middle_that_is_left_empty_is_no_remark():
+    for told in ("Leave the middle empty.", "The middle is empty."):
+        found = parse(f"Build a red 3 by 3 square in the middle. {told}")
+        assert found.new.hollow
+
+
 @pytest.mark.parametrize(
     ("text", "cell"),
     [
@@ -259,7 +339,22 @@ def test_a_place_without_a_height_is_the_ground_or_on_top_of_what_stands(text, c
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from([*CODEC.words, "castle", "<unk>", ","]), max_size=20).map(" ".join))
+@given(
+    st.lists(st.sampled_from([*CODEC.words, "castle", "<unk>", ","]), max_size=20).map(" ".join)
+    | st.tuples(
+        st.sampled_from(["remove the block ", "put a red block ", "", "remov the blok "]),
+        st.lists(
+            st.sampled_from(
+                ["left of the block", "the top of", "and", "on it", "blu", "next to", "in a row"]
+            ),
+            min_size=1,
+            max_size=3,
+        ),
+        st.integers(1, 60),
+    ).map(lambda parts: (parts[0] + f"{' '.join(parts[1])} " * parts[2])[:2000])
+)
+@example("remove the block " + "left of the block " * 45)  # beyond Python's stack
+@example("remove the " + "bloc blok blokc " * 30)  # a reading for each way to spell it
 def test_any_words_give_an_instruction_or_a_failure_and_never_anything_else(text):
     result = parse(text)
     assert isinstance(result, (*INSTRUCTIONS, Failure))
@@ -338,7 +433,7 @@ def test_an_edit_knows_what_is_there_afterwards():
         (lambda: CellEdit("remove", (0, 0, 0), color=1), "color=1"),
         (lambda: CellEdit("remove", (0, 0, 0), old_color=0), "0"),
         (lambda: CellEdit("replace", (0, 0, 0), color=1, old_color=1), "by itself"),
-        (lambda: CellEdit.between((0, 0, 0), 3, 3), "3 into 3"),
+        (lambda: CellEdit.between((0, 0, 0), 3, 3), "3 to 3"),
     ],
 )
 def test_edits_that_cannot_be_are_refused(make, named):
@@ -354,7 +449,7 @@ def test_say_says_instructions_and_small_talk():
     assert say(edit) == render(edit)
     assert say(edit, rng=np.random.default_rng(1)) == render(edit, np.random.default_rng(1))
     assert say("done") == say(DialogueAct.DONE) == "Done."
-    with pytest.raises(DialogueError, match="can be read, not said"):
+    with pytest.raises(DialogueError, match="expected an instruction that can be said"):
         say(parse("Undo that."))
 
 
@@ -370,11 +465,11 @@ def test_small_talk_is_read_back_also_through_tokens(talk):
             forms = " ".join(templates()["talk"][talk])
             named = {name: "block" for name in ("word", "other") if f"{{{name}}}" in forms}
             text = say(talk, color, rng, **named)
-            assert read(text) == Said(talk, color)
+            assert parse_small_talk(text) == SmallTalk(talk, color)
             tokens = CODEC.encode(text)
             assert len(tokens) <= MAX_WORDS
             assert 1 not in tokens
-            assert read(CODEC.decode(tokens)) == Said(talk, color)
+            assert parse_small_talk(CODEC.decode(tokens)) == SmallTalk(talk, color)
             assert isinstance(parse(text), Failure)
 
 
@@ -383,7 +478,9 @@ def test_small_talk_says_what_it_should():
     assert say(DialogueAct.NO_BLOCKS, BLUE) == "I can't do that: no blue blocks left."
     assert say(DialogueAct.NOT_UNDERSTOOD) == "I don't understand."
     assert say(DialogueAct.COMPLETE) == "The structure is complete, thank you."
-    assert read("i can\u2019t do that, no BLUE blocks left") == Said(DialogueAct.NO_BLOCKS, BLUE)
+    assert parse_small_talk("i can\u2019t do that, no BLUE blocks left") == SmallTalk(
+        DialogueAct.NO_BLOCKS, BLUE
+    )
 
 
 def test_every_wording_of_small_talk_has_one_meaning_and_every_meaning_a_wording():
@@ -395,7 +492,7 @@ def test_every_wording_of_small_talk_has_one_meaning_and_every_meaning_a_wording
 @settings(deadline=None)
 @given(edits(), seeds)
 def test_instructions_are_no_small_talk(edit, rng):
-    assert read(render(edit, rng)) is None
+    assert parse_small_talk(render(edit, rng)) is None
 
 
 @pytest.mark.parametrize(

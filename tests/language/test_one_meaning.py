@@ -19,7 +19,7 @@ from iglu_marl.language.references import (
     Context,
     Item,
     NextTo,
-    Setting,
+    Resolution,
     Unresolved,
     find_items,
     resolve,
@@ -41,7 +41,7 @@ STANDING = tuple(
 Told = tuple[Phrase, Blocks]
 
 
-def meant(reference: Blocks, setting: Setting) -> list[Item] | Failure:
+def meant(reference: Blocks, setting: Resolution) -> list[Item] | Failure:
     try:
         return resolve(reference, setting)
     except Unresolved as error:
@@ -77,7 +77,7 @@ def _linked(one: Told, other: Told, relation: str) -> Told:
     return replace(one[0], links=(Link(relation, other[0]),)), replace(one[1], where=where)
 
 
-def _agree(told: Told, scene: Scene, setting: Setting) -> str:
+def _agree(told: Told, scene: Scene, setting: Resolution) -> str:
     """What became of it, after the question and the reference have been found to say the same."""
     phrase, reference = told
     found = meant(reference, setting)
@@ -112,7 +112,7 @@ def compare(worlds: int, each: int, seed: int) -> Counter[str]:
     rng, seen = np.random.default_rng(seed), Counter[str]()
     for _ in range(worlds):
         grid, yaw_deg = random_world(rng, shapes=VARIED), float(rng.integers(4) * 90 + rng.uniform(-44, 44))
-        scene, setting = Scene(grid, yaw_deg), Setting.of(grid, Context(yaw_deg=yaw_deg))
+        scene, setting = Scene(grid, yaw_deg), Resolution.of(grid, Context(yaw_deg=yaw_deg))
         for _ in range(each):
             told, relation = _told(scene, rng), STANDING[int(rng.integers(len(STANDING)))]
             if rng.random() < 0.8:
@@ -139,7 +139,7 @@ def test_kinds_are_the_shapes_of_the_scene() -> None:
     rng = np.random.default_rng(3)
     for _ in range(60):
         grid = random_world(rng, shapes=VARIED)
-        scene, setting = Scene(grid), Setting.of(grid, Context())
+        scene, setting = Scene(grid), Resolution.of(grid, Context())
         for shape, kinds in KINDS.items():
             for kind in kinds:
                 whole = sorted(tuple(sorted(thing.cells)) for thing in scene.find(shape, whole=True))
@@ -169,7 +169,7 @@ def test_of_several_the_nearest_is_meant(relation: str, blocks: list, expected: 
     told = _linked(
         (Phrase("block", ("red",)), Blocks((R,))), (Phrase("block", ("blue",)), Blocks((B,))), relation
     )
-    kind = _agree(told, Scene(grid), Setting.of(grid, Context()))
+    kind = _agree(told, Scene(grid), Resolution.of(grid, Context()))
     assert kind == ("several" if expected is None else "the nearest")
     one = answer(Program("unique", (told[0].meant,)), grid)
     assert (None if one is None else one.cells) == (None if expected is None else (expected,))
@@ -178,12 +178,14 @@ def test_of_several_the_nearest_is_meant(relation: str, blocks: list, expected: 
 
 def test_a_number_of_steps_is_exact() -> None:
     grid = blocks_to_grid([(0, -1, 0, B), (0, -1, -1, R), (0, -1, -2, R), (1, -1, -2, R)])
-    setting = Setting.of(grid, Context())
+    setting = Resolution.of(grid, Context())
     two = Beside((("north", 2),), Blocks((B,)))  # type: ignore[arg-type]
     assert meant(Blocks((R,), where=two), setting) == [((0, -1, -2),)]
     row = blocks_to_grid([(0, -1, z, B) for z in range(4)] + [(0, -1, -2, R)])
     two = Beside((("north", 2),), Blocks((B,), "row"))  # type: ignore[arg-type]
-    assert meant(Blocks(where=two), Setting.of(row, Context())) == [((0, -1, -2),)]  # none of the row itself
+    assert meant(Blocks(where=two), Resolution.of(row, Context())) == [
+        ((0, -1, -2),)
+    ]  # none of the row itself
 
 
 # ------------------------------------------------------------------------------------------------- what people ask

@@ -389,7 +389,8 @@ def test_wrong_batches_are_refused() -> None:
 _DIGEST = """
 import hashlib
 import numpy as np
-from iglu_marl.language import answer, statement_goals
+from iglu_marl.language import answer
+from iglu_marl.language.goals import statement_goals
 from iglu_marl.language.scene.random_scenes import random_world
 from iglu_marl.language.scene.interpreter import Programs
 

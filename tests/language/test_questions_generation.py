@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from iglu_marl import LanguageError
 from iglu_marl.cli import app
 from iglu_marl.commands.language import pairs
-from iglu_marl.core.grid import blocks_to_grid, color_id
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, blocks_to_grid, color_id
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.generator import FRAMES, Generator
 from iglu_marl.language.goals import (
@@ -25,7 +26,6 @@ from iglu_marl.language.goals import (
     GoalSpace,
     GoalTask,
     GoalTasks,
-    example_world,
     held_out_pairs,
     program_of,
     statement_goals,
@@ -33,12 +33,12 @@ from iglu_marl.language.goals import (
 from iglu_marl.language.grammar.reader import grammar
 from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.questions import (
+    KINDS,
     QUESTION,
     STATEMENT,
     Question,
     parse,
     question_templates,
-    question_words,
 )
 from iglu_marl.language.scene import Scene
 from iglu_marl.language.scene import reference_evaluator as witness
@@ -47,7 +47,7 @@ from iglu_marl.language.scene.program import COLOR_WORDS, Program
 from iglu_marl.language.scene.random_scenes import arrange, draw_pieces, random_world
 from iglu_marl.language.templates import words
 from iglu_marl.language.vocabulary import vocabulary_words
-from iglu_marl.tasks import draw
+from iglu_marl.tasks import sample_task
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 
@@ -198,7 +198,7 @@ def test_what_cannot_be_read_is_said_and_never_guessed(
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.sampled_from(sorted(question_words())), max_size=14).map(" ".join))
+@given(st.lists(st.sampled_from(sorted(grammar().words_of(*KINDS, said=True))), max_size=14).map(" ".join))
 def test_no_words_in_any_order_break_the_parser(text: str) -> None:
     found = parse(text)
     if isinstance(found, Question):
@@ -219,17 +219,17 @@ def test_questions_are_checked_values() -> None:
     assert question.program == Program.parse("exist(filter_color(filter_shape(scene(),block),red))")
     for wrong, message in (
         (lambda: Question.of("exists", STATEMENT, A=RED), "unknown template 'exists'"),
-        (lambda: Question.of("count", STATEMENT, A=RED), "template count is no 'statement'"),
+        (lambda: Question.of("count", STATEMENT, A=RED), "template count has kind 'statement'"),
         (lambda: Question.of("exist", STATEMENT), r"filled in \[\], expected \['A'\]"),
-        (lambda: Question.of("count_is", STATEMENT, A=RED, N=0), "0 may not stand in place N"),
-        (lambda: Question.of("color", QUESTION, A=RED), "may not stand in place A"),
+        (lambda: Question.of("count_is", STATEMENT, A=RED, N=0), "0 does not fit slot N"),
+        (lambda: Question.of("color", QUESTION, A=RED), "does not fit slot A"),
         (lambda: Phrase("pyramid"), "unknown shape"),
         (lambda: Phrase(colors=("pink",)), "unknown colour"),
         (lambda: Phrase("block", size=2), "size of a block"),
         (lambda: Phrase(height=10), "height is 10"),
         (lambda: Phrase(links=(Link("on", RED), Link("on", RED))), "2 links joined by None"),
         (lambda: Link("near", RED), "unknown relation"),
-        (lambda: Link("same_color", RED, definite=False), "compares to one thing"),
+        (lambda: Link("same_color", RED, definite=False), "takes one thing"),
     ):
         with pytest.raises(LanguageError, match=message):
             wrong()
@@ -264,7 +264,7 @@ def test_impossible_phrases_are_known() -> None:
 
 
 def test_words_are_in_the_vocabulary_of_token_chat() -> None:
-    assert set(question_words()) <= set(vocabulary_words())
+    assert grammar().words_of(*KINDS, said=True) <= set(vocabulary_words())
 
 
 # --------------------------------------------------------------------------------------------------- generation
@@ -325,7 +325,6 @@ def test_frames_and_templates_can_be_chosen() -> None:
         assert record.question.template in ("exist", "where")
         used = {part.value for part in record.program.walk() if part.function == "relate"}
         assert used <= set(FRAMES["map"])
-        assert not record.program.uses_view
     for wrong in (
         {"kinds": "exclamation"},
         {"templates": ["rhyme"]},
@@ -356,6 +355,52 @@ def test_arrangements_leave_room_and_keep_to_the_stock() -> None:
 
 
 # -------------------------------------------------------------------------------------------------------- goals
+
+
+def _phrases(question: Question) -> Iterator[Phrase]:
+    pending = [value for _, value in question.fillings if isinstance(value, Phrase)]
+    while pending:
+        phrase = pending.pop()
+        yield phrase
+        pending += [link.to for link in phrase.links]
+
+
+def example_world(question: Question, rng: np.random.Generator) -> BlockGrid:
+    """Return a world in which a statement holds, by random search. Blocks may float.
+
+    Raises:
+        LanguageError: if none is found.
+
+    """
+    named = list(_phrases(question))
+    clear = any(part.function == "unique" for part in question.program.walk())
+    for _ in range(4000):
+        grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
+        for phrase in named:
+            for _ in range(1 if clear else int(rng.integers(1, 4 if len(named) > 1 else 7))):
+                _put(grid, phrase, dict(question.fillings).get("C"), rng)
+        if answer(question.program, grid):
+            return grid
+    raise LanguageError(f"no world was found in which {question.text()!r} holds")
+
+
+def _put(grid: BlockGrid, phrase: Phrase, color: str | None, rng: np.random.Generator) -> None:
+    """Put something that a phrase could mean at a random place."""
+    name = phrase.colors[0] if phrase.colors else color or COLOR_WORDS[int(rng.integers(6))]
+    if rng.random() < 0.3:
+        return
+    blocks = phrase.size or {"block": 1, "square": 4}.get(phrase.shape) or int(rng.integers(2, 4))
+    side = round(blocks**0.5) if phrase.shape == "square" else blocks
+    layers, wide, deep = {"tower": (side, 1, 1), "square": (1, side, side), "block": (1, 1, 1)}.get(
+        phrase.shape, (1, side, 1)
+    )
+    y = int(rng.integers(0, 3))
+    if phrase.level or phrase.height:
+        y = phrase.level - 1 if phrase.level else max(0, phrase.height - layers)  # type: ignore[operator]
+    x, z = int(rng.integers(0, 12 - wide)), int(rng.integers(0, 12 - deep))
+    if rng.random() < 0.5:  # near each other, so that things touch
+        x, z = min(x % 3 + 4, 11 - wide), min(z % 3 + 4, 11 - deep)
+    grid[y : y + layers, x : x + wide, z : z + deep] = color_id(name)
 
 
 @pytest.mark.slow
@@ -450,7 +495,7 @@ def test_goal_tasks() -> None:
     endless = task.replace(terminate_on_success=False)
     assert endless != task == endless.replace(terminate_on_success=True)
     assert not endless.replace(task_id="x").objective.terminate_on_success
-    drawn = draw(GoalTasks(scenes=random_world), np.random.default_rng(0))
+    drawn = sample_task(GoalTasks(scenes=random_world), np.random.default_rng(0))
     assert isinstance(drawn, GoalTask)
     assert not drawn.goal.holds(drawn.start_grid)
 

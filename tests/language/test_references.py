@@ -11,23 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iglu_marl.core.grid import blocks_to_grid, cells_of, grid_to_blocks
-from iglu_marl.language import (
-    At,
-    Beside,
-    Blocks,
-    Context,
-    Failure,
-    It,
+from iglu_marl.language import At, Beside, Blocks, Context, Failure, Place, Reason, outcomes
+from iglu_marl.language.references import (
+    Anaphor,
+    BuilderPosition,
     LastBlock,
     NextTo,
-    Place,
-    Reason,
-    Remove,
-    You,
-    outcomes,
+    PluralAnaphor,
+    Resolution,
+    Unresolved,
+    find_items,
+    resolve,
 )
-from iglu_marl.language.references import Setting, Them, Unresolved, find_items, resolve
 from iglu_marl.language.shapes import Kind
+from iglu_marl.language.verbs import Remove
 
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
 
@@ -49,7 +46,7 @@ def meant(reference: Any, *blocks: tuple[int, int, int, int], **context: Any) ->
     try:
         return [
             set(item)
-            for item in resolve(reference, Setting.of(world(*(blocks or SCENE)), Context(**context)))
+            for item in resolve(reference, Resolution.of(world(*(blocks or SCENE)), Context(**context)))
         ]
     except Unresolved as error:
         return error.failure.reason
@@ -92,7 +89,7 @@ ROW = {(x, -1, 0) for x in range(3)}
         (Blocks((RED,), where=At((1, -1, 0))), [{(1, -1, 0)}]),
         (Blocks((RED,), "row", where=At((1, -1, 0))), [ROW]),
         (Blocks((RED,), extreme="left"), Reason.NO_VIEW),
-        (It(), Reason.NO_MATCH),
+        (Anaphor(), Reason.NO_MATCH),
     ],
 )
 def test_what_a_description_means(reference: Any, expected: Any) -> None:
@@ -101,7 +98,7 @@ def test_what_a_description_means(reference: Any, expected: Any) -> None:
 
 def test_it_and_the_last_block() -> None:
     last = ((0, -1, 0), (1, -1, 0))
-    assert meant(It(), last=last) == [set(last)]
+    assert meant(Anaphor(), last=last) == [set(last)]
     assert meant(LastBlock(), last=last) == [{(1, -1, 0)}]
 
 
@@ -118,7 +115,7 @@ def test_extremes_as_the_builder_sees_them() -> None:
 def test_what_is_in_front_of_you_is_the_nearest_that_you_look_at() -> None:
     blocks = ((0, -1, -3, RED), (0, -1, -5, RED), (0, -1, 2, RED))
     for yaw, cell in ((0.0, (0, -1, -3)), (180.0, (0, -1, 2))):
-        ahead = Blocks((RED,), where=Beside((("front", 1),), You()))
+        ahead = Blocks((RED,), where=Beside((("front", 1),), BuilderPosition()))
         assert meant(ahead, *blocks, yaw_deg=yaw, position=(0.0, -0.25, 0.0)) == [{cell}]
 
 
@@ -177,7 +174,7 @@ worlds = st.dictionaries(
 @settings(max_examples=150, deadline=None)
 @given(worlds, st.sampled_from([(), (RED,), (RED, BLUE)]))
 def test_runs_and_groups_by_definition(grid: np.ndarray, colors: tuple[int, ...]) -> None:
-    setting = Setting.of(grid, Context())
+    setting = Resolution.of(grid, Context())
     layers = [{color} for color in colors] or [{BLUE, RED}]
     rows, towers = set(), set()
     for layer in layers:
@@ -231,18 +228,18 @@ def test_extremes_by_definition(grid: np.ndarray, way: str, color: int) -> None:
 def test_it_is_the_only_thing_as_long_as_nothing_was_changed() -> None:
     tower = [(0, y, 0, RED) for y in range(-1, 2)]
     alone, two = blocks_to_grid(tower), blocks_to_grid([*tower, (3, -1, 0, BLUE)])
-    above = outcomes(Place(BLUE, Beside((("up", 1),), It())), alone, Context())
+    above = outcomes(Place(BLUE, Beside((("up", 1),), Anaphor())), alone, Context())
     assert not isinstance(above, Failure)
     assert above[0].cells == ((0, 2, 0),)
-    which = outcomes(Remove(It()), two, Context())
+    which = outcomes(Remove(Anaphor()), two, Context())
     assert isinstance(which, Failure)
     assert which.reason is Reason.NO_MATCH
 
 
 def test_both_are_the_two_things_that_were_placed_last() -> None:
     first, second = [(tuple((x, y, 0) for y in (-1, 0))) for x in (0, 2)]
-    setting = Setting(
+    setting = Resolution(
         blocks_to_grid([(*cell, RED) for cell in (*first, *second)]), second, earlier=((), first)
     )
-    assert sorted(resolve(Them(both=True), setting)) == [first, second]
-    assert sorted(resolve(Them(), setting)) == [(cell,) for cell in second]
+    assert sorted(resolve(PluralAnaphor(both=True), setting)) == [first, second]
+    assert sorted(resolve(PluralAnaphor(), setting)) == [(cell,) for cell in second]

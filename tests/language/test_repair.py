@@ -13,7 +13,7 @@ from iglu_marl.core.grid import cell_index, color_id
 from iglu_marl.language import Context, Failure, parse
 from iglu_marl.language.grammar.reader import instruction_words, respelled
 from iglu_marl.language.grammar.spelling import LONGEST, near
-from iglu_marl.language.repair import Understanding, answered, understand
+from iglu_marl.language.repair import Understanding, understand, understand_answer
 from tests.language.test_paraphrases import cases
 
 YAWS = {None: None, "north": 0.0, "east": 90.0, "south": 180.0, "west": 270.0}
@@ -43,7 +43,7 @@ def conversation(case: dict[str, Any]) -> Understanding | None:
     """What is made of a case: of what was said, and of the reply when something is asked."""
     grid, context = world_of(case["world"]), Context((), YAWS[case["facing"]])
     heard = understand(case["said"], grid, context)
-    return heard if heard.question is None else answered(heard, case["reply"], grid, context)
+    return heard if heard.question is None else understand_answer(heard, case["reply"], grid, context)
 
 
 def verdict(case: dict[str, Any]) -> str:
@@ -99,11 +99,11 @@ def test_one_answer_after_the_other() -> None:
     heard = understand("Place a block.", grid)
     assert heard.question is not None
     assert heard.question.missing == "color"
-    then = answered(heard, "red", grid)
+    then = understand_answer(heard, "red", grid)
     assert then is not None
     assert then.question is not None
     assert then.question.missing == "place"
-    done = answered(then, "in the northeast corner", grid)
+    done = understand_answer(then, "in the northeast corner", grid)
     assert done is not None
     assert not isinstance(done.found, Failure)
     assert np.array_equal(done.found[0].grid, world_of([[5, -1, -5, "red"]]))
@@ -112,7 +112,7 @@ def test_one_answer_after_the_other() -> None:
 def test_a_whole_instruction_is_a_new_one() -> None:
     grid = world_of(TWO_RED)
     heard = understand("Remove the red block.", grid)
-    new = answered(heard, "Place a blue block on the ground in the centre.", grid)
+    new = understand_answer(heard, "Place a blue block on the ground in the centre.", grid)
     assert new is not None
     assert not isinstance(new.found, Failure)
     assert np.array_equal(new.found[0].grid, world_of([*TWO_RED, [0, -1, 0, "blue"]]))
@@ -121,7 +121,7 @@ def test_a_whole_instruction_is_a_new_one() -> None:
 @pytest.mark.parametrize("reply", ["the purple one", "banana", "why?", "the one on the moon"])
 def test_what_is_no_answer_changes_nothing(reply: str) -> None:
     grid = world_of(TWO_RED)
-    found = answered(understand("Remove the red block.", grid), reply, grid)
+    found = understand_answer(understand("Remove the red block.", grid), reply, grid)
     assert found is None or isinstance(found.found, Failure)
 
 
@@ -146,7 +146,7 @@ TOWER = [[3, -1, 0, "green"], [3, 0, 0, "green"]]
 )
 def test_answers_that_leave_it_open_are_no_guess(world: list[Any], said: str, reply: str) -> None:
     grid = world_of(world)
-    found = answered(understand(said, grid), reply, grid)
+    found = understand_answer(understand(said, grid), reply, grid)
     assert found is None or isinstance(found.found, Failure)
 
 
@@ -162,7 +162,7 @@ def test_answers_that_leave_it_open_are_no_guess(world: list[Any], said: str, re
 )
 def test_numbers_in_total_and_in_addition(reply: str, height: int) -> None:
     grid = world_of(TOWER)
-    found = answered(understand("Make the green tower taller.", grid), reply, grid)
+    found = understand_answer(understand("Make the green tower taller.", grid), reply, grid)
     assert found is not None
     assert not isinstance(found.found, Failure)
     assert np.array_equal(found.found[0].grid, world_of([[3, y - 1, 0, "green"] for y in range(height)]))

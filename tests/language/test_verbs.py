@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from talking import drawn_builds, instructions, sentences, shapes
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
+from iglu_marl.core.grid import Cell, blocks_to_grid, grid_to_blocks
 from iglu_marl.language import (
     At,
     Beside,
@@ -20,26 +20,12 @@ from iglu_marl.language import (
     Build,
     CellEdit,
     Context,
-    Copy,
-    Either,
-    Extend,
-    Facing,
     Failure,
-    It,
-    Kind,
-    LastBlock,
-    Mirror,
-    Move,
-    NextTo,
-    Pick,
     Place,
     Reason,
-    Remove,
-    Replace,
+    Sequence,
     Shape,
     TemplateCodec,
-    Then,
-    clarified,
     done,
     expand,
     fits,
@@ -47,10 +33,14 @@ from iglu_marl.language import (
     parse,
     progress,
     render,
-    shape_cells,
     wordings,
 )
-from iglu_marl.language.shapes import Direction, is_shape, plus
+from iglu_marl.language.placing import Ambiguous
+from iglu_marl.language.references import Anaphor, LastBlock, NextTo
+from iglu_marl.language.scene import kernels, table_of
+from iglu_marl.language.scene.program import SHAPE_NAMES
+from iglu_marl.language.shapes import Direction, Kind, plus, shape_cells
+from iglu_marl.language.verbs import Copy, Extend, Facing, Mirror, Move, Pick, Remove, Replace, bind_referent
 
 CODEC = TemplateCodec()
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
@@ -132,7 +122,7 @@ def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, colo
 @pytest.mark.parametrize(
     ("instruction", "text"),
     [
-        (Place(RED, Beside((("up", 1),), It())), "Place a red block on top of it."),
+        (Place(RED, Beside((("up", 1),), Anaphor())), "Place a red block on top of it."),
         (
             Build(Shape("row", (5,), ("east",)), (ORANGE,), Beside((("north", 2),), Blocks((RED,)))),
             "Build an orange row of 5 east 2 blocks north of the red block.",
@@ -142,7 +132,7 @@ def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, colo
             "Build a tower of red and 2 blue at the centre, on the ground.",
         ),
         (
-            Build(Shape("row", (5,), ("east",)), (RED, BLUE), NextTo(It())),
+            Build(Shape("row", (5,), ("east",)), (RED, BLUE), NextTo(Anaphor())),
             "Build a row of 5 alternating red and blue east next to it.",
         ),
         (
@@ -163,7 +153,7 @@ def test_every_shape_of_one_colour_fits_16_tokens_at_any_cell(shape: Shape, colo
         (Extend(Blocks((), "tower"), "up", 2), "Extend the tower by 2 upwards."),
         (Copy(LastBlock(), (("behind", 2),)), "Copy the last block 2 blocks away from you."),
         (
-            Facing("north", Then((Place(RED, Beside((("left", 1),), It())), Remove(It())))),
+            Facing("north", Sequence((Place(RED, Beside((("left", 1),), Anaphor())), Remove(Anaphor())))),
             "Facing north, place a red block left of it. Remove it.",
         ),
         (Pick(At((0, 0, -1))), "The one 1 block north of the centre, at height 2."),
@@ -206,7 +196,7 @@ def test_what_is_no_instruction_fails_with_the_reason(text: str, reason: Reason 
 def test_two_readings_are_both_kept_and_the_world_decides() -> None:
     text = "Put a green block on the tallest tower."
     found = parse(text)
-    assert isinstance(found, Either)
+    assert isinstance(found, Ambiguous)
     assert {found.readings[0].where.of.by_size, found.readings[1].where.of.by_size} == {None, "largest"}
     tall, short = [(0, y, 0, RED) for y in (-1, 0, 1)], [(3, -1, 0, BLUE), (3, 0, 0, BLUE)]
     assert after(text, *tall, *short) == sorted([*tall, *short, (0, 2, 0, GREEN)])
@@ -401,6 +391,73 @@ def test_a_number_of_blocks_is_that_of_all_of_them(text: str, blocks: list[Any],
     assert not done(instruction, before, world(*blocks, *added, (5, 7, -5, BLUE)))
 
 
+@pytest.mark.parametrize("number", [3, 4])
+def test_a_tower_is_not_shortened_to_nothing(number: int) -> None:
+    assert after(f"Make the red tower {number} blocks shorter.", *STACKED) is Reason.NO_NUMBER
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Surround the red row with blue blocks.",
+        "Put a ring of blue blocks around the red row.",
+        "Put a blue block at each end of the red row.",
+        "Put a blue block on all four sides of the red row.",
+        "Put a blue block on the north and east sides of the red row.",
+        "Put a blue block east of each red tower.",
+        "Put a row of three blue blocks east of each red tower.",
+        "Build a blue row of 2 east from each red tower.",
+    ],
+)
+def test_a_part_outside_the_zone_is_not_left_out(text: str) -> None:
+    row = [(4, -1, 3, RED), (5, -1, 3, RED)]
+    towers = [(x, y, 0, RED) for x in (0, 5) for y in (-1, 0)]
+    assert after(text, *row, *towers) is Reason.OUTSIDE
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("Surround the red block with five blue blocks.", 5),
+        ("Put a blue block on all four sides of the red block.", Reason.OUTSIDE),
+        ("Put a blue block on every side of the red block.", Reason.OUTSIDE),
+    ],
+)
+def test_a_number_can_say_that_less_is_wanted(text: str, count: Any) -> None:
+    found = after(text, (5, -1, 0, RED))
+    assert found == count if isinstance(count, Reason) else len(found) == 1 + count
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("Move the red block over two to the west.", (1, -1, 3)),
+        ("Move it back 2 to the west.", (1, -1, 3)),
+        ("Slide the red block over by one to the north.", (3, -1, 2)),
+        ("Shift it across two blocks to the right.", (5, -1, 3)),
+        ("Take the red block and put it over two to the west.", (1, -1, 3)),
+        ("Put it two to the west.", (1, -1, 3)),
+        ("Move it over to two west of the centre.", (-2, -1, 0)),
+    ],
+)
+def test_steps_without_a_start_are_told_from_where_it_is(text: str, cell: Any) -> None:
+    assert after(text, (3, -1, 3, RED), last=((3, -1, 3),), yaw_deg=0.0) == [(*cell, RED)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Build a blue tower of 3 west of the red block, on the ground.",
+        "Build a blue tower of 3 two west of the red block, standing on the floor.",
+        "Build a blue tower of 3 west of the red block. It has to touch the ground.",
+        "Put a blue block west of the red block, on the ground.",
+    ],
+)
+def test_what_stands_on_the_ground_does_not_start_above_it(text: str) -> None:
+    assert after(text, (0, 1, 0, RED)) is Reason.NO_MATCH
+    assert min(y for _, y, _, color in after(text, (0, -1, 0, RED)) if color == BLUE) == -1
+
+
 def test_wrong_numbers_of_blocks_are_refused() -> None:
     on_them = Beside((("up", 1),), Blocks((RED,), count=3))
     assert render(Place(BLUE, on_them, 3)) == "Place 3 blue blocks on top of the 3 red blocks."
@@ -411,7 +468,7 @@ def test_wrong_numbers_of_blocks_are_refused() -> None:
         (2.0, on_them),
         (2, Beside((("up", 1),), Blocks((RED,)))),
         (2, Beside((("up", 2),), Blocks((RED,), count=2))),
-        (2, Beside((("up", 1),), It())),
+        (2, Beside((("up", 1),), Anaphor())),
         (2, NextTo(Blocks((RED,), count=2))),
     ):
         with pytest.raises(DialogueError, match=str(count)):
@@ -441,7 +498,7 @@ def test_a_view_may_follow_other_clauses_and_holds_until_the_next() -> None:
         "Remove the red block. Facing north, put a blue block left of the green block. Facing south, put a red block "
         "left of the green block."
     )
-    assert isinstance(found, Then)
+    assert isinstance(found, Sequence)
     assert [type(part) for part in found.parts] == [Remove, Facing, Facing]
     assert [part.view for part in found.parts[1:]] == ["north", "south"]
 
@@ -562,6 +619,15 @@ def test_edits_lead_to_the_outcome_and_it_is_verified(instruction: Any, before: 
     assert done(instruction, before, grid, context)
 
 
+def is_shape(kind: Kind, cells: frozenset[Cell]) -> bool:
+    """Return whether cells are exactly a shape of this kind, of any size and direction."""
+    table, size = table_of([tuple(cells)])
+    box = table[size, kernels.X0 : kernels.Z1 + 1].reshape(3, 2)[[1, 0, 2]]
+    shapes = kernels.exact_shapes(table, np.arange(size, dtype=np.int16), size, box)
+    name = "tower" if kind is Kind.COLUMN else kind.value
+    return bool(shapes >> SHAPE_NAMES.index(name) + 1 & 1)
+
+
 @settings(max_examples=300)
 @given(shapes)
 def test_shapes_are_what_they_are_called(shape: Shape) -> None:
@@ -610,17 +676,17 @@ def test_sizes_of_shapes() -> None:
         lambda: Build(Shape("row", (4,), ("east",)), (7,), At((0, 0, 0))),
         lambda: Place(RED, At((0, 0, 0))),
         lambda: Remove(Blocks((RED,), where=At((0, 0, 0)))),
-        lambda: Move(It()),
-        lambda: Move(It(), (("up", 1),), At((0, 0, 0))),
-        lambda: Copy(It(), ()),
-        lambda: Copy(It(), (("up", 1), ("down", 1))),
-        lambda: Copy(It(), (("left", 1), ("north", 1))),
-        lambda: Mirror(It(), "up", True),
-        lambda: Extend(It(), "up", 0),
-        lambda: Facing("up", Remove(It())),
-        lambda: Facing("north", Facing("south", Remove(It()))),
-        lambda: Then((Remove(It()),)),
-        lambda: Then((Facing("north", Remove(It())), Remove(It()))),
+        lambda: Move(Anaphor()),
+        lambda: Move(Anaphor(), (("up", 1),), At((0, 0, 0))),
+        lambda: Copy(Anaphor(), ()),
+        lambda: Copy(Anaphor(), (("up", 1), ("down", 1))),
+        lambda: Copy(Anaphor(), (("left", 1), ("north", 1))),
+        lambda: Mirror(Anaphor(), "up", True),
+        lambda: Extend(Anaphor(), "up", 0),
+        lambda: Facing("up", Remove(Anaphor())),
+        lambda: Facing("north", Facing("south", Remove(Anaphor()))),
+        lambda: Sequence((Remove(Anaphor()),)),
+        lambda: Sequence((Facing("north", Remove(Anaphor())), Remove(Anaphor()))),
         lambda: At((6, 0, 0)),
         lambda: Blocks((RED, RED)),
         lambda: Blocks(count=0),
@@ -636,22 +702,22 @@ def test_what_makes_no_sense_is_refused(make: Any) -> None:
 
 def test_a_block_at_a_cell_is_an_edit_in_sequences_too() -> None:
     found = parse("Remove the red block at the centre, on the ground. Place a red block on it.")
-    assert found == Then(
-        (CellEdit("remove", (0, -1, 0), old_color=RED), Place(RED, Beside((("up", 1),), It())))
+    assert found == Sequence(
+        (CellEdit("remove", (0, -1, 0), old_color=RED), Place(RED, Beside((("up", 1),), Anaphor())))
     )
 
 
 def test_a_description_can_be_made_clear() -> None:
     unclear = Place(RED, Beside((("up", 1),), Blocks((BLUE,))))
     cell = At((1, -1, 0))
-    assert clarified(unclear, Blocks((BLUE,)), cell) == Place(
+    assert bind_referent(unclear, Blocks((BLUE,)), cell) == Place(
         RED, Beside((("up", 1),), Blocks((BLUE,), where=cell))
     )
-    assert clarified(Remove(Blocks((BLUE,))), Blocks((BLUE,)), cell) == CellEdit(
+    assert bind_referent(Remove(Blocks((BLUE,))), Blocks((BLUE,)), cell) == CellEdit(
         "remove", (1, -1, 0), old_color=BLUE
     )
-    where = Beside((("up", 1),), It())
-    assert clarified(Place(RED, where), where, cell) == CellEdit("place", (1, -1, 0), color=RED)
-    assert clarified(Then((Remove(It()), unclear)), Blocks((BLUE,)), cell) == Then(
-        (Remove(It()), Place(RED, Beside((("up", 1),), Blocks((BLUE,), where=cell))))
+    where = Beside((("up", 1),), Anaphor())
+    assert bind_referent(Place(RED, where), where, cell) == CellEdit("place", (1, -1, 0), color=RED)
+    assert bind_referent(Sequence((Remove(Anaphor()), unclear)), Blocks((BLUE,)), cell) == Sequence(
+        (Remove(Anaphor()), Place(RED, Beside((("up", 1),), Blocks((BLUE,), where=cell))))
     )

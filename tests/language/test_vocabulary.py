@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iglu_marl import language
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, DialogueError
 from iglu_marl.language import SymbolCodec, TemplateCodec, make_codec
@@ -131,3 +132,9 @@ def test_codecs_are_values(codec):
     assert twin == codec
     assert hash(twin) == hash(codec)
     assert SymbolCodec(7) != SymbolCodec(8)
+
+
+@pytest.mark.parametrize("old", sorted(language._RENAMED))
+def test_old_exports_are_found_with_a_warning(old: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"iglu_marl\.language\.{old} is now"):
+        assert getattr(language, old) is not None

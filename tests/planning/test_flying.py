@@ -57,7 +57,7 @@ def test_what_is_left_after_each_job() -> None:
     base, counts = np.zeros(2), np.zeros((2, kernels.ARCS), np.int64)
     grid = np.zeros((9, 11, 11), np.int8)
     done = np.array([True, False])
-    kernels.prospects(grid, cells, np.ones(3, bool), jobs, own, done, _AROUND, _ALLOWED, base, counts)
+    kernels.price_results(grid, cells, np.ones(3, bool), jobs, own, done, _AROUND, _ALLOWED, base, counts)
     rest = [np.array(cells[1:]), np.array([*cells.tolist(), [2, -1, -2]])]
     assert base.tolist() == [kernels.tree_price(some) for some in rest]
     assert not counts.any()  # the ground is seen from everywhere

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import BOTH, carry_out, dev_structures, structure, world_with
 
-from iglu_marl.agents import OracleBuilder
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.planning import Executor, edits_between, lower_bound, order_edits, plan, replays
+from iglu_marl.planning import edits_between, lower_bound, order_edits, plan, replays
 from iglu_marl.planning.problem import PLAN_LEVELS
 
 # --- single edits -------------------------------------------------------------------------------------------
@@ -81,7 +80,7 @@ def test_any_state_will_do(controls: str) -> None:
 @BOTH
 def test_a_grid_and_a_pose_stand_for_a_fresh_episode(controls: str) -> None:
     grid = blocks_to_grid([(0, -1, -3, 2)])
-    made = plan((grid, (1.0, 0.0, 2.0, 90.0, 0.0)), [(0, 0, -3, 4)], controls)
+    made = plan((grid, Pose(1.0, 0.0, 2.0, 90.0, 0.0)), [(0, 0, -3, 4)], controls)
     assert made.actions
     worlds = world_with([(0, -1, -3, 2)], Pose(1.0, 0.0, 2.0, 90.0, 0.0))
     assert grid_to_blocks(carry_out(worlds, made)) == [(0, -1, -3, 2), (0, 0, -3, 4)]
@@ -129,19 +128,9 @@ def test_a_search_makes_plans_shorter(controls: str) -> None:
     assert total["shortest"] <= total["short"] < (0.95 if controls == "walking" else 0.75) * total["fast"]
 
 
-@pytest.mark.slow
-def test_width_is_a_level_by_its_old_name() -> None:
-    target = structure(np.random.default_rng(4))
-    for width, level in ((0, "fast"), (1, "short"), (3, "shortest")):
-        with pytest.warns(DeprecationWarning, match="width is now called level"):
-            old = plan(Worlds(1), target, "walking", width=width)
-        assert old.actions == plan(Worlds(1), target, "walking", level).actions
-    with pytest.warns(DeprecationWarning, match="width is now called level"):
-        assert Executor([], width=2).level == "short"
-    with pytest.warns(DeprecationWarning, match="width is now called level"):
-        OracleBuilder(width=0)
+def test_unknown_levels_are_refused() -> None:
     with pytest.raises(PlanningError, match="level is 'best', expected one of fast, short, shortest"):
-        plan(Worlds(1), target, level="best")  # type: ignore[arg-type]
+        plan(Worlds(1), [(0, -1, 0, 1)], level="best")  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from iglu_marl.core.kernels.ray import gaze
 from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.planning import lower_bound, plan, replays
-from iglu_marl.planning.problem import PlanLevel, Problem, private_state
+from iglu_marl.planning.problem import PlanLevel, Problem, planning_state
 from iglu_marl.planning.raycast import bearing, blocked_by_body, cast_rays, turn_deg
 from iglu_marl.planning.simulation import Simulation, step
 from iglu_marl.planning.support import Mask, pillars
@@ -26,7 +26,7 @@ from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraS
 from iglu_marl.planning.walking.controller import EYE, Walker, places_near
 from iglu_marl.planning.walking.kernels import END, GROUND, OUTSIDE
 from iglu_marl.planning.walking.navigation import Terrain
-from iglu_marl.planning.walking.shortening import shortened
+from iglu_marl.planning.walking.shortening import shorten
 from iglu_marl.planning.walking.viewpoints import shortest_walk, viewpoints, work_from, work_from_here
 
 NOTHING = np.zeros((9, 11, 11), bool)
@@ -126,7 +126,7 @@ def on_a_pillar(blocks: list[Block], height: int) -> Simulation:
     """Standing on a pillar of the start, with the blocks to be built around it."""
     grid = np.zeros((9, 11, 11), np.int8)
     grid[:height, 5, 7] = 6
-    return Simulation(Problem.of((grid, (0.0, height - 0.25, 2.0, 0.0, 0.0)), blocks, "walking"))
+    return Simulation(Problem.of((grid, Pose(0.0, height - 0.25, 2.0)), blocks, "walking"))
 
 
 def price_of(acts: list[CameraAct], active: int) -> int:
@@ -194,7 +194,7 @@ def test_no_way_to_a_place() -> None:
     grid = np.zeros((9, 11, 11), np.int8)
     grid[0:3, 4:7, 4:7] = 1
     grid[0:3, 5, 5] = 0  # walled in
-    walker = Walker(Simulation(Problem.of((grid, (0.0, -0.25, 0.0, 0.0, 0.0)), [], "walking")))
+    walker = Walker(Simulation(Problem.of((grid, Pose(0.0, -0.25)), [], "walking")))
     assert not walker.walk_to((4, 4, -2))
     assert not walker.walk_to((0, 0, 5))
 
@@ -276,7 +276,7 @@ def test_steps_that_make_no_difference_are_left_out() -> None:
     simulation.step(*long)
     placed = [cell for cell in ((0, -1, -2), (0, -1, -1)) if simulation.color_at(cell)]
     assert placed
-    short = shortened(problem, long)
+    short = shorten(problem, long)
     assert len(short) < len(long) - len(look)
     assert short.count(Action.PLACE) == 2
     again = Simulation(problem)
@@ -286,7 +286,7 @@ def test_steps_that_make_no_difference_are_left_out() -> None:
 
 def test_fast_plans_are_shortened() -> None:
     made = plan(Worlds(1), WALL, "walking", "fast")
-    assert made.actions == shortened(Problem.of(Worlds(1), WALL, "walking"), made.actions)
+    assert made.actions == shorten(Problem.of(Worlds(1), WALL, "walking"), made.actions)
 
 
 # --- as a teacher ----------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def scenes(seed: int, count: int) -> Iterator[tuple[Worlds, np.ndarray]]:
 
 def steps_of(world: Worlds, actions: list[int]) -> Iterator[tuple[int, np.ndarray, np.void]]:
     """Each action with the pose before it and the state after it."""
-    state = private_state(world)
+    state = planning_state(world)
     for action in actions:
         pose = state["pose"][0].copy()
         step(state, "walking", action)

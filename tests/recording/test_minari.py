@@ -26,17 +26,26 @@ from requirements import require
 from typer.testing import CliRunner
 
 import iglu_marl
-from iglu_marl import AgentError, ConfigError, DataError, IgluMarlError, Recorder, ReplayError, Role, Task
+from iglu_marl import (
+    AgentError,
+    ConfigError,
+    DataError,
+    IgluMarlError,
+    MissingExtraError,
+    Recorder,
+    ReplayError,
+    Role,
+    Task,
+)
 from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, agents_for
 from iglu_marl.cli import app
 from iglu_marl.data import Report, nearest_controls, trajectory_of
 from iglu_marl.data import read_recording as read_tape
-from iglu_marl.data.iglu.minari_export import write_episodes
 from iglu_marl.language import SymbolCodec
 from iglu_marl.recording import read_recording
-from iglu_marl.recording.offline import write_minari
+from iglu_marl.recording.action_logs import LogSkip, write_action_logs
+from iglu_marl.recording.offline import write_episodes, write_minari
 from iglu_marl.recording.recorded_env import RecordedEnv, read_script, script_options
-from iglu_marl.recording.tapes import TapeSkip, write_tapes
 
 pytestmark = pytest.mark.system
 
@@ -48,7 +57,7 @@ NAMES = {"architect": "scripted", "builder": "scripted"}
 @pytest.fixture(autouse=True)
 def minari(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     installed = importlib.util.find_spec("minari") and importlib.util.find_spec("h5py")
-    require("minari", installed, "Minari with HDF5 is not installed (pip install 'iglu_marl[data]')")
+    require("minari", installed, "Minari with HDF5 is not installed (pip install 'iglu_marl[minari]')")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
     import minari
 
@@ -319,7 +328,7 @@ def test_games_broken_off_anywhere(make: Any, agent: str, tmp_path: Path) -> Non
         nexts = sum(acted) - 1 if make is iglu_marl.raw_env and not turn_came(path, agent) else sum(acted)
         known = max(nexts, 0)
         if known == 0:
-            with pytest.raises(DataError, match="nothing to export"):
+            with pytest.raises(DataError, match="expected at least one"):
                 write_minari(path, f"iglu/cut{cut}-v0", agent=agent)
             continue
         (episode,) = write_minari(path, f"iglu/cut{cut}-v0", agent=agent)
@@ -349,7 +358,7 @@ def test_another_encoding_in_the_middle_is_refused(tmp_path: Path) -> None:
     lines = path.read_text().splitlines(keepends=True)
     lines.insert(3, '{"controls":{"name":"flying","select_and_place":false}}\n')
     path.write_text("".join(lines))
-    with pytest.raises(ConfigError, match="line 5: the builder goes on in another encoding"):
+    with pytest.raises(ConfigError, match="line 5: the builder changes its encoding"):
         write_minari(path, "iglu/none-v0")
 
 
@@ -362,7 +371,7 @@ def test_what_does_not_come_back_is_not_written(tmp_path: Path, minari: Any) -> 
     path.write_text("\n".join([json.dumps(head), *lines[1:]]))
     with pytest.raises(ReplayError, match="line 1: at the start"):
         write_minari(path, "iglu/none-v0")
-    with pytest.raises(ReplayError, match="does not come back from its actions"):
+    with pytest.raises(ReplayError, match="not reproduced from its actions"):
         write_minari(path, "iglu/none-v0", verify=False)
     assert not list((tmp_path / "datasets").rglob("*.hdf5"))
     with pytest.raises(ConfigError, match="refuses the dataset id 'iglu/none'"):
@@ -482,13 +491,13 @@ WORDS = Task("<Architect> hi\n<Builder> ☃?\n<Architect> one blue", [(0, -1, 0,
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_tapes_come_back_with_their_words(processes: int, minari: Any) -> None:
-    report: Report[TapeSkip] = Report()
+    report: Report[LogSkip] = Report()
     tasks = {"pack/one": WORDS}
-    write_tapes(TAPES, "iglu/tapes-v0", tasks=tasks, report=report, processes=processes)
+    write_action_logs(TAPES, "iglu/tapes-v0", tasks=tasks, report=report, processes=processes)
     assert [(skip.reason, skip.name) for skip in report.skipped] == [
-        (TapeSkip.DAMAGED, "pack/damaged"),
-        (TapeSkip.NOTHING_DONE, "pack/empty"),
-        (TapeSkip.NOTHING_BUILT, "pack/walk"),
+        (LogSkip.DAMAGED, "pack/damaged"),
+        (LogSkip.NOTHING_DONE, "pack/empty"),
+        (LogSkip.NOTHING_BUILT, "pack/walk"),
     ]
     assert report.tasks == 2
     dataset = minari.load_dataset("iglu/tapes-v0")
@@ -516,16 +525,16 @@ def test_tapes_come_back_with_their_words(processes: int, minari: Any) -> None:
 
 
 def test_tapes_with_pictures(minari: Any) -> None:
-    write_tapes(TAPES[:1], "iglu/tapes-v0", pov_size=(32, 48))
+    write_action_logs(TAPES[:1], "iglu/tapes-v0", pov_size=(32, 48))
     (episode,) = check_round_trip(minari.load_dataset("iglu/tapes-v0"))
     assert episode.observations["pov"].shape == (len(episode.rewards) + 1, 32, 48, 3)
     assert len(np.unique(episode.observations["pov"][-1])) > 1
     with pytest.raises(ConfigError, match="already exists"):
-        write_tapes(TAPES, "iglu/tapes-v0")
-    with pytest.raises(DataError, match="nothing to export"):
-        write_tapes(TAPES[3:], "iglu/none-v0")
+        write_action_logs(TAPES, "iglu/tapes-v0")
+    with pytest.raises(DataError, match="expected at least one"):
+        write_action_logs(TAPES[3:], "iglu/none-v0")
     with pytest.raises(ConfigError, match="processes is 0"):
-        write_tapes(TAPES, "iglu/none-v0", processes=0)
+        write_action_logs(TAPES, "iglu/none-v0", processes=0)
 
 
 @pytest.mark.usefixtures("cache")
@@ -554,5 +563,5 @@ def test_a_pack_becomes_a_dataset(tmp_path: Path, minari: Any) -> None:
 
 def test_without_minari_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "minari", None)
-    with pytest.raises(DataError, match=r"pip install 'iglu_marl\[data\]'"):
-        write_tapes([], "iglu/none-v0")
+    with pytest.raises(MissingExtraError, match=r"pip install 'iglu_marl\[minari\]'"):
+        write_action_logs([], "iglu/none-v0")

@@ -32,15 +32,8 @@ from iglu_marl.agents import (
 from iglu_marl.cli import app, main
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.language import SymbolCodec
-from iglu_marl.recording import (
-    LAYOUT,
-    from_json,
-    read_recording,
-    repair,
-    task_from_json,
-    task_to_json,
-    to_json,
-)
+from iglu_marl.recording import read_recording, repair
+from iglu_marl.recording.values import LAYOUT, from_json, task_from_json, task_to_json, to_json
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -383,7 +376,7 @@ def test_cut_anywhere_the_rest_is_whole(recorded: bytes, share: float, tmp_path:
     path.write_bytes(recorded[:cut])
     whole = recorded[:cut].count(b"\n") + (recorded[cut : cut + 1] == b"\n")
     if not whole:
-        with pytest.raises(DataError, match="holds no episode"):
+        with pytest.raises(DataError, match="has no episode"):
             read_recording(path)
         return
     (episode,) = read_recording(path)
@@ -429,7 +422,7 @@ def test_a_game_that_does_not_come_back_is_not_gone_on_with(recorded: bytes, tmp
     last = recorded.count(b"\n") - 2
     damaged = changed(recorded, last, lambda line: line.update(state="0" * 16))
     path.write_bytes(damaged[: damaged[:-1].rindex(b"\n") + 1])
-    with Recorder(path) as recorder, pytest.raises(ReplayError, match="broken off"):
+    with Recorder(path) as recorder, pytest.raises(ReplayError, match="after the last move"):
         recorder.resume()
 
 
@@ -490,7 +483,11 @@ def test_differences_of_every_kind(
         (2, lambda line: line.update(n=7), "line 3: move 7, expected move 1"),
         (2, lambda line: line.pop("state"), "line 3: no move of a recording"),
         (2, lambda line: line.update(act={"nobody": 1}), "line 3: no move of a recording"),
-        (2, lambda line: line.update(act={"builder": {"~": "object", "v": 1}}), "is no value of a recording"),
+        (
+            2,
+            lambda line: line.update(act={"builder": {"~": "object", "v": 1}}),
+            "is not a value of a recording",
+        ),
     ],
 )
 def test_files_that_are_no_recordings(
@@ -507,7 +504,7 @@ def test_garbage_in_the_middle_is_no_cut(recorded: bytes, tmp_path: Path) -> Non
     lines = recorded.split(b"\n")
     lines[4] = lines[4][:30]
     path.write_bytes(b"\n".join(lines))
-    with pytest.raises(DataError, match="line 5: no JSON object"):
+    with pytest.raises(DataError, match=r"line 5: the line is .*, expected a JSON object"):
         read_recording(path)
     for content in (b"", b"\n", b"[1]\n[2]\n", b"\xff\xfe\n\x00\n"):
         path.write_bytes(content)
@@ -567,7 +564,7 @@ def test_what_cannot_be_repaired_stays_as_it_is(recorded: bytes, tmp_path: Path)
     path = tmp_path / "a.jsonl"
     for content in (b"", b"[1]\n", recorded.partition(b"\n")[2]):
         path.write_bytes(content)
-        with pytest.raises(DataError, match="holds no episode of a recording that can be read"):
+        with pytest.raises(DataError, match="has no readable episode of a recording"):
             repair(path)
         assert path.read_bytes() == content
     path.write_bytes(recorded + b"{")
@@ -597,7 +594,7 @@ def test_nothing_foreign_is_written_to(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     for content in ("my notes\n", "my notes", '{"format":"other'):
         path.write_text(content)
-        with pytest.raises(DataError, match="no recording"):
+        with pytest.raises(DataError, match="not a recording"):
             Recorder(path)
         assert path.read_text() == content
     with pytest.raises(DataError, match="cannot be written"):
@@ -767,11 +764,11 @@ def test_replay_command_tells_a_difference(recorded: bytes, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["record", "{file}"], "exists already"),
+        (["record", "{file}"], "exists; choose another name"),
         (["record", "{new}", "--task", "no-such"], "--task is 'no-such'"),
         (["record", "{new}", "--builder", "nobody"], "builder 'nobody' is unknown"),
         (["record", "{new}", "--episodes", "0"], "--episodes is 0"),
-        (["record", "{new}", "--view", "side"], "--view is 'side'"),
+        (["record", "{new}", "--view", "side"], "--api is 'side'"),
         (["replay", "{file}", "--episode", "3"], "--episode is 3"),
         (["replay", "{new}"], "cannot be read"),
     ],

@@ -25,7 +25,8 @@ from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
 from iglu_marl.cli import app
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
-from iglu_marl.rendering import ReplayRecorder, read_replay, replay_page, write_replay
+from iglu_marl.rendering import ReplayRecorder, read_replay
+from iglu_marl.rendering.html import replay_page, write_replay
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Lens
 from iglu_marl.tasks import BundledTasks
@@ -177,7 +178,7 @@ def test_moments_from_elsewhere() -> None:
         ({"pose": (1, 2, 3, 4, float("nan"))}, RenderError, "pose"),
         ({"target": np.full(ZONE_SHAPE, 9)}, GridError, "target"),
         ({"status": {"mood": 3}}, RenderError, "mood"),
-        ({"dialogue": [("architect", "z")]}, RenderError, "does not go on"),
+        ({"dialogue": [("architect", "z")]}, RenderError, "does not continue"),
     ):
         with pytest.raises(error, match=message):
             recorder.add(**{"grid": EMPTY, "pose": POSE, **wrong})  # type: ignore[arg-type]

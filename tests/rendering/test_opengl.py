@@ -25,9 +25,11 @@ from iglu_marl import GameConfig
 from iglu_marl.core.errors import ConfigError, GridError, RenderError
 from iglu_marl.core.grid import blocks_to_grid, from_iglu2022_ids
 from iglu_marl.envs.base import make_renderer
-from iglu_marl.rendering import EYE_LENS, Lens, Painter, orbit, paint_scenes
+from iglu_marl.rendering import Painter, orbit
 from iglu_marl.rendering.colors import REMOVED
-from iglu_marl.rendering.opengl import AutoRenderer, OpenGLRenderer, auto, egl, renderer
+from iglu_marl.rendering.opengl import AutoRenderer, OpenGLRenderer, egl, renderer
+from iglu_marl.rendering.painter import paint_scenes
+from iglu_marl.rendering.renderer import EYE_LENS, Lens
 
 pytestmark = pytest.mark.opengl
 
@@ -401,7 +403,8 @@ import os, sys
 import numpy as np
 from witness import many_scenes
 from iglu_marl.core.errors import RenderError
-from iglu_marl.rendering import Lens, paint_scenes
+from iglu_marl.rendering.painter import paint_scenes
+from iglu_marl.rendering.renderer import Lens
 from iglu_marl.rendering.opengl import OpenGLRenderer
 
 GPU = False
@@ -561,7 +564,9 @@ print(resident_mb() - before)
 WINDOW = """
 import numpy as np
 from witness import heap
-from iglu_marl.rendering import Lens, orbit, paint_scenes
+from iglu_marl.rendering import orbit
+from iglu_marl.rendering.painter import paint_scenes
+from iglu_marl.rendering.renderer import Lens
 from iglu_marl.rendering.opengl import OpenGLRenderer, ScreenDrawer
 
 grid = heap(np.random.default_rng(1), 25)
@@ -752,11 +757,11 @@ def no_library(monkeypatch):
     def missing(name, **_):
         raise OSError(f"{name}: cannot open shared object file")
 
-    egl._library.cache_clear()
+    egl.load_library.cache_clear()
     monkeypatch.setattr(ctypes, "CDLL", missing)
     yield
     monkeypatch.undo()
-    egl._library.cache_clear()
+    egl.load_library.cache_clear()
 
 
 def test_without_the_library(monkeypatch):
@@ -791,7 +796,7 @@ def test_auto_is_the_painter(description, monkeypatch):
     assert type(make_renderer(GameConfig())) is Painter
     assert type(make_renderer(GameConfig(renderer="painter", pov_size=(512, 512)))) is Painter
     assert type(make_renderer(GameConfig(renderer="opengl"))) is OpenGLRenderer
-    monkeypatch.setattr(auto, "gpu_present", lambda: False)
+    monkeypatch.setattr(renderer, "gpu_present", lambda: False)
     monkeypatch.setattr("iglu_marl.rendering.opengl.gpu_present", lambda: False, raising=False)
     assert type(make_renderer(GameConfig(pov_size=(512, 512)))) is Painter
     monkeypatch.setattr("iglu_marl.rendering.opengl.gpu_present", lambda: True, raising=False)
@@ -826,7 +831,7 @@ def test_auto_does_not_take_a_driver_that_computes_on_the_cpu(description, monke
 
 
 def test_auto_falls_back_and_says_so_once(monkeypatch):
-    monkeypatch.setattr(auto, "_told", False)
+    monkeypatch.setattr(renderer, "_warned", False)
     worlds = worlds_of(1)
     expected = Painter(PLAIN).render(worlds, [0], (256, 256))
     with no_library(monkeypatch):
@@ -854,11 +859,11 @@ def test_signs_of_a_gpu(tmp_path, monkeypatch, files, visible, present):
     (tmp_path / "dri").mkdir()
     for name in files:
         (tmp_path / name).touch()
-    monkeypatch.setattr(auto, "DEVICE_FILES", tmp_path)
+    monkeypatch.setattr(renderer, "DEVICE_FILES", tmp_path)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert auto.gpu_present() is present
+    assert renderer.gpu_present() is present
 
 
 # --- in the game -----------------------------------------------------------------------------------------------

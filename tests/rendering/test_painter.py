@@ -15,8 +15,9 @@ from witness import cast, random_grid, scenes
 
 from iglu_marl.core.errors import GridError, RenderError
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, from_iglu2022_ids
-from iglu_marl.rendering import Lens, Painter, paint_scenes, palette
-from iglu_marl.rendering.renderer import picture_shape
+from iglu_marl.rendering import Painter, palette
+from iglu_marl.rendering.painter import paint_scenes
+from iglu_marl.rendering.renderer import Lens, picture_shape
 
 RNG_SEED = 20240
 
@@ -171,7 +172,7 @@ import sys
 import warnings
 import numpy as np
 warnings.simplefilter("ignore", RuntimeWarning)
-from iglu_marl.rendering import paint_scenes
+from iglu_marl.rendering.painter import paint_scenes
 rng = np.random.default_rng(3)
 grid = np.where(rng.random((2, 9, 11, 11)) < 0.04, rng.integers(1, 7, (2, 9, 11, 11)), 0).astype(np.int8)
 poses = [(0.3, -0.25, 0.1, 200.0, -20.0), (6.5, 3.0, -2.0, 290.0, -10.0)]

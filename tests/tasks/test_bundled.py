@@ -22,6 +22,7 @@ from iglu_marl.core.task import Subtasks
 from iglu_marl.data import bundled
 from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, read_rows, read_sessions
 from iglu_marl.data.report import Report
+from iglu_marl.tasks import SessionTasks
 
 Cell = tuple[int, int, int]
 OVERHANGS = {"bridge", "crane", "mushroom"}  # the only ones with blocks over air
@@ -162,6 +163,13 @@ def test_loading_gives_sessions_of_ones_own() -> None:
     assert (other.progressive, other._rng) == (False, None)
     first.clear()
     assert bundled.load()
+
+
+def test_a_source_leaves_the_sessions_that_it_is_given_alone() -> None:
+    given = bundled.load()
+    source = SessionTasks(given, progressive=True)
+    assert source.tasks["bridge"][0].progressive
+    assert not any(session.progressive for sessions in given.values() for session in sessions)
 
 
 def test_reading_needs_neither_pandas_nor_a_network_library() -> None:

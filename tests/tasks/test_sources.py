@@ -27,12 +27,11 @@ from iglu_marl.tasks import (
     StructureTasks,
     TaskSet,
     TaskSource,
-    default_tasks,
-    draw,
-    is_source,
-    load_structures,
+    sample_task,
 )
-from iglu_marl.tasks.source import MAX_SKIPS
+from iglu_marl.tasks.bundled import default_tasks
+from iglu_marl.tasks.source import MAX_SKIPS, is_source
+from iglu_marl.tasks.structures import load_structures
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 
@@ -337,7 +336,7 @@ def patched():
 )
 def test_draw_honours_whatever_gives_tasks(source, expected):
     assert is_source(source)
-    assert draw(source, rng()) == expected
+    assert sample_task(source, rng()) == expected
 
 
 @pytest.mark.parametrize(
@@ -349,24 +348,24 @@ def test_what_gives_no_tasks_is_refused(source):
         assert not is_source(source)
     generator = rng()
     with pytest.raises(TaskError):
-        _ = [draw(source, generator) for _ in range(20)]  # twenty: a list may give its only task first
+        _ = [sample_task(source, generator) for _ in range(20)]  # twenty: a list may give its only task first
 
 
 def test_a_generator_runs_out_with_an_error():
     tasks = iter([TASK])
-    draw(tasks, rng())
+    sample_task(tasks, rng())
     with pytest.raises(TaskError, match="run out"):
-        draw(tasks, rng())
+        sample_task(tasks, rng())
 
 
 def test_a_source_without_any_method_says_what_is_missing():
     with pytest.raises(TaskError, match="has to define"):
-        draw(TaskSource(), rng())
+        sample_task(TaskSource(), rng())
 
 
 def test_tasks_complete_at_their_start_are_skipped_and_counted():
     source = CustomTasks([("done", EMPTY), ("a", ONE)])
-    drawn = [draw(source, rng(seed)) for seed in range(20)]
+    drawn = [sample_task(source, rng(seed)) for seed in range(20)]
     assert {task.dialog for task in drawn} == {"a"}
     assert source.skipped > 3
     assert CustomTasks([("a", ONE)]).skipped == 0
@@ -375,9 +374,11 @@ def test_tasks_complete_at_their_start_are_skipped_and_counted():
 def test_only_complete_tasks_are_an_error():
     source = CustomTasks([("done", EMPTY)])
     with pytest.raises(TaskError, match=str(MAX_SKIPS)):
-        draw(source, rng())
+        sample_task(source, rng())
     assert source.skipped == MAX_SKIPS
-    assert draw(Task("done", EMPTY), rng()).is_complete_at_start  # a task that was named is what is wanted
+    assert sample_task(
+        Task("done", EMPTY), rng()
+    ).is_complete_at_start  # a task that was named is what is wanted
 
 
 def test_seeds_decide_even_where_calls_take_no_generator():
@@ -386,7 +387,7 @@ def test_seeds_decide_even_where_calls_take_no_generator():
             return self.tasks["tower"][0].reset()
 
     source = Mine({"tower": [Subtasks(["a", "b", "c"], [ONE, TWO, THREE])]})
-    drawn = [[draw(source, generator) for _ in range(10)] for generator in (rng(1), rng(1), rng(2))]
+    drawn = [[sample_task(source, generator) for _ in range(10)] for generator in (rng(1), rng(1), rng(2))]
     assert drawn[0] == drawn[1] != drawn[2]
 
 
@@ -395,7 +396,7 @@ def test_errors_of_a_source_come_through():
         raise KeyError("c73")
 
     with pytest.raises(KeyError, match="c73"):
-        draw(failing, rng())
+        sample_task(failing, rng())
 
 
 # -- sessions, bundled tasks, the default
@@ -414,7 +415,7 @@ def sessions():
 def test_turns_of_sessions():
     source = SessionTasks(sessions())
     assert len(source) == len(list(source)) == 4
-    assert {draw(source, rng(seed)) for seed in range(60)} == set(source)
+    assert {sample_task(source, rng(seed)) for seed in range(60)} == set(source)
     assert source.tasks["tower"][0][1].previous_dialog == "<Architect> a"
     assert source.sample(rng(4)) == source.sample(rng(4))
     assert all(task.next_task is None for task in source)
@@ -431,7 +432,7 @@ def test_whole_structures_of_sessions():
         "<Architect> c",
         "<Architect> d",
     ]
-    assert {draw(silent, rng(seed)) for seed in range(40)} == set(silent)
+    assert {sample_task(silent, rng(seed)) for seed in range(40)} == set(silent)
     assert len(silent) == 2
 
 
@@ -465,13 +466,13 @@ def test_bad_session_sources_are_refused(arguments):
 def test_bundled_tasks():
     source = BundledTasks()
     assert len(source.tasks) >= 25
-    task = draw(source, rng())
+    task = sample_task(source, rng())
     assert task.ids == "iglu"
     assert task.instruction
     structures = BundledTasks(mode="structures")
     assert len(structures) == len(set(structures)) >= len(source.tasks)
     assert {task.task_id for task in structures} == set(source.tasks)
-    whole = draw(structures, rng())
+    whole = sample_task(structures, rng())
     assert (whole.dialog, whole.starting_grid) == ("", None)
 
 
@@ -554,7 +555,7 @@ def test_structure_tasks(tmp_path):
     assert source["C7"] is source[1]
     assert (source["C7"].dialog, source["C7"].ids) == ("", "iglu")
     assert [task.task_id for task in StructureTasks(path, "C9")] == ["C9"]
-    assert draw(StructureTasks(path, ["C1"]), rng()).task_id == "C1"
+    assert sample_task(StructureTasks(path, ["C1"]), rng()).task_id == "C1"
     for wrong in (lambda: StructureTasks(path, ["C2"]), lambda: source["C2"]):
         with pytest.raises(TaskError, match=r"'C2'.*C1, C7, C9"):
             wrong()
@@ -641,7 +642,7 @@ def test_a_preset_of_the_corpus(shared, monkeypatch):
     assert source.preset == ["C1", "C3", "C7"]
     assert len(source) == sum(map(len, source.tasks.values())) > 3, "one task for each recorded session"
     assert source["C3"].target_size == 3
-    assert draw(source, rng()) in list(source)
+    assert sample_task(source, rng()) in list(source)
     assert len(TaskSet(preset=["C1", "C3", "C7"], dialog=False)) == 3
     with pytest.raises(DataError, match="C6, C28"):
         TaskSet(preset=TaskSet.ALL)
@@ -693,3 +694,8 @@ def test_colors_of_the_documentation_and_of_the_2022_tools():
         "purple",
         "yellow",
     ]
+
+
+def test_draw_is_the_old_name_of_sample_task() -> None:
+    with pytest.warns(DeprecationWarning, match="sample_task"):
+        assert iglu_marl.tasks.draw is sample_task

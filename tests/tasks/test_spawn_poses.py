@@ -15,7 +15,7 @@ from iglu_marl import Pose, PoseError, Subtasks, Task, TaskError
 from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, blocks_to_grid
 from iglu_marl.envs import VectorGame
 from iglu_marl.recording.values import task_from_json, task_to_json
-from iglu_marl.tasks import Curriculum, RandomTasks, SpawnPoses, draw
+from iglu_marl.tasks import Curriculum, RandomTasks, SpawnPoses, sample_task
 
 RED = [(0, -1, 0, 6)]
 THERE = Pose(2.5, 0.5, -3, 90, -30)
@@ -149,4 +149,4 @@ def test_the_sources_within_are_saved() -> None:
 def test_ranges_that_are_none(options: dict[str, Any]) -> None:
     with pytest.raises(TaskError, match="SpawnPoses"):
         SpawnPoses(options.pop("source", FEW), **options)
-    assert draw(SpawnPoses(FEW), np.random.default_rng(0)).pose is not None
+    assert sample_task(SpawnPoses(FEW), np.random.default_rng(0)).pose is not None

@@ -15,7 +15,7 @@ from iglu_marl import Task, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder
 from iglu_marl.agents.llm import LLMSettings
 from iglu_marl.cli import main
-from iglu_marl.core.errors import DataError
+from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.data.splits import Split
 from iglu_marl.text import message_reward, order_reward, rewards
@@ -51,6 +51,11 @@ def test_rewards_are_the_f1_of_changes() -> None:
     assert message_reward("Well done!", [], BLOCKS[:1]) == 0
     chats = [[{"role": "assistant", "content": RED}], [{"role": "assistant", "content": said}]]
     assert rewards(chats, [[], []], [BLOCKS[:1]] * 2, ["builder", "architect"], prompt=["", ""]) == [1, 1]
+
+
+def test_prompts_of_generated_records_ask_for_their_answers() -> None:
+    with pytest.raises(ConfigError, match="answers is 'tools', expected 'json'"):
+        next(generated_records([0], answers="tools"))
 
 
 @pytest.mark.parametrize("role", ["builder", "architect"])

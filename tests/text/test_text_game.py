@@ -39,15 +39,42 @@ def played(game: TextGame, seed: int, answer: Any = obedient, about: Any = None)
 @pytest.mark.parametrize("role", ["builder", "architect", "both"])
 def test_a_whole_game_is_worth_one(role: str) -> None:
     """Reading the chats and nothing else is enough, in every role; the same seed gives the same game."""
-    game = TextGame(role=role, tasks=[task(), task(TOWER[:2])])
+    game = TextGame(role=role, tasks=[task(), task(TOWER[:2])], show_changes=True)
     turns = played(game, 3)
     assert turns[-1][-1]["completed"]
     assert sum(reward for _, _, reward, _, _ in turns) == pytest.approx(1)
-    assert turns == played(TextGame(role=role, tasks=[task(), task(TOWER[:2])]), 3)
+    assert turns == played(TextGame(role=role, tasks=[task(), task(TOWER[:2])], show_changes=True), 3)
     assert {info["role"] for *_, info in turns} == ({"builder", "architect"} if role == "both" else {role})
     assert turns[-1][1] == []
     with pytest.raises(StateError, match="reset"):
         game.step("")
+
+
+def test_nothing_in_an_architects_chat_earns_by_being_copied() -> None:
+    """Of a whole game; with what is still to be done, its first line does."""
+
+    def copied(line: int, **options: Any) -> float:
+        game = TextGame(role="architect", max_replies=1, **options)
+        lines = game.reset(0)[-1]["content"].splitlines()
+        return float(game.step(lines[line % len(lines)])[1]) if line < len(lines) else 0.0
+
+    most = len(TextGame(role="architect").reset(0)[-1]["content"].splitlines())
+    assert [copied(line) for line in range(most)] == [0.0] * most
+    assert any(copied(line, show_changes=True) > 0 for line in range(most, most + 4))
+
+
+@pytest.mark.parametrize("role", ["builder", "architect"])
+@pytest.mark.parametrize("observations", ["full", "delta"])
+def test_each_way_of_answering_has_its_prompt(role: str, observations: str) -> None:
+    """No chat asks for both; either reply is read."""
+    tool = {"builder": "build", "architect": "speak"}[role]
+    for answers in ("json", "tools"):
+        game = TextGame(role=role, tasks=[task()], answers=answers, observations=observations)
+        chats = [*game.reset(0), *game.step({"edits": [], "say": "Where?"})[0]]
+        told = "\n".join(message["content"] for message in chats).replace("JSON object a line", "")
+        assert ("tool" in told) == (f'tool "{tool}"' in told) == (answers == "tools")
+        assert ("JSON object" in told) == (answers == "json" and role == "builder")
+        assert ("write only: WAIT" in told) == (answers == "json" and role == "architect")
 
 
 def test_the_chats_of_a_builder_do_not_tell_the_target() -> None:
@@ -133,7 +160,7 @@ def test_only_what_is_new() -> None:
     assert '"text": "Place a red block on the ground' in news["content"]
     assert "BUILD NOW" not in news["content"]
     assert len(news["content"]) < 400
-    architect = TextGame(role="architect", tasks=[task()], observations="delta")
+    architect = TextGame(role="architect", tasks=[task()], observations="delta", show_changes=True)
     chat = architect.reset(0)
     (news,), *_ = architect.step(architect_says(chat[1]["content"]))
     assert "BUILT SINCE\n" in news["content"]
@@ -216,6 +243,7 @@ def test_players_without_sense() -> None:
         ({"role": "onlooker"}, "role is 'onlooker', expected one of builder"),
         ({"observations": "some"}, "expected one of full, delta"),
         ({"view": "picture"}, "expected one of layers"),
+        ({"answers": "both"}, "expected one of json, tools"),
         ({"reward": "praise"}, "expected one of change_f1"),
         ({"max_replies": 0}, "max_replies is 0"),
         ({"max_replies": np.zeros(2)}, "max_replies is array.*expected an integer"),

@@ -44,15 +44,15 @@ def test_a_game_by_calls_of_tools() -> None:
 
 
 def test_an_architect_by_calls_of_tools() -> None:
-    environment = ArchitectEnvironment(tasks=[TASK])
+    environment = ArchitectEnvironment(tasks=[TASK], show_changes=True)
     told = environment.reset(seed=1)
     while told != OVER:
-        told = environment.tell(architect_says(told))
+        told = environment.speak(architect_says(told))
     assert environment.get_reward() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
-    ("environment", "tool"), [(BuilderEnvironment, "build"), (ArchitectEnvironment, "tell")]
+    ("environment", "tool"), [(BuilderEnvironment, "build"), (ArchitectEnvironment, "speak")]
 )
 def test_the_trainer_finds_what_it_needs(environment: Any, tool: str) -> None:
     """All public methods but two are tools, and each has to say what its arguments are."""
@@ -62,7 +62,11 @@ def test_the_trainer_finds_what_it_needs(environment: Any, tool: str) -> None:
     assert sorted(public) == sorted(["reset", "get_reward", tool])
     found = rows(range(3), environment)
     assert [row["seed"] for row in found] == [0, 1, 2]
-    assert tool in found[0]["prompt"][0]["content"]
+    rules = found[0]["prompt"][0]["content"]
+    assert f'calls of the tool "{tool}"' in rules
+    assert not any(text in rules for text in ("JSON object and nothing else", "write only", "message alone"))
+    own = rows([0], environment, tasks=[TASK], max_edits=7)[0]["prompt"][0]["content"]
+    assert ("At most 7 edits" in own) == (tool == "build")
     if importlib.util.find_spec("transformers"):
         from transformers.utils import get_json_schema
 

@@ -318,7 +318,7 @@ def test_a_participant_of_a_study(
         window.wait("return play.world.score[0] === 1", 30)
         say(window, "Place a blue block on top of it.")
         window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
-        assert window.run("return document.querySelector('#veillinks a').textContent") == "Go on"
+        assert window.run("return document.querySelector('#veillinks a').textContent") == "Continue"
         window.run("document.querySelector('#veillinks a').click()")
         window.wait("return document.body.dataset.stage === 'questions'")
         keep(window, "study-questions")

@@ -26,11 +26,11 @@ from starlette.websockets import WebSocketDisconnect
 from iglu_marl import ActionError, ConfigError, Role, Task, replay
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.recording import read_recording
-from iglu_marl.web import ServerOptions, check_agents, create_app
+from iglu_marl.web import ServerOptions, create_app
 from iglu_marl.web.inputs import MOST_FRAMES, RemoteHands, read_frame
 from iglu_marl.web.limits import FORM_BYTES, MESSAGE_BYTES, Allowance, AllowanceByAddress
 from iglu_marl.web.partners import Partner, Thinking
-from iglu_marl.web.rooms import Room, Rooms, game_for
+from iglu_marl.web.rooms import Room, Rooms, check_agents, game_for
 
 ORIGIN = {"origin": "http://testserver"}
 RED = Task("", blocks_to_grid([(0, -1, -1, 6)]), invariant=False, task_id="one-red")

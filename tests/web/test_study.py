@@ -607,7 +607,7 @@ def test_databases_that_cannot_be(url: str) -> None:
         (("[[conditions]]", "[conditions"), "study.toml"),
         (("title = ", "failed_checks = 1\ntitle = "), "expected 0..0"),
         (("title = ", "idle_s = 0\ntitle = "), "idle_s"),
-        (("required = false", "kind = \"likert\"\nexpected = \"9\""), "no answer"),
+        (("required = false", "kind = \"likert\"\nexpected = \"9\""), "does not fit"),
     ],
 )  # fmt: skip
 def test_files_that_are_no_study(tmp_path: Path, change: tuple[str, str], expected: str) -> None:

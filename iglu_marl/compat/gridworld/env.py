@@ -10,7 +10,7 @@ __all__ = ["GridworldEnv"]
 
 
 class GridworldEnv(single.GridworldEnv):
-    """`IGLUGridworld-v0` with `compat="iglu2022"` unless told otherwise."""
+    """`IGLUGridworld-v0` with `compat="iglu2022"` by default."""
 
     def __init__(self, *args: Any, compat: Any = "iglu2022", **options: Any) -> None:
         super().__init__(*args, compat=compat, **options)

@@ -1,7 +1,7 @@
-"""Many worlds at once: stepped, spoken to, begun and shown.
+"""Steps, utterances, resets and observations of many worlds.
 
-Every kernel here takes the range of worlds first..last-1, so that threads can share a batch. Worlds do not touch each
-other, so results depend on neither the number of worlds nor that of threads.
+Every kernel takes a range of worlds first..last-1, so that threads can share a batch. Worlds are independent, so
+results depend on neither the number of worlds nor the number of threads.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from iglu_marl.core.kernels.talk import note
 
 Array = npt.NDArray[Any]
 
-# Worlds are shown some at a time: handing the arrays of `Shown` to a function costs as much as a step does.
-SHOWN_AT_ONCE = 32
+# Observations are written for several worlds at a time: passing `ObsBuffers` to a function costs as much as a step.
+CHUNK = 32
 
 
-class Shown(NamedTuple):
-    """Where a batch is shown: arrays with a row for each world, kept up to date from step to step.
+class ObsBuffers(NamedTuple):
+    """Observations of a batch: arrays with a row per world, updated by each step.
 
-    Arrays without rows are left alone.
+    Arrays without rows are not written.
     """
 
     pose: Array  # float32 [n, 5]: x, y, z, pitch, yaw
@@ -45,13 +45,13 @@ class Shown(NamedTuple):
     ids: Array  # [7]: how a colour id is shown, in the dtype of `grid`
     slots: Array  # int64 [6]: which colour stands where in the inventory
     half_turn: bool  # whether the compass is the yaw less 180, as the 2022 tools have it
-    lift: float  # what the height in `pose` has more than the eye's
+    eye_offset: float  # height in `pose` minus height of the eye
     pitch_down: bool  # whether the pitch in `pose` counts downwards
 
 
 @jit
 def show_steps(state, idle, out, first, last):
-    """What a step changes, of every world that is not idle: senses, reward, ends, the edited cell, the eye."""
+    """Write what a step changes, for every world that is not idle: senses, reward, ends, edited cell, eye."""
     for i in range(first, last):
         if idle[i]:
             continue
@@ -67,8 +67,8 @@ def show_steps(state, idle, out, first, last):
         if out.pose.shape[0] > 0:
             for k in range(5):
                 out.pose[i, k] = seen[k]
-            if out.lift != 0.0:
-                out.pose[i, 1] = eye[1] + out.lift
+            if out.eye_offset != 0.0:
+                out.pose[i, 1] = eye[1] + out.eye_offset
             if out.pitch_down:
                 out.pose[i, 3] = 0.0 - eye[4]
         if out.event.shape[0] > 0:
@@ -88,7 +88,7 @@ def show_steps(state, idle, out, first, last):
 
 @jit
 def show_grids(state, chosen, out, first, last):
-    """All cells of the worlds chosen[first..last-1], as after a reset."""
+    """Write all cells of the worlds chosen[first..last-1], as after a reset."""
     for j in range(first, last):
         i = chosen[j]
         grid, target = state[i]["grid"].reshape(CELLS), state[i]["target"].reshape(CELLS)
@@ -106,7 +106,7 @@ def show_grids(state, chosen, out, first, last):
 
 @jit
 def show_many(state, chosen, idle, out, first, last):
-    """Everything of the worlds chosen[first..last-1], which are not idle."""
+    """Write all observations of the worlds chosen[first..last-1], which are not idle."""
     show_grids(state, chosen, out, first, last)
     for j in range(first, last):
         show_steps(state, idle, out, chosen[j], chosen[j] + 1)
@@ -114,7 +114,7 @@ def show_many(state, chosen, idle, out, first, last):
 
 @jit
 def begin_many(words, prepared, chosen, numbers, first, last):
-    """Put the prepared states prepared[numbers[j]] into the worlds chosen[j]; both are records as uint64 words."""
+    """Copy the states prepared[numbers[j]] to the worlds chosen[j]; both are records as uint64 words."""
     for j in range(first, last):
         source, goal = prepared[numbers[j]], words[chosen[j]]
         for k in range(source.size):
@@ -123,7 +123,7 @@ def begin_many(words, prepared, chosen, numbers, first, last):
 
 @jit
 def step_some(state, controls, numbers, idle, first, last):
-    """`step_one` with control controls[numbers[i]] for every world that is not idle. Returns how many then ended."""
+    """Step every world that is not idle with controls[numbers[i]]. Returns the number of ended episodes."""
     ended = 0
     for i in range(first, last):
         if not idle[i]:
@@ -135,10 +135,10 @@ def step_some(state, controls, numbers, idle, first, last):
 
 @jit
 def advance_many(state, controls, numbers, idle, out, first, last):
-    """Step and show every world that is not idle. Returns how many then ended."""
+    """Step and observe every world that is not idle. Returns the number of ended episodes."""
     ended = 0
-    for low in range(first, last, SHOWN_AT_ONCE):
-        high = min(low + SHOWN_AT_ONCE, last)
+    for low in range(first, last, CHUNK):
+        high = min(low + CHUNK, last)
         ended += step_some(state, controls, numbers, idle, low, high)
         show_steps(state, idle, out, low, high)
     return ended
@@ -146,9 +146,9 @@ def advance_many(state, controls, numbers, idle, out, first, last):
 
 @jit
 def converse_some(state, controls, numbers, silent, idle, talk, first, last):
-    """In every world that is not idle the architect speaks, then the builder speaks or acts; or one of them by turns.
+    """In every world that is not idle, let the architect speak, then the builder speak or act; or one of them by turns.
 
-    silent: the control of a builder who speaks. Returns how many worlds then ended.
+    silent: the control of a builder that speaks. Returns the number of ended episodes.
     """
     ended = 0
     for i in range(first, last):
@@ -174,10 +174,10 @@ def converse_some(state, controls, numbers, silent, idle, talk, first, last):
 
 @jit
 def converse_many(state, controls, numbers, silent, idle, talk, out, first, last):
-    """`converse_some`, and show the worlds."""
+    """Run `converse_some`, and observe the worlds."""
     ended = 0
-    for low in range(first, last, SHOWN_AT_ONCE):
-        high = min(low + SHOWN_AT_ONCE, last)
+    for low in range(first, last, CHUNK):
+        high = min(low + CHUNK, last)
         ended += converse_some(state, controls, numbers, silent, idle, talk, low, high)
         show_steps(state, idle, out, low, high)
     return ended

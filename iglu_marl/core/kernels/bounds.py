@@ -1,4 +1,4 @@
-"""Whether the values of saved records lie in their ranges (see `core/state_bounds.py`)."""
+"""Check of the values of saved records (see `core/state_bounds.py`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from iglu_marl.core.jit import jit
 
 @jit
 def within(octets, first, least, most):
-    """Whether all values of the kind of `least`, from byte `first` of each record on, lie in least..most; NaN does not.
+    """Return whether all values from byte `first` of each record on, of the dtype of `least`, are in least..most.
 
     octets: uint8 [n, bytes of a record].
     """

@@ -1,4 +1,4 @@
-"""Cells: which of them stop a body or a ray, and where they lie in a flat grid."""
+"""Solid cells, and cell indices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ in_zone = jit(zone.in_zone)
 
 @jit
 def solid(grid, x, y, z):
-    """Whether the cell (x, y, z) stops a body or a ray: a block, or the ground."""
+    """Return whether the cell (x, y, z) is a block or the ground."""
     if y == GROUND_Y:
         return abs(x) <= GROUND_RADIUS and abs(z) <= GROUND_RADIUS
     return in_zone(x, y, z) and grid[y - MIN_Y, x - MIN_X, z - MIN_Z] != 0
@@ -26,7 +26,7 @@ def solid(grid, x, y, z):
 
 @jit
 def touches(grid, x, y, z):
-    """Whether a face of the cell (x, y, z) is shared with a solid one."""
+    """Return whether the cell (x, y, z) shares a face with a solid one."""
     return (
         solid(grid, x, y - 1, z)
         or solid(grid, x - 1, y, z)
@@ -39,11 +39,11 @@ def touches(grid, x, y, z):
 
 @jit
 def cell_of(value):
-    """The cell that holds a coordinate, ties to even (floor(x + .5) would move a wall at x = 0.5)."""
+    """Return the cell that holds a coordinate, ties to even (floor(x + .5) would move a wall at x = 0.5)."""
     return int(np.rint(value))
 
 
 @jit
 def flat_index(x, y, z):
-    """Where the cell (x, y, z) lies in a grid [9, 11, 11] laid out flat."""
+    """Return the index of the cell (x, y, z) in a flat grid [9, 11, 11]."""
     return ((y - MIN_Y) * ZONE_SHAPE[1] + x - MIN_X) * ZONE_SHAPE[2] + z - MIN_Z

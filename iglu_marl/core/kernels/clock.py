@@ -1,4 +1,4 @@
-"""Budgets and the floor."""
+"""Budgets and turns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from iglu_marl.core.kernels.records import ARCHITECT, BUILDER
 
 @jit
 def tick(s, yields):
-    """Advance the clocks after a builder's step: the floor, and the end by completion or by budget."""
+    """Advance the clocks after a builder step: whose turn it is, and the end by budget."""
     s["steps"] += 1
     s["steps_in_turn"] += 1
     if yields != 0 or (s["turn_steps"] > 0 and s["steps_in_turn"] >= s["turn_steps"]):
@@ -20,7 +20,7 @@ def tick(s, yields):
 
 @jit
 def speak(s):
-    """The architect has spoken (or kept silent): the builder has the floor."""
+    """Count an architect's turn, silent or not: it is the builder's turn."""
     s["turns"] += 1
     s["steps_in_turn"] = 0
     s["floor"] = BUILDER

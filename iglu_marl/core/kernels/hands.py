@@ -1,4 +1,4 @@
-"""The hands: placing and breaking, and what follows from an edit."""
+"""Placing and breaking blocks, and the consequences of an edit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def look(s):
 
 @jit
 def place(s):
-    """Place the active colour in front of what is looked at."""
+    """Place the active colour in front of the cell in sight."""
     if not look(s):
         return PLACE_NO_HIT
     pose, before, color = s["pose"], s["before"], int(s["active"])
@@ -59,7 +59,7 @@ def place(s):
 
 @jit
 def remove(s):
-    """Break the block that is looked at; its colour comes back to the inventory."""
+    """Break the block in sight. Its colour returns to the inventory."""
     if not look(s):
         return REMOVE_NO_HIT
     hit = s["hit"]
@@ -71,7 +71,7 @@ def remove(s):
 
 @jit
 def edit(s, x, y, z, color):
-    """Give a cell a colour (0: air) from anywhere: all that hands demand but reach and aim. Returns the event."""
+    """Set the colour of a cell (0: air) without reach and aim; other conditions hold. Returns the event."""
     if not in_zone(x, y, z):
         return PLACE_OUTSIDE
     pose, old = s["pose"], int(s["grid"][y - MIN_Y, x - MIN_X, z - MIN_Z])
@@ -113,7 +113,7 @@ def use_hands(s, c):
 
 @jit
 def set_block(s, x, y, z, color):
-    """Set a cell of the zone and everything that follows from it: inventory, counts, score, the asked changes."""
+    """Set a cell of the zone. Update inventory, counts, score and asked changes."""
     grid, inventory = s["grid"], s["inventory"]
     iy, ix, iz = y - MIN_Y, x - MIN_X, z - MIN_Z
     old = int(grid[iy, ix, iz])

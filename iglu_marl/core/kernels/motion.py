@@ -1,4 +1,4 @@
-"""Motion: keys, gravity, walls and the camera."""
+"""Motion: keys, gravity, walls and camera."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def collide(s, x, y, z):
 
 @jit
 def in_limits(x, y, z):
-    """Whether one may move to (x, y, z)."""
+    """Return whether the builder may be at (x, y, z)."""
     return (
         abs(x) <= MAX_X + LIMIT and abs(z) <= MAX_Z + LIMIT and MIN_Y - LIMIT <= y and y < MAX_Y + 1 + LIMIT
     )
@@ -65,7 +65,7 @@ def in_limits(x, y, z):
 
 @jit
 def heading(s, fb, lr, flying):
-    """Unit vector of the intended motion; only the direction of (fb, lr) counts, never its size."""
+    """Return the unit vector of the intended motion; only the direction of (fb, lr) counts."""
     if fb == 0.0 and lr == 0.0:
         return 0.0, 0.0, 0.0
     pose = s["pose"]
@@ -80,7 +80,7 @@ def heading(s, fb, lr, flying):
 
 @jit
 def jump(s, value, flying):
-    """A jump asked for takes effect at vertical speed zero only; a flier who asks for none hovers."""
+    """Jump, if the vertical speed is zero; a flier without a jump hovers."""
     if flying and value == 0.0:
         s["speed"] = 0.0
     if value != 0.0 and s["speed"] == 0.0:
@@ -89,7 +89,7 @@ def jump(s, value, flying):
 
 @jit
 def fall(speed, slice_s):
-    """Gravity for one slice: the vertical speed after it, and the number of slices of the next step."""
+    """Apply gravity for one slice. Return the vertical speed and the number of slices of the next step."""
     speed = speed - slice_s * GRAVITY
     if speed < -14.0:
         slices = 12
@@ -104,7 +104,7 @@ def fall(speed, slice_s):
 
 @jit
 def rise(speed, steps):
-    """How far a vertical speed carries a body that nothing stops, in so many steps of two slices and more, in cells."""
+    """Return the height in cells that an unobstructed body with this vertical speed gains in some steps."""
     height, slices = 0.0, 2
     for _ in range(steps):
         slice_s = STEP_S / slices
@@ -117,7 +117,7 @@ def rise(speed, steps):
 
 @jit
 def highest_rise(speed):
-    """The height, in cells, that a vertical speed does not carry beyond, however a step is sliced."""
+    """Return an upper bound in cells of the height that a vertical speed reaches, for any slicing."""
     return max(speed, 0.0) ** 2 / (2 * GRAVITY)
 
 
@@ -144,7 +144,7 @@ def drift(s, fb, lr, flying):
 
 @jit
 def hop(s, fb, lr, jumping):
-    """Whole-cell moves between cell centres along the nearest compass direction; falls land at once."""
+    """Move by whole cells along the nearest compass direction; falls land at once."""
     grid, pose = s["grid"], s["pose"]
     x, eye, z = cell_of(pose[0]), cell_of(pose[1]), cell_of(pose[2])
     quarter = cell_of(pose[3] / 90.0)
@@ -170,7 +170,7 @@ def hop(s, fb, lr, jumping):
 
 @jit
 def slide(s, dx, dy, dz):
-    """Translation along the map's axes without collisions, stopped by floor, top and walls of the zone."""
+    """Move along the map's axes without collisions, within the zone."""
     pose = s["pose"]
     pose[0] = min(max(pose[0] + dx, min(-5.0, pose[0])), max(5.0, pose[0]))
     pose[1] = min(max(pose[1] + dy, min(-0.25, pose[1])), max(8.75, pose[1]))
@@ -180,7 +180,7 @@ def slide(s, dx, dy, dz):
 
 @jit
 def move(s, c):
-    """Motion of one step, by mode."""
+    """Move for one step, by mode."""
     mode, push = c["mode"], c["move"]
     if mode == WALKING:
         drift(s, push[0], push[1], False)

@@ -1,4 +1,4 @@
-"""The line of sight: the one ray by which hands act, people point and planners aim."""
+"""The line of sight, used by hands, pointing people and planners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Cell = tuple[int, int, int]
 
 @jit
 def gaze(yaw_deg: float, pitch_deg: float) -> Vector:
-    """Unit vector (x, y, z) of the gaze. Yaw 0 looks north (-z) and grows clockwise; pitch +90 looks straight up."""
+    """Return the gaze as a unit vector (x, y, z). Yaw 0 is north (-z) and grows clockwise; pitch +90 is straight up."""
     around, tilt = (yaw_deg - 90.0) * RADIANS, pitch_deg * RADIANS
     level = math.cos(tilt)
     return math.cos(around) * level, math.sin(tilt), math.sin(around) * level
@@ -26,9 +26,9 @@ def gaze(yaw_deg: float, pitch_deg: float) -> Vector:
 
 @jit
 def next_cell(at: Vector, way: Vector) -> tuple[Vector, int]:
-    """The first sample behind one that lies in another cell, along a unit vector, and how many samples on that is.
+    """Return the first sample along a unit vector that is in another cell, and the number of samples to it.
 
-    Samples are 1/5 cell apart, so they can jump across an edge: a cell need not share a face with the next.
+    Samples are 1/5 cell apart, so they can cross an edge: consecutive cells need not share a face.
     """
     x, y, z = at
     dx, dy, dz = way[0] / RAY_SAMPLES_PER_CELL, way[1] / RAY_SAMPLES_PER_CELL, way[2] / RAY_SAMPLES_PER_CELL
@@ -43,7 +43,7 @@ def next_cell(at: Vector, way: Vector) -> tuple[Vector, int]:
 
 @jit
 def cells_along(eye: Vector, way: Vector) -> Iterator[Cell]:
-    """The cells (x, y, z) that a ray samples from an eye along a unit vector, whatever is in them."""
+    """Yield the cells (x, y, z) that a ray samples from an eye along a unit vector."""
     at, sample = eye, 0
     while sample < RAY_SAMPLES:
         yield cell_of(at[0]), cell_of(at[1]), cell_of(at[2])
@@ -59,9 +59,9 @@ def cast(
     hit: npt.NDArray[np.int8],
     before: npt.NDArray[np.int8],
 ) -> bool:
-    """Whether a ray meets something solid: that cell into `hit` int8 [3], the cell sampled before it into `before`.
+    """Return whether a ray hits a solid cell. Write that cell to `hit` int8 [3], the cell before it to `before`.
 
-    Both are `NO_CELL` where it meets nothing; `before` alone where the eye is inside the solid cell.
+    Both are `NO_CELL` without a hit, and `before` alone if the eye is inside the solid cell.
     """
     return reach(grid, eye, way, hit, before) >= 0
 
@@ -74,7 +74,7 @@ def reach(
     hit: npt.NDArray[np.int8],
     before: npt.NDArray[np.int8],
 ) -> int:
-    """The number of the first sample of a ray that is in something solid, and the cells as `cast` tells; -1 without."""
+    """Return the number of the first sample in a solid cell, or -1. Write the cells as `cast` does."""
     at, sample = eye, 0
     last = NO_CELL, NO_CELL, NO_CELL
     while sample < RAY_SAMPLES:
@@ -98,7 +98,7 @@ def cast_many(
     hits: npt.NDArray[np.int8],
     befores: npt.NDArray[np.int8],
 ) -> None:
-    """`cast` for poses float64 [k, 5] (x, y, z, yaw, pitch), into int8 [k, 3] each."""
+    """Cast rays of poses float64 [k, 5] (x, y, z, yaw, pitch), into int8 [k, 3] each."""
     for k in range(poses.shape[0]):
         eye = poses[k, 0], poses[k, 1], poses[k, 2]
         cast(grid, eye, gaze(poses[k, 3], poses[k, 4]), hits[k], befores[k])

@@ -30,7 +30,7 @@ def add_matches(matches, shifts, target, iy, ix, iz, color, delta):
 
 @jit
 def largest(matches):
-    """The maximal intersection: the largest of the match counts."""
+    """Return the maximal intersection: the largest of the match counts."""
     flat = matches.reshape(matches.size)
     top = flat[0]
     for i in range(1, flat.size):
@@ -40,7 +40,7 @@ def largest(matches):
 
 @jit
 def count(s, iy, ix, iz, color, delta):
-    """Keep the match counts and their maximum up to date with one block that comes (+1) or goes (-1)."""
+    """Update the match counts and their maximum for a block that is added (+1) or removed (-1)."""
     matches = s["matches"]
     if s["invariant"] == 0:
         if s["target"][iy, ix, iz] == color:
@@ -56,7 +56,7 @@ def count(s, iy, ix, iz, color, delta):
 
 @jit
 def shift_box(extent, inside, shifts):
-    """Admissible shifts by rotation: all, or those that keep every non-zero column of `extent` inside the zone."""
+    """Write the admissible shifts by rotation: all, or those that keep `extent` inside the zone."""
     low_x, high_x, low_z, high_z = 10, 0, 10, 0
     for iy in range(extent.shape[0]):
         for ix in range(11):
@@ -74,7 +74,7 @@ def shift_box(extent, inside, shifts):
 
 @jit
 def fix_in_place(shifts):
-    """No rotation, no shift: only the alignment of the map itself is admissible."""
+    """Allow no rotation and no shift."""
     for k in range(4):
         shifts[k, 0], shifts[k, 2] = 0, 0
         shifts[k, 1] = shifts[k, 3] = 0 if k == 0 else -1
@@ -82,7 +82,7 @@ def fix_in_place(shifts):
 
 @jit
 def count_all(grid, target, shifts, matches):
-    """Match counts from scratch: the definition of the intersection for every rotation and shift at once."""
+    """Count matches from scratch, for every rotation and shift. Returns the largest count."""
     matches[:] = 0
     for iy in range(grid.shape[0]):
         for ix in range(11):
@@ -95,7 +95,7 @@ def count_all(grid, target, shifts, matches):
 
 @jit
 def first_alignment(matches, shifts, top):
-    """The first (dx, dz, rotation) in ascending order of rotation, dx, dz that attains `top`; zeros when it is 0."""
+    """Return the first (dx, dz, rotation), by rotation, dx, dz, with `top` matches; zeros if `top` is 0."""
     if top > 0:
         for k in range(4):
             for dx in range(shifts[k, 0], shifts[k, 1] + 1):
@@ -107,7 +107,7 @@ def first_alignment(matches, shifts, top):
 
 @jit
 def live_alignment(s):
-    """An alignment (dx, dz, rotation) that attains the maximal intersection now; the map's own where that does."""
+    """Return an alignment (dx, dz, rotation) with the maximal intersection now; the identity if it is one."""
     if s["matches"][0, 10, 10] == s["best"]:
         return 0, 0, 0
     return first_alignment(s["matches"], s["shifts"], int(s["best"]))
@@ -121,7 +121,7 @@ def alignment_at(state, i):
 
 @jit
 def aim_at_target(s, extent, inside):
-    """Start the score anew towards `target` from the grid as it stands; `extent` bounds the shifts when inside."""
+    """Reset the score: `target` against the current grid. `extent` bounds the shifts if `inside`."""
     grid, start, target = s["grid"], s["start"], s["target"]
     if s["invariant"] != 0:
         shift_box(extent, inside, s["shifts"])
@@ -142,9 +142,9 @@ def aim_at_target(s, extent, inside):
 
 @jit
 def pay(s, best_before, blocks_before):
-    """The reward of this step: of its edit, and of the target if it is completed now.
+    """Set the reward of this step: of its edit, and of a target completed now.
 
-    The return of any edits is a potential, so no loop of edits can farm it; completion ends the episode or the turn.
+    The sum over edits is a potential, so no loop of edits gains reward. Completion ends the episode or the turn.
     """
     reward = s["completion_reward"] if s["terminated"] != 0 else 0.0
     if s["change"][3] != s["change"][4]:
@@ -161,7 +161,7 @@ def pay(s, best_before, blocks_before):
 
 @jit
 def covered_at(s, k, dx, dz):
-    """Whether every asked change is done, seen with the target rotated k times and shifted."""
+    """Return whether every asked change is done, with the target rotated k times and shifted."""
     grid, start, target = s["grid"], s["start"], s["target"]
     for iy in range(9):
         for tx in range(11):
@@ -181,7 +181,7 @@ def covered_at(s, k, dx, dz):
 
 @jit
 def covered(s):
-    """Whether every asked change (placement, removal, recolouring) is done, up to the allowed alignment."""
+    """Return whether every asked change (placement, removal, recolouring) is done, up to the allowed alignment."""
     if s["missing"] == 0:
         return True
     if s["invariant"] == 0:
@@ -199,7 +199,7 @@ def covered(s):
 
 @jit
 def complete(s):
-    """Whether the task is done: the build is the target (exact), or every asked change is made (cover)."""
+    """Return whether the task is complete: the build is the target (exact), or has every asked change (cover)."""
     if s["completion"] == EXACT:
         return s["best"] == s["target_blocks"] and s["blocks"] == s["target_blocks"]
     return covered(s)

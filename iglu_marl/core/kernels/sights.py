@@ -1,4 +1,4 @@
-"""What a builder could see of the build by its pose: where the hands would act, and the blocks around it."""
+"""Observations computed from pose and build: where the hands would act, and the blocks around the builder."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ OUTSIDE = 7  # the place in `Sights.ids` of what is outside the zone
 
 
 class Sights(NamedTuple):
-    """Where sights are written, a row a world; arrays without rows are left alone."""
+    """Output arrays, a row per world; arrays without rows are not written."""
 
     aim: Array  # float32 [n, 8]: 1, cell hit (x, y, z), cell to place in (x, y, z), distance; zeros without a hit
     egocentric: Array  # int8 or int32 [n, side, side, side]: the build around the builder
     target_egocentric: Array  # the same of the target, as the score aligns it
+    hotbar: Array  # int32 [n, 1]: the number that selects the colour in hand, 1..6
     ids: Array  # [8]: how colours 0..6 and what is outside the zone are shown, in the dtype of the two
 
 
 @jit
 def write_aim(s, out):
-    """What the line of sight meets now, into float32 [8]. Inside a block, both cells are that block's."""
+    """Write what the line of sight hits into float32 [8]. Inside a block, both cells are that block's."""
     pose = s["pose"]
     hit, before = np.empty(3, np.int8), np.empty(3, np.int8)
     sample = reach(s["grid"], (pose[0], pose[1], pose[2]), gaze(pose[3], pose[4]), hit, before)
@@ -48,10 +49,10 @@ def write_aim(s, out):
 
 @jit
 def write_around(s, cells, dx, dz, rotation, ids, out):
-    """`cells` int8 [9, 11, 11], rotated and shifted, around the builder, into out [side, side, side].
+    """Write `cells` int8 [9, 11, 11], rotated and shifted, around the builder into out [side, side, side].
 
     Axes are [up, right, back] from the cell of the eye: as [y, x, z] of the map when the builder faces north. The yaw
-    counts by its nearest quarter turn.
+    is rounded to a quarter turn.
     """
     pose = s["pose"]
     x, y, z = cell_of(pose[0]), cell_of(pose[1]), cell_of(pose[2])
@@ -80,7 +81,7 @@ def write_around(s, cells, dx, dz, rotation, ids, out):
 
 @jit
 def see_many(state, out, first, last):
-    """The sights of the worlds first..last-1."""
+    """Write the observations of the worlds first..last-1."""
     for i in range(first, last):
         s = state[i]
         if out.aim.shape[0] > 0:
@@ -90,3 +91,5 @@ def see_many(state, out, first, last):
         if out.target_egocentric.shape[0] > 0:
             dx, dz, rotation = live_alignment(s)
             write_around(s, s["target"], dx, dz, rotation, out.ids, out.target_egocentric[i])
+        if out.hotbar.shape[0] > 0:
+            out.hotbar[i, 0] = out.ids[s["active"]] - out.ids[0]  # air is 0 in actions

@@ -1,4 +1,4 @@
-"""The beginning of an episode."""
+"""Start of an episode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iglu_marl.core.kernels.step import sense
 
 @jit
 def spawn(s):
-    """A fresh episode on the grid `start`: full inventory less the starting blocks, nothing carried over."""
+    """Start an episode on the grid `start`: full inventory less the starting blocks."""
     inventory, grid, start = s["inventory"], s["grid"], s["start"]
     inventory[:] = 20
     for iy in range(9):
@@ -34,7 +34,7 @@ def spawn(s):
 
 @jit
 def prepare_at(state, i, extent, inside):
-    """`spawn`, score and senses of world i, whose start, target, budgets and scales are set."""
+    """Spawn, score and sense world i, whose start, target, budgets and scales are set."""
     s = state[i]
     spawn(s)
     aim_at_target(s, extent, inside)
@@ -43,7 +43,7 @@ def prepare_at(state, i, extent, inside):
 
 @jit
 def retarget_at(state, i, extent, inside):
-    """Go on in world i towards the start and target that were set: score and baselines begin anew."""
+    """Continue in world i with the start and target that were set; the score is reset."""
     s = state[i]
     aim_at_target(s, extent, inside)
     s["terminated"] = 0

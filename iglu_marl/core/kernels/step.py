@@ -1,4 +1,4 @@
-"""One step of one world, as the list of its rules; and what single environments call."""
+"""One step of one world: the list of its rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from iglu_marl.core.kernels.score import complete, pay
 
 @jit
 def sense(s):
-    """Write what is observed of the state, in float32."""
+    """Write the observed part of the state, in float32."""
     pose, seen = s["pose"], s["seen_pose"]
     seen[0], seen[1], seen[2], seen[3], seen[4] = pose[0], pose[1], pose[2], pose[4], pose[3]
     held, seen_held = s["inventory"], s["seen_inventory"]
@@ -23,7 +23,7 @@ def sense(s):
 
 @jit
 def step_one(s, c):
-    """One builder step in one world: colour, jump, camera, hands, motion, yaw; then completion, reward and clocks."""
+    """Run a builder step: colour, jump, camera, hands, motion, yaw; then completion, reward and clocks."""
     best_before, blocks_before = int(s["best"]), int(s["blocks"])
     if c["hotbar"] != 0:
         s["active"] = c["hotbar"]
@@ -41,24 +41,24 @@ def step_one(s, c):
 
 @jit
 def step_at(state, i, controls, j):
-    """`step_one` for world i with control j: what a single environment calls."""
+    """Run `step_one` for world i with control j, as single environments do."""
     step_one(state[i], controls[j])
 
 
 @jit
 def step_many(state, controls):
-    """`step_one` for every world of a batch."""
+    """Run `step_one` for every world."""
     for i in range(state.shape[0]):
         step_one(state[i], controls[i])
 
 
 @jit
 def speak_at(state, i):
-    """`speak` for world i."""
+    """Run `speak` for world i."""
     speak(state[i])
 
 
 @jit
 def sense_at(state, i):
-    """`sense` for world i, after its pose was set from outside."""
+    """Run `sense` for world i, after its pose was set from outside."""
     sense(state[i])

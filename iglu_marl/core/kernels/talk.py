@@ -1,4 +1,4 @@
-"""Words in batches: dialogues of tokens."""
+"""Dialogues of tokens, in batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 class Talk(NamedTuple):
-    """The dialogues of a batch in tokens, and what is said now."""
+    """The dialogues of a batch in tokens, and the current utterances."""
 
     dialog: (
         Array  # int32 [n, length]: the latest tokens, each utterance behind its speaker's mark, then zeros
@@ -22,7 +22,7 @@ class Talk(NamedTuple):
     architect: Array  # int64 [n, words]: what it says, 0 = padding
     builder: Array  # the same of the builder; no rows where it cannot speak
     marks: Array  # int32 [2]: of architect and builder
-    in_turns: bool  # whether only the one who has the floor acts
+    in_turns: bool  # whether only the agent whose turn it is acts
 
 
 @jit

@@ -1,9 +1,8 @@
 """Clarifying questions of the IGLU single-turn data: when to ask, and what.
 
-`clarifying_questions()` gives a row for every game: its instruction, whether it was clear, and if not, which
-question was asked and which ones are to be ranked. `question_bank()` has the questions' texts. `RankingTask` is
-the task that goes with them: to rank the candidates of an unclear instruction so that the question that was
-asked comes first, measured by the mean reciprocal rank (MRR) and recall@k. `Bm25` is a baseline for it.
+- `clarifying_questions()` returns the games: instruction, whether it was clear, the question asked, the candidates.
+- `question_bank()` returns the texts of the questions.
+- `RankingTask` scores rankers of the candidates by mean reciprocal rank (MRR) and recall@k. `Bm25` is a baseline.
 """
 
 from __future__ import annotations
@@ -21,14 +20,7 @@ from typing import Any
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import read_file
 from iglu_marl.core.text import natural_key
-from iglu_marl.data.iglu.singleturn import (
-    BANK,
-    PACK,
-    TABLE,
-    Game,
-    SingleturnSkip,
-    read_games,
-)
+from iglu_marl.data.iglu.singleturn import BANK, PACK, TABLE, Game, SingleturnSkip, read_games
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.report import Report, SkipReason
@@ -41,23 +33,21 @@ Ranker = Callable[[Game, Sequence[str], Mapping[str, str]], Sequence[str]]
 
 
 class QuestionSkip(SkipReason):
-    """What is odd about the questions of a row or of the bank."""
+    """Why a question of a game or of the bank is skipped or changed."""
 
     BAD_BANK_ROW = "a row of the bank without an id or a text, or one that cannot be read"
-    DOUBLED_ID = "an id that the bank has given to another question"
+    DOUBLED_ID = "an id that the bank uses for another question"
     UNCLEAR_WITHOUT_QUESTION = "an unclear instruction without a question"
-    QREL_OUTSIDE_QBANK = "a question asked that is not among those to be ranked; added to them"
-    UNKNOWN_QREL = "a question asked whose id the bank does not have"
+    QREL_OUTSIDE_QBANK = "a question asked that is not among the candidates; added to them"
+    UNKNOWN_QREL = "a question asked whose id is not in the bank"
     NO_QREL = "a question asked without its id; it cannot be ranked"
-
-
-# ----------------------------------------------------------------------------------------------- reading
+    FEW_CANDIDATES = "fewer than two candidates, so that any order is right"
 
 
 def _table_of(
     path: str | os.PathLike[str] | None, name: str, fetch: bool, follow_links: bool, report: Report[Any]
 ) -> tuple[bytes, str]:
-    """The contents of a table: a CSV file itself, or of that name in a pack."""
+    """Return the contents and the place of a table: a CSV file, or the file `name` in a pack."""
     if path is not None and Path(path).suffix.lower() == ".csv":
         file = Path(path).expanduser()
         return read_file(file, TABLE_LIMIT), str(file)
@@ -73,11 +63,11 @@ def question_bank(
     fetch: bool = True,
     follow_links: bool = False,
 ) -> Mapping[str, str]:
-    """The texts of the questions by their ids (`"q_149"`), in the order of the file; read-only.
+    """Return the texts of the questions by id (`"q_149"`), in the order of the file; read-only.
 
-    path: a pack of single-turn data (see `find_pack`), or a CSV file with the columns qrel and
-    ClarifyingQuestion. Rows without an id or a text, and further ones of an id, are counted in `report`. Raises
-    `DataError` when there is no such table, or when it is damaged.
+    `path` is a pack of single-turn data (see `find_pack`) or a CSV file with the columns qrel and ClarifyingQuestion.
+    Rows without id or text and repeated ids are counted in `report`. Raises `DataError` if the table is missing or
+    damaged.
     """
     report = Report() if report is None else report
     table, place = _table_of(path, BANK, fetch, follow_links, report)
@@ -102,13 +92,16 @@ def clarifying_questions(
     fetch: bool = True,
     follow_links: bool = False,
 ) -> list[Game]:
-    """The rows of the table of games in its order, each game once: instruction, clear or not, question, qbank.
+    """Return the games in the order of the table, each once: instruction, clear or not, question, candidates.
 
-    path: a pack of single-turn data (see `find_pack`), or the table alone as a CSV file. What is left out is
-    counted in `report`. Raises `DataError` when there is no such table, or when it is damaged.
+    `path` is a pack of single-turn data (see `find_pack`) or the table alone as a CSV file. Skipped rows are counted
+    in `report`. Raises `DataError` if the table is missing or damaged, or lacks a column.
     """
     report = Report() if report is None else report
     table, place = _table_of(path, TABLE, fetch, follow_links, report)
+    next(
+        read_table(table, ("ClarifyingQuestion", "qrel", "qbank"), place), None
+    )  # raises without one of these
     games: dict[str, Game] = {}
     for game in read_games(table, report, place=place):
         report.repeated_rows += game.game_id in games
@@ -116,24 +109,16 @@ def clarifying_questions(
     return list(games.values())
 
 
-# ----------------------------------------------------------------------------------------------- ranking
-
-
 @dataclass(frozen=True)
 class RankingScores:
-    """How well the questions that were asked were ranked.
+    """Scores of a ranker."""
 
-    queries: unclear instructions. mrr: mean of 1 / rank. recall: for each k the part of the queries whose
-    question is among the first k. unknown_ids: different candidates without a text; unknown_candidates: how
-    often such a one was to be ranked.
-    """
-
-    queries: int
-    mrr: float
-    recall: Mapping[int, float]
-    ranks: tuple[int, ...]
-    unknown_ids: int
-    unknown_candidates: int
+    queries: int  # number of unclear instructions
+    mrr: float  # mean of 1 / rank of the question that was asked
+    recall: Mapping[int, float]  # for each k, the share of queries whose question is among the first k
+    ranks: tuple[int, ...]  # rank of the question that was asked, by query
+    unknown_ids: int  # number of distinct candidates without a text
+    unknown_candidates: int  # how often such a candidate occurred
 
     def __str__(self) -> str:
         recall = ", ".join(f"recall@{k} {part:.3f}" for k, part in self.recall.items())
@@ -141,13 +126,18 @@ class RankingScores:
 
 
 class RankingTask:
-    """For each unclear instruction, candidates to rank so that the question that was asked comes first.
+    """Ranking task: for each unclear instruction, rank the question that was asked before the other candidates.
 
-    games: as `clarifying_questions` gives them (clear ones are passed over). bank: as `question_bank` does.
+    `queries` are the unclear games with two or more candidates. `candidates(game)` are the ids to rank, including
+    the id of the question that was asked. Candidates whose id is not in the bank have no text; `score` ranks them last
+    and counts them.
 
-    A candidate whose id the bank does not have has no text, so no ranker can judge it: `score` puts them
-    behind all others, and counts them. `queries` are the games, `candidates(game)` are the ids, with the id of
-    the asked question among them even where the table has it apart.
+    Args:
+        games: the result of `clarifying_questions`; clear games are ignored.
+        bank: the result of `question_bank`.
+        report: counts skipped games.
+
+
     """
 
     def __init__(
@@ -171,6 +161,8 @@ class RankingTask:
             note(QuestionSkip.UNCLEAR_WITHOUT_QUESTION)
         elif not game.qrel:
             note(QuestionSkip.NO_QREL)
+        elif len(self.candidates(game)) < 2:
+            note(QuestionSkip.FEW_CANDIDATES)
         else:
             if game.qrel not in game.qbank:
                 note(QuestionSkip.QREL_OUTSIDE_QBANK)
@@ -179,22 +171,28 @@ class RankingTask:
             return True
         return False
 
+    def _nonempty_queries(self) -> list[Game]:
+        if not self.queries:
+            wanted = "an unclear instruction with a question and two or more candidates"
+            raise DataError(f"there is nothing to rank, expected {wanted}{self.report.example}")
+        return self.queries
+
     def candidates(self, game: Game) -> list[str]:
-        """The ids to rank for a game, each once, in the order of their numbers (the table's own tells nothing)."""
+        """Return the ids to rank for a game, each once, sorted by number."""
         return sorted({*game.qbank, game.qrel}, key=natural_key)
 
     @property
     def unknown_ids(self) -> list[str]:
-        """The candidates that the bank does not have."""
+        """Candidates that are not in the bank."""
         names = {name for game in self.queries for name in self.candidates(game)}
         return sorted(names - self.bank.keys(), key=natural_key)
 
     def score(self, ranker: Ranker, *, recall_at: Sequence[int] = RECALL_AT) -> RankingScores:
-        """The scores of a ranker: `ranker(game, ids, bank) -> ids`, best first.
+        """Score a ranker, a function `ranker(game, ids, bank) -> ids` that returns the best first.
 
-        It is given the candidates that have a text, and must not look at `game.question` and `game.qrel`: they
-        are taken away first. Those that it leaves out come behind those that it names, in the order of their
-        numbers. Raises `DataError` for an id that was no candidate, for one named twice, and without queries.
+        The ranker gets the candidates that have a text, and a game without `question` and `qrel`. Candidates that it
+        does not return follow in the order of their numbers. Raises `DataError` if it returns an id twice or an
+        unknown id, or if there are no queries.
         """
         orders = self.rankings(ranker)
         ranks = [order.index(game.qrel) + 1 for game, order in zip(self.queries, orders, strict=True)]
@@ -208,14 +206,12 @@ class RankingTask:
         )
 
     def rankings(self, ranker: Ranker, *, candidates: Sequence[str] | None = None) -> list[tuple[str, ...]]:
-        """All candidates of each game in a ranker's order; see `score`.
+        """Return all candidates of each game in a ranker's order; see `score`.
 
-        candidates: the ids to be ranked for every game (the whole bank, say); default: each game's own.
+        `candidates` are the ids to rank for every game, such as the whole bank; default: each game's own.
         """
-        if not self.queries:
-            raise DataError("there is no unclear instruction with a question, so nothing to rank")
         orders = []
-        for game in self.queries:
+        for game in self._nonempty_queries():
             ids = self.candidates(game) if candidates is None else list(candidates)
             known = [name for name in ids if name in self.bank]
             order = _checked_ranking(ranker(_hidden(game), known, self.bank), known, game)
@@ -225,10 +221,8 @@ class RankingTask:
         return orders
 
     def chance(self) -> float:
-        """The expected MRR of a random order of all candidates."""
-        if not self.queries:
-            raise DataError("there is no unclear instruction with a question, so nothing to rank")
-        sizes = [len(self.candidates(game)) for game in self.queries]
+        """Return the expected MRR of a random order of all candidates."""
+        sizes = [len(self.candidates(game)) for game in self._nonempty_queries()]
         return math.fsum(math.fsum(1 / n for n in range(1, size + 1)) / size for size in sizes) / len(sizes)
 
     def __len__(self) -> int:
@@ -239,7 +233,6 @@ class RankingTask:
 
 
 def _hidden(game: Game) -> Game:
-    """A game without the answer."""
     return Game(
         game.game_id, game.start_path, game.instruction, game.clear, partition=game.partition, line=game.line
     )
@@ -247,24 +240,28 @@ def _hidden(game: Game) -> Game:
 
 def _checked_ranking(order: Sequence[str], known: Sequence[str], game: Game) -> list[str]:
     ranked = list(order)
-    strangers = set(ranked) - set(known)
-    if strangers or len(set(ranked)) < len(ranked):
-        what = f"{sorted(strangers)[:3]}, which were no candidates" if strangers else "an id twice"
-        raise DataError(f"the ranking for {game.game_id} has {what}")
+    unknown = set(ranked) - set(known)
+    if unknown or len(set(ranked)) < len(ranked):
+        what = f"{sorted(unknown)[:3]}, which were no candidates" if unknown else "an id twice"
+        raise DataError(f"the ranking for {game.game_id} has {what}, expected each candidate at most once")
     return ranked
 
 
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation."""
+    """Return the words of a text in lower case, without punctuation."""
     return _WORD.findall(text.lower())
 
 
 class Bm25:
-    """The Okapi BM25 score of texts for a query: a ranker for `RankingTask`.
+    """Okapi BM25, a ranker for `RankingTask`.
 
-    documents: texts by their names; how rare a word is, and how long a text usually is, is learned from all of
-    them. k1: how soon repeating a word stops to count. b: how much long texts are held back. Names with equal
-    scores keep the order in which they were given, so a ranking is the same every time.
+    Names with equal scores keep their order, so the ranking is deterministic.
+
+    Args:
+        documents: texts by name; word frequencies and the mean length are computed from them.
+        k1: saturation of repeated words.
+        b: normalization by length.
+
     """
 
     def __init__(self, documents: Mapping[str, str], *, k1: float = 1.5, b: float = 0.75) -> None:
@@ -279,7 +276,7 @@ class Bm25:
         self._idf = {word: math.log1p((total - n + 0.5) / (n + 0.5)) for word, n in held.items()}
 
     def scores(self, query: str, names: Sequence[str]) -> list[float]:
-        """For each of the named texts how well it fits the query; 0 when no word is shared."""
+        """Return the score of each named text for a query; 0 if they share no word."""
         asked = sorted((word, n) for word, n in Counter(words(query)).items() if word in self._idf)
         return [self._score(asked, name) for name in names]
 
@@ -293,10 +290,10 @@ class Bm25:
         )
 
     def rank(self, query: str, names: Sequence[str]) -> list[str]:
-        """The names, best first."""
+        """Return the names, best first."""
         scores = dict(zip(names, self.scores(query, names), strict=True))
         return sorted(names, key=lambda name: -scores[name])
 
     def __call__(self, game: Game, names: Sequence[str], bank: Mapping[str, str]) -> list[str]:
-        """`rank` in the form of a ranker; the texts are those it was made with."""
+        """Rank the candidates of a game; the texts are `documents`, not `bank`."""
         return self.rank(game.instruction, names)

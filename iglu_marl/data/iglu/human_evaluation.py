@@ -1,8 +1,7 @@
-"""The human evaluation of IGLU 2022: what people said of agents that they had played with.
+"""The human evaluation of IGLU 2022: people's judgements of the agents that they played with.
 
-The table has one row for each agent that a person was to judge; every HIT (a person's job) has two. The events
-of the games and the definitions of the tasks belong to it, but are often not at hand: then they are an
-`Unavailable` that says why.
+The table has one row per judged agent; each HIT (a person's job) has two. The events of the games and the definitions
+of the tasks are separate files; where one is missing, an `Unavailable` has the reason.
 """
 
 from __future__ import annotations
@@ -21,10 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.extras import extra
 from iglu_marl.core.parsing import MIB, parse_json, read_file
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table
 from iglu_marl.data.packs.archive import open_pack
-from iglu_marl.data.packs.store import DATA_PATH_VARIABLE, MissingPackError, find_pack, pack_folder
+from iglu_marl.data.packs.cache import pack_folder
+from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
+from iglu_marl.data.packs.store import MissingPackError, find_pack
 from iglu_marl.data.report import Skipped, SkipReason
 
 FEEDBACK, GAMES, TASKS = "human_agent_feedback.csv", "gamedata.json", "taskdata.json"
@@ -34,55 +36,54 @@ _CODE_LIMIT = 1 << 16  # bytes of a decoded code; real ones have 221
 
 
 class FeedbackSkip(SkipReason, unit="line"):
-    """Why a row of the table is left out."""
+    """Why a row of the table is skipped."""
 
     BAD_ROW = "a row that cannot be read"
 
 
 class Annotation(str, Enum):
-    """What the cell with the person's judgement holds."""
+    """Content of the cell with the person's judgement."""
 
     EMPTY = "nothing"
     FILLED = "a judgement"
-    MALFORMED = "something that is no judgement"
+    MALFORMED = "something else"
 
     __str__ = str.__str__
 
 
 class CodeState(str, Enum):
-    """What the cell with the code that the game gave to the person holds."""
+    """Content of the cell with the completion code."""
 
     ABSENT = "nothing"
     DECODED = "a code"
-    UNDECODABLE = "something that is no code"
+    UNDECODABLE = "something else"
 
     __str__ = str.__str__
 
 
 @dataclass(frozen=True)
 class CompletionCode:
-    """What a game gave to the person at its end: `parts` as they are written, and the two that are known."""
+    """Completion code that a game gave to the person at its end: its parts, and the two with a known meaning."""
 
     parts: tuple[str, ...]
 
     @property
     def task_id(self) -> str | None:
-        """The task that was played."""
+        """Id of the task."""
         return self.parts[3] if len(self.parts) == 7 else None
 
     @property
     def game_id(self) -> str | None:
-        """The game that was played."""
+        """Id of the game."""
         return self.parts[4] if len(self.parts) == 7 else None
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """One row: what one person said of one agent.
+    """One row: one person's judgement of one agent.
 
-    game_id, task_id: None where the table has "NA". chosen_best, performance: the judgement, None without one;
-    "NA" as a text counts as none. code: None unless `code_state` is DECODED. raw_annotation, raw_code: the cells
-    as they are. line: of the table.
+    `game_id`, `task_id`, `chosen_best` and `performance` are None where the table has nothing or "NA". `code` is None
+    unless `code_state` is DECODED. `raw_annotation` and `raw_code` are the unparsed cells.
     """
 
     hit_id: str
@@ -100,13 +101,13 @@ class Feedback:
 
     @property
     def names_other_game(self) -> bool:
-        """Whether the code is one of another game than this row's."""
+        """Whether the code is from another game than the row."""
         return self.code is not None and self.code.game_id != self.game_id
 
 
 @dataclass(frozen=True)
 class Unavailable:
-    """A part of the data that is not at hand, and why. It is false: `if evaluation.games: ...`."""
+    """A missing part of the data, and the reason. It is false: `if evaluation.games: ...`."""
 
     what: str
     reason: str
@@ -120,7 +121,7 @@ class Unavailable:
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """What the table holds. `agents` and `chosen_best` are by agent; the rest are numbers of rows."""
+    """Counts of the rows of the table; `agents` and `chosen_best` are by agent."""
 
     rows: int
     hits: int
@@ -146,10 +147,10 @@ class EvaluationReport:
 
 @dataclass
 class HumanEvaluation:
-    """The table of feedback, and the events of the games and the tasks where they are at hand.
+    """The table of feedback, and the events of the games and the tasks.
 
-    games, tasks: the parsed JSON of gamedata.json and taskdata.json, or `Unavailable`. skipped: rows that cannot be
-    read, and files that a folder or zip leaves out for safety.
+    `games` and `tasks` are the parsed JSON of gamedata.json and taskdata.json, or `Unavailable`. `skipped` lists rows
+    that cannot be read, and files of the folder or zip that are left out for safety.
     """
 
     feedback: list[Feedback]
@@ -160,7 +161,7 @@ class HumanEvaluation:
     _by_agent: dict[str, list[Feedback]] = field(default_factory=dict, repr=False)
 
     def by_agent(self, agent: str) -> list[Feedback]:
-        """The rows of an agent. Raises `DataError` for one that nobody judged."""
+        """Return the rows of an agent. Raises `DataError` if it has none."""
         if not self._by_agent:
             for row in self.feedback:
                 self._by_agent.setdefault(row.agent, []).append(row)
@@ -169,7 +170,7 @@ class HumanEvaluation:
         return self._by_agent[agent]
 
     def report(self) -> EvaluationReport:
-        """Counts of everything, the irregular included."""
+        """Return the counts of all rows, including irregular ones."""
         rows = self.feedback
         best: dict[str, Counter[bool]] = {}
         for row in rows:
@@ -192,8 +193,9 @@ class HumanEvaluation:
         )
 
     def to_pandas(self) -> Any:
-        """The table as a `pandas.DataFrame`, one row per judgement."""
-        import pandas as pd
+        """Return the table as a `pandas.DataFrame`, one row per judgement."""
+        with extra("data"):
+            import pandas as pd
 
         return pd.DataFrame(
             [
@@ -213,11 +215,8 @@ class HumanEvaluation:
         )
 
 
-# ------------------------------------------------------------------------------------------------- reading
-
-
 def decode_completion_code(text: str) -> CompletionCode | None:
-    """The code behind a cell (base64 of a gzip stream of parts joined by ":"), or None if it is none."""
+    """Decode a completion code (base64 of a gzip stream of parts joined by ":"); None if it is not one."""
     try:
         packed = base64.b64decode(text.strip(), validate=True)
         content = _unpacked(packed).decode("utf-8")
@@ -227,7 +226,6 @@ def decode_completion_code(text: str) -> CompletionCode | None:
 
 
 def _unpacked(packed: bytes) -> bytes:
-    """The contents of a gzip stream. Raises `ValueError` for more than a code can have."""
     with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
         content = stream.read(_CODE_LIMIT + 1)
     if len(content) > _CODE_LIMIT:
@@ -250,7 +248,7 @@ def _judgement(cell: str) -> tuple[Annotation, bool | None, str | None]:
 
 
 def _known(cell: str) -> str | None:
-    """A cell's text, None for nothing and for "NA"."""
+    """Return a cell's text; None for nothing and for "NA"."""
     text = cell.strip()
     return None if text.upper() in ("", "NA", "N/A") else text
 
@@ -280,7 +278,7 @@ def _feedback(record: Mapping[str, str], line: int) -> Feedback:
 
 @dataclass(frozen=True)
 class _Found:
-    """The table, what to call its place, and how to read what stands beside it (None: there is no such file)."""
+    """The table, its place for messages, and a reader of the files beside it (None: there is no such file)."""
 
     table: bytes
     place: str
@@ -289,7 +287,7 @@ class _Found:
 
 
 def _side_file(found: _Found, name: str) -> Any:
-    """The parsed JSON of a file beside the table, or why there is none."""
+    """Return the parsed JSON of a file beside the table, or the reason why there is none."""
     try:
         content = found.beside(name)
         if content is None:
@@ -308,7 +306,7 @@ def _in_folder(folder: Path) -> Callable[[str], bytes | None]:
 
 
 def _at(place: Path, follow_links: bool = False) -> _Found | None:
-    """The table at a place: a CSV file, or somewhere in a folder or zip; None when that does not have it."""
+    """Find the table at a place: a CSV file, or inside a folder or zip; None if it is not there."""
     if not place.exists():
         raise DataError(f"{place} does not exist; expected {FEEDBACK}, or a folder or zip with it")
     if place.suffix.lower() == ".csv":
@@ -328,7 +326,7 @@ def _at(place: Path, follow_links: bool = False) -> _Found | None:
 
 
 def _anywhere(fetch: bool) -> _Found:
-    """The table where data usually are: `IGLU_DATA_PATH`, the user's own folder, the repository's archive."""
+    """Find the table in `IGLU_DATA_PATH`, the user's folder of packs, or the archive of the repository."""
     named = os.environ.get(DATA_PATH_VARIABLE)
     for place in ([Path(named).expanduser()] if named else []) + [pack_folder()]:
         if place.is_dir() or (place.is_file() and place.suffix.lower() in (".csv", ".zip")):
@@ -337,7 +335,7 @@ def _anywhere(fetch: bool) -> _Found:
                 return found
     try:
         with find_pack("iglu-singleturn", None, fetch) as pack:
-            location = pack.location  # the archive of the whole repository has the table too
+            location = pack.location  # the archive of the repository also has the table
         found = _at(Path(location))
     except MissingPackError as error:
         raise DataError(f"{FEEDBACK} is not on this machine; it comes with IGLU's data: {error}") from None
@@ -353,14 +351,17 @@ def _anywhere(fetch: bool) -> _Found:
 def human_evaluation(
     path: str | os.PathLike[str] | None = None, *, fetch: bool = True, follow_links: bool = False
 ) -> HumanEvaluation:
-    """The human evaluation of the agents of IGLU 2022.
+    """Read the human evaluation of the agents of IGLU 2022.
 
-    path: `human_agent_feedback.csv`, or a folder or zip that has it somewhere inside; by default what
-    `IGLU_DATA_PATH` leads to, else this user's own folder, else it is fetched with the single-turn data.
-    follow_links: read what links in a folder given as `path` lead to.
+    Args:
+        path: `human_agent_feedback.csv`, or a folder or zip with it; by default `IGLU_DATA_PATH`, else the user's
+            folder of packs, else it is fetched with the single-turn data.
+        fetch: whether data may be downloaded.
+        follow_links: follow the links in a folder given as `path`.
 
-    Cells that cannot be read are typed as such, rows that cannot be are in `skipped`; `report()` counts both.
-    Raises `DataError` when there is no table, or when it is not one.
+    Raises:
+        DataError: if there is no table, or it is damaged.
+
     """
     place = None if path is None else Path(path).expanduser()
     found = _anywhere(fetch) if place is None else _at(place, follow_links)

@@ -1,123 +1,91 @@
-"""Sessions of the multi-turn layout: a table of utterances and the recorded worlds, read into `Subtasks`.
+"""Reader of the IGLU multi-turn layout: a table of utterances and the recorded worlds become `Subtasks`.
 
-The layout is the one of the IGLU multi-turn release::
+The layout::
 
     dialogs.csv                          one row per step of a session
     builder-data/<session>/step-<N>      the world after builder step N (JSON)
 
-and the rules are the ones of its loader. The rows of a session are taken in the order of their StepId, rows
-that did not qualify are left out. Odd steps are the architect's, even ones the builder's:
+The rules are those of the upstream loader. Rows of a session are read in the order of StepId, without rows that did
+not qualify. Odd steps are the architect's, even steps the builder's:
 
-- an odd row with an instruction opens a turn; one with an answer to a question adds to the open turn;
+- an odd row with an instruction opens a turn; an odd row with an answer to a question adds to the open turn;
 - an even row with a question adds to the open turn; any other even row closes it with the world of its step;
 - a missing world ends the session;
-- a turn whose world is empty is merged into the next one; empty ones at the end are dropped;
-- in an utterance, every run of `$` is one line break;
-- a row that repeats another one of its session word by word counts once.
+- a turn with an empty world is merged into the next turn; empty turns at the end are dropped;
+- in an utterance, each run of `$` is one line break;
+- a row that is repeated in its session counts once.
 
-What the rules do not use is never lost in silence: each piece left out is an entry of the `Report`. Only the
-standard library is needed to read.
+Each piece of data that the rules skip is an entry of the `Report`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, Color, grid_to_blocks, in_zone
-from iglu_marl.core.parsing import MIB, parse_json, reading, too_large
+from iglu_marl.core.parsing import MIB, parse_json, too_large, wrap_errors
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table, said
 from iglu_marl.data.packs.archive import PackFolder
 from iglu_marl.data.report import Report, SkipReason
+from iglu_marl.data.task_fields import read_task
 
 TABLE = "dialogs.csv"
 WORLDS = "builder-data"
 COLUMNS = ("PartitionKey", "StepId", "structureId", "IsHITQualified", "instruction")
 QUESTION, ANSWER = "ClarifyingQuestion", "Answer4ClarifyingQuestion"
-EXACT = "ExactTurns"  # a column of ours: the turns that end with a world, where the others cannot tell them (JSON)
+EXACT = "ExactTurns"  # our own column (JSON): turns that the layout cannot hold, at the row of their world
+LOG_KEY = "tape"  # of a world file: the builder's action log
 
 WORLD_LIMIT = 32 * MIB  # bytes of a world file; upstream's largest one has 0.9 MB
-FLOOR_Y = 64  # voxel y of our y = 0: the layer that stands on the floor is 63 there and -1 here
+FLOOR_Y = 64  # voxel y of our y = 0: the layer on the ground is 63 there and -1 here
 
-# The ids of the voxel engine. The first palette is the usual one; in single-turn worlds the second one marks
-# what the annotator placed.
-COLOR_OF_VOXEL = {
-    57: Color.BLUE,
-    50: Color.YELLOW,
-    59: Color.GREEN,
-    47: Color.ORANGE,
-    56: Color.PURPLE,
-    60: Color.RED,
-    86: Color.BLUE,
-    87: Color.YELLOW,
-    88: Color.GREEN,
-    89: Color.ORANGE,
-    90: Color.PURPLE,
-    91: Color.RED,
-}
+# Ids of the voxel engine. In single-turn worlds, the second palette marks blocks that the annotator placed.
+_COLORS = (Color.BLUE, Color.YELLOW, Color.GREEN, Color.ORANGE, Color.PURPLE, Color.RED)
+VOXEL_OF_COLOR = dict(zip(_COLORS, (57, 50, 59, 47, 56, 60), strict=True))
+SECOND_PALETTE = 86  # the first id, in the same order of colors
+COLOR_OF_VOXEL = {voxel: color for color, voxel in VOXEL_OF_COLOR.items()}
+COLOR_OF_VOXEL |= dict(enumerate(VOXEL_OF_COLOR, SECOND_PALETTE))
+
+Folder = Path | zipfile.Path | PackFolder
 
 _NOT_QUALIFIED = frozenset({"false", "0", "0.0", "no", "n", "f"})
 
 
-class Folder(Protocol):
-    """What is read from: a `pathlib.Path`, a `zipfile.Path`, or a package's resources."""
-
-    @property
-    def name(self) -> str:
-        """The last part of the path."""
-
-    def joinpath(self, *parts: str) -> Any:
-        """The entry of that name."""
-
-    def iterdir(self) -> Iterator[Any]:
-        """All entries."""
-
-    def is_dir(self) -> bool:
-        """Whether this is a folder."""
-
-    def is_file(self) -> bool:
-        """Whether this is a file."""
-
-    def read_bytes(self) -> bytes:
-        """The contents of a file."""
-
-
 class MultiturnSkip(SkipReason, unit="step"):
-    """Why something of the data is not used, or not used as it stands."""
+    """Why a row, world or session is skipped or changed."""
 
-    BAD_ROW = "a row without a session or without a whole step number, or one that cannot be read"
+    BAD_ROW = "a row that is unreadable, or lacks the session or a whole step number"
     UNQUALIFIED = "a row that did not qualify"
-    DUPLICATE_ROW = "an exact repetition of another row of the session"
+    DUPLICATE_ROW = "a repeated row of the session"
     SILENT_ROW = "an architect's row without an instruction or an answer"
     NO_WORLDS = "a session without recorded worlds"
     STRAY_WORDS = "a question or an answer outside of a turn"
-    STRAY_WORLD = "a world that no instruction asked for"
-    JOINED_INSTRUCTION = "a second instruction before the builder has built, joined to the first"
+    STRAY_WORLD = "a world without an instruction"
+    JOINED_INSTRUCTION = "a second instruction before the next world; joined to the first"
     MISSING_WORLD = "a step without its world; the session ends there"
     BAD_WORLD = "a damaged world; the session ends there"
     EMPTY_WORLD = "an empty world; its turn is merged into the next one"
-    UNFINISHED_TURN = "words at the end of a session that no world follows"
-    EMPTY_SESSION = "a session without a single turn"
+    UNFINISHED_TURN = "utterances at the end of a session, without a world"
+    EMPTY_SESSION = "a session without a turn"
     BAD_EXACT = "exact turns that cannot be read, or end with another world; the other columns are used"
-    NO_ROWS = "recorded worlds of a session that the table does not have"
-    IRREGULAR = "a folder or file that is no step of a session"
+    NO_ROWS = "recorded worlds of a session that is not in the table"
+    IRREGULAR = "a folder or file that is not a step of a session"
     DAMAGED_FILE = "a damaged world file"
-
-
-Skip = MultiturnSkip  # its name in `iglu_marl.data`
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the table, in this project's terms: `$` are line breaks, and "" is nothing said."""
+    """One row of the table, with line breaks for `$`, and "" for no utterance."""
 
     session: str
     step: int
@@ -129,11 +97,8 @@ class Row:
     exact: str = ""  # see `EXACT`
 
 
-# ------------------------------------------------------------------------------------------------ the table
-
-
 def _step_number(text: str) -> int | None:
-    """The step of "3" or "3.0" (tables that went through a float column), else None."""
+    """Parse "3" or "3.0" (from a float column); None for anything else."""
     match = re.fullmatch(r"([0-9]+)(?:\.0*)?", text.strip())
     return plain_number(match.group(1)) if match else None
 
@@ -141,12 +106,12 @@ def _step_number(text: str) -> int | None:
 def read_rows(
     table: str | bytes, report: Report[MultiturnSkip] | None = None, *, place: str = TABLE
 ) -> list[Row]:
-    """The rows of a table of utterances, CSV text with a header, in the order of the file.
+    """Return the rows of a table of utterances, CSV text with a header, in order.
 
-    Needed are the columns PartitionKey (session), StepId, structureId, IsHITQualified and instruction; the
-    columns of clarifying questions and answers may be missing, others are ignored. A session
-    `<attempt>-<structure>` gives its structure where that column is empty. A row counts as qualified unless
-    it says that it is not. Raises `DataError` for text that is no such table; `place` names it there.
+    The columns PartitionKey (session), StepId, structureId, IsHITQualified and instruction are required; those of
+    clarifying questions and answers are optional. An empty structureId is taken from the name of the session,
+    `<attempt>-<structure>`. An empty IsHITQualified means qualified. Raises `DataError` if this is not such a table;
+    `place` names it in the message.
     """
     report = Report() if report is None else report
     rows = []
@@ -177,15 +142,12 @@ def _row(record: Mapping[str, str]) -> Row | None:
     )
 
 
-# ----------------------------------------------------------------------------------------------- the worlds
-
-
 def _content(file: Folder, limit: int) -> bytes:
     return file.read_bytes(limit) if isinstance(file, PackFolder) else file.read_bytes()
 
 
 def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
-    """What the JSON text of a world file holds; raises `DataError` where it is none."""
+    """Parse the JSON text of a world file; a parsed one is returned as it is."""
     if not isinstance(world, (str, bytes)):
         return world
     if len(world) > WORLD_LIMIT:
@@ -193,15 +155,29 @@ def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
     return parse_json(world, place)
 
 
-def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") -> list[Block]:
-    """The blocks (x, y, z, color id) of a world file, sorted, in this project's coordinates and ids.
+def parse_numbers(value: Any, count: int) -> list[float] | None:
+    """Return a JSON list of `count` finite numbers as floats; None for anything else."""
+    good = isinstance(value, list) and len(value) == count
+    good = good and all(
+        type(number) in (int, float) and abs(number) < 1e9 for number in value
+    )  # False for nan
+    return [float(number) for number in value] if good else None
 
-    `world` is JSON text or what was parsed from it. Blocks in it are [x, y, z, voxel id] with y = 63 on the
-    floor; ids of both palettes are known. Raises `DataError` for anything else: no JSON, no list of blocks,
-    an unknown id, a cell outside the zone or used twice; `place` names the file there.
+
+def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") -> list[Block]:
+    """Return the sorted blocks (x, y, z, color id) of a world file, in this project's coordinates and ids.
+
+    Args:
+        world: JSON text, or the parsed object. Its blocks are [x, y, z, voxel id] with y = 63 on the ground.
+        place: name of the file for errors.
+
+    Raises:
+        DataError: if it is not JSON, has no list of blocks, or a block has an unknown id, or a cell that is outside
+            the zone or used twice.
+
     """
     parsed = parse_world(world, place)
-    with reading(place):
+    with wrap_errors(place):
         state = parsed.get("worldEndingState") if isinstance(parsed, Mapping) else None
         entries = state.get("blocks") if isinstance(state, Mapping) else None
         if not isinstance(entries, (list, tuple)):
@@ -228,7 +204,7 @@ def _block(entry: Any, place: str) -> Block:
 
 
 def _world_of_step(worlds: Folder | Mapping[int, Any], step: int, place: str) -> list[Block] | None:
-    """The blocks after a step, or None without a world. Raises `DataError` for a damaged one."""
+    """Return the blocks after a step; None if there is no world."""
     if isinstance(worlds, Mapping):
         world = worlds.get(step)
         if world is None:
@@ -237,11 +213,8 @@ def _world_of_step(worlds: Folder | Mapping[int, Any], step: int, place: str) ->
             return read_world(world, place=place)
         return sorted(world)
     file = worlds.joinpath(f"step-{step}")
-    with reading(place):
+    with wrap_errors(place):
         return read_world(_content(file, WORLD_LIMIT), place=place) if file.is_file() else None
-
-
-# --------------------------------------------------------------------------------------------- the sessions
 
 
 @dataclass
@@ -251,7 +224,7 @@ class _Turns:
     session: str
     report: Report[MultiturnSkip]
     words: list[Utterance] | None = None
-    kept: list[Utterance] = field(default_factory=list)  # of turns with an empty world, for the next one
+    kept: list[Utterance] = field(default_factory=list)  # of turns with an empty world, for the next turn
     dialog: list[list[Utterance]] = field(default_factory=list)
     worlds: list[list[Block]] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)  # those whose worlds these are
@@ -305,18 +278,26 @@ def read_session(
     invariant: bool | None = None,
     steps: dict[str, list[int]] | None = None,
 ) -> Subtasks | None:
-    """The session behind its rows (of one session, in any order) and its worlds; None if no turn is left.
+    """Read one session; None if no turn is left.
 
-    `worlds` is the session's folder with files `step-<N>`, or a mapping from N to a world: JSON text, a
-    parsed world file, or blocks (x, y, z, color id). What is left out goes to `report`. `progressive` and
-    `invariant` are handed to `Subtasks`, whose `task_id` is the session's name. `steps` gets, by that name, the step
-    of each turn's world. Raises `DataError` for rows of several sessions.
+    Args:
+        rows: rows of one session, in any order.
+        worlds: the session's folder with files `step-<N>`, or a mapping from N to a world: JSON text, a parsed world
+            file, or blocks (x, y, z, color id).
+        report: counts what is skipped.
+        progressive: passed to `Subtasks`, whose `task_id` is the session's name.
+        invariant: passed to `Subtasks`.
+        steps: filled with the steps of each turn's world, by the session's name.
+
+    Raises:
+        DataError: if the rows are of several sessions.
+
     """
     report = Report() if report is None else report
     ordered = sorted(rows, key=lambda row: row.step)
     names = sorted({row.session for row in ordered})
     if len(names) > 1:
-        raise DataError(f"rows of the sessions {', '.join(names)} were given as one session")
+        raise DataError(f"the rows are of the sessions {', '.join(names)}, expected those of one session")
     turns = _Turns(names[0] if names else "", report)
     exact = _exact(ordered, worlds, turns, progressive, invariant)
     if exact is not None:
@@ -364,21 +345,19 @@ def _exact(
     progressive: bool,
     invariant: bool | None,
 ) -> Subtasks | None:
-    """The session that the rows tell exactly; None where they do not, and for one that is not that of its worlds."""
-    from iglu_marl.data.task_files import read_task  # which reads what is in this layout, too
-
-    told = [row for row in rows if row.qualified and row.exact]
-    if not told:
+    """Return the session of the `EXACT` column; None if the rows have none, or it does not fit the worlds."""
+    exact = [row for row in rows if row.qualified and row.exact]
+    if not exact:
         return None
     fields: dict[str, Any] = {"turns": [], "progressive": progressive, "invariant": invariant}
     steps: list[int] = []
     place = f"{turns.session}, {EXACT}"
     try:
-        with reading(place):
-            for row in told:
+        with wrap_errors(place):
+            for row in exact:
                 part = parse_json(row.exact, place)
-                if strange := part.keys() - {"turns", "start"}:
-                    raise DataError(f"exact turns have {', '.join(strange)} besides")
+                if unknown := part.keys() - {"turns", "start"}:
+                    raise DataError(f"exact turns have {', '.join(unknown)}, expected only turns and start")
                 fields |= {"start": part["start"]} if "start" in part else {}
                 fields["turns"] += part["turns"]
                 steps += [row.step] * len(part["turns"])
@@ -395,7 +374,7 @@ def _exact(
 
 
 def _close_turn(turns: _Turns, worlds: Folder | Mapping[int, Any], step: int) -> bool:
-    """Closes the open turn with the world of a step; False when there is none and the session ends."""
+    """Close the open turn with the world of a step; return False if there is none and the session ends."""
     try:
         world = _world_of_step(worlds, step, f"{turns.session}/step-{step}")
     except DataError as error:
@@ -409,26 +388,32 @@ def _close_turn(turns: _Turns, worlds: Folder | Mapping[int, Any], step: int) ->
 
 
 def read_sessions(
-    root: str | Path | Folder,
+    root: str | Folder,
     report: Report[MultiturnSkip] | None = None,
     *,
     progressive: bool = False,
     invariant: bool | None = None,
 ) -> dict[str, list[Subtasks]]:
-    """All sessions of a folder in the multi-turn layout, by structure, in the order of the table.
+    """Read all sessions of a folder in the multi-turn layout, by structure, in the order of the table.
 
-    `root` holds dialogs.csv and builder-data/; it is a path or anything that reads like one (`zipfile.Path`).
-    Sessions of which nothing is left are left out and counted in `report`. Raises `DataError` when the table
-    or the folder of worlds is missing, or when the table is damaged.
+    Args:
+        root: the folder with dialogs.csv and builder-data/: a path, or an object like `zipfile.Path`.
+        report: counts what is skipped.
+        progressive: see `read_session`.
+        invariant: see `read_session`.
+
+    Raises:
+        DataError: if the table or the folder of worlds is missing, or the table is damaged.
+
     """
     report = Report() if report is None else report
     folder = Path(root) if isinstance(root, str) else root
     table, recorded = folder.joinpath(TABLE), folder.joinpath(WORLDS)
-    with reading(str(folder)):
+    with wrap_errors(str(folder)):
         if not table.is_file() or not recorded.is_dir():
             raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
         content = _content(table, TABLE_LIMIT)
-        # A name from the table is never used as a path unless it is one of these.
+        # A name from the table is only used as a path if it is one of these.
         worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
     rows = read_rows(content, report, place=str(table))
     return group_sessions(rows, worlds, report, progressive=progressive, invariant=invariant)
@@ -443,10 +428,9 @@ def group_sessions(
     invariant: bool | None = None,
     steps: dict[str, list[int]] | None = None,
 ) -> dict[str, list[Subtasks]]:
-    """The sessions behind the rows of a table, by structure, in the table's order.
+    """Return the sessions of a table, by structure, in its order.
 
-    `worlds` has for each session its worlds as `read_session` takes them. Sessions of which nothing is left are
-    left out and counted in `report`. `steps`: see `read_session`.
+    `worlds` maps each session to its worlds; see `read_session` for the other arguments.
     """
     report = Report() if report is None else report
     grouped: dict[str, list[Row]] = {}
@@ -466,5 +450,5 @@ def group_sessions(
 
 
 def _structure(rows: Sequence[Row]) -> str:
-    """The structure of a session, as its first qualified row names it."""
+    """Return the structure in the first qualified row of a session."""
     return next((row.structure for row in rows if row.qualified), rows[0].structure)

@@ -1,7 +1,6 @@
-"""The IGLU multi-turn data as a dataset: sessions in which an architect and a builder talk and build.
+"""The IGLU multi-turn data as a dataset of sessions (see `iglu_marl.data.iglu.multiturn` for layout and rules).
 
-The layout and the rules are those of `iglu_marl.data.iglu.multiturn`. The worlds are read once and cached; the table
-of utterances is small and read every time.
+The parsed worlds are cached. The table of utterances is small and parsed each time.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, Block, grid_to_blocks
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.text import natural_key
-from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
+from iglu_marl.data.dataset import Dataset, Record, changes, check_ids, check_task_options, check_version
 from iglu_marl.data.iglu.multiturn import TABLE, WORLDS, MultiturnSkip, group_sessions, read_rows
 from iglu_marl.data.iglu.tables import TABLE_LIMIT
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
@@ -29,14 +28,14 @@ from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.report import Report, Skipped
 
 PACK = "iglu-multiturn"
-VERSION = f"2-{WORLDS_VERSION}"  # of what is kept of a pack
+VERSION = f"2-{WORLDS_VERSION}"  # of the cache entry
 
 _SESSION = re.compile(r"[0-9]{1,18}-[A-Za-z].*")  # attempt and structure
 _STEP = re.compile(r"step-([0-9]{1,18})")
 
 
 class StepWorlds(Mapping[int, "list[Block]"]):
-    """The worlds of one session by step, as `read_session` takes them. A damaged one raises `DataError`."""
+    """Worlds of one session by step, for `read_session`. A damaged world raises `DataError`."""
 
     def __init__(self, worlds: RecordedWorlds, files: Mapping[int, str]) -> None:
         self.files = dict(files)
@@ -56,11 +55,14 @@ class StepWorlds(Mapping[int, "list[Block]"]):
 
 
 class SessionWorlds(RecordedWorlds):
-    """The recorded worlds of a multi-turn pack: by file, and by session and step.
+    """Recorded worlds of a multi-turn pack: `worlds["builder-data/23-c135/step-2"]` is a grid, int8 [9, 11, 11].
 
-    `worlds["builder-data/23-c135/step-2"]` is a grid, int8 [9, 11, 11]; `worlds.sessions["23-c135"]` maps each
-    step to its file. irregular_folders, irregular_files: what is no session `<attempt>-<structure>`, or no
-    `step-<N>` of one; their worlds can be read all the same. folders: as `sessions`, of all folders.
+    Attributes:
+        sessions: for each session `<attempt>-<structure>` a mapping from steps to files.
+        folders: the same for all folders.
+        irregular_folders: folders with other names.
+        irregular_files: files in them, and files that are not called `step-<N>`.
+
     """
 
     def __init__(self, arrays: Arrays) -> None:
@@ -81,24 +83,16 @@ class SessionWorlds(RecordedWorlds):
         self.irregular_folders = [name for name in self.folders if not _SESSION.fullmatch(name)]
 
     def steps(self, session: str) -> StepWorlds:
-        """The worlds of a session by step. Raises `DataError` for a session that is not here."""
+        """Return the worlds of a session by step. Raises `DataError` for an unknown session."""
         if session not in self.folders:
             raise DataError(
                 f"there is no session {session!r} here, expected one of {list(self.folders)[:5]}..."
             )
         return StepWorlds(self, self.folders[session])
 
-    def missing_steps(self) -> dict[str, list[int]]:
-        """For each session that lacks some, the even steps between 2 and its last one that have no world."""
-        gaps = {
-            name: [step for step in range(2, max(steps), 2) if step not in steps]
-            for name, steps in self.sessions.items()
-        }
-        return {name: steps for name, steps in gaps.items() if steps}
-
 
 def read_worlds(pack: Pack, *, progress: bool | None = None) -> Arrays:
-    """All worlds of a pack, from the cache where possible."""
+    """Read all worlds of a pack, from the cache if possible."""
     return cached(pack, "iglu-multiturn", VERSION, lambda: _build(pack, progress))
 
 
@@ -114,30 +108,35 @@ def _no_table(pack: Pack) -> DataError:
         f"{pack.location} has recorded worlds but no {TABLE}: the utterances are missing{pack.links}\n"
         f"  get   {info.url} (it holds both; {info.size:,} bytes)\n"
         f"        or put the table beside {WORLDS}/\n"
-        f"  or    pass dialogs=False for the sessions without their words, or use the `.worlds` of that"
+        f"  or    pass dialogs=False for sessions without utterances, or use its `.worlds`"
     )
 
 
 class MultiturnDataset(Dataset):
-    """Sessions of the game as a source of tasks: `dataset.tasks["c73"][0]` is a `Subtasks`.
+    """IGLU multi-turn sessions as a task source: `dataset.tasks["c73"][0]` is a `Subtasks`.
 
-    dataset_version: the label of a release; there is one, and older labels are taken for it.
-    task_kwargs: options for the tasks: `invariant`, `progressive`.
-    path: a zip or folder (see `find_pack`, also for `follow_links`); by default what `IGLU_DATA_PATH` leads to, else
-        it is fetched.
-    dialogs: whether the utterances are needed. False: sessions are made of the recorded worlds alone, with
-        nothing said, even where there is a table; steps are taken in their order, those with an empty world are
-        merged into the next one.
-    progressive: whether the task of a turn knows the next one (`task.next_task`), for live replay.
-    ids: the colour ids of the grids, "iglu" (default) or "iglu2022". progress: whether to show a bar.
+    `worlds` are all recorded worlds, `by_id("23-c135")` is a session, `report()` counts what was skipped.
 
-    `worlds` are all recorded worlds, `by_id("23-c135")` is a session, `report()` says what was left out.
-    Raises `DataError` when there are no data, when the table is missing, or when no session is left.
+    Args:
+        dataset_version: label of a release; there is one release, and any label stands for it.
+        task_kwargs: options for the tasks: `invariant`, `progressive`.
+        path: a zip or folder (see `find_pack`); by default `IGLU_DATA_PATH`, else the pack is fetched.
+        dialogs: False: make the sessions of the recorded worlds alone, in the order of steps and without
+            utterances. A step with an empty world is merged into the next one.
+        progressive: whether the task of a turn links to the next one (`task.next_task`), for live replay.
+        ids: color ids of the grids, "iglu" or "iglu2022".
+        fetch: whether the pack may be downloaded.
+        follow_links: see `find_pack`.
+        progress: whether to show a progress bar.
+
+    Raises:
+        DataError: if there are no data, the table is missing, or no session is left.
+
     """
 
     groups = ("structure", "session")
     steps: dict[str, list[int]]
-    """Of each session the steps whose worlds its turns end with."""
+    """For each session the steps of the final worlds of its turns."""
 
     def __init__(
         self,
@@ -152,9 +151,12 @@ class MultiturnDataset(Dataset):
         follow_links: bool = False,
         progress: bool | None = None,
     ) -> None:
-        self.dataset_version = checked_version(dataset_version)
-        self.color_ids = checked_ids(ids)
-        options = {"progressive": progressive, **task_options(task_kwargs, ("invariant", "progressive"))}
+        self.dataset_version = check_version(dataset_version)
+        self.color_ids = check_ids(ids)
+        options = {
+            "progressive": progressive,
+            **check_task_options(task_kwargs, ("invariant", "progressive")),
+        }
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
             if dialogs and not pack.has(TABLE):
@@ -163,40 +165,37 @@ class MultiturnDataset(Dataset):
             self._report = Report(files=[*pack.left_out])
             arrays = read_worlds(pack, progress=progress)
         self.worlds = SessionWorlds(arrays)
-        for name, why in self.worlds.damaged.items():
-            self._report.files.append(Skipped(MultiturnSkip.DAMAGED_FILE, name, None, why))
+        for name, reason in self.worlds.damaged.items():
+            self._report.files.append(Skipped(MultiturnSkip.DAMAGED_FILE, name, None, reason))
         self.steps = {}
-        self._told: set[str] = set()  # the sessions of the table
+        self._listed: set[str] = set()  # sessions of the table
         if dialogs:
-            self.tasks = self._spoken(table, options)
+            self.tasks = self._read_with_table(table, options)
         else:
-            self.tasks = self._silent(options)
+            self.tasks = self._read_worlds_only(options)
         for name in self.worlds.irregular_files:
             folder = name.removeprefix(f"{WORLDS}/").rpartition("/")[0]
-            if folder not in self._told or not _STEP.fullmatch(name.rpartition("/")[2]):
+            if folder not in self._listed or not _STEP.fullmatch(name.rpartition("/")[2]):
                 self._report.skip(MultiturnSkip.IRREGULAR, folder, detail=name)
         if not self.tasks:
-            raise DataError(
-                f"no session can be made of {self.location}: {self._report}{self._report.example}"
-            )
+            raise DataError(f"{self.location} has no usable session: {self._report}{self._report.example}")
         if ids == "iglu2022":
             self.tasks = {name: [_in_2022_ids(own) for own in found] for name, found in self.tasks.items()}
 
-    def _spoken(self, table: bytes, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
-        """The sessions of the table."""
+    def _read_with_table(self, table: bytes, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
         rows = read_rows(table, self._report, place=f"{self.location}: {TABLE}")
-        self._told = {row.session for row in rows}
+        self._listed = {row.session for row in rows}
         for name in self.worlds.sessions:
-            if name not in self._told:
+            if name not in self._listed:
                 self._report.skip(MultiturnSkip.NO_ROWS, name)
         worlds = {name: self.worlds.steps(name) for name in self.worlds.folders}
         return group_sessions(rows, worlds, self._report, steps=self.steps, **options)
 
-    def _silent(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
-        """The sessions that the worlds alone make, in the order of structure and attempt."""
+    def _read_worlds_only(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
+        """Return the sessions in the order of structure and attempt."""
         found: dict[str, list[Subtasks]] = {}
         for name in sorted(self.worlds.sessions, key=_natural):
-            built = self._built(name)
+            built = self._filled_worlds(name)
             if not built:
                 self._report.skip(MultiturnSkip.EMPTY_SESSION, name)
                 continue
@@ -207,8 +206,8 @@ class MultiturnDataset(Dataset):
             found.setdefault(name.partition("-")[2], []).append(session)
         return found
 
-    def _built(self, session: str) -> dict[int, list[Block]]:
-        """The worlds of a session that show something, by step, up to the first damaged one."""
+    def _filled_worlds(self, session: str) -> dict[int, list[Block]]:
+        """Return the non-empty worlds of a session by step, up to the first damaged one."""
         steps, built = self.worlds.steps(session), {}
         for step in steps:
             try:
@@ -223,11 +222,11 @@ class MultiturnDataset(Dataset):
         return built
 
     def file_of(self, session: str, turn: int) -> str:
-        """The file of the world that a turn of a session ends with, a key of `worlds`."""
+        """Return the file of a turn's final world, a key of `worlds`."""
         return self.worlds.folders[session][self.steps[session][turn]]
 
     def tasks_by_file(self) -> dict[str, Task]:
-        """The task of each turn by the file of the world that it ends with, whose tape tells how it was done."""
+        """Return the task of each turn by the file of its final world, which has the builder's action log."""
         return {
             self.file_of(str(session.task_id), turn): task
             for session in self.entries()
@@ -249,23 +248,22 @@ class MultiturnDataset(Dataset):
         ]
 
 
-IGLUDataset = MultiturnDataset  # under all of its versions, this name had the multi-turn data
+IGLUDataset = MultiturnDataset  # the name of the IGLU tools
 
 
 def _clear(session: Subtasks, turn: int) -> bool | None:
-    """Whether the builder asked nothing in a turn; None where no words are known."""
+    """Whether the builder asked nothing in a turn; None if the turn has no utterances."""
     said = session.turns[turn]
     return not any(utterance.role is Role.BUILDER for utterance in said) if said else None
 
 
 def _natural(session: str) -> tuple[list[tuple[int, str]], int]:
-    """Sorts "9-c18" before "23-c18", and "c18" before "c116"."""
+    """Sort key: "9-c18" before "23-c18", and "c18" before "c116"."""
     attempt, _, structure = session.partition("-")
     return natural_key(structure), int(attempt)
 
 
 def _in_2022_ids(session: Subtasks) -> Subtasks:
-    """The same session with its grids in the ids of the 2022 tools."""
     other = copy.copy(session)
     return Subtasks(
         other.turns,

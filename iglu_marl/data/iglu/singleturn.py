@@ -1,8 +1,8 @@
-"""The IGLU single-turn data: one instruction, given for one change of a recorded world.
+"""The IGLU single-turn data: one instruction for one change of a recorded world.
 
-Annotator A built something onto a start world and wrote an instruction for it (the *original* game). Annotator
-B got the same start world and the instruction: if it was clear, B built it (the *rebuilt* world); if not, B
-asked a clarifying question and built nothing. The layout is the one of the release::
+Annotator A changed a start world and wrote an instruction for it (the *original* game). Annotator B got the same start
+world and the instruction. If it was clear, B built it (the *rebuilt* world). If not, B asked a clarifying question and
+built nothing. The layout of the release::
 
     clarifying_questions_train.csv                                    one row per game
     question_bank.csv                                                 see `iglu_marl.data.iglu.clarifying_questions`
@@ -10,7 +10,7 @@ asked a clarifying question and built nothing. The layout is the one of the rele
     target_world_states/builder-data/cq-game-<N>/step-<session>       what B built
     target_world_states/builder-data/actionHit/game-<N>/game-<N>-step-action     what A built
 
-`SingleturnDataset` makes a task of each game; what it cannot use is counted in its report.
+`SingleturnDataset` makes a task of each game and counts in its report what it skips.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.dataset import Dataset, Record, changes, checked_ids, checked_version, task_options
+from iglu_marl.data.dataset import Dataset, Record, changes, check_ids, check_task_options, check_version
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table, said
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
@@ -41,7 +41,7 @@ PACK = "iglu-singleturn"
 TABLE, BANK = "clarifying_questions_train.csv", "question_bank.csv"
 STARTS, TARGETS = "initial_world_states/", "target_world_states/"
 COLUMNS = ("GameId", "InitializedWorldPath", "InputInstruction", "IsInstructionClear")
-VERSION = f"1-{WORLDS_VERSION}"  # of what is kept of a pack
+VERSION = f"1-{WORLDS_VERSION}"  # of the cache entry
 
 Rules = Literal["lenient", "default", "strict"]
 Target = Literal["rebuilt", "original"]
@@ -53,92 +53,82 @@ _QID = re.compile(r"[\w-]+")
 
 
 class SingleturnSkip(SkipReason):
-    """Why a row or a game is no task, or why a file is not used."""
+    """Why a row or game gives no task, or a file is not used."""
 
     # rows and games
-    BAD_ROW = (
-        "a row without a game, a start world or an instruction, neither clear nor unclear, or not readable"
-    )
-    OTHER_ROW_OF_GAME = "another row of a game that has been read, with other contents"
-    START_MISSING = "no file of the world that the game starts from"
+    BAD_ROW = "a row that is unreadable, or lacks the game, start world, instruction or clarity"
+    OTHER_ROW_OF_GAME = "a second row of a game, with other contents"
+    START_MISSING = "no start world"
     START_DAMAGED = "a damaged start world"
     TARGET_DAMAGED = "a damaged target world"
     UNCLEAR_NO_TARGET = "an unclear instruction, which nobody built"
-    CLEAR_BUT_TARGET_MISSING = "a clear instruction without the world that was built for it"
-    ORIGINAL_MISSING = "no world of the game that the instruction was written for"
-    TARGET_WORLD_MISSING = "no world that was built for the instruction"
+    CLEAR_BUT_TARGET_MISSING = "a clear instruction without a rebuilt world"
+    ORIGINAL_MISSING = "no original world"
+    TARGET_WORLD_MISSING = "no rebuilt world"
     TARGET_UNCHANGED = "a target that equals its start"
     MULTITURN_TARGET_NOT_FOUND = "no original game, or no world of it"
-    MULTITURN_TARGET_MISMATCH = "what was built differs from the original game"
+    MULTITURN_TARGET_MISMATCH = "a rebuilt world that differs from the original"
     # files
-    ORPHAN_REBUILT = "a rebuilt world that no row leads to"
-    ORPHAN_ORIGINAL = "an original world that no row leads to"
-    UNUSED_START = "a start world that no row names"
+    ORPHAN_REBUILT = "a rebuilt world without a row"
+    ORPHAN_ORIGINAL = "an original world without a row"
+    UNUSED_START = "a start world without a row"
     DAMAGED_FILE = "a damaged world file"
-    LITTER = "a hidden file between the data"
-
-
-# ------------------------------------------------------------------------------------------------ the table
+    LITTER = "a hidden file"
 
 
 @dataclass(frozen=True)
 class Game:
-    """One row of the table.
+    """One row of the table."""
 
-    game_id: "CQ-game-12". start_path: the start world's file, relative to the pack. clear: what annotator B
-    said. question, qrel: B's clarifying question and its id, "" when clear. qbank: the ids of the questions to
-    be ranked, with `qrel` among them. line: of the table.
-    """
-
-    game_id: str
-    start_path: str
-    instruction: str
-    clear: bool
-    question: str = ""
-    qrel: str = ""
-    qbank: tuple[str, ...] = ()
-    partition: str = ""
-    line: int = 0
+    game_id: str  # such as "CQ-game-12"
+    start_path: str  # file of the start world, relative to the pack
+    instruction: str  # the text
+    clear: bool  # annotator B's judgement
+    question: str = ""  # B's clarifying question; "" if clear
+    qrel: str = ""  # id of `question`
+    qbank: tuple[str, ...] = ()  # ids of the candidate questions
+    partition: str = ""  # part of the upstream split
+    line: int = 0  # line of the table
 
     @property
     def number(self) -> str:
-        """What the files of the game are numbered by: "12"."""
+        """Number in the game's file names, such as "12"."""
         return self.game_id.rpartition("game-")[2]
 
     @property
     def session(self) -> str:
-        """The multi-turn session that the start world is from, such as "23-c135"."""
+        """Multi-turn session of the start world, such as "23-c135"."""
         return self.start_path.split("/")[-2] if "/" in self.start_path else ""
 
     @property
     def structure(self) -> str:
-        """The structure of that session, such as "c135"; odd sessions stand for themselves."""
+        """Structure of the session, such as "c135"; the session's name if it has another form."""
         attempt, _, structure = self.session.partition("-")
         return structure if plain_number(attempt) is not None and structure[:1].isalpha() else self.session
 
     @property
     def start(self) -> str:
-        """Session and step of the start world, such as "23-c135/step-4": what tasks are listed by."""
+        """Session and step of the start world, such as "23-c135/step-4"; the key in `SingleturnDataset.tasks`."""
         return "/".join(self.start_path.split("/")[-2:])
 
     @property
     def rebuilt_path(self) -> str:
-        """Where the world that B built is, if there is one."""
+        """File of the world that B built, if there is one."""
         return f"{TARGETS}builder-data/cq-game-{self.number}/step-{self.session}"
 
     @property
     def original_path(self) -> str:
-        """Where the world that A built is, if there is one."""
+        """File of the world that A built, if there is one."""
         return f"{TARGETS}builder-data/actionHit/game-{self.number}/game-{self.number}-step-action"
 
 
 def read_games(
     table: bytes | str, report: Report[SingleturnSkip] | None = None, *, place: str = TABLE
 ) -> list[Game]:
-    """The rows of a table of games, in its order, repetitions included.
+    """Return the rows of a table of games in order, including repeated rows.
 
-    Needed are the columns GameId, InitializedWorldPath, InputInstruction and IsInstructionClear. Rows that say
-    too little are counted in `report`. Raises `DataError` for text that is no such table.
+    The columns GameId, InitializedWorldPath, InputInstruction and IsInstructionClear are required. Unusable rows are
+    counted in `report`. Raises `DataError` if this is not such a table; `place` names it in the message.
     """
     report = Report() if report is None else report
     games = []
@@ -156,7 +146,7 @@ def read_games(
 
 def _game(record: Mapping[str, str], line: int) -> Game | None:
     name = record["GameId"].strip()
-    # Older tables have Windows' separators. The path is only ever compared with the names of files.
+    # Older tables have Windows' separators. The path is only compared with file names, never opened.
     path = record["InitializedWorldPath"].strip().replace("\\", "/")
     instruction = said(record["InputInstruction"])
     clear = {"yes": True, "no": False}.get(record["IsInstructionClear"].strip().lower())
@@ -175,14 +165,11 @@ def _game(record: Mapping[str, str], line: int) -> Game | None:
     )
 
 
-# ----------------------------------------------------------------------------------------------- the files
-
-
 def read_pack(pack: Pack, *, progress: bool | None = None) -> Arrays:
-    """The table and all worlds of a pack, from the cache where possible."""
+    """Read the table and all worlds of a pack, from the cache if possible."""
     if not pack.has(TABLE):
         raise DataError(
-            f"{pack.location} has no {TABLE}, which says what the instructions are; its files are such as "
+            f"{pack.location} has no {TABLE}, expected this table of instructions; its files are such as "
             f"{pack.names()[:3]}{pack.links}"
         )
     return cached(pack, "iglu-singleturn", VERSION, lambda: _build(pack, progress))
@@ -199,12 +186,9 @@ def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
     }
 
 
-# ----------------------------------------------------------------------------------------------- the rules
-
-
 @dataclass
-class _Reading:
-    """One pass over the games of a table."""
+class _GameFilter:
+    """Selects the games of a table that give tasks."""
 
     worlds: RecordedWorlds
     rules: str
@@ -215,7 +199,7 @@ class _Reading:
         self.report.skip(reason, game.game_id, None, detail)
 
     def usable(self, games: list[Game]) -> list[tuple[Game, BlockGrid, BlockGrid]]:
-        """The games that make tasks, with their start and target worlds."""
+        """Return the games that give tasks, with their start and target worlds."""
         chosen = []
         for game in self._once_each(games):
             start, target = self.worlds.get(game.start_path), self._target(game)
@@ -227,7 +211,7 @@ class _Reading:
         return chosen
 
     def _once_each(self, games: list[Game]) -> list[Game]:
-        """The games to look at: each once by the lenient rules; the upstream ones take every row."""
+        """Return each game once by the lenient rules, every row by the upstream rules."""
         seen: dict[str, Game] = {}
         kept = []
         for game in games:
@@ -247,7 +231,7 @@ class _Reading:
         return self.worlds.get(self._path(game))
 
     def _fault(self, game: Game, start: BlockGrid | None, target: BlockGrid | None) -> SingleturnSkip | None:
-        """Why a game makes no task. The order of the questions is the one of the upstream rules."""
+        """Return why a game gives no task. The order of the checks is that of the upstream rules."""
         if start is None:
             damaged = game.start_path in self.worlds.damaged
             return SingleturnSkip.START_DAMAGED if damaged else SingleturnSkip.START_MISSING
@@ -281,7 +265,7 @@ class _Reading:
         return self.worlds.damaged.get(path, "")
 
     def count_files(self, games: list[Game], hidden: list[str]) -> None:
-        """Notes the files that no game of the table needs."""
+        """Report the files that no game of the table uses."""
         used = {path for game in games for path in (game.start_path, game.rebuilt_path, game.original_path)}
         damaged = self.worlds.damaged.items()
         self.report.files += [
@@ -298,22 +282,28 @@ def _unused(name: str) -> SingleturnSkip:
 
 
 class SingleturnDataset(Dataset):
-    """Single instructions with the worlds before and after, as a source of tasks.
+    """Single instructions with the worlds before and after, as a task source.
 
-    dataset_version: the label of a release; there is one, and older labels are taken for it.
-    task_kwargs: options for the tasks: `invariant`.
-    path: a zip or folder (see `find_pack`, also for `follow_links`); by default what `IGLU_DATA_PATH` leads to, else
-        it is fetched.
-    rules: "lenient" (default): a task for each game whose target world is there, each game once. "default" and
-        "strict": what the upstream loader makes of it, row by row; both need the original world too, and the
-        strict ones leave out targets that equal the start or differ from the original.
-    target: "rebuilt" (default): what was built by somebody who only had the instruction. "original": what the
-        instruction was written for, which many unclear games have too (lenient rules only).
-    ids: the colour ids of the grids, "iglu" (default) or "iglu2022". progress: whether to show a bar.
+    `tasks["23-c135/step-4"]` are the tasks that start from that world; their `task_id` is the game's id.
+    `games["CQ-game-12"]` is a row of the table, also of unclear games. `worlds` are all recorded worlds.
 
-    `tasks["23-c135/step-4"]` are the tasks that start from that world; `games["CQ-game-12"]` is a row of the
-    table, with those of unclear games; `worlds` are all recorded worlds; `report()` says what was left out.
-    Tasks have the game's id as `task_id`. Raises `DataError` when there are no data or no task can be made.
+    Args:
+        dataset_version: label of a release; there is one release, and any label stands for it.
+        task_kwargs: options for the tasks: `invariant`.
+        path: a zip or folder (see `find_pack`); by default `IGLU_DATA_PATH`, else the pack is fetched.
+        rules: "lenient": a task for each game that has a target world. "default", "strict": the rules of the
+            upstream loader, row by row. Both require the original world; "strict" also skips targets that equal
+            the start or differ from the original.
+        target: "rebuilt": built by a person from the instruction. "original": the world that the instruction
+            describes, which many unclear games have too ("lenient" only).
+        ids: color ids of the grids, "iglu" or "iglu2022".
+        fetch: whether the pack may be downloaded.
+        follow_links: see `find_pack`.
+        progress: whether to show a progress bar.
+
+    Raises:
+        DataError: if there are no data, or no game gives a task.
+
     """
 
     groups = ("structure", "session", "start", "game_id")
@@ -337,26 +327,26 @@ class SingleturnDataset(Dataset):
             raise ConfigError(
                 f"target is {target!r} with {rules!r} rules, expected 'rebuilt', or 'original' with lenient ones"
             )
-        self.dataset_version, self.rules, self.target = checked_version(dataset_version), rules, target
-        self.color_ids = checked_ids(ids)
-        self._options = task_options(task_kwargs, ("invariant",))
+        self.dataset_version, self.rules, self.target = check_version(dataset_version), rules, target
+        self.color_ids = check_ids(ids)
+        self._options = check_task_options(task_kwargs, ("invariant",))
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
             self._report = Report(files=[*pack.left_out])
             arrays = read_pack(pack, progress=progress)
         self.worlds = RecordedWorlds(arrays)
         rows = read_games(arrays["table"].tobytes(), self._report, place=f"{self.location}: {TABLE}")
-        reading = _Reading(self.worlds, rules, target, self._report)
+        games = _GameFilter(self.worlds, rules, target, self._report)
         self.games: dict[str, Game] = {}
         self.tasks = {}
         for game in rows:
             self.games.setdefault(game.game_id, game)
-        for game, start, built in reading.usable(rows):
+        for game, start, built in games.usable(rows):
             self.tasks.setdefault(game.start, []).append(self._task(game, start, built))
-        reading.count_files(rows, read_json(arrays["hidden"]))
+        games.count_files(rows, read_json(arrays["hidden"]))
         self._report.tasks = len(self)
         if not self.tasks:
-            raise DataError(f"no task can be made of {self.location}: {self._report}{self._report.example}")
+            raise DataError(f"{self.location} has no usable game: {self._report}{self._report.example}")
 
     def _task(self, game: Game, start: BlockGrid, target: BlockGrid) -> Task:
         if self.color_ids == "iglu2022":
@@ -371,12 +361,14 @@ class SingleturnDataset(Dataset):
         )
 
     def structure_of(self, name: str, entry: Task) -> str:
-        """The structure of the session that the start world is from, such as "c135"."""
+        """Return the structure of the start world's session, such as "c135"."""
         return self.games[str(entry.task_id)].structure
 
     def is_dropout(self, name: str) -> bool:
-        """Whether nothing was recorded for a task: its start has blocks, its target none, and the tape never set the
-        start up. Where people cleared a world, the tape sets it up and breaks its blocks.
+        """Whether nothing was recorded for a task.
+
+        Its start has blocks, its target has none, and the action log does not set up the start. (If a person cleared
+        the world, the log sets it up and breaks its blocks.)
         """
         task, game = self.by_id(name), self.games[name]
         if task.target_grid.any() or not task.start_grid.any():
@@ -385,7 +377,7 @@ class SingleturnDataset(Dataset):
         return not self.worlds.file(path).set_up
 
     def tasks_by_file(self) -> dict[str, Task]:
-        """Each game's task by the files of its target worlds, rebuilt and original, with the tapes of its builders."""
+        """Return each game's task by the files of its target worlds, which have the builders' action logs."""
         return {
             path: self._task(game, self.worlds[game.start_path], self.worlds[path])
             for game in self.games.values()

@@ -16,10 +16,10 @@ _LINE_BREAKS = re.compile(r"\$+")
 
 
 def csv_records(text: str, *, strict: bool = False) -> Iterator[tuple[int, list[str] | DataError]]:
-    """The records of CSV text, each with the line in which it begins; a `DataError` for one that cannot be read.
+    """Yield (first line, cells) of each record of CSV text, with a `DataError` for a record that cannot be read.
 
-    Such a record (a cell too long, a quote that is never closed) takes no other with it. strict: whether quotes in
-    the wrong place are refused; they always are in a record of several lines, which may be none but look so for them.
+    A bad record (a cell too long, a quote that is never closed) does not affect the next ones. `strict` refuses quotes
+    in the wrong place; in a record of several lines they are always refused, since they may join records.
     """
     lines = list(io.StringIO(text, newline=""))
     begin = 0
@@ -36,11 +36,11 @@ def csv_records(text: str, *, strict: bool = False) -> Iterator[tuple[int, list[
             return
         except csv.Error as error:
             yield start + 1, DataError(f"no CSV: {error}")
-            begin = _after(lines, start) if "field limit" in str(error) else start + 1
+            begin = _next_record(lines, start) if "field limit" in str(error) else start + 1
 
 
 def _check_quotes(record: list[str]) -> None:
-    """Raises `csv.Error` for a record that ends within quotes, and for one of several lines that is not strict CSV."""
+    """Raise `csv.Error` for a record that ends within quotes, or has several lines and is not strict CSV."""
     try:
         for _ in csv.reader(record, strict=True):
             pass
@@ -49,8 +49,8 @@ def _check_quotes(record: list[str]) -> None:
             raise csv.Error(f"a quote is not closed, or in the wrong place ({error})") from None
 
 
-def _after(lines: list[str], start: int) -> int:
-    """The line behind a record with a cell that is too long: where its quotes are closed, else the next one."""
+def _next_record(lines: list[str], start: int) -> int:
+    """Return the line after a record with a too long cell: after its closing quote, or else the next line."""
     quotes = 0
     for number in range(start, len(lines)):
         quotes += lines[number].count('"')
@@ -62,10 +62,9 @@ def _after(lines: list[str], start: int) -> int:
 def read_table(
     table: bytes | str, columns: Iterable[str], place: str
 ) -> Iterator[tuple[int, dict[str, str] | DataError]]:
-    """The rows of CSV text, each with its line number; cells that are missing are "".
+    """Yield (line, row) of CSV text with a header; missing cells are "".
 
-    A row that cannot be read is a `DataError` that names its line. Raises `DataError` for text that is not UTF-8 or
-    lacks one of `columns`.
+    A row that cannot be read is a `DataError`. Raises `DataError` if the text is not UTF-8 or lacks one of `columns`.
     """
     records = ((line, cells) for line, cells in csv_records(decoded(table, place)) if cells != [])
     line, header = next(records, (1, []))
@@ -82,5 +81,5 @@ def read_table(
 
 
 def said(cell: str) -> str:
-    """The utterance in a cell: every run of `$` is one line break."""
+    """Return the utterance in a cell, where each run of `$` is one line break."""
     return _LINE_BREAKS.sub("\n", cell).strip()

@@ -1,10 +1,10 @@
-"""Trajectories: where a recorded builder was, where it looked and what it changed, in this project's coordinates.
+"""Trajectories of recorded builders in this project's coordinates: poses and edits, and controls that follow them.
 
-`trajectory_of(recording)` reads them off a tape. `nearest_controls(trajectory)` finds the actions of the encoding
-"continuous" that come closest to it in this world, and says how close that is.
+`trajectory_of(recording)` reads an action log. `nearest_controls(trajectory)` returns actions of the encoding
+"continuous" that follow the trajectory in this project's world, with their errors.
 
-In the engine's coordinates a block fills [x, x + 1) and the floor's surface is y = 63; here cells are centred on
-integers and the surface is y = -1.5. Yaw is turned too: there it is counter-clockwise, here 90 degrees is east.
+In the engine's coordinates a block fills [x, x + 1), the ground is at y = 63 and yaw is counter-clockwise. Here cells
+are centered on integers, the ground is at y = -1.5 and yaw 90 degrees is east.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from iglu_marl.core.grid import MIN_Y, BlockGrid, Cell, blocks_to_grid, color_at
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.data.iglu.event_stream import (
+from iglu_marl.data.iglu.action_log import (
     AvatarMoved,
+    BuildRecording,
     Changed,
     Looked,
-    TapeRecording,
     VoxelWorld,
     to_blocks,
 )
 from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y
 
-EYE_HEIGHT = 1.25  # cells above the feet: the body of this project's builder, so that standing poses agree
-RECORDED_EYE_HEIGHT = 1.12  # cells above the feet: where the tool's camera looked from
+EYE_HEIGHT = 1.25  # cells above the feet, as for this project's builder
+RECORDED_EYE_HEIGHT = 1.12  # cells above the feet, the camera of the browser tool
 START_POSITION = (0.0, 63.0, 0.0)  # of an avatar that has not moved yet
 
 Array = npt.NDArray[Any]
@@ -43,7 +43,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class RecordedEdit:
-    """One block that came (color 1..6) or went (color 0) in the zone, at a frame of the trajectory."""
+    """One block that was placed (color 1..6) or removed (color 0) in the zone, at a frame of the trajectory."""
 
     frame: int
     cell: Cell
@@ -52,28 +52,24 @@ class RecordedEdit:
 
 @dataclass(frozen=True)
 class RecordedTrajectory:
-    """What a builder did after the given world stood, one frame per index of the tape at which anything changed.
+    """A builder's work after the given world was set up, with one frame per log index at which anything changed."""
 
-    name: of the recording. ticks: int64 [n], indices of the tape, about 60 a second while something happens; the first
-    frame is where the person's work begins, and nothing is changed in it.
-    poses: float64 [n, 5], eye x, y, z (cells), yaw 0..360 and pitch (degrees) after each frame's changes.
-    edits: in order. start, end: the worlds before and after, int8 [9, 11, 11].
-    odd: changes that are no edits here: outside the zone, or of an unknown id.
-    """
-
-    name: str
+    name: str  # name of the recording
+    # Indices in the log, int64 [n], up to 60 per second. The first frame is the start, without edits.
     ticks: npt.NDArray[np.int64]
+    # Eye x, y, z (cells), yaw 0..360 and pitch (degrees) after each frame, float64 [n, 5].
     poses: npt.NDArray[np.float64]
-    edits: tuple[RecordedEdit, ...]
-    start: BlockGrid
-    end: BlockGrid
+    edits: tuple[RecordedEdit, ...]  # changes of blocks, in order
+    start: BlockGrid  # world before, int8 [9, 11, 11]
+    end: BlockGrid  # world after, int8 [9, 11, 11]
+    # (frame, cell, voxel id) of changes outside the zone or of an unknown id.
     odd: tuple[tuple[int, Cell, int], ...] = ()
 
     def __len__(self) -> int:
         return len(self.ticks)
 
     def grids(self) -> Iterator[BlockGrid]:
-        """The world after each frame; one array, updated."""
+        """Yield the world after each frame. The array is the same each time, updated in place."""
         grid = np.array(self.start)
         waiting = iter(self.edits)
         edit = next(waiting, None)
@@ -84,13 +80,10 @@ class RecordedTrajectory:
             yield grid
 
 
-Trajectory = RecordedTrajectory  # its name in `iglu_marl.data`
-
-
 def to_pose(
     position: Sequence[float], pitch: float, yaw: float, eye_height: float = EYE_HEIGHT
 ) -> tuple[float, float, float, float, float]:
-    """A pose of this project (eye x, y, z, yaw_deg, pitch_deg) from the engine's feet and look (radians)."""
+    """Convert the engine's feet and look (radians) to a pose (eye x, y, z, yaw_deg, pitch_deg)."""
     x, y, z = position
     turned = math.degrees(-yaw) % 360.0 % 360.0  # twice: a tiny negative angle gives 360 the first time
     up = min(90.0, max(-90.0, math.degrees(pitch)))
@@ -98,20 +91,23 @@ def to_pose(
 
 
 def trajectory_of(
-    recording: TapeRecording, *, set_up: bool = False, eye_height: float = EYE_HEIGHT
+    recording: BuildRecording, *, set_up: bool = False, eye_height: float = EYE_HEIGHT
 ) -> RecordedTrajectory:
-    """The trajectory of a recording.
+    """Return the trajectory of a recording.
 
-    set_up: also what the tool did while it set up the given world. eye_height: of the poses above the feet;
-    `RECORDED_EYE_HEIGHT` is where the eye really was.
+    Args:
+        recording: a world file with its action log.
+        set_up: include the set-up of the given world.
+        eye_height: height of the poses above the feet; `RECORDED_EYE_HEIGHT` is that of the recorder's camera.
+
     """
     begin = -1 if set_up else recording.start
     position, look = START_POSITION, (0.0, 0.0)
     ticks = [max(begin, 0)]
-    poses = [to_pose(position, *look, eye_height)]  # where the person's work begins
+    poses = [to_pose(position, *look, eye_height)]
     edits: list[RecordedEdit] = []
     odd: list[tuple[int, Cell, int]] = []
-    for tick, events in itertools.groupby(recording.tape.events, key=lambda event: event.tick):
+    for tick, events in itertools.groupby(recording.log.events, key=lambda event: event.tick):
         seen = False
         for event in events:
             if isinstance(event, AvatarMoved):
@@ -129,14 +125,14 @@ def trajectory_of(
         elif seen:
             ticks.append(tick)
             poses.append(pose)
-    before = recording.tape.world(begin) if begin >= 0 else {}
+    before = recording.log.world(begin) if begin >= 0 else {}
     return RecordedTrajectory(
         recording.name,
         np.array(ticks, np.int64),
         np.array(poses, np.float64).reshape(-1, 5),
         tuple(edits),
         _grid(before),
-        _grid(recording.tape.world()),
+        _grid(recording.log.world()),
         tuple(odd),
     )
 
@@ -155,36 +151,29 @@ def _grid(world: VoxelWorld) -> BlockGrid:
     return blocks_to_grid(to_blocks(world)[0])
 
 
-# -------------------------------------------------------------------------------------------- the nearest controls
-
-
 @dataclass(frozen=True)
 class ControlSequence:
-    """Actions of the encoding "continuous" that follow a trajectory, and how far they stay from it.
+    """Actions of the encoding "continuous" that follow a trajectory, and their errors."""
 
-    actions: as the action space has them. frames: int64 [n], the frame that each action leads to (an edit has an
-    action of its own before the one that moves on). position_error: float64 [n], cells between the recorded and the
-    reached eye after each action; gaze_error: float64 [n], degrees between the two gazes.
-    done: for each edit of the trajectory whether it was made. added: actions that only serve to reach a block.
-    grid: the world that results, int8 [9, 11, 11]; grid_error: number of its cells that differ from the recorded end.
-    """
-
-    trajectory: RecordedTrajectory
-    actions: list[dict[str, Any]]
+    trajectory: RecordedTrajectory  # the trajectory
+    actions: list[dict[str, Any]]  # elements of the action space
+    # Frame that each action leads to, int64 [n]. An edit has its own action before the movement.
     frames: npt.NDArray[np.int64]
+    # Distance from the recorded eye after each action in cells, float64 [n].
     position_error: npt.NDArray[np.float64]
+    # Angle to the recorded gaze after each action in degrees, float64 [n].
     gaze_error: npt.NDArray[np.float64]
-    done: npt.NDArray[np.bool_]
-    added: int
-    grid: BlockGrid
-    grid_error: int
+    done: npt.NDArray[np.bool_]  # for each edit of the trajectory whether it was made, bool
+    added: int  # number of actions that only serve to reach a block
+    grid: BlockGrid  # resulting world, int8 [9, 11, 11]
+    grid_error: int  # number of its cells that differ from the recorded end
 
     def __len__(self) -> int:
         return len(self.actions)
 
     @property
     def residual(self) -> dict[str, float]:
-        """The figures that say how close it is: mean and largest errors, share of edits made, wrong cells."""
+        """Summary of the errors: mean and largest errors, edits made, wrong cells, added actions."""
 
         def worst(errors: Array) -> float:
             return float(errors.max()) if len(errors) else 0.0
@@ -205,7 +194,7 @@ class ControlSequence:
         }
 
     def replay(self) -> Iterator[Worlds]:
-        """The world before the first action and after each one; one `Worlds(1)`, updated."""
+        """Yield the world before the first action and after each action: one `Worlds(1)`, updated in place."""
         worlds = _begin(self.trajectory)
         controls = Controls("continuous")
         yield worlds
@@ -216,7 +205,7 @@ class ControlSequence:
 
 
 def _begin(path: RecordedTrajectory) -> Worlds:
-    """The world in which a trajectory is followed; its task is to build the recorded end, where it stood."""
+    """Return the world at the start of a trajectory. Its task is to build the recorded end at the same place."""
     worlds = Worlds(1)
     task = Task("", path.end, starting_grid=path.start, invariant=False, task_id=path.name, ids="iglu")
     worlds.spawn(0, task, pose=_reachable(path.poses[0]).tolist())
@@ -224,22 +213,26 @@ def _begin(path: RecordedTrajectory) -> Worlds:
 
 
 def _reachable(pose: Array) -> Array:
-    """The nearest pose within the walls, the floor and the top of the zone."""
+    """Return the nearest pose inside the zone."""
     near = np.array(pose, np.float64)
     near[:3] = np.clip(near[:3], (-5.0, -0.25, -5.0), (5.0, 8.75, 5.0))
     return near
 
 
 def nearest_controls(path: RecordedTrajectory, *, stride: int = 1) -> ControlSequence:
-    """The actions of the encoding "continuous" that come closest to a trajectory.
+    """Return actions of the encoding "continuous" that follow a trajectory closely.
 
-    Each action moves and turns to the next frame as far as one action may: at most a cell along each axis, and never
-    out of the zone, while people flew up to 12 cells outside. For an edit, the gaze is first the recorded one; if
-    the block would not land there, the nearest gaze from the same place that does it is taken; if there is none, the
-    builder goes to a place near the block (the actions `added`) and comes back on its path afterwards. Edits that
-    are not possible at all here (a colour that is used up, say) are left out.
+    An action moves at most one cell along each axis and stays in the zone, while people flew up to 12 cells outside.
+    An edit uses the first of these that works: the recorded gaze, the nearest other gaze from the same place, a gaze
+    from a place near the block (the actions `added`). Impossible edits, such as a color that is used up, are skipped.
 
-    stride: use every so many frames, and those with edits. Raises `DataError` for a stride below 1.
+    Args:
+        path: the trajectory.
+        stride: use every n-th frame, and all frames with edits.
+
+    Raises:
+        DataError: if `stride` is below 1.
+
     """
     if stride < 1:
         raise DataError(f"stride is {stride}, expected an integer of 1 or more")
@@ -247,8 +240,6 @@ def nearest_controls(path: RecordedTrajectory, *, stride: int = 1) -> ControlSeq
 
 
 class _Follower:
-    """A builder that follows a trajectory and takes notes."""
-
     def __init__(self, path: RecordedTrajectory) -> None:
         self.path = path
         self.worlds = _begin(path)
@@ -279,8 +270,6 @@ class _Follower:
             path, self.actions, frames, errors[:, 0], errors[:, 1], done, self.added, grid, wrong
         )
 
-    # -- acting
-
     def act(self, worlds: Worlds, **parts: Any) -> dict[str, Any]:
         action: dict[str, Any] = {
             "move_x": np.zeros((), np.float32),
@@ -303,7 +292,7 @@ class _Follower:
         self.errors.append((float(np.linalg.norm(now[:3] - wanted[:3])), _angle(now, wanted)))
 
     def go(self, wanted: Array, frame: int) -> None:
-        """One action towards a pose."""
+        """Make one action towards a pose."""
         parts = self._towards(self.worlds.pose[0], wanted)
         self.note(self.act(self.worlds, **parts), frame, wanted)
 
@@ -315,10 +304,8 @@ class _Follower:
         }
         return {**axes, "camera": _turn(now, wanted)}
 
-    # -- editing
-
     def edit(self, edit: RecordedEdit, wanted: Array, frame: int) -> bool:
-        """Make an edit; a block that is to be replaced by another is broken first. Whether it was made."""
+        """Make an edit, after breaking a block in its cell; return whether it was made."""
         there = color_at(self.worlds.grid[0], edit.cell)
         if there == edit.color:
             return True
@@ -364,7 +351,7 @@ class _Follower:
         }
 
     def _works(self, edit: RecordedEdit, pose: Array, parts: dict[str, Any]) -> bool:
-        """Whether these hands make the edit from a pose, tried in a copy of the world."""
+        """Whether these controls make the edit from a pose, tried in a copy of the world."""
         self.trial.state[:] = self.worlds.state
         self.trial.pose[0] = pose
         self.act(self.trial, **parts)
@@ -376,14 +363,14 @@ class _Follower:
         )
 
     def _gazes(self, edit: RecordedEdit, pose: Array, wanted: Array) -> Iterator[tuple[float, float]]:
-        """The recorded gaze, then those at the block's faces by their distance from it."""
+        """Yield the recorded gaze, then gazes at the block's faces by their angle to it."""
         yield float(wanted[3]), float(wanted[4])
         yield from sorted(
             self._aims(edit, pose), key=lambda gaze: _angle(np.array([0.0, 0.0, 0.0, *gaze]), wanted)
         )
 
     def _aims(self, edit: RecordedEdit, pose: Array) -> list[tuple[float, float]]:
-        """Gazes from a pose at points of the faces through which the edit can be made."""
+        """Return gazes from a pose at points of the faces through which the edit can be made."""
         cell = np.array(edit.cell, np.float64)
         found = []
         for axis, sign in itertools.product(range(3), (-1, 1)):
@@ -404,7 +391,7 @@ class _Follower:
 
 
 def _places(cell: Cell, pose: Array) -> list[Array]:
-    """Poses around a cell from which it may be reached, the nearest to a pose first."""
+    """Return poses around a cell from which it may be reached, the nearest to `pose` first."""
     places = []
     for distance in (2.0, 3.0, 1.5):
         for dx, dy, dz in itertools.product((-1, 0, 1), repeat=3):
@@ -417,7 +404,7 @@ def _places(cell: Cell, pose: Array) -> list[Array]:
 
 
 def _turn(now: Array, wanted: Array) -> npt.NDArray[np.float32]:
-    """The camera change from one gaze to another, the short way round."""
+    """Return the smallest camera change from one gaze to another."""
     yaw = (wanted[3] - now[3] + 180.0) % 360.0 - 180.0
     return np.array([yaw, np.clip(wanted[4], -90.0, 90.0) - now[4]], np.float32)
 
@@ -433,5 +420,4 @@ def _sight(pose: Array) -> Array:
 
 
 def _angle(one: Array, other: Array) -> float:
-    """Degrees between two gazes."""
     return math.degrees(math.acos(min(1.0, max(-1.0, float(_sight(one) @ _sight(other))))))

@@ -1,9 +1,8 @@
-"""Recorded worlds: the world files of the IGLU packs, read once and kept as arrays.
+"""Recorded worlds: the world files of the IGLU packs as arrays.
 
-Both packs keep the state of a world in files of the same format (JSON without an extension), whichever of the
-two recorder versions wrote them: the blocks in `worldEndingState` with the voxel engine's ids and heights, and
-where the avatar was. Blocks are read by `read_world`, so coordinates and colours are this project's; the
-engine's own ids are kept beside them, because in single-turn worlds they tell who placed a block.
+A world file is JSON without an extension: the blocks in `worldEndingState` with the voxel engine's ids and heights,
+and the avatar's position and gaze. Grids are in this project's coordinates and colors. The engine's ids are kept too,
+since they show in single-turn worlds who placed a block.
 """
 
 from __future__ import annotations
@@ -17,16 +16,24 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, index_of
-from iglu_marl.core.parsing import reading
-from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, WORLD_LIMIT, parse_world, read_world
+from iglu_marl.core.parsing import wrap_errors
+from iglu_marl.data.iglu.multiturn import (
+    COLOR_OF_VOXEL,
+    FLOOR_Y,
+    LOG_KEY,
+    SECOND_PALETTE,
+    WORLD_LIMIT,
+    parse_numbers,
+    parse_world,
+    read_world,
+)
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, json_array, read_json
 from iglu_marl.data.progress import track
 
-VERSION = "3"  # of the arrays; changes whenever they do
-SECOND_PALETTE = 86  # ids from here on: placed by the annotator of this file
+VERSION = "3"  # of the arrays; increase it when they change
 
-_SET_UP = "finish_recover_world_state"  # the marker in a tape
+_SET_UP = "finish_recover_world_state"  # marker in an action log
 _COLOR_TABLE = np.zeros(128, dtype=np.int8)
 for _voxel, _color in COLOR_OF_VOXEL.items():
     _COLOR_TABLE[_voxel] = int(_color)
@@ -34,35 +41,29 @@ for _voxel, _color in COLOR_OF_VOXEL.items():
 
 @dataclass(frozen=True)
 class RecordedWorld:
-    """One world file.
+    """One world file."""
 
-    name: the file, relative to the pack. voxels: int8 [9, 11, 11], the voxel engine's ids (0: air).
-    avatar_pos: x, y, z of the avatar's feet at the end, in the engine's coordinates (y = 63 on the floor).
-    avatar_look: pitch, yaw in radians at the end. NaN where the file does not tell.
-    previous_voxels: the world before the step, which only some files of early sessions have.
-    set_up: whether the tape tells that the world to start from stood before the person's work began.
-    """
-
-    name: str
-    voxels: BlockGrid
+    name: str  # the file, relative to the pack
+    voxels: BlockGrid  # int8 [9, 11, 11], the voxel engine's ids (0: air)
+    # x, y, z of the feet at the end, in the engine's coordinates; NaN if unknown
     avatar_pos: tuple[float, ...]
-    avatar_look: tuple[float, ...]
-    previous_voxels: BlockGrid | None = None
-    set_up: bool = True
+    avatar_look: tuple[float, ...]  # pitch, yaw in radians at the end; NaN if unknown
+    previous_voxels: BlockGrid | None = None  # the world before the step; only some early sessions have it
+    set_up: bool = True  # whether the action log shows that the start world was set up
 
     @property
     def grid(self) -> BlockGrid:
-        """The world as int8 [9, 11, 11] in this project's colour ids."""
+        """The world, int8 [9, 11, 11] in this project's color ids."""
         return _colors(self.voxels)
 
     @property
     def previous(self) -> BlockGrid | None:
-        """The world before the step in this project's colour ids, or None."""
+        """The world before the step in this project's color ids, or None."""
         return None if self.previous_voxels is None else _colors(self.previous_voxels)
 
     @property
     def placed(self) -> npt.NDArray[np.bool_]:
-        """bool [9, 11, 11]: cells whose block this annotator placed (target worlds of the single-turn pack)."""
+        """Cells whose block this annotator placed, bool [9, 11, 11] (target worlds of the single-turn pack)."""
         return self.voxels >= SECOND_PALETTE
 
 
@@ -73,9 +74,9 @@ def _colors(voxels: npt.NDArray[np.int8]) -> BlockGrid:
 
 
 class RecordedWorlds(Mapping[str, BlockGrid]):
-    """All world files of a pack: `worlds[name]` is the grid, int8 [9, 11, 11], read-only, in our colour ids.
+    """All world files of a pack: `worlds[name]` is the grid, int8 [9, 11, 11], read-only.
 
-    damaged: for each file that could not be used, why. `worlds.file(name)` has the rest of what a file tells.
+    `worlds.file(name)` has the other contents of a file. `damaged` maps unusable files to their errors.
     """
 
     def __init__(self, arrays: Arrays) -> None:
@@ -99,10 +100,10 @@ class RecordedWorlds(Mapping[str, BlockGrid]):
         return len(self._names)
 
     def file(self, name: str) -> RecordedWorld:
-        """Everything kept of a file. Raises `DataError` for one that is missing or damaged."""
+        """Return the contents of a file. Raises `DataError` if it is missing or damaged."""
         if name not in self._index:
             reason = self.damaged.get(name)
-            raise DataError(reason if reason else f"there is no world {name!r} here")
+            raise DataError(reason or f"there is no world {name!r}, expected one of {len(self)} names")
         number = self._index[name]
         avatar = self._avatars[number].tolist()
         return RecordedWorld(
@@ -118,7 +119,7 @@ class RecordedWorlds(Mapping[str, BlockGrid]):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> RecordedWorlds:
-        return self  # nothing in it changes
+        return self  # immutable
 
     def __repr__(self) -> str:
         return f"RecordedWorlds({len(self)} worlds, {len(self.damaged)} damaged)"
@@ -127,10 +128,7 @@ class RecordedWorlds(Mapping[str, BlockGrid]):
 def read_recorded(
     pack: Pack, names: Sequence[str], label: str, *, progress: bool | None = None
 ) -> dict[str, Any]:
-    """The world files of those names as arrays, from which `RecordedWorlds` is made.
-
-    Files that are damaged, or hold something that cannot be, are noted with their reason and left out.
-    """
+    """Read world files into the arrays of `RecordedWorlds`. Damaged files are skipped, with the reason in `damaged`."""
     read: list[str] = []
     voxels: list[npt.NDArray[np.int8]] = []
     avatars: list[list[float]] = []
@@ -139,7 +137,7 @@ def read_recorded(
     damaged: dict[str, str] = {}
     for name in track(names, label, len(names), progress):
         try:
-            with reading(name):
+            with wrap_errors(name):
                 parsed = parse_world(pack.read(name, WORLD_LIMIT), name)
                 grid, before, avatar = _voxels(parsed, name), _voxels_before(parsed, name), _avatar(parsed)
         except DataError as error:
@@ -150,7 +148,7 @@ def read_recorded(
         read.append(name)
         voxels.append(grid)
         avatars.append(avatar)
-        set_up.append(_SET_UP in str(parsed.get("tape")))
+        set_up.append(_SET_UP in str(parsed.get(LOG_KEY)))
     shape = (-1, *ZONE_SHAPE)
     return {
         "names": np.array(read, dtype=str) if read else np.zeros(0, dtype="U1"),
@@ -164,7 +162,7 @@ def read_recorded(
 
 
 def _voxels(parsed: Mapping[str, Any], name: str) -> npt.NDArray[np.int8]:
-    """The engine's ids, of blocks that `read_world` has found good."""
+    """Return the engine's ids, after `read_world` has checked the blocks."""
     grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
     read_world(parsed, place=name)
     for x, y, z, voxel in parsed["worldEndingState"]["blocks"]:
@@ -178,14 +176,10 @@ def _voxels_before(parsed: Mapping[str, Any], name: str) -> npt.NDArray[np.int8]
 
 
 def _avatar(parsed: Mapping[str, Any]) -> list[float]:
-    """x, y, z, pitch, yaw; NaN where they are not told."""
-    told = parsed.get("avatarInfo")
+    """Return x, y, z, pitch, yaw; NaN if unknown."""
+    avatar = parsed.get("avatarInfo")
+    place = avatar if isinstance(avatar, Mapping) else {}
     values: list[float] = []
     for key, count in (("pos", 3), ("look", 2)):
-        numbers = told.get(key) if isinstance(told, Mapping) else None
-        good = isinstance(numbers, list) and len(numbers) == count
-        good = good and all(
-            type(value) in (int, float) and abs(value) < 1e9 for value in numbers or ()
-        )  # nor nan
-        values += [float(value) for value in numbers or ()] if good else [float("nan")] * count
+        values += parse_numbers(place.get(key), count) or [float("nan")] * count
     return values

@@ -1,12 +1,11 @@
-"""Writing sessions in the upstream multi-turn layout, so that every reader of that layout can use them.
+"""Writer of the IGLU multi-turn layout.
 
-`write_sessions(folder, sessions)` writes dialogs.csv and builder-data/<session>/step-N, each world with a tape of how
-it came about. A session is a `Subtasks` (those of a dataset, or the bundled ones) or a `SessionRecord`;
-`EpisodeRecorder` makes one of an episode that is being played, with the builder's real movements on its tapes.
+`write_sessions(folder, sessions)` writes dialogs.csv and builder-data/<session>/step-N, each world with an action log.
+A session is a `Subtasks` or a `SessionRecord`. `EpisodeRecorder` makes a `SessionRecord` of an episode, with the
+builder's movements in the action logs.
 
-The layout cannot hold everything that a dialogue can be. What had to be written in another way is in the returned
-`Report`; other readers see it so. A column of our own, `ExactTurns`, keeps such sessions as they were, so that
-`iglu_marl.data.read_sessions` gives back the very same ones.
+The layout cannot hold every dialogue. The returned `Report` lists what other readers see changed. Our own column
+`ExactTurns` keeps such sessions unchanged for `iglu_marl.data.read_sessions`.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import new_folder
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data.iglu.event_stream_writer import Pose, world_file
+from iglu_marl.data.iglu.action_log_writer import Pose, world_file
 from iglu_marl.data.iglu.multiturn import EXACT, TABLE, WORLDS
 from iglu_marl.data.report import Report, SkipReason
-from iglu_marl.data.task_files import block_fields, turn_fields
+from iglu_marl.data.task_fields import block_fields, turn_fields
 
 COLUMNS = (
     *("PartitionKey", "RowKey", "StepId", "structureId", "attemptId", "Role", "IsHITQualified", "WorkerId"),
@@ -40,31 +39,28 @@ COLUMNS = (
     *("IsClarifyingQuestionClear", "Answer4ClarifyingQuestion", "InputAnswer4ClarifyingQuestion"),
     "IsInstructionQAClear",
 )
-LONGEST_CELL = 100_000  # characters; readers of tables take about as many
-_NAME = re.compile(r"(?!\.{1,2}$)[\w.-]{1,200}")  # of a folder, wherever it is written
+LONGEST_CELL = 100_000  # characters; CSV readers have a limit near this
+_NAME = re.compile(r"(?!\.{1,2}$)[\w.-]{1,200}")  # a folder name on any file system
 _STRUCTURE = re.compile(r"[\w.-]+")
 
 
 class WriteNote(SkipReason, unit="turn"):
-    """What of a session other readers see in another way than it was, because the layout has no place for it."""
+    """What other readers see changed in a session, because the layout cannot hold it."""
 
-    NAME = "a name that no folder can have, or another session has; another one is used"
-    START_WORLD = "a world before the first turn; the layout begins with an empty one"
+    NAME = "a name that is not a folder name or is used twice; it is replaced"
+    START_WORLD = "a world before the first turn; the layout starts with an empty world"
     BUILDER_FIRST = (
-        "words of the builder before the architect's; they go to the end of the turn before, or after them"
+        "a builder's utterance before the architect's; it is moved to the turn before, or behind it"
     )
-    SILENT_TURN = "a turn without words of the architect; it is joined to the one before, or to the next"
+    SILENT_TURN = "a turn without an architect's utterance; it is joined to the one before or to the next"
     EMPTY_WORLD = "a turn that ends with an empty world; readers merge it into the next one"
-    CHARACTERS = "a '$', or a control character, which mean something else in the table; they are replaced"
+    CHARACTERS = "a '$' or a control character, which have another meaning in the table; they are replaced"
     NO_TURNS = "a session without a turn that can be written; it is left out"
 
 
 @dataclass(frozen=True)
 class SessionTurn:
-    """One turn: what was said, the world after it, and, where known, the way there.
-
-    path: (pose, world after) of each step of the builder, in order; None where it is not known.
-    """
+    """One turn: its dialogue, the world after it, and (pose, world after) of each step of the builder if known."""
 
     dialogue: Dialogue
     grid: BlockGrid
@@ -73,7 +69,7 @@ class SessionTurn:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """A session to be written: its name (such as "1-bridge"), the structure's name, and its turns."""
+    """A session to write: its name (such as "1-bridge"), the structure's name, its turns, and its start world."""
 
     name: str
     structure: str
@@ -82,7 +78,7 @@ class SessionRecord:
 
     @classmethod
     def of(cls, session: Subtasks, structure: str | None = None) -> SessionRecord:
-        """The record of a session; `structure` is by default told by its name."""
+        """Return the record of a session. The structure defaults to the second part of its name."""
         name = session.task_id or "session"
         turns = tuple(
             SessionTurn(said, grid) for said, grid in zip(session.turns, session.structures, strict=True)
@@ -90,7 +86,7 @@ class SessionRecord:
         return cls(name, structure or name.partition("-")[2] or name, turns, session.starting_grid)
 
     def subtasks(self, **options: Any) -> Subtasks:
-        """The session as tasks."""
+        """Return the session as `Subtasks`."""
         return Subtasks(
             [turn.dialogue for turn in self.turns],
             [turn.grid for turn in self.turns],
@@ -102,10 +98,10 @@ class SessionRecord:
 
 
 class EpisodeRecorder:
-    """Collects a played episode turn by turn: `play(env, agents, on_step=recorder)`, then `recorder.session(...)`.
+    """Records an episode turn by turn: `play(env, agents, on_step=recorder)`, then `recorder.session(...)`.
 
-    A turn ends when the architect speaks after the builder has changed the world. What is said after the last change
-    belongs to no turn, as in the layout.
+    A turn ends when the architect speaks after the builder changed the world. Utterances after the last change belong
+    to no turn, as in the layout.
     """
 
     def __init__(self) -> None:
@@ -124,7 +120,7 @@ class EpisodeRecorder:
         self._steps = -1
 
     def __call__(self, env: Any) -> None:
-        """Take note of the state of an environment of this package. Called after each reset and step."""
+        """Record the state of an environment of this package, after each reset and step."""
         episode = env.unwrapped.episode
         steps = int(episode.worlds.steps[0])
         if episode is not self._episode or steps < self._steps or len(episode.dialogue) < self._heard:
@@ -148,7 +144,7 @@ class EpisodeRecorder:
         self._words, self._path, self._world = [], [], grid
 
     def session(self, name: str, structure: str | None = None) -> SessionRecord:
-        """What was played until now, under a name such as "1-bridge". Raises `DataError` when nothing was built."""
+        """Return the episode so far, under a name such as "1-bridge". Raises `DataError` if nothing was built."""
         turns = list(self._turns)
         grid = self._path[-1][1] if self._path else self._world
         if not np.array_equal(grid, self._world):
@@ -165,19 +161,13 @@ def _frozen(grid: Any) -> BlockGrid:
     return copied
 
 
-# ------------------------------------------------------------------------------------------- what the layout can hold
-
-
-def _fitted(
+def _fit_layout(
     record: SessionRecord, report: Report[WriteNote]
 ) -> tuple[list[SessionTurn], list[list[SessionTurn]]]:
-    """The turns of a session so that each begins with words of the architect; notes what that took.
-
-    Also, for each of them, the turns that it was made of.
-    """
+    """Return turns that each start with the architect, and for each of them the original turns."""
     turns: list[SessionTurn] = []
     parts: list[list[SessionTurn]] = [[]]
-    early: list[Utterance] = []  # said before there was a turn to say it in
+    early: list[Utterance] = []  # before the first turn
     early_path: tuple[tuple[Pose, BlockGrid], ...] = ()
     for number, turn in enumerate(record.turns):
         plain = [_plain(utterance, record.name, number, report) for utterance in turn.dialogue]
@@ -215,8 +205,8 @@ def _joined(turn: SessionTurn, said: list[Utterance], after: SessionTurn) -> Ses
 
 
 def _plain(utterance: Utterance, session: str, turn: int, report: Report[WriteNote]) -> Utterance:
-    """An utterance without characters that would not come back."""
-    text = utterance.text.replace("$", "＄")  # the full-width one
+    """Replace the characters that have another meaning in the table."""
+    text = utterance.text.replace("$", "＄")  # full-width
     text = "".join(c if c == "\n" or (c.isprintable() or c == "\t") else " " for c in text).strip()
     if text != utterance.text:
         report.skip(WriteNote.CHARACTERS, session, turn)
@@ -224,7 +214,7 @@ def _plain(utterance: Utterance, session: str, turn: int, report: Report[WriteNo
 
 
 def _names(records: Sequence[SessionRecord], report: Report[WriteNote]) -> list[tuple[str, str]]:
-    """For each session a name of the layout and of its structure; each name once."""
+    """Return a unique name of the layout, and a structure, for each session."""
     taken = {record.name for record in records if _NAME.fullmatch(record.name)}
     used: set[str] = set()
     names = []
@@ -244,16 +234,13 @@ def _names(records: Sequence[SessionRecord], report: Report[WriteNote]) -> list[
     return names
 
 
-# ----------------------------------------------------------------------------------------------------------- the table
-
-
 def _cell(text: str) -> str:
-    """A text as the tables have it: `$` for a line break, unless there are empty lines, which `$` cannot tell."""
+    """Write `$` for line breaks, unless there are empty lines, which `$` cannot represent."""
     return text if re.search(r"\n\s*\n", text) else text.replace("\n", "$")
 
 
 def _rows(name: str, structure: str, turns: Sequence[SessionTurn]) -> tuple[list[dict[str, str]], list[int]]:
-    """The rows of a session, and the step number of each turn's world. Odd steps are the architect's."""
+    """Return the rows of a session, and the step of each turn's world. Odd steps are the architect's."""
     rows: list[dict[str, str]] = []
     steps: list[int] = []
     step = 0
@@ -291,16 +278,16 @@ def _rows(name: str, structure: str, turns: Sequence[SessionTurn]) -> tuple[list
     return rows, steps
 
 
-def _tell_exactly(
+def _add_exact_turns(
     rows: list[dict[str, str]], record: SessionRecord, parts: Sequence[Sequence[SessionTurn]]
 ) -> None:
-    """Put the turns that a world ends into its row, as they were. Left out where a table could not be read any more."""
-    told: list[dict[str, Any]] = [
+    """Fill the column `EXACT` with the original turns, unless the cells get too long for readers."""
+    exact: list[dict[str, Any]] = [
         {"turns": [turn_fields(turn.dialogue, turn.grid) for turn in part]} for part in parts
     ]
     if record.start is not None:
-        told[0]["start"] = block_fields(record.start)
-    cells = [json.dumps(part, separators=(",", ":")) for part in told]
+        exact[0]["start"] = block_fields(record.start)
+    cells = [json.dumps(part, separators=(",", ":")) for part in exact]
     if max(map(len, cells)) <= LONGEST_CELL:
         ends = [row for row in rows if row["Role"] == "builder-normal"]
         for row, cell in zip(ends, cells, strict=True):
@@ -323,13 +310,19 @@ def write_sessions(
     *,
     overwrite: bool = False,
 ) -> Report[WriteNote]:
-    """Write sessions as a folder in the multi-turn layout.
+    """Write sessions as a folder in the multi-turn layout. The folder is created atomically.
 
-    path: a folder that does not exist yet or is empty; with `overwrite`, one in the layout is replaced. sessions: any
-    mixture of `Subtasks` and `SessionRecord`, or a dict from structures to sessions, as a dataset's `.tasks` is.
+    Args:
+        path: a folder that does not exist or is empty.
+        sessions: `Subtasks` and `SessionRecord` objects, or a mapping from structures to sessions (`dataset.tasks`).
+        overwrite: whether a folder in the layout may be replaced.
 
-    The folder appears whole, or not at all. Raises `DataError` for a folder that is in use, or when nothing can be
-    written.
+    Returns:
+        What other readers see changed.
+
+    Raises:
+        DataError: if the folder is in use, or there is nothing to write.
+
     """
     report = Report[WriteNote]()
     records = _records(sessions)
@@ -340,7 +333,7 @@ def write_sessions(
         for record, (name, structure) in zip(records, names, strict=True):
             rows += _write_session(folder / WORLDS / name, record, name, structure, report)
         if not report.sessions:
-            raise DataError(f"there is no session with a turn to be written to {path}")
+            raise DataError(f"there is no session with a turn to write to {path}, expected at least one")
         (folder / TABLE).write_text(_table(rows), encoding="utf-8", newline="")
     return report
 
@@ -363,9 +356,8 @@ def _records(sessions: Any) -> list[SessionRecord]:
 def _write_session(
     folder: Path, record: SessionRecord, name: str, structure: str, report: Report[WriteNote]
 ) -> list[dict[str, str]]:
-    """Writes the worlds of a session; returns its rows."""
     notes = len(report.skipped)
-    turns, parts = _fitted(record, report)
+    turns, parts = _fit_layout(record, report)
     if not turns:
         report.skip(WriteNote.NO_TURNS, record.name)
         return []
@@ -376,7 +368,7 @@ def _write_session(
     if len(report.skipped) > notes or any(
         [turn.dialogue] != [own.dialogue for own in part] for turn, part in zip(turns, parts, strict=True)
     ):
-        _tell_exactly(rows, record, parts)
+        _add_exact_turns(rows, record, parts)
     folder.mkdir()
     for turn, step in zip(turns, steps, strict=True):
         content = json.dumps(world_file(start, turn.grid, turn.path), separators=(",", ":"))

@@ -1,10 +1,10 @@
-"""Builder actions between utterances: what was done after what had been said, in the Minecraft Dialogue Corpus.
+"""Action sequences of the Minecraft Dialogue Corpus: the builder's net edits between utterances.
 
-A sequence begins with the first change of the world after an utterance and ends before the next one. Where a state
-shows new words and new blocks at once (56 of 33,461), the blocks came first: nobody reacts within that second, but
-people comment on what they have just done. What was placed and taken away again within a sequence is no part of it:
-the actions are net edits, as in the builder action prediction task (Jayannavar, Narayan-Chen and Hockenmaier, Learning
-to Execute Instructions in a Minecraft Dialogue, ACL 2020). Edits outside the build zone are left out and counted.
+A sequence starts with the first change of the world after an utterance and ends before the next utterance. Where a
+state has both new utterances and new blocks (56 of 33,461 states), the blocks come first, since nobody reacts within a
+second. A block that is placed and removed again within a sequence is not part of it: actions are net edits, as in the
+builder action prediction task (Jayannavar, Narayan-Chen and Hockenmaier, Learning to Execute Instructions in a
+Minecraft Dialogue, ACL 2020). Edits outside the build zone are left out and counted.
 """
 
 from __future__ import annotations
@@ -19,43 +19,34 @@ from iglu_marl.core.grid import BlockGrid, Cell, NetAction, in_zone
 from iglu_marl.core.task import Subtasks
 from iglu_marl.data.mdc.corpus import Session
 
-Action = NetAction  # its name in `iglu_marl.data`
-
 
 @dataclass(frozen=True)
 class ActionSequence:
-    """What a builder did between two utterances, with everything that it could know.
+    """The builder's net edits between two utterances, with its context."""
 
-    session: where it is from; its `split`, `structure`, poses and times are there. number: which one of its session,
-    those without a net edit counted too.
-    first_state, last_state: of the session's states, those in which the world changed first and last.
-    heard: how many utterances there had been; new_from: the first of them that came after the sequence before.
-    actions: net edits in the order in which the cells got their final contents; a recolouring is a removal followed
-    by a placement. dropped: edits outside the zone that were left out.
-    """
-
-    session: Session
-    number: int
-    first_state: int
-    last_state: int
-    heard: int
-    new_from: int
+    session: Session  # the session, with split, structure, poses and times
+    number: int  # number in the session, where sequences without a net edit count too
+    first_state: int  # state of the session in which the world first changed
+    last_state: int  # state in which it last changed
+    heard: int  # number of utterances so far
+    new_from: int  # number of the first utterance after the previous sequence
+    # Net edits, in the order of the last change of each cell; a recoloring is a removal and a placement.
     actions: tuple[NetAction, ...]
-    dropped: int = 0
+    dropped: int = 0  # number of edits outside the zone, which are left out
 
     @property
     def name(self) -> str:
-        """An id: the session's name and the number."""
+        """Id: the session's name and the number."""
         return f"{self.session.name}/{self.number}"
 
     @property
     def dialogue(self) -> Dialogue:
-        """Everything said so far."""
+        """All utterances so far."""
         return self.session.dialogue[: self.heard]
 
     @property
     def new_dialogue(self) -> Dialogue:
-        """What was said since the sequence before."""
+        """Utterances since the previous sequence."""
         return self.session.dialogue[self.new_from : self.heard]
 
     @property
@@ -72,19 +63,19 @@ class ActionSequence:
 
     @property
     def leaves_zone(self) -> bool:
-        """Whether blocks stood outside the zone before it, or at some moment of it."""
+        """Whether there were blocks outside the zone before or during the sequence."""
         return any(
             self.session.outside(state) for state in range(max(0, self.first_state - 1), self.last_state + 1)
         )
 
     @property
     def pose(self) -> tuple[float, float, float, float, float] | None:
-        """Where the builder was before the first action: eye and gaze (see `WorldState.pose`); None if unknown."""
+        """The builder's eye and gaze before the first action (see `WorldState.pose`); None if unknown."""
         return self.session[max(0, self.first_state - 1)].pose()
 
 
 def _net(edits: list[list[int]]) -> tuple[NetAction, ...]:
-    """The net edits of (state, x, y, z, before, after), by the order of the last change of each cell."""
+    """Return the net edits of (state, x, y, z, before, after), in the order of the last change of each cell."""
     first: dict[Cell, int] = {}
     last: dict[Cell, int] = {}
     for _, x, y, z, old, new in edits:
@@ -103,17 +94,14 @@ def _net(edits: list[list[int]]) -> tuple[NetAction, ...]:
 
 
 def action_sequences(session: Session, *, empty: bool = False) -> list[ActionSequence]:
-    """The action sequences of a session, in order.
-
-    empty: also those without a net edit (a block that was placed and taken away again, say).
-    """
+    """Return the action sequences of a session, in order. `empty` includes those without a net edit."""
     heard = session.heard.tolist()
     by_state: dict[int, list[list[int]]] = {}
     for edit in session.edits.tolist():
         by_state.setdefault(edit[0], []).append(edit)
     found: list[ActionSequence] = []
     parts: list[tuple[int, int, list[list[int]]]] = []  # utterances heard before, last state, edits
-    open_at = -1  # how much had been heard when the open sequence began
+    open_at = -1  # number of utterances at the start of the open sequence
     for state in sorted(by_state):
         known = heard[state - 1] if state else 0
         if known != open_at:
@@ -135,9 +123,9 @@ def action_sequences(session: Session, *, empty: bool = False) -> list[ActionSeq
 
 
 def turns(session: Session, *, progressive: bool = False, invariant: bool | None = None) -> Subtasks | None:
-    """A session as turns: what was said since the last net change of the world, and the world after the next one.
+    """Return a session as turns: the utterances since the last net change, and the world after the next one.
 
-    Words after the last change belong to no turn. None for a session in which nothing was built.
+    Utterances after the last change belong to no turn. None if nothing was built.
     """
     sequences = action_sequences(session)
     if not sequences:
@@ -153,6 +141,6 @@ def turns(session: Session, *, progressive: bool = False, invariant: bool | None
 
 
 def bap_samples(sessions: Iterator[Session] | list[Session]) -> Iterator[ActionSequence]:
-    """The samples of the builder action prediction task: every action sequence with a net edit."""
+    """Yield the samples of the builder action prediction task: all action sequences with a net edit."""
     for session in sessions:
         yield from action_sequences(session)

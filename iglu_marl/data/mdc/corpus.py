@@ -1,11 +1,11 @@
-"""The Minecraft Dialogue Corpus: every session with its whole timeline, and the structures that were to be built.
+"""The Minecraft Dialogue Corpus: sessions with their timelines, and the gold structures.
 
-`Corpus.open(path)` reads a pack (see `find_pack`) or its parsed cache. A session is a row of world states, about one
-per second of activity: time, the builder's pose and inventory, the blocks, and all that had been said. `corpus.gold`
-has the structures that the architects saw.
+`Corpus.open(path)` reads a pack (see `find_pack`) or its parsed cache. A session is a sequence of world states, about
+one per second of activity: time, the builder's pose and inventory, blocks, and dialogue. `corpus.gold` has the
+structures that the architects saw.
 
-Everything is in this project's terms: colours by name, blocks (x, y, z, color id) with y = -1 on the floor. In the
-corpus a block fills [X, X + 1) and the floor's layer is Y = 1; the builder's X, Y, Z are those of its feet.
+Coordinates and color ids are this project's, with y = -1 on the ground. In the corpus a block fills [X, X + 1), the
+layer on the ground is Y = 1, and the builder's X, Y, Z are those of its feet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import ZONE_SHAPE, Block, BlockGrid, grid_to_blocks, in_zone, index_of
-from iglu_marl.core.parsing import parse_json, reading
+from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.data.mdc.reader import (
     GOLD_LIMIT,
     SESSION_LIMIT,
@@ -41,33 +41,19 @@ from iglu_marl.data.progress import track
 from iglu_marl.data.report import Report
 from iglu_marl.data.splits import Split
 
-__all__ = [
-    "EYE_HEIGHT",
-    "HUMAN_EYE_HEIGHT",
-    "SPLITS",
-    "Corpus",
-    "CorpusSkip",
-    "Session",
-    "WorldState",
-    "read_gold",
-]
-
-VERSION = "3"  # of the cached arrays; changes whenever they do
+VERSION = "3"  # of the cached arrays; increase it when they change
 SPLITS = tuple(split.value for split in Split)
-EYE_HEIGHT = 1.25  # cells above the feet: the body of this project's builder, so that standing poses agree
-HUMAN_EYE_HEIGHT = 1.62  # cells above the feet: where the corpus's own pictures were taken from
+EYE_HEIGHT = 1.25  # cells above the feet, as for this project's builder
+HUMAN_EYE_HEIGHT = 1.62  # cells above the feet, the camera of the corpus's pictures
 
 _STATES = re.compile(r"data/logs/(data-[^/]+)/logs/([^/]+)/postprocessed-observations\.json")
 _SESSION = re.compile(r"B([0-9]{1,18})-A([0-9]{1,18})-(C[0-9]{1,18})-([0-9]{1,18})")
 _GOLD = re.compile(r"data/gold-configurations/(C[0-9]{1,18})\.xml")
-_FEW = 12  # structures: so many are read directly, without making the cache of all
-
-
-# -------------------------------------------------------------------------------------------------------- the sessions
+_FEW = 12  # structures: up to this number, sessions are read directly instead of caching the whole corpus
 
 
 def _utterance(text: str) -> Utterance:
-    """One entry of a chat; one without a speaker is the architect's."""
+    """Parse an entry of a chat. An entry without a speaker is the architect's."""
     for role in Role:
         if text.startswith(role.tag):
             return Utterance(role, text[len(role.tag) :])
@@ -76,29 +62,23 @@ def _utterance(text: str) -> Utterance:
 
 @dataclass(frozen=True)
 class WorldState:
-    """One moment of a session.
+    """One state of a session."""
 
-    index: its number in the session. time: as the recorder's clock showed it, None if unknown. feet: x, y, z in
-    cells, None if unknown. yaw_deg, pitch_deg: 0 looks north, 90 east; pitch up positive. inventory: six counts, None
-    if unknown. grid: int8 [9, 11, 11]. outside: blocks that lie outside the zone. heard: number of utterances so far.
-    picture: the file name of the picture that was taken, "" if none (pictures are not in the pack).
-    """
-
-    index: int
-    time: datetime | None
-    feet: tuple[float, float, float] | None
-    yaw_deg: float
-    pitch_deg: float
-    inventory: tuple[int, ...] | None
-    grid: BlockGrid
-    outside: tuple[Block, ...]
-    heard: int
-    picture: str
+    index: int  # number in the session
+    time: datetime | None  # time of the recorder's clock; None if unknown
+    feet: tuple[float, float, float] | None  # x, y, z in cells; None if unknown
+    yaw_deg: float  # 0 is north, 90 is east
+    pitch_deg: float  # up is positive
+    inventory: tuple[int, ...] | None  # six counts; None if unknown
+    grid: BlockGrid  # the zone, int8 [9, 11, 11]
+    outside: tuple[Block, ...]  # blocks outside the zone
+    heard: int  # number of utterances so far
+    picture: str  # file name of the picture, "" if none (the pack has no pictures)
 
     def pose(self, eye_height: float = EYE_HEIGHT) -> tuple[float, float, float, float, float] | None:
-        """The eye (x, y, z in cells) and gaze (yaw, pitch in degrees), or None if unknown.
+        """Return the eye (x, y, z in cells) and gaze (yaw, pitch in degrees); None if unknown.
 
-        By default the eye is where this project's builder has it; `HUMAN_EYE_HEIGHT` is where it really was.
+        The default eye height is that of this project's builder; `HUMAN_EYE_HEIGHT` is that of the corpus.
         """
         if self.feet is None:
             return None
@@ -109,10 +89,17 @@ class WorldState:
 class Session:
     """One dialogue of an architect and a builder, with its timeline.
 
-    name: as in the corpus. group: the folder of its day. builder, architect: numbers of the people. structure: what
-    was to be built, such as "C73". split: "train", "val", "test", or None for the few of no split. started_ms: start
-    of the recording, ms since 1970. elapsed_s: its length. gold: the structure that the architect saw (None if
-    unknown).
+    Attributes:
+        name: name in the corpus.
+        group: folder of its day.
+        builder: number of the person.
+        architect: number of the person.
+        structure: id of the structure, such as "C73".
+        split: "train", "val" or "test"; None if the structure is in no split.
+        started_ms: start of the recording, ms since 1970.
+        elapsed_s: its length.
+        gold: structure that the architect saw; None if unknown.
+
     """
 
     def __init__(self, corpus: Corpus, number: int, name: str, group: str, structure: str) -> None:
@@ -132,43 +119,40 @@ class Session:
 
     @cached_property
     def dialogue(self) -> Dialogue:
-        """Everything said, the system's "Mission has started." included."""
+        """All utterances, including the system's "Mission has started."."""
         return Dialogue(map(_utterance, self._corpus._utterances[self._rows("first_utterance")]))
 
     @property
     def heard(self) -> npt.NDArray[np.int64]:
-        """int64 [states]: how many utterances there had been in each state."""
+        """Number of utterances so far in each state, int64 [states]."""
         return self._arrays["numbers"][self._rows("first_state"), 1]
 
     @property
     def times_s(self) -> npt.NDArray[np.float64]:
-        """float64 [states]: seconds since the first state that has a time; NaN where unknown."""
+        """Seconds since the first state that has a time, float64 [states]; NaN if unknown."""
         times = self._arrays["numbers"][self._rows("first_state"), 0].astype(np.float64)
         times[times < 0] = np.nan
         return times - (np.nanmin(times) if np.isfinite(times).any() else 0.0)
 
     @property
     def inventories(self) -> npt.NDArray[np.int64]:
-        """int64 [states, 6]: blocks left by colour; -1 where unknown."""
+        """Blocks left by color, int64 [states, 6]; -1 if unknown."""
         return self._arrays["numbers"][self._rows("first_state"), 2:]
 
     def poses(self, eye_height: float = EYE_HEIGHT) -> npt.NDArray[np.float64]:
-        """float64 [states, 5]: eye x, y, z (cells), yaw, pitch (degrees); NaN where unknown."""
+        """Return eye x, y, z (cells), yaw, pitch (degrees), float64 [states, 5]; NaN if unknown."""
         poses = self._arrays["poses"][self._rows("first_state")].copy()
         poses[:, 1] += eye_height
         return poses
 
     @property
     def edits(self) -> npt.NDArray[np.int32]:
-        """int32 [n, 6]: state, x, y, z, color before, color after, for every cell that changed from state to state.
-
-        Cells outside the zone are among them.
-        """
+        """Changes of cells, also outside the zone: state, x, y, z, color before, color after, int32 [n, 6]."""
         return self._arrays["edits"][self._rows("first_edit")]
 
     @cached_property
     def grids(self) -> npt.NDArray[np.int8]:
-        """int8 [states, 9, 11, 11], read-only: the zone in each state."""
+        """The zone in each state, int8 [states, 9, 11, 11], read-only."""
         grids = np.zeros((len(self), *ZONE_SHAPE), np.int8)
         for state, x, y, z, _, new in self.edits.tolist():
             if in_zone(x, y, z):
@@ -183,11 +167,11 @@ class Session:
 
     @property
     def final_blocks(self) -> list[Block]:
-        """The blocks of the zone in the last state, sorted."""
+        """Sorted blocks of the zone in the last state."""
         return grid_to_blocks(self.final_grid)
 
     def outside(self, state: int = -1) -> list[Block]:
-        """The blocks outside the zone in a state, sorted."""
+        """Return the sorted blocks outside the zone in a state."""
         last = range(len(self))[state]
         found: State = {}
         for at, x, y, z, _, new in self.edits.tolist():
@@ -224,20 +208,21 @@ class Session:
         return {name: value for name, value in self.__dict__.items() if name not in ("grids", "dialogue")}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Session:
-        return self  # nothing in it changes
+        return self  # immutable
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, {len(self)} states, {len(self.dialogue)} utterances)"
 
 
-# ---------------------------------------------------------------------------------------------------------- the corpus
-
-
 class Corpus:
     """The sessions and gold structures of a pack.
 
-    sessions: by name, in the order of the pack. gold: structures by id, int8 [9, 11, 11]. splits: the split of each
-    structure that has one. location: where it was read from.
+    Attributes:
+        sessions: sessions by name, in the order of the pack.
+        gold: structures by id, int8 [9, 11, 11].
+        splits: split of each structure that is in one.
+        location: the zip or folder.
+
     """
 
     def __init__(
@@ -270,11 +255,18 @@ class Corpus:
         follow_links: bool = False,
         progress: bool | None = None,
     ) -> Corpus:
-        """The corpus in a zip or folder, or wherever `find_pack` finds it.
+        """Read the corpus from a zip or folder.
 
-        structures: read the sessions of these alone. fetch: whether the pack may be downloaded. follow_links: see
-        `find_pack`. progress: whether to show a bar (default: on a terminal). Raises `DataError` when there is no pack
-        or it holds no session.
+        Args:
+            path: a zip or folder; by default see `find_pack`.
+            structures: ids of structures; only their sessions are read.
+            fetch: whether the pack may be downloaded.
+            follow_links: see `find_pack`.
+            progress: whether to show a progress bar (default: on a terminal).
+
+        Raises:
+            DataError: if there is no pack, or it has no session.
+
         """
         with find_pack("mdc", path, fetch, follow_links=follow_links, progress=progress) as pack:
             return cls.read(pack, structures=structures, progress=progress)
@@ -283,7 +275,7 @@ class Corpus:
     def read(
         cls, pack: Pack, *, structures: Iterable[str] | None = None, progress: bool | None = None
     ) -> Corpus:
-        """The corpus in an opened pack; see `open`."""
+        """Read the corpus from an opened pack; see `open`."""
         wanted = (
             None
             if structures is None
@@ -310,12 +302,12 @@ class Corpus:
         return corpus
 
     def report(self) -> Report[CorpusSkip]:
-        """What was read, and everything left out, missing or kept apart."""
+        """Return the counts of what was read, and of what is skipped or missing."""
         return self._report
 
     @property
     def structures(self) -> dict[str, list[Session]]:
-        """The sessions of each structure, in the order of the structures' numbers."""
+        """Sessions by structure, in the order of the structures' numbers."""
         found: dict[str, list[Session]] = {}
         for session in self.sessions.values():
             found.setdefault(session.structure, []).append(session)
@@ -332,7 +324,7 @@ def _read_sessions(pack: Pack, structures: frozenset[str] | None, progress: bool
     columns = Columns(Report())
     found = [match for match in map(_STATES.fullmatch, pack.names()) if match]
     if not found:
-        raise DataError(f"{pack.location} holds no session of the Minecraft Dialogue Corpus{pack.links}")
+        raise DataError(f"{pack.location} has no session of the Minecraft Dialogue Corpus{pack.links}")
     chosen = []
     for match in found:
         named = _SESSION.fullmatch(match.group(2))
@@ -343,7 +335,7 @@ def _read_sessions(pack: Pack, structures: frozenset[str] | None, progress: bool
     for match, structure in track(chosen, "reading the Minecraft Dialogue Corpus", len(chosen), progress):
         marks = len(columns.numbers), len(columns.edits), len(columns.report.skipped)
         try:
-            with reading(match.group(2)):
+            with wrap_errors(match.group(2)):
                 content = pack.read(match.group(0), SESSION_LIMIT)
                 read_session(columns, match.group(2), match.group(1), structure, content)
         except DataError as error:
@@ -357,16 +349,15 @@ def _read_sessions(pack: Pack, structures: frozenset[str] | None, progress: bool
 
 
 def _structure(name: str) -> str:
-    """The structure of a session's name; another name as it is."""
+    """Return the structure in a session's name; another name is returned unchanged."""
     match = _SESSION.fullmatch(name)
     return match.group(3) if match else name
 
 
 def _splits(pack: Pack, report: Report[CorpusSkip]) -> dict[str, str]:
-    """The split of each structure that has one."""
     place = "data/logs/splits.json"
     try:
-        with reading(place):
+        with wrap_errors(place):
             listed = parse_json(pack.read(place, GOLD_LIMIT), place)
             return {str(structure): name for name in SPLITS for structure in listed.get(name, ())}
     except DataError as error:
@@ -381,7 +372,7 @@ def _read_gold(
     for match in filter(None, map(_GOLD.fullmatch, pack.names())):
         if structures is None or match.group(1) in structures:
             try:
-                with reading(match.group(1)):
+                with wrap_errors(match.group(1)):
                     content = pack.read(match.group(0), GOLD_LIMIT)
                     gold[match.group(1)] = read_gold(content, name=match.group(1), report=report)
             except DataError as error:

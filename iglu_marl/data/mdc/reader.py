@@ -1,6 +1,6 @@
-"""Reading the files of the Minecraft Dialogue Corpus: sessions into columns, gold configurations into grids.
+"""Reader of the files of the Minecraft Dialogue Corpus: sessions into columns, gold configurations into grids.
 
-What `iglu_marl.data.mdc.corpus` keeps and shows; see there. Everything that cannot be used is noted in a `Report`.
+`iglu_marl.data.mdc.corpus` describes the result. What cannot be used is an entry of a `Report`.
 """
 
 from __future__ import annotations
@@ -27,41 +27,38 @@ _ATTRIBUTE = re.compile(r"""\b(\w+)\s*=\s*["']([^"']*)["']""")
 
 
 class CorpusSkip(SkipReason, unit="state"):
-    """Why something of the corpus is not used, or is missing."""
+    """Why a piece of the corpus is skipped or missing."""
 
-    BAD_NAME = "a session whose name does not tell builder, architect and structure"
+    BAD_NAME = "a session whose name lacks builder, architect or structure"
     BAD_SESSION = "a session that cannot be read"
     BAD_STATE = "a world state without a list of blocks or a chat; it is left out"
-    DROPOUT = "a world state without position, inventory and blocks: nothing was recorded; the world stays as it was"
-    OUTSIDE_ZONE = "a world state with blocks outside the 11 x 9 x 11 zone; they are kept apart"
+    DROPOUT = "a world state without position, inventory and blocks; the world before is used"
+    OUTSIDE_ZONE = "a world state with blocks outside the 11 x 9 x 11 zone; they are listed separately"
     BAD_BLOCK = "a block of an unknown type, without whole coordinates, or in a cell used twice"
-    CHANGED_CHAT = "a chat that does not go on from the one before; what is new at its end is used"
-    BAD_UTTERANCE = "an utterance without a known speaker; it is taken as the architect's"
+    CHANGED_CHAT = "a chat that does not continue the one before; its new entries are used"
+    BAD_UTTERANCE = "an utterance without a known speaker; it counts as the architect's"
     NO_TIME = "a world state without a time"
     NO_POSE = "a world state without the builder's position"
     NO_INVENTORY = "a world state without the builder's inventory"
     NO_PICTURE = "a world state without a picture"
-    BAD_GOLD = "a gold structure that cannot be read, or a block of it that cannot be"
+    BAD_GOLD = "a gold structure, or a block of one, that cannot be read"
     NO_SPLIT = "a session whose structure is in no split"
 
 
-# ------------------------------------------------------------------------------------------------- reading a session
-
-State = dict[tuple[int, int, int], int]  # our cell -> our color id, cells outside the zone included
+State = dict[tuple[int, int, int], int]  # our cell -> our color id, including cells outside the zone
 
 
 @dataclass
 class Columns:
-    """The states of all sessions while they are read, as columns; edits are changes from state to state."""
+    """The states of all sessions as columns. Edits are changes from state to state."""
 
     report: Report[CorpusSkip]
     sessions: list[list[str]] = field(default_factory=list)  # name, group, structure
     first_state: list[int] = field(default_factory=lambda: [0])
     first_edit: list[int] = field(default_factory=lambda: [0])
     first_utterance: list[int] = field(default_factory=lambda: [0])
-    numbers: list[list[int]] = field(
-        default_factory=list
-    )  # time (s since 1970, -1 unknown), utterances, 6 x inventory
+    # Time (s since 1970, -1: unknown), number of utterances, 6 x inventory.
+    numbers: list[list[int]] = field(default_factory=list)
     poses: list[list[float]] = field(default_factory=list)
     pictures: list[str] = field(default_factory=list)
     edits: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)  # state, x, y, z, old, new
@@ -69,7 +66,7 @@ class Columns:
     elapsed_s: list[float] = field(default_factory=list)
 
     def arrays(self) -> Arrays:
-        """The columns as arrays, ready to be kept."""
+        """Return the columns as arrays for the cache."""
         return {
             "sessions": json_array(self.sessions),
             "first_state": np.array(self.first_state, np.int64),
@@ -86,7 +83,7 @@ class Columns:
 
 
 def read_session(columns: Columns, name: str, group: str, structure: str, content: bytes) -> None:
-    """Adds one session. Raises `DataError` when it cannot be read; nothing is added then."""
+    """Add one session. Raises `DataError` if it cannot be read."""
     parsed = parse_json(content, name)
     states = parsed.get("WorldStates") if isinstance(parsed, Mapping) else None
     if not isinstance(states, list) or not states:
@@ -124,17 +121,17 @@ def read_session(columns: Columns, name: str, group: str, structure: str, conten
     if not count:
         raise DataError("none of its WorldStates can be read")
     elapsed = parsed.get("TimeElapsed")
-    told = isinstance(elapsed, (int, float)) and abs(elapsed) < 1e9
+    known = isinstance(elapsed, (int, float)) and abs(elapsed) < 1e9
     columns.utterances += chat
     columns.sessions.append([name, group, structure])
     columns.first_state.append(columns.first_state[-1] + count)
     columns.first_edit.append(len(columns.edits))
     columns.first_utterance.append(len(columns.utterances))
-    columns.elapsed_s.append(float(elapsed) if told else float("nan"))
+    columns.elapsed_s.append(float(elapsed) if known else float("nan"))
 
 
 def _is_dropout(state: Mapping[str, Any]) -> bool:
-    """Whether the recorder dropped out for a moment. A world that was really cleared has a builder in it."""
+    """Whether the recorder had no data. A state in which a person cleared the world has a builder."""
     unknown = state.get("BuilderPosition") is None and state.get("BuilderInventory") is None
     return unknown and not state["BlocksInGrid"]
 
@@ -164,7 +161,7 @@ _COLORS: dict[str, int] = {}
 
 
 def _color(kind: Any) -> int:
-    """The id of a block type. Raises `GridError` or `TypeError` for anything else."""
+    """Return the color id of a block type. Raises `GridError` or `TypeError` for anything else."""
     if kind not in _COLORS:
         match = _BLOCK_TYPE.fullmatch(kind)
         if not match:
@@ -176,7 +173,7 @@ def _color(kind: Any) -> int:
 def _heard(
     before: list[str], said: list[Any], report: Report[CorpusSkip], name: str, number: int
 ) -> list[str]:
-    """The chat with what is new in this state."""
+    """Return the chat with the new entries of this state."""
     if said == before:
         return before
     if said[: len(before)] != before:
@@ -213,10 +210,10 @@ def _inventory(items: Any, report: Report[CorpusSkip], name: str, number: int) -
 
 
 def _pose(position: Any, report: Report[CorpusSkip], name: str, number: int) -> list[float]:
-    """The feet in our coordinates, yaw and pitch in degrees; NaN where unknown."""
+    """Return the feet in our coordinates, and yaw and pitch in degrees; NaN if unknown."""
     try:
         x, y, z, yaw, pitch = (float(position[key]) for key in ("X", "Y", "Z", "Yaw", "Pitch"))
-        good = all(abs(value) < 1e6 for value in (x, y, z, yaw, pitch))  # nor nan
+        good = all(abs(value) < 1e6 for value in (x, y, z, yaw, pitch))  # False for nan
     except (KeyError, TypeError, ValueError, OverflowError):
         good = False
     if not good:
@@ -226,16 +223,13 @@ def _pose(position: Any, report: Report[CorpusSkip], name: str, number: int) -> 
     return [x - 0.5, y - 2.5, z - 0.5, (yaw + 180.0) % 360.0, -pitch]
 
 
-# ----------------------------------------------------------------------------------------------------- gold structures
-
-
 def read_gold(
     text: str | bytes, *, name: str = "gold", report: Report[CorpusSkip] | None = None
 ) -> BlockGrid:
-    """The structure of a gold configuration, int8 [9, 11, 11]: a `<DrawBlock .../>` per block and no root element.
+    """Read a gold configuration (a `<DrawBlock .../>` per block, without a root element) as int8 [9, 11, 11].
 
-    Blocks that cannot be (an unknown colour, outside the zone, a cell used twice) are left out and noted in `report`;
-    without one, and for text without any block, it raises `DataError`.
+    Invalid blocks (unknown color, outside the zone, cell used twice) are skipped and counted in `report`. Raises
+    `DataError` for text without a block, and without a `report` also for an invalid block.
     """
     noted = Report[CorpusSkip]() if report is None else report
     if isinstance(text, bytes):
@@ -260,6 +254,8 @@ def read_gold(
     for fault in faults:
         noted.skip(CorpusSkip.BAD_GOLD, name, None, fault)
     if faults and report is None:
-        raise DataError(f"{name} has the block {faults[0]!r}, which cannot be")
+        raise DataError(
+            f"{name} has the block {faults[0]!r}, expected a known color and an unused cell of the zone"
+        )
     grid.setflags(write=False)
     return grid

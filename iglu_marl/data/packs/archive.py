@@ -1,7 +1,6 @@
-"""Packs of data, opened from a zip archive or a folder without extracting anything.
+"""Packs of data: a zip archive or a folder, read through the same interface and without extraction.
 
-Members whose names or kinds could do harm are left out and counted in `Pack.skipped`. A pack gives the same
-names and bytes whichever way it is stored, so readers need not know.
+Members with unsafe names or kinds are left out and listed in `Pack.skipped`.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import BROKEN, PlaceholderError, check_placeholder, too_large
-from iglu_marl.core.text import well_formed
+from iglu_marl.core.text import fix_surrogates
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
-MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; more than this is a mistake or a zip bomb
-MAX_ARCHIVE_BYTES = 1 << 33  # of all members of a zip together
+MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; a larger one is a mistake or a zip bomb
+MAX_ARCHIVE_BYTES = 1 << 33  # all members of a zip together
 MAX_MEMBERS = 1 << 20
 
 _BLOCK = 1 << 20
@@ -41,31 +40,28 @@ _OTHER_ARCHIVES = {
 
 
 class MemberError(DataError):
-    """A member of a pack is missing, damaged or too large. The rest of the pack may be whole."""
+    """A member of a pack is missing, damaged or too large. Other members may be fine."""
 
 
 class Unsafe(SkipReason):
     """Why a member of a pack is left out, or could not be read."""
 
     ABSOLUTE = "an absolute path"
-    PARENT = "a path that leads out by '..'"
+    PARENT = "a path with '..'"
     BACKSLASH = "a backslash in its name"
-    BAD_NAME = "a name that is empty, or holds what no text can hold"
+    BAD_NAME = "a name that is empty or not valid text"
     LINK = "a link"
-    ROUND = "a link to a folder that it lies in"
+    ROUND = "a link to a folder that contains it"
     SPECIAL = "neither a file nor a folder"
     ENCRYPTED = "encrypted"
-    METHOD = "packed by an unknown method"
+    METHOD = "an unknown compression method"
     TOO_LARGE = f"larger than {MAX_MEMBER_BYTES >> 20} MiB"
     DOUBLED = "the same name as a later member"
     DAMAGED = "damaged or not readable"
 
 
-# ------------------------------------------------------------------------------------- what a file really is
-
-
 def _explain(path: Path) -> DataError:
-    """Why a file is no zip archive that can be read."""
+    """Return the error for a file that is not a readable zip archive."""
     with path.open("rb") as file:
         head = file.read(1024)
     try:
@@ -77,7 +73,7 @@ def _explain(path: Path) -> DataError:
     if head.startswith(b"PK"):
         return DataError(
             f"{path} is a truncated or damaged zip archive ({path.stat().st_size:,} bytes, without a directory "
-            "at its end): get it again"
+            "at its end): download it again"
         )
     other = next(
         (name for start, name in _OTHER_ARCHIVES.items() if head.startswith(start)), "no zip archive"
@@ -86,7 +82,7 @@ def _explain(path: Path) -> DataError:
 
 
 def _member_name(written: str) -> str | Unsafe:
-    """The name of a member with "/" separators, or why it must not be used."""
+    """Return the name of a member with "/" separators, or why it is unsafe."""
     if "\\" in written:
         return Unsafe.BACKSLASH
     if written.startswith("/") or re.match(r"[A-Za-z]:", written):
@@ -94,37 +90,12 @@ def _member_name(written: str) -> str | Unsafe:
     parts = [part for part in written.split("/") if part not in ("", ".")]
     if ".." in parts:
         return Unsafe.PARENT
-    whole = parts and "\0" not in written and well_formed(written) == written
+    whole = parts and "\0" not in written and fix_surrogates(written) == written
     return "/".join(parts) if whole else Unsafe.BAD_NAME
 
 
-# ------------------------------------------------------------------------------------------- zips and folders
-
-
-class _Source(Protocol):
-    """The files behind a pack."""
-
-    location: str
-    follow_links: bool
-    report: Report[Unsafe]
-    fingerprint: str
-    closed: bool
-
-    def sizes(self) -> dict[str, int]:
-        """All members with their unpacked sizes in bytes."""
-
-    def read(self, name: str) -> bytes:
-        """The contents of a member that `sizes` names."""
-
-    def blocks(self, name: str) -> Iterator[bytes]:
-        """The same, in blocks."""
-
-    def close(self) -> None:
-        """Let go of what is open."""
-
-
 class _ZipSource:
-    """A zip archive. Survives a fork: a child opens the file anew instead of sharing its position."""
+    """A zip archive. A forked process opens the file again instead of sharing its position."""
 
     follow_links = False
 
@@ -171,7 +142,7 @@ class _ZipSource:
             return Unsafe.LINK
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
             return Unsafe.SPECIAL
-        if info.flag_bits & 0x41:  # 1: encrypted; 0x40: strongly so
+        if info.flag_bits & 0x41:  # 1: encrypted; 0x40: strong encryption
             return Unsafe.ENCRYPTED
         known = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
         if info.compress_type not in known:
@@ -210,7 +181,7 @@ class _ZipSource:
 
 
 class _FolderSource:
-    """A folder. Links in it are followed only where that is asked for; Git's own folder is no part of it."""
+    """A folder, without `.git`. Links are followed only with `follow_links`."""
 
     def __init__(self, path: Path, follow_links: bool) -> None:
         self.location = str(path)
@@ -229,7 +200,7 @@ class _FolderSource:
     def _walk(
         self, folder: Path, prefix: str, above: tuple[tuple[int, int], ...] = ()
     ) -> Iterator[tuple[str, os.stat_result]]:
-        """All files that may be read, by their names. above: the folders that this one lies in, by device and inode."""
+        """Yield the names of all readable files. `above` are the parent folders by device and inode."""
         try:
             entries = list(os.scandir(folder))
         except OSError as error:
@@ -242,7 +213,7 @@ class _FolderSource:
             reason = name if isinstance(name, Unsafe) else self._fault(status)
             if reason is not None:
                 target = os.readlink(entry.path) if entry.is_symlink() else ""
-                self.report.skip(reason, written, None, target and f"to {well_formed(target)}")
+                self.report.skip(reason, written, None, target and f"to {fix_surrogates(target)}")
             elif not stat.S_ISDIR(status.st_mode):
                 yield written, status
             elif place in above:
@@ -251,7 +222,7 @@ class _FolderSource:
                 yield from self._walk(folder / entry.name, f"{written}/", (*above, place))
 
     def _status(self, entry: os.DirEntry[str]) -> os.stat_result:
-        """What an entry is; of a link that is followed and leads somewhere, what it leads to."""
+        """Return the status of an entry, or of the target of a link that is followed."""
         if self.follow_links:
             with contextlib.suppress(OSError):
                 return entry.stat()
@@ -280,21 +251,14 @@ class _FolderSource:
         self.closed = True
 
 
-# -------------------------------------------------------------------------------------------------- the pack
-
-
 class Pack:
-    """An opened pack: files by their names. Made by `open_pack` and `find_pack`.
+    """An opened pack: files by name. `open_pack` and `find_pack` return packs.
 
-    location: the zip or folder. root: the folder in it that names are relative to, "" or "a/b/".
-    skipped: members left out for safety; damaged ones are added when they are read.
-    fingerprint: changes whenever the contents may have changed.
-
-    Packs can be used in `with`, pickled (the copy opens the place anew), used in forked processes and in
-    several threads.
+    A pack is a context manager, can be pickled (the copy opens the place again), and can be used in forked processes
+    and in several threads. Names are relative to the folder `root` in it, "" or "a/b/".
     """
 
-    def __init__(self, source: _Source, root: str = "") -> None:
+    def __init__(self, source: _ZipSource | _FolderSource, root: str = "") -> None:
         self._source = source
         self.root = root
         self._sizes = {
@@ -304,58 +268,60 @@ class Pack:
 
     @property
     def location(self) -> str:
-        """The path of the zip or folder."""
+        """Path of the zip or folder."""
         return self._source.location
 
     @property
     def skipped(self) -> list[Skipped[Unsafe]]:
-        """What was left out for safety, by the names written in the pack."""
+        """Members left out for safety, and damaged members that were read."""
         return self._source.report.skipped
 
     @property
     def left_out(self) -> list[Skipped[Unsafe]]:
-        """What was left out when it was opened: `skipped` without what turned out to be damaged when it was read."""
+        """Members left out for safety when the pack was opened."""
         return [entry for entry in self.skipped if entry.reason is not Unsafe.DAMAGED]
 
     @property
     def links(self) -> str:
-        """What to add to an error when something is missing: "", or which links were left out and how to read them."""
+        """End of an error about something missing: "", or which links were left out and how to follow them."""
         linked = [entry.name for entry in self.skipped if entry.reason is Unsafe.LINK]
         if not linked:
             return ""
         advice = ""
         if not self._source.follow_links and os.path.isdir(self.location):
-            advice = ": pass follow_links=True to read what they lead to"
+            advice = ": pass follow_links=True to follow them"
         return f"; {len(linked)} links in it are left out, such as {', '.join(map(repr, linked[:3]))}{advice}"
 
     @property
     def skipped_counts(self) -> dict[str, int]:
-        """How often each reason occurred, by its lower-case name."""
+        """Number of skipped members by lower-case name of the reason."""
         return self._source.report.counts
 
     @property
     def fingerprint(self) -> str:
-        """A text that changes whenever the contents may have changed: sizes, times, checksums of the list."""
+        """A text that changes when the contents may have changed."""
         return f"{self._source.fingerprint}{f'-{self.root}' if self.root else ''}"
 
     def names(self) -> list[str]:
-        """All files, sorted, with "/" separators, relative to `root`."""
+        """Return all files, sorted, with "/" separators."""
         return list(self._sizes)
 
     def sizes(self) -> dict[str, int]:
-        """All files with their unpacked sizes in bytes."""
+        """Return all files with their unpacked sizes in bytes."""
         return dict(self._sizes)
 
     def has(self, name: str) -> bool:
-        """Whether there is a file of that name."""
+        """Whether there is a file of this name."""
         return name in self._sizes
 
     def read(self, name: str, limit: int = MAX_MEMBER_BYTES) -> bytes:
-        """The contents of a file of at most `limit` bytes.
+        """Return the contents of a file.
 
-        Raises `MemberError` when there is none of that name, when it is larger or when it is damaged,
-        `PlaceholderError` when a pointer or a web page stands in its place, and `DataError` when the pack has been
-        closed.
+        Raises:
+            MemberError: if there is no such file, it has more than `limit` bytes, or it is damaged.
+            PlaceholderError: if it is a pointer or a web page instead of the data.
+            DataError: if the pack is closed.
+
         """
         with self._reading(name) as (full, place):
             if self._sizes[name] > limit:
@@ -365,7 +331,7 @@ class Pack:
         return content
 
     def check(self, name: str) -> None:
-        """Read a file of any size to its end, where its checksum is compared. Raises like `read`."""
+        """Read a file of any size to its end, which checks its checksum. Raises like `read`."""
         with self._reading(name) as (full, place):
             for number, block in enumerate(self._source.blocks(full)):
                 if not number:
@@ -373,7 +339,7 @@ class Pack:
 
     @contextlib.contextmanager
     def _reading(self, name: str) -> Iterator[tuple[str, str]]:
-        """The name of a file in the archive, and where it is for messages. What is damaged becomes `MemberError`."""
+        """Yield the full name of a file and its place for messages; convert read errors to `MemberError`."""
         if self._source.closed:
             raise DataError(f"the pack {self.location} has been closed; open it again")
         if name not in self._sizes:
@@ -391,16 +357,16 @@ class Pack:
             raise MemberError(f"{place} cannot be read: {error}") from None
 
     def below(self, root: str) -> Pack:
-        """The part of this pack below the folder `root`. Both share the opened file."""
+        """Return the part of this pack below the folder `root`. Both share the opened file."""
         inside = root.strip("/")
         return Pack(self._source, f"{self.root}{inside}/" if inside else self.root)
 
     def folder(self, name: str = "") -> PackFolder:
-        """The folder `name` ("" is the top) with the part of `pathlib.Path` that readers need."""
+        """Return the folder `name` ("" is the top) as an object like `pathlib.Path`."""
         return PackFolder(self, name.strip("/"))
 
     def children(self, name: str = "") -> list[str]:
-        """The names of the files and folders directly in the folder `name`, sorted; empty if there is none."""
+        """Return the sorted names of files and folders in the folder `name`; empty if it does not exist."""
         if not self._folders:
             folders: dict[str, dict[str, None]] = {"": {}}
             for member in self._sizes:
@@ -415,7 +381,7 @@ class Pack:
         return list(self._folders.get(name, ()))
 
     def close(self) -> None:
-        """Let go of the file. Names and fingerprint stay known; reading raises."""
+        """Close the file. Names and fingerprint remain; reading raises."""
         self._source.close()
 
     def __enter__(self) -> Pack:
@@ -439,24 +405,24 @@ class Pack:
 
 @dataclass(frozen=True)
 class PackFolder:
-    """A file or folder of a pack, with the part of `pathlib.Path` that readers of folders use."""
+    """A file or folder of a pack, with the methods of `pathlib.Path` that readers use."""
 
     pack: Pack
     path: str = ""
 
     @property
     def name(self) -> str:
-        """The last part of the path; of the top folder the name of the pack's own file."""
+        """Last part of the path; for the top folder the name of the pack's file."""
         return self.path.rpartition("/")[2] or Path(self.pack.location).name
 
     def joinpath(self, *parts: str) -> PackFolder:
-        """The entry of that name, whether it exists or not."""
+        """Return the entry of this name, which may not exist."""
         return PackFolder(self.pack, "/".join(part for part in (self.path, *parts) if part))
 
     __truediv__ = joinpath
 
     def iterdir(self) -> Iterator[PackFolder]:
-        """All entries of this folder, sorted by their names."""
+        """Yield all entries of this folder, sorted by name."""
         return (self.joinpath(name) for name in self.pack.children(self.path))
 
     def is_dir(self) -> bool:
@@ -472,7 +438,7 @@ class PackFolder:
         return self.is_file() or self.is_dir()
 
     def read_bytes(self, limit: int = MAX_MEMBER_BYTES) -> bytes:
-        """The contents of a file of at most `limit` bytes. Raises like `Pack.read`."""
+        """Return the contents of a file of at most `limit` bytes. Raises like `Pack.read`."""
         return self.pack.read(self.path, limit)
 
     def __str__(self) -> str:
@@ -480,18 +446,23 @@ class PackFolder:
 
 
 def open_pack(path: str | os.PathLike[str], root: str = "", follow_links: bool = False) -> Pack:
-    """The pack in a zip archive (LZMA included) or in a folder; nothing is extracted.
+    """Open a zip archive or a folder as a pack, without extraction.
 
-    root: the folder in it that all names are relative to. follow_links: read what links in a folder lead to, as in
-    the caches of model and data hubs; otherwise they are left out. Raises `DataError`, naming the file and the cause,
-    when there is nothing, when it is no archive, or when it is truncated; `PlaceholderError` for a Git LFS
-    pointer or a web page saved in its place.
+    Args:
+        path: the zip archive or folder.
+        root: folder in it that all names are relative to.
+        follow_links: follow links in a folder, as the caches of data hubs need it; otherwise they are left out.
+
+    Raises:
+        PlaceholderError: if it is a Git LFS pointer or a web page.
+        DataError: if it does not exist, is not an archive, or is truncated.
+
     """
-    place = Path(os.path.abspath(Path(path).expanduser()))  # a copy may be opened in another working folder
+    place = Path(os.path.abspath(Path(path).expanduser()))  # a pickled copy may have another working folder
     try:
         status = place.stat()
         folder = stat.S_ISDIR(status.st_mode)
-        source: _Source = _FolderSource(place, follow_links) if folder else _zip_source(place, status)
+        source = _FolderSource(place, follow_links) if folder else _zip_source(place, status)
     except FileNotFoundError:
         raise DataError(f"{place} does not exist; expected a zip archive or a folder with data") from None
     except OSError as error:

@@ -1,9 +1,8 @@
-"""Fetching packs: downloads that can be interrupted at any moment and are only ever installed whole.
+"""Download of packs, with resume and atomic installation.
 
-What arrives goes to `<file>.part`, with a note beside it of what it is a part of. An interrupted download is
-continued by the next one, in this run or a later one; when the server's file has changed in the meantime, it
-starts anew. Size, hash and contents are checked before the file is moved to its place. A lock beside the file
-lets only one process fetch it; others wait and then use what it has fetched.
+Received bytes go to `<file>.part`; `<file>.part.json` describes the file they belong to. The next run resumes an
+interrupted download, or restarts it if the server's file has changed. Size, hash and contents are checked before the
+file is moved into place. A lock lets one process download; others wait and use its file.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import logging
 import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,122 +23,85 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.extras import extra
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import PlaceholderError, check_placeholder
 from iglu_marl.core.text import plain_number
 from iglu_marl.data.packs.cache import pack_folder
 from iglu_marl.data.packs.registry import PackInfo, known_pack, open_as
-
-__all__ = ["FetchError", "WrongDataError", "download", "fetch_pack", "sha256_of"]
+from iglu_marl.data.progress import progress_bar
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S = 10.0, 30.0
-RETRIES = 5  # in a row without a new byte; each new byte gives all of them back
+RETRIES = 5  # in a row without a new byte
 BACKOFF_S = 0.5  # 0, 1, 2, 4, ... seconds between tries
 LONGEST_WAIT_S = 60.0
 LOCK_TIMEOUT_S = 3600.0
-CHUNK = 1 << 15  # bytes that are taken at once
+CHUNK = 1 << 15  # bytes
 LARGEST = 1 << 30  # bytes of a file of unknown size; upstream's largest has about a tenth of it
-SLOWEST, WINDOW_S = 1024.0, 60.0  # bytes a second, on average over a window, that a server has to bring
-_ENCODINGS = ("", "identity", "gzip", "deflate")  # others, and several, may unpack to any amount at once
-_BUSY = (408, 429, 500, 502, 503, 504)  # answers that may be different in a moment
+SLOWEST, WINDOW_S = 1024.0, 60.0  # minimum bytes per second, averaged over a window
+_ENCODINGS = ("", "identity", "gzip", "deflate")  # others, or several, may unpack to any size at once
+_BUSY = (408, 429, 500, 502, 503, 504)  # temporary errors
 
 _log = logging.getLogger(__name__)
 
 
 class FetchError(DataError):
-    """A download did not succeed. What has arrived is kept, and the next try goes on from there."""
+    """A download failed. The received bytes are kept, and the next try resumes."""
 
 
 class WrongDataError(FetchError):
-    """What was downloaded is not what was expected, and was not installed."""
+    """The downloaded file is not the expected one and was not installed."""
 
 
 class _Interrupted(Exception):
-    """An answer broke off; trying again may help."""
+    """A response was interrupted; a retry may help."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """What to download, where to, and how to know that it is right.
+    """A download: address, target file, checks and limits."""
 
-    size, sha256: bytes and hash of the file, None if not known. limit: bytes that it may have at most where the size
-    is not known. check: looks at the whole file and raises `DataError` if it is wrong. retries: tries in a row that may
-    bring nothing. slowest: bytes a second, averaged over `window_s`. The rest are seconds.
-    """
-
-    url: str
-    target: Path
-    size: int | None = None
-    sha256: str | None = None
-    check: Callable[[Path], None] | None = None
-    retries: int = RETRIES
-    backoff_s: float = BACKOFF_S
+    url: str  # address
+    target: Path  # file to write
+    size: int | None = None  # expected bytes; None if unknown
+    sha256: str | None = None  # expected hash; None if unknown
+    check: Callable[[Path], None] | None = None  # raises `DataError` if the whole file is wrong
+    retries: int = RETRIES  # tries in a row without a new byte
+    backoff_s: float = BACKOFF_S  # wait between tries, in seconds
+    # Seconds to connect, and between bytes.
     timeout_s: tuple[float, float] = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S)
-    limit: int = LARGEST
-    slowest: float = SLOWEST
-    window_s: float = WINDOW_S
+    limit: int = LARGEST  # maximum bytes if the size is unknown
+    slowest: float = SLOWEST  # minimum bytes per second, averaged over `window_s`
+    window_s: float = WINDOW_S  # seconds
 
     @property
     def most(self) -> int:
-        """Bytes that may arrive at most."""
+        """Maximum number of bytes."""
         return self.limit if self.size is None else self.size
 
     @property
     def part(self) -> Path:
-        """Where the bytes go until they are all there."""
+        """File of the received bytes."""
         return self.target.with_name(self.target.name + ".part")
 
     @property
     def note(self) -> Path:
-        """What the part is a part of: JSON."""
+        """JSON file about `part`."""
         return self.target.with_name(self.target.name + ".part.json")
 
     @property
     def bad(self) -> Path:
-        """Where a whole file goes that turned out wrong."""
+        """Name for a complete but wrong file."""
         return self.target.with_name(self.target.name + ".bad")
-
-
-# ------------------------------------------------------------------------------------------------- progress
-
-
-@dataclass
-class _Meter:
-    """The progress bar, or nothing."""
-
-    bar: Any = None
-    task: Any = None
-
-    def show(self, done: int, total: int | None) -> None:
-        if self.bar is not None:
-            self.bar.update(self.task, completed=done, total=total)
-
-
-@contextlib.contextmanager
-def _meter(name: str, wanted: bool | None) -> Iterator[_Meter]:
-    """A progress bar on the error stream; by default only where that is a terminal."""
-    if not (sys.stderr.isatty() if wanted is None else wanted):
-        yield _Meter()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.progress import TransferSpeedColumn as SpeedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), SpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        yield _Meter(bar, bar.add_task(name, total=None))
-
-
-# ------------------------------------------------------------------------------------------- one connection
 
 
 @dataclass
 class _State:
-    """A download on its way: how much is there, and what the server said that it belongs to."""
+    """A running download: the received bytes, and the server's headers for them."""
 
     plan: Download
     session: Any
-    meter: _Meter
+    show: Callable[[int, int | None], object]
     etag: str = ""
     modified: str = ""
     total: int | None = None
@@ -148,7 +109,7 @@ class _State:
 
     @property
     def done(self) -> int:
-        """Bytes that have arrived."""
+        """Number of received bytes."""
         try:
             return self.plan.part.stat().st_size
         except FileNotFoundError:
@@ -159,8 +120,8 @@ class _State:
         """Bytes of the whole file, if known."""
         return self.plan.size if self.plan.size is not None else self.total
 
-    def recall(self) -> None:
-        """Takes over what an earlier run has left, if it is of the same address."""
+    def load_note(self) -> None:
+        """Resume the state of an earlier run for the same address."""
         try:
             note = json.loads(self.plan.note.read_text(encoding="utf-8"))
             same = note["url"] == self.plan.url
@@ -173,7 +134,7 @@ class _State:
             self.forget()
 
     def forget(self) -> None:
-        """Starts anew."""
+        """Delete the received bytes."""
         self.etag = self.modified = ""
         self.total = None
         self.resumed = False
@@ -181,7 +142,7 @@ class _State:
             path.unlink(missing_ok=True)
 
     def begin(self, response: Any) -> None:
-        """Starts anew with this answer, and notes what it is before its first byte is written."""
+        """Start with this response, and write its note before the first byte."""
         self.forget()
         self.total = _length(response)
         if not _encoded(response):
@@ -191,10 +152,11 @@ class _State:
         write_text(self.plan.note, json.dumps(note), FetchError)
 
     def headers(self) -> dict[str, str]:
-        """The request for what is still missing. "identity": sizes are those of the file itself."""
-        headers = {"Accept-Encoding": "identity"}
-        validator = self.etag if self.etag.startswith('"') else self.modified  # weak ETags promise no bytes
-        if self.done and (validator or self.plan.sha256):  # without either, parts could be of two files
+        """Return the request headers for the missing bytes."""
+        headers = {"Accept-Encoding": "identity"}  # so that sizes are those of the file
+        # A weak ETag allows other bytes.
+        validator = self.etag if self.etag.startswith('"') else self.modified
+        if self.done and (validator or self.plan.sha256):  # otherwise the parts could be of two files
             headers["Range"] = f"bytes={self.done}-"
             if validator:
                 headers["If-Range"] = validator
@@ -206,21 +168,22 @@ def _encoded(response: Any) -> bool:
 
 
 def _length(response: Any) -> int | None:
-    """Bytes of the whole file by the head of a full answer, if it tells."""
+    """Return the bytes of the whole file from the headers of a full response; None if unknown."""
     return None if _encoded(response) else plain_number(response.headers.get("Content-Length", ""))
 
 
 def _session(plan: Download) -> Any:
-    """Retries connections and busy servers by itself, with growing waits, honouring Retry-After.
+    """Return a session that retries connections and busy servers with growing waits, and honors Retry-After.
 
-    It goes from an encrypted address to encrypted ones only.
+    It does not follow a redirect from https to http.
     """
-    import requests
-    from requests.adapters import HTTPAdapter
-    from urllib3.util import Retry
+    with extra("data"):
+        import requests
+        from requests.adapters import HTTPAdapter
+        from urllib3.util import Retry
 
     class Patient(Retry):
-        """Waits as long as the server asks for, within reason."""
+        """Limits the wait that the server asks for."""
 
         def get_retry_after(self, response: Any) -> float | None:
             asked = super().get_retry_after(response)
@@ -232,12 +195,12 @@ def _session(plan: Download) -> Any:
             if target is not None and urlsplit(resp.url).scheme == "https":
                 place = urljoin(resp.url, target)
                 if urlsplit(place).scheme != "https":
-                    raise FetchError(f"{plan.url} leads to {place}, which is not encrypted; not followed")
+                    raise FetchError(f"{plan.url} redirects to {place}, expected https; not followed")
             return target
 
     retry = Patient(
         total=plan.retries,
-        connect=min(plan.retries, 2),  # without a network, the answer should not take long
+        connect=min(plan.retries, 2),  # fail soon without a network
         status_forcelist=_BUSY,
         allowed_methods={"GET"},
         backoff_factor=plan.backoff_s,
@@ -250,7 +213,7 @@ def _session(plan: Download) -> Any:
 
 
 def _receive(state: _State) -> None:
-    """One request and all of its answer. Raises `_Interrupted` when the answer broke off."""
+    """Send one request and read its response. Raises `_Interrupted` if the response ends early."""
     import requests
     import urllib3
 
@@ -271,26 +234,24 @@ def _receive(state: _State) -> None:
 
 
 def _cause(error: BaseException) -> str:
-    """The innermost reason of a chain of network errors, on one line."""
     text = " ".join(str(error).split())
     return re.sub(r"^.*\(Caused by (.*)\)$", r"\1", text) or type(error).__name__
 
 
 def _kept(state: _State) -> str:
-    """What to say about the part that has arrived."""
+    """Return the end of a message about the received bytes."""
     done = state.done
-    return f"; {done:,} bytes are kept in {state.plan.part}, run it again to go on from there" if done else ""
+    return f"; {done:,} bytes are kept in {state.plan.part}, run it again to resume" if done else ""
 
 
 def _take(state: _State, response: Any) -> None:
-    """Writes what an answer brings."""
     plan, status = state.plan, int(response.status_code)
     encoding = response.headers.get("Content-Encoding", "").strip().lower()
     if encoding not in _ENCODINGS:
         raise FetchError(f"{plan.url} sends the encoding {encoding!r:.60}, expected none or gzip")
     span = response.headers.get("Content-Range", "").strip()
     if status == 416 and state.done:
-        if span == f"bytes */{state.done}":  # all of it is there
+        if span == f"bytes */{state.done}":  # complete
             state.total = state.done
             return
         state.forget()
@@ -306,7 +267,7 @@ def _take(state: _State, response: Any) -> None:
     elif status == 200:
         chunks = _chunks(state, response)
         first = next((chunk for chunk in chunks if chunk), b"")
-        _check_start(plan, first, _length(response))  # before anything kept so far is given up
+        _check_start(plan, first, _length(response))  # before the received bytes are deleted
         state.begin(response)
         _append(state, itertools.chain([first], chunks))
     else:
@@ -314,7 +275,7 @@ def _take(state: _State, response: Any) -> None:
 
 
 def _chunks(state: _State, response: Any) -> Iterator[bytes]:
-    """What arrives, as it arrives. Raises `FetchError` where that is too slow to come to an end."""
+    """Yield chunks as they arrive. Raises `FetchError` if the server is too slow."""
     plan = state.plan
     begun, got = time.monotonic(), 0
     while chunk := response.raw.read1(CHUNK, decode_content=True):
@@ -324,14 +285,13 @@ def _chunks(state: _State, response: Any) -> Iterator[bytes]:
         if seconds >= plan.window_s:
             if got < plan.slowest * seconds:
                 raise FetchError(
-                    f"{plan.url} brings {got / seconds:,.0f} bytes a second, expected {plan.slowest:,.0f} or more"
+                    f"{plan.url} sends {got / seconds:,.0f} bytes a second, expected {plan.slowest:,.0f} or more"
                     f"{_kept(state)}"
                 )
             begun, got = time.monotonic(), 0
 
 
 def _append(state: _State, chunks: Iterable[bytes]) -> None:
-    """Appends to the part as it arrives."""
     plan, expected, done = state.plan, state.expected, state.done
     most = plan.most if state.total is None or plan.size is not None else min(plan.limit, state.total)
     if (expected or 0) > plan.most:
@@ -341,9 +301,9 @@ def _append(state: _State, chunks: Iterable[bytes]) -> None:
     with plan.part.open("ab") as part:
         for chunk in chunks:
             part.write(chunk)
-            part.flush()  # what has arrived outlives this process
+            part.flush()  # keep the bytes if this process is killed
             done += len(chunk)
-            state.meter.show(done, expected)
+            state.show(done, expected)
             if done > most:
                 break
         os.fsync(part.fileno())
@@ -353,7 +313,7 @@ def _append(state: _State, chunks: Iterable[bytes]) -> None:
 
 
 def _check_start(plan: Download, first: bytes, total: int | None) -> None:
-    """A web page, a Git LFS pointer or a file of another size is seen at its first bytes."""
+    """Raise `WrongDataError` for a web page, a Git LFS pointer, or a wrong size."""
     try:
         check_placeholder(first, f"what {plan.url} sends")
     except PlaceholderError as error:
@@ -365,14 +325,11 @@ def _check_start(plan: Download, first: bytes, total: int | None) -> None:
 def _check_space(plan: Download, needed: int) -> None:
     free = shutil.disk_usage(plan.part.parent).free
     if needed > free:
-        raise FetchError(f"{plan.part.parent} has {free:,} bytes free, and {needed:,} more are needed")
-
-
-# ----------------------------------------------------------------------------------------- a whole download
+        raise FetchError(f"{plan.part.parent} has {free:,} bytes free, expected {needed:,} or more")
 
 
 def sha256_of(path: Path) -> str:
-    """The hash of a file, hexadecimal."""
+    """Return the hash of a file, hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -381,7 +338,7 @@ def sha256_of(path: Path) -> str:
 
 
 def _fault(plan: Download) -> str | None:
-    """What is wrong with the whole file that has arrived."""
+    """Return what is wrong with the complete file; None if nothing is."""
     size = plan.part.stat().st_size
     if plan.size is not None and size != plan.size:
         return f"it has {size:,} bytes, expected {plan.size:,}"
@@ -398,7 +355,7 @@ def _fault(plan: Download) -> str | None:
 
 
 def _receive_all(state: _State) -> None:
-    """Requests until all has arrived. Gives up after some tries in a row without a new byte."""
+    """Send requests until the file is complete. Give up after `retries` tries without a new byte."""
     plan, idle, most = state.plan, 0, state.done
     while True:
         try:
@@ -413,16 +370,16 @@ def _receive_all(state: _State) -> None:
             time.sleep(min(plan.backoff_s * 2**idle, LONGEST_WAIT_S) if idle else 0.0)
 
 
-def _fetch(plan: Download, meter: _Meter) -> None:
-    """Everything between an empty folder and the file in its place. Called under the lock."""
+def _fetch(plan: Download, show: Callable[[int, int | None], object]) -> None:
+    """Download, check and install the file. The caller holds the lock."""
     with contextlib.closing(_session(plan)) as session:
-        state = _State(plan, session, meter)
-        state.recall()
-        if state.expected is None or state.done != state.expected:  # else only the last steps are left
+        state = _State(plan, session, show)
+        state.load_note()
+        if state.expected is None or state.done != state.expected:
             _receive_all(state)
         fault = _fault(plan)
-        if fault and state.resumed:  # the parts may have been of two files
-            _log.info("%s: %s; starting anew", plan.url, fault)
+        if fault and state.resumed:  # the parts may be of two files
+            _log.info("%s: %s; restarting", plan.url, fault)
             state.forget()
             _receive_all(state)
             fault = _fault(plan)
@@ -435,8 +392,8 @@ def _fetch(plan: Download, meter: _Meter) -> None:
 
 
 @contextlib.contextmanager
-def _alone(target: Path) -> Iterator[None]:
-    """Only one process at a time fetches a file."""
+def _single_process(target: Path) -> Iterator[None]:
+    """Hold the lock of a file, so that one process at a time downloads it."""
     import filelock
 
     lock = filelock.FileLock(f"{target}.lock")
@@ -455,17 +412,20 @@ def _alone(target: Path) -> Iterator[None]:
 
 
 def download(plan: Download, *, progress: bool | None = None) -> Path:
-    """The file at `plan.target`, fetched if it is not there; returns its path.
+    """Download the file to `plan.target` unless it exists, and return its path.
 
-    progress: whether to show a bar on the error stream (default: if that is a terminal). Raises `FetchError`
-    with the cause when it cannot be had, `WrongDataError` when it is not what was expected.
+    `progress` shows a bar on the error stream (default: if it is a terminal). Raises `FetchError` if the download
+    fails, and `WrongDataError` if the file is not the expected one.
     """
+    from rich.progress import DownloadColumn, TransferSpeedColumn
+
     try:
         plan.target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(plan.target):
+        with _single_process(plan.target):
             if not plan.target.exists():
-                with _meter(plan.target.name, progress) as meter:
-                    _fetch(plan, meter)
+                with progress_bar(progress, DownloadColumn(), TransferSpeedColumn()) as bar:
+                    task = bar.add_task(plan.target.name, total=None)
+                    _fetch(plan, lambda done, total: bar.update(task, completed=done, total=total))
     except OSError as error:
         raise FetchError(f"{plan.target} cannot be written: {error.strerror or error}") from error
     return plan.target
@@ -482,14 +442,23 @@ def fetch_pack(
     backoff_s: float = BACKOFF_S,
     timeout_s: tuple[float, float] = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S),
 ) -> Path:
-    """The zip of a pack in `folder` (default: this user's own), downloaded unless it is there.
+    """Download the zip of a pack to a folder unless it exists, and return its path.
 
-    url: fetch it from another address; size and hash must still be right. force: fetch it even if it is
-    there; the old one stays until the new one is whole. progress: as in `download`. retries: tries in a row
-    that may bring nothing; backoff_s, timeout_s (to connect, between bytes): seconds.
+    Args:
+        name: a key of `PACKS`.
+        folder: target folder; default: the user's folder of packs.
+        url: another address; size and hash must still fit.
+        force: download it even if it exists; the old file is replaced at the end.
+        progress: as in `download`.
+        retries: tries in a row without a new byte.
+        backoff_s: wait between tries, in seconds.
+        timeout_s: seconds to connect, and between bytes.
 
-    Raises `FetchError` with the cause, `WrongDataError` when what arrives is something else, and `DataError`
-    for an unknown name.
+    Raises:
+        WrongDataError: if the file is not the expected one.
+        FetchError: if the download fails.
+        DataError: if the name is unknown.
+
     """
     info = known_pack(name)
     place = pack_folder() if folder is None else Path(os.path.abspath(Path(folder).expanduser()))
@@ -505,7 +474,7 @@ def fetch_pack(
         timeout_s=timeout_s,
     )
     if urlsplit(plan.url).scheme not in ("http", "https"):
-        raise FetchError(f"{plan.url!r} is no address that can be fetched, expected http:// or https://")
+        raise FetchError(f"url is {plan.url!r}, expected an address with http:// or https://")
     found = download(plan, progress=progress)
     if force:
         os.replace(found, target)
@@ -513,9 +482,9 @@ def fetch_pack(
 
 
 def _check_pack(info: PackInfo, path: Path) -> None:
-    """A fetched pack must open and be that pack; without a known hash, every checksum in it must be right."""
+    """Check that a file is this pack and, without a known hash, that all checksums in it are right."""
     with open_as(info, path) as pack:
         if info.sha256 is None:
             for name in pack.names():
-                with contextlib.suppress(PlaceholderError):  # as upstream has it
+                with contextlib.suppress(PlaceholderError):  # upstream has some
                     pack.check(name)

@@ -1,6 +1,6 @@
-"""The packs of data that this package reads: what they are, where they come from, how to recognise them.
+"""The packs of data that this package reads: their origin, licence and layout.
 
-Nothing of them is part of this package; `store` finds them and `fetch` gets them.
+They are not part of this package. `store` finds them, `fetch` downloads them.
 """
 
 from __future__ import annotations
@@ -35,45 +35,37 @@ _CITE_MDC = (
 
 @dataclass(frozen=True)
 class PackInfo:
-    """What is known about a pack.
+    """Description of a pack."""
 
-    name: how it is asked for. title, description, licence, citation: for people.
-    page: the project's page. url: what is downloaded (see `fetch`).
-    usual_names: files and folders that it may be found in besides `filename`, relative to a folder of packs.
-    peer_folders: where the IGLU tools unpack it, relative to `IGLU_DATA_PATH` or to `~/.iglu`; it is there if a marker
-        is there.
-    size, sha256: bytes and hash of the download, None where upstream promises neither.
-    markers: what its top folder holds: files, or folders with a "/" at the end. The first one that is found
-        anywhere decides where the top folder is.
-    expected: what a whole pack holds; some of it may be missing in a part of one.
-    foreign: folders that hold a marker but are no top folder.
-    """
-
-    name: str
-    title: str
-    description: str
-    licence: str
-    citation: tuple[str, ...]
-    page: str
-    url: str
+    name: str  # key in `PACKS`
+    title: str  # title for people
+    description: str  # description for people
+    licence: str  # name of the licence
+    citation: tuple[str, ...]  # works to cite
+    page: str  # the project's page
+    url: str  # address of the download
+    # Files and folders that may be the pack besides `filename`, relative to a folder of packs.
     usual_names: tuple[str, ...]
+    # Files, or folders ("/" at the end), in the top folder. The first that exists anywhere determines the top folder.
     markers: tuple[str, ...]
-    expected: tuple[str, ...]
-    size: int | None = None
-    sha256: str | None = None
+    expected: tuple[str, ...]  # files and folders of a complete pack
+    size: int | None = None  # bytes of the download; None if upstream does not fix it
+    sha256: str | None = None  # hash of the download; None if upstream does not fix it
+    # Folders that have a marker but are not the top folder.
     foreign: frozenset[str] = field(default=frozenset())
-    peer_folders: tuple[str, ...] = ()
+    # Where the IGLU tools unpack the pack, relative to `IGLU_DATA_PATH` or `~/.iglu`.
+    tool_folders: tuple[str, ...] = ()
 
     @property
     def filename(self) -> str:
-        """Under which name it is kept."""
+        """Name of the downloaded file."""
         return f"{self.name}.zip"
 
     def root(self, names: Iterable[str]) -> str | None:
-        """The top folder of this pack among `names` (member files): "", or a path that ends in "/".
+        """Return the top folder of this pack among member files: "", or a path that ends in "/".
 
-        Archives and clones of a whole repository hold the pack somewhere below; the place closest to the top
-        counts. None when no marker is there.
+        In an archive or clone of a repository, it is the folder with a marker that is closest to the top. None if
+        there is no marker.
         """
         listed = list(names)
         for marker in self.markers:
@@ -94,7 +86,7 @@ class PackInfo:
         return None if folders[-1] in self.foreign or "__MACOSX" in folders else root[1:]
 
     def missing(self, names: Iterable[str]) -> list[str]:
-        """What is expected and not among `names`, which are relative to the top folder."""
+        """Return the expected files and folders that are not among `names` (relative to the top folder)."""
         listed = list(names)
         present = {
             *listed,
@@ -104,10 +96,10 @@ class PackInfo:
 
 
 def _archive_names(page: str, commit: str) -> tuple[str, ...]:
-    """The names that clones and archives of a repository go by.
+    """Return the usual names of clones and archives of a repository.
 
-    Where the data lie in the repository itself, its archive at a fixed commit is downloaded; such archives have no
-    promised size or hash.
+    Where the data are in the repository itself, its archive at a fixed commit is downloaded. Such archives have no
+    fixed size or hash.
     """
     name = page.rpartition("/")[2]
     return name, f"{name}-master", f"{name}-master.zip", f"{name}-{commit}.zip"
@@ -136,7 +128,7 @@ PACKS: dict[str, PackInfo] = {
             markers=("dialogs.csv", "builder-data/"),
             expected=("dialogs.csv", "builder-data/"),
             foreign=frozenset({"initial_world_states", "target_world_states"}),
-            peer_folders=("data/iglu", "iglu"),
+            tool_folders=("data/iglu", "iglu"),
             size=13_977_030,  # size and hash as in the repository's Git LFS pointer
             sha256="1d87e9bc4028bc4a0bd4e97d07e73beefdda1408b40877a32b1429070cc22a67",
         ),
@@ -159,7 +151,7 @@ PACKS: dict[str, PackInfo] = {
                 "initial_world_states/builder-data/",
                 "target_world_states/builder-data/",
             ),
-            peer_folders=("data/single_turn_dataset", "single_turn_dataset"),
+            tool_folders=("data/single_turn_dataset", "single_turn_dataset"),
         ),
         PackInfo(
             name="mdc",
@@ -172,14 +164,14 @@ PACKS: dict[str, PackInfo] = {
             usual_names=("mdc", *_archive_names(_MDC, _MDC_COMMIT)),
             markers=("data/logs/splits.json", "data/gold-configurations/"),
             expected=("data/logs/splits.json", "data/logs/", "data/gold-configurations/"),
-            peer_folders=("", "data"),
+            tool_folders=("", "data"),
         ),
     )
 }
 
 
 def known_pack(name: str) -> PackInfo:
-    """What is known about the pack of that name. Raises `DataError` for a name that is not known."""
+    """Return the description of a pack. Raises `DataError` for an unknown name."""
     if name not in PACKS:
         raise DataError(
             f"there is no pack {name!r}{similar(name, PACKS)}, expected one of {', '.join(PACKS)}"
@@ -188,9 +180,9 @@ def known_pack(name: str) -> PackInfo:
 
 
 def open_as(info: PackInfo, path: str | os.PathLike[str], follow_links: bool = False) -> Pack:
-    """The pack in a zip archive or folder, with names relative to its top folder, wherever that is inside.
+    """Open a zip archive or folder as this pack, with names relative to the pack's top folder.
 
-    Raises `DataError` like `open_pack`, and when it holds nothing of this pack.
+    Raises `DataError` like `open_pack`, and if no marker of this pack is in it.
     """
     pack = open_pack(path, follow_links=follow_links)
     root = info.root(pack.names())
@@ -198,7 +190,7 @@ def open_as(info: PackInfo, path: str | os.PathLike[str], follow_links: bool = F
         return pack.below(root)
     pack.close()
     raise DataError(
-        f"{pack.location} holds nothing of {info.name}: expected {' or '.join(info.markers)} in it"
+        f"{pack.location} is not {info.name}: expected {' or '.join(info.markers)} in it"
         f"{_resemblance(info, pack)}{pack.links}"
     )
 

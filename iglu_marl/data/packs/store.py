@@ -1,8 +1,10 @@
-"""Finding packs: where a pack of data may be, and which of them is used.
+"""Search of the packs: `find_pack("mdc")` uses the first of these places that has the pack.
 
-`find_pack("mdc")` looks at the path that it is given; else at what `IGLU_DATA_PATH` leads to; else in this
-user's own folder, where `iglu-marl data fetch` puts packs; else in `~/.iglu`, where the IGLU tools put theirs; else it
-fetches the pack. The first place that has the pack is used.
+1. the given path;
+2. `IGLU_DATA_PATH`;
+3. the user's folder of packs, where `iglu-marl data fetch` puts them;
+4. `~/.iglu`, where the IGLU tools put them;
+5. the download.
 """
 
 from __future__ import annotations
@@ -12,68 +14,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.parsing import PlaceholderError, check_placeholder
-from iglu_marl.data.packs.archive import (
-    MemberError,
-    Pack,
-    PackFolder,
-    Unsafe,
-    open_pack,
-)
+from iglu_marl.core.parsing import PlaceholderError
+from iglu_marl.data.packs.archive import Pack, open_pack
 from iglu_marl.data.packs.cache import pack_folder
 from iglu_marl.data.packs.fetch import FetchError, fetch_pack
-from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE, PACKS, PackInfo, known_pack, open_as
-
-__all__ = [
-    "DATA_PATH_VARIABLE",
-    "OFFLINE_VARIABLE",
-    "PACKS",
-    "MemberError",
-    "MissingPackError",
-    "Pack",
-    "PackFolder",
-    "PackInfo",
-    "PlaceholderError",
-    "Unsafe",
-    "check_placeholder",
-    "find_pack",
-    "known_pack",
-    "local_pack",
-    "offline",
-    "open_as",
-    "open_pack",
-    "pack_folder",
-]
+from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE, PackInfo, known_pack, open_as
 
 OFFLINE_VARIABLE = "IGLU_MARL_OFFLINE"
 
 
 class MissingPackError(DataError):
-    """A pack is not on this machine and was not fetched; the message says what to get and where to put it."""
+    """A pack is not on this machine and was not fetched. The message names the download and where to put it."""
 
 
 def offline() -> bool:
-    """Whether `IGLU_MARL_OFFLINE` forbids to fetch anything."""
+    """Whether `IGLU_MARL_OFFLINE` forbids downloads."""
     return os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
 
 
 def _usual_places(info: PackInfo, folder: Path) -> Iterator[Path]:
-    """Files and folders in `folder` that may be the pack, by their names."""
+    """Yield files and folders in `folder` that may be the pack, by their names."""
     for name in (info.filename, *info.usual_names):
         if (folder / name).exists():
             yield folder / name
-    for name in info.peer_folders:
+    for name in info.tool_folders:
         if any((folder / name / marker).exists() for marker in info.markers):
             yield folder / name
 
 
-def _peer_home() -> Path:
-    """Where the IGLU tools keep what they download."""
-    return Path(os.path.expanduser("~/.iglu"))
-
-
 def _among(info: PackInfo, folder: Path, follow_links: bool) -> Pack | None:
-    """The pack among the entries of `folder`. Raises `PlaceholderError` if nothing but placeholders is there."""
+    """Return the pack among the entries of `folder`. Raises `PlaceholderError` if all of them are placeholders."""
     placeholder: PlaceholderError | None = None
     for candidate in _usual_places(info, folder):
         try:
@@ -86,7 +56,7 @@ def _among(info: PackInfo, folder: Path, follow_links: bool) -> Pack | None:
 
 
 def _at_path(info: PackInfo, place: Path, follow_links: bool) -> Pack:
-    """The pack that a given path leads to: a zip, a folder that is the pack, or a folder with packs in it."""
+    """Return the pack at a path: a zip, a folder that is the pack, or a folder of packs."""
     if not place.exists():
         raise DataError(f"{place} does not exist; expected {info.name} as a zip archive or a folder")
     found = _among(info, place, follow_links) if place.is_dir() else None
@@ -94,7 +64,7 @@ def _at_path(info: PackInfo, place: Path, follow_links: bool) -> Pack:
 
 
 def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
-    """The pack that `IGLU_DATA_PATH` leads to, which may as well lead to other data: then None."""
+    """Return the pack at `IGLU_DATA_PATH`; None if there are only other data."""
     value = os.environ.get(DATA_PATH_VARIABLE)
     if not value:
         return None
@@ -102,7 +72,7 @@ def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
     if not place.exists():
         raise DataError(f"{DATA_PATH_VARIABLE} names {place}, which does not exist")
     if place.is_dir():
-        # Only the top is looked at: the folder may hold much else.
+        # Only the top is searched, since the folder may be large.
         whole = any((place / marker).exists() for marker in info.markers)
         return open_as(info, place, follow_links) if whole else _among(info, place, follow_links)
     if place.suffix.lower() != ".zip":
@@ -115,10 +85,12 @@ def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
 def local_pack(
     name: str, path: str | os.PathLike[str] | None = None, follow_links: bool = False
 ) -> Pack | None:
-    """The pack of that name on this machine, or None: like `find_pack`, but never fetches.
+    """Return the pack on this machine; None if there is none. Like `find_pack` without the download.
 
-    Raises `DataError` for an unknown name and for a place that is named and does not have the pack;
-    `PlaceholderError` when all there is are pointers or web pages.
+    Raises:
+        PlaceholderError: if only pointers or web pages are found.
+        DataError: if the name is unknown, or the given place does not have the pack.
+
     """
     info = known_pack(name)
     if path is not None:
@@ -130,7 +102,10 @@ def local_pack(
             return found
     except PlaceholderError as error:
         placeholder = error
-    for folder in (pack_folder(), _peer_home()):
+    for folder in (
+        pack_folder(),
+        Path(os.path.expanduser("~/.iglu")),
+    ):  # the latter is that of the IGLU tools
         found = _among(info, folder, follow_links) if folder.is_dir() else None
         if found is not None:
             return found
@@ -147,16 +122,20 @@ def find_pack(
     follow_links: bool = False,
     progress: bool | None = None,
 ) -> Pack:
-    """The pack of that name: from `path`, `IGLU_DATA_PATH`, this user's folder, the IGLU tools' one, or fetched.
+    """Find a pack in `path`, `IGLU_DATA_PATH`, the user's folder or the IGLU tools' folder, or download it.
 
-    name: a key of `PACKS`. path: a zip, a folder that is the pack (or has it inside, such as a clone of its
-    repository), or a folder that has packs under their usual names. fetch: whether it may be downloaded;
-    `IGLU_MARL_OFFLINE=1` forbids it everywhere. follow_links: read what links in a folder lead to, as in the caches of
-    data hubs; otherwise they are left out, and named where something is missing. progress: whether to show a bar
-    (default: on a terminal).
+    Args:
+        name: a key of `PACKS`.
+        path: a zip, a folder that is or contains the pack (such as a clone of its repository), or a folder of packs
+            under their usual names.
+        fetch: whether it may be downloaded; `IGLU_MARL_OFFLINE=1` forbids all downloads.
+        follow_links: follow links in a folder, as the caches of data hubs need it.
+        progress: whether to show a progress bar (default: on a terminal).
 
-    Raises `MissingPackError`, which says what to get and where to put it, when the pack is nowhere and could
-    not be fetched; `DataError` for an unknown name, or when the place named for it is wrong or damaged.
+    Raises:
+        MissingPackError: if the pack is not found and cannot be downloaded; the message names what to download.
+        DataError: if the name is unknown, or the given place is wrong or damaged.
+
     """
     info = known_pack(name)
     try:
@@ -178,7 +157,6 @@ def find_pack(
 
 
 def _advice(info: PackInfo, reason: str) -> str:
-    """What to get from where, and where to put it."""
     size = f", {info.size:,} bytes" if info.size else ""
     return (
         f"the data of {info.title} ({info.name}) are not on this machine{f': {reason}' if reason else ''}\n"

@@ -1,4 +1,4 @@
-"""Wrappers for libraries that cannot take these environments as they are.
+"""Wrappers for learning libraries.
 
 Each function takes an environment and returns one of the same kind: a Gymnasium environment, an AEC or parallel
 PettingZoo environment, a Gymnasium vector environment or a `VectorGame`. They can be applied to each other's results.
@@ -8,8 +8,8 @@ PettingZoo environment, a Gymnasium vector environment or a `VectorGame`. They c
 | `tokenize` | texts as tokens |
 | `flatten` | observations as one float32 Box |
 | `discretize` | Dict actions as `Discrete` or `MultiDiscrete` |
-| `align` | both agents with one and the same Box and action space |
-| `mask` | which actions have any effect |
+| `align` | the same Box and action space for both agents |
+| `mask` | masks of actions without effect |
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def tokenize(
     dialog_length: int | None = None,
     max_message_length: int | None = None,
 ) -> Any:
-    """Texts as tokens: observed ones as Box int32 [dialog_length], spoken ones as MultiDiscrete [max_message_length].
+    """Convert texts to tokens: observations to int32 [dialog_length], messages to MultiDiscrete.
 
-    Tokens and lengths (default 256 and 16) are those of `chat="tokens"`, whose spaces these are; an environment
-    with that is returned as it is. Words that the vocabulary lacks become its token for the unknown. Raises
-    `ConfigError` for vector environments, which have `chat="tokens"` for this.
+    Tokens, spaces and lengths (default 256 and 16) are those of `chat="tokens"`; an environment with that is returned
+    unchanged. Unknown words become the token for unknown words. Raises `ConfigError` for vector environments: use
+    `chat="tokens"` there.
     """
     from iglu_marl.language import make_codec
 
@@ -93,14 +93,19 @@ def _has_text(space: Any) -> bool:
 
 
 def flatten(env: Any, *, drop: Iterable[str] = (), grids: Grids = "one-hot", words: Words = "counts") -> Any:
-    """Each agent's observation as one float32 Box of numbers that are 0 or more.
+    """Flatten each agent's observation to one float32 Box of numbers of 0 or more.
 
-    drop: keys to leave out. grids: "one-hot" has 6 numbers for each cell, one of each colour (all 0 = air); "scaled"
-    has one, the id as a fraction. words: of dialogs in tokens, "counts" has one number for each token of the
-    vocabulary and the two speakers' marks, how often it occurs; "one-hot" has so many for each place in the dialog;
-    "scaled" has the id of each place as a fraction. Everything else is scaled from its bounds to 0..1. Entries stand
-    in the order of their keys; `env.changes[agent].layout` says where. In infos, `event` becomes its number in
-    `iglu_marl.game.episode.EVENTS`. Raises `ConfigError` for texts (see `tokenize`).
+    Args:
+        env: the environment.
+        drop: keys to leave out.
+        grids: "one-hot": 6 numbers per cell, one per colour (air: all 0); "scaled": the id as a fraction.
+        words: for dialogs in tokens, "counts": occurrences of each token and of the two speakers' marks; "one-hot":
+            one-hot token at each position; "scaled": the id at each position as a fraction.
+
+    Other entries are scaled from their bounds to 0..1. Entries are in the order of their keys, see
+    `env.changes[agent].layout`. In infos, `event` becomes its index in `iglu_marl.game.episode.EVENTS`. Raises
+    `ConfigError` for texts (see `tokenize`).
+
     """
     style = Style(_keys(drop), grids, words).check()
     return wrap(env, lambda given: Vector(given, (given,), style), Recipe("flatten", style._asdict()))
@@ -119,12 +124,18 @@ def discretize(
     camera_deg: float = 5.0,
     table: Iterable[Mapping[str, Any]] | None = None,
 ) -> Any:
-    """The builder's Dict actions as numbers; action 0 (or all digits 0) does nothing. Other actions stay as they are.
+    """Convert the builder's Dict actions to numbers; action 0 (or all digits 0) does nothing.
 
-    kind: "discrete" does one thing at a time, by `table` or `action_table(space, camera_deg)`; "multidiscrete" has a
-    digit for each component: a choice as it is, and 0, - and + for a number. camera_deg: how far the camera turns.
-    table: dicts with the keys that are not 0. A builder that asks has MultiDiscrete in any case: the digits of its act,
-    then its tokens. `env.changes["builder_0"].table` has the actions. Raises `ConfigError` for what does not fit.
+    Args:
+        env: the environment.
+        kind: "discrete": one thing at a time, by `table` or `action_table(space, camera_deg)`; "multidiscrete": a digit
+            per component, with 0, - and + for a number.
+        camera_deg: camera change in degrees.
+        table: dicts with the non-zero keys.
+
+    A builder that asks always has MultiDiscrete: the digits of its act, then its tokens.
+    `env.changes["builder_0"].table` has the actions. Raises `ConfigError` for arguments that do not fit.
+
     """
     if kind not in KINDS:
         raise ConfigError(f"kind is {kind!r}, expected one of {', '.join(map(repr, KINDS))}")
@@ -143,13 +154,13 @@ def align(
     words: Words = "counts",
     actions: Kind = "multidiscrete",
 ) -> Any:
-    """Architect and builder with the same Box and the same action space, for one network or for stacking.
+    """Give both agents the same Box and the same action space, for one network or for stacking.
 
-    Observations are those of `flatten` with an entry for everything that either sees, 0 where the agent itself does
-    not, and the one-hot role at the end. actions: "multidiscrete" has the digits of words, then those of the builder's
-    acts, and each agent uses its own; "discrete" is for agents with one number each: actions that an agent does not
-    have count as 0 (see `mask`). Infos of a single game keep what both agents have. Raises `ConfigError` for a lone
-    builder, texts and Dict actions.
+    Observations are those of `flatten`, with all entries of both agents (0 if the agent does not observe one), and the
+    one-hot role at the end. actions: "multidiscrete": the digits of messages, then of the builder's acts, of which each
+    agent uses its own; "discrete": for agents with one number each; actions that an agent lacks count as 0 (see
+    `mask`). Infos of a single game have the keys of both agents only. Raises `ConfigError` for a single builder, texts
+    and Dict actions.
     """
     if actions not in KINDS:
         raise ConfigError(f"actions is {actions!r}, expected one of {', '.join(map(repr, KINDS))}")
@@ -164,15 +175,14 @@ def align(
 
 
 def mask(env: Any, *, in_observation: bool = False) -> Any:
-    """`action_mask`, int8 [n], for every agent with `Discrete` actions: 0 where an action has no effect now.
+    """Add `action_mask`, int8 [n], for every agent with `Discrete` actions: 0 for actions without effect now.
 
-    An action is masked when it leads to the very world that doing nothing leads to, and when it is an earlier action
-    under another number (as `align` makes them). The first action that does nothing stays allowed. The builder's
-    actions have to be Discrete; an architect that speaks in rows of tokens has no mask.
+    An action is masked if the world after it equals the world after doing nothing, or if it duplicates an earlier
+    action (as with `align`). The first action that does nothing is allowed. Architects with token rows have no mask.
 
-    in_observation: observations become {"observation": …, "action_mask": …}; else the mask is in the infos, and a
-    Gymnasium environment also has `action_masks()`, as sb3-contrib asks for it. Costs about 60 µs a world and step.
-    Raises `ConfigError` for builders with other actions, and for masks in the observations of vector environments.
+    in_observation: whether observations become {"observation": …, "action_mask": …}; else the mask is in the infos, and
+    a Gymnasium environment has `action_masks()`, for sb3-contrib. Costs about 60 µs per world and step. Raises
+    `ConfigError` if the builder's actions are not Discrete, and for masks in observations of vector environments.
     """
     many = isinstance(env, (VectorEnv, VectorGame, GameHost))
     if many and in_observation:
@@ -190,7 +200,7 @@ def mask(env: Any, *, in_observation: bool = False) -> Any:
 
 
 def _innermost(env: Any, agent: str, action: Any) -> Any:
-    """An action as the innermost environment gets it."""
+    """Return an action in the form of the innermost environment."""
     while hasattr(env, "env"):  # a language goal is unwrapped, and holds another
         if hasattr(env, "changes"):
             action = env.changes[agent].act(action)

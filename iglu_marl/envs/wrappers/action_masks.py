@@ -1,9 +1,8 @@
-"""Which actions have any effect now, found by trying them.
+"""Action masks, found by trying every action in a copy of the world.
 
-An action is masked when the world after it is, to the last bit, the world after doing nothing: walking against a
-wall, placing what is not in stock or where nothing is in reach, choosing the colour in hand. Nothing is estimated
-here and no rule is repeated: every action is played in a copy of the world. What the hands met does not count, only
-what stays. The target decides nothing about a mask, since it is only scored where a block changes.
+An action is masked if the world after it equals the world after doing nothing, bit for bit: walking against a wall,
+placing a block that is used up or out of reach, choosing the selected colour. The reported `event` is ignored. A mask
+does not depend on the target, which is only scored when a block changes.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _AT_ONCE = 512  # copies of worlds that are tried together
 
 
 def effective(state: Array, controls: Array, noop: Array) -> npt.NDArray[np.bool_]:
-    """Whether each control leads elsewhere than doing nothing does, bool [worlds, controls].
+    """Return whether each control has an effect, bool [worlds, controls].
 
     state: WORLD[worlds]; controls: CONTROL[controls]; noop: CONTROL[1].
     """
@@ -49,7 +48,7 @@ def effective(state: Array, controls: Array, noop: Array) -> npt.NDArray[np.bool
 
 
 class ActionMask(AgentChange):
-    """`action_mask`, int8 [n], of an agent with `Discrete` actions: 1 for each that may be chosen.
+    """`action_mask`, int8 [n], of an agent with `Discrete` actions: 1 for allowed actions.
 
     env: the environment whose actions are masked. translate: from an action there to one of the innermost.
     """
@@ -85,7 +84,7 @@ class ActionMask(AgentChange):
             )
 
     def mask(self, env: Any) -> Mask:
-        """The mask now, int8 [n], or [worlds, n] of many."""
+        """Return the current mask, int8 [n], or [worlds, n]."""
         many = not hasattr(env, "episode")
         worlds = env.worlds if many else env.episode.worlds
         if self._controls is None:
@@ -96,13 +95,13 @@ class ActionMask(AgentChange):
         return found.astype(np.int8) if many else found[0].astype(np.int8)
 
     def observe(self, observation: Any, env: Any) -> Any:
-        """The observation, with the mask beside it where that is wanted."""
+        """Return the observation, with the mask if it is wanted there."""
         if not self._in_observation or self._count is None:
             return observation
         return {"observation": observation, "action_mask": self.mask(env)}
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
-        """The info with `action_mask`, where that is not in the observation."""
+        """Return the info with `action_mask`, where that is not in the observation."""
         if self._in_observation or self._count is None:
             return info
         return {**info, "action_mask": self.mask(env)}

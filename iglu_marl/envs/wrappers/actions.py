@@ -1,4 +1,4 @@
-"""Actions as one number or one row of numbers, for libraries that have no Dict actions."""
+"""Conversion of Dict actions to numbers or rows of numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 
 def _digits(space: Any) -> list[int] | None:
-    """The sizes of the numbers that make up an action; None for a space that is not made of such."""
+    """Return the sizes of an action's integers; None for other spaces."""
     if isinstance(space, spaces.Discrete):
         return [int(space.n)]
     if isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1:
@@ -28,7 +28,7 @@ def _digits(space: Any) -> list[int] | None:
 
 
 def _read(action: Any, sizes: list[int], single: bool, where: str) -> Array:
-    """An action as integers [..., digits], checked. Raises `ActionError`."""
+    """Return an action as integers [..., digits]. Raises `ActionError` for a wrong one."""
     expected = f"an integer in 0..{sizes[0] - 1}" if single else f"integers below {sizes}"
     try:
         array = np.asarray(action)
@@ -54,7 +54,7 @@ def _written(space: Any, digits: Array) -> Any:
 
 
 def _steps(key: str, space: Any, camera_deg: float) -> list[tuple[int | None, list[Any]]]:
-    """What each component of an entry can be set to, nothing first: (index or None for a number, values)."""
+    """Return the values of each component of an entry, nothing first: (index or None for a number, values)."""
     if isinstance(space, spaces.Discrete):
         return [(None, list(range(int(space.n))))]
     reach = camera_deg if key == "camera" else float(space.high.max())
@@ -63,7 +63,6 @@ def _steps(key: str, space: Any, camera_deg: float) -> list[tuple[int | None, li
 
 
 def _nothing(space: spaces.Dict) -> dict[str, Any]:
-    """The action in which nothing is pressed or moved."""
     return {
         key: 0 if isinstance(part, spaces.Discrete) else np.zeros(part.shape or (), np.float32)
         for key, part in space.items()
@@ -71,7 +70,7 @@ def _nothing(space: spaces.Dict) -> dict[str, Any]:
 
 
 def action_table(space: spaces.Dict, camera_deg: float = 5.0) -> list[dict[str, Any]]:
-    """One action at a time: nothing, then each entry of a Dict space alone at each of its ends."""
+    """Return a table of actions: nothing, then each entry of a Dict space alone at each of its bounds."""
     table: list[dict[str, Any]] = [{}]
     for key, part in space.items():
         for index, values in _steps(key, part, camera_deg):
@@ -132,9 +131,9 @@ class _Product:
 
 
 class Digits(AgentChange):
-    """Dict actions of one agent as `Discrete` or `MultiDiscrete`; other actions stay as they are.
+    """Dict actions of one agent as `Discrete` or `MultiDiscrete`; other actions are unchanged.
 
-    table: the actions by number, where there is a table; else None.
+    table: the actions by number, or None.
     """
 
     def __init__(
@@ -174,7 +173,7 @@ class Digits(AgentChange):
         self.action_space = spaces.Discrete(sizes[0]) if self._single else spaces.MultiDiscrete(sizes)
 
     def act(self, action: Any) -> Any:
-        """The action as the environment takes it."""
+        """Return the action in the environment's form."""
         if self._act is None:
             return action
         digits = _read(action, self._sizes, self._single, self._where)
@@ -189,7 +188,7 @@ class Digits(AgentChange):
 
 
 def _parts(given: AgentSpaces) -> tuple[list[int], list[int]]:
-    """The sizes of an agent's words and of its other digits. Raises `ConfigError` where it has neither."""
+    """Return the sizes of an agent's message and of its other digits. Raises `ConfigError` if it has neither."""
     space = given.action_space
     words: list[int] | None = []
     acts: list[int] | None = []
@@ -209,8 +208,8 @@ def _parts(given: AgentSpaces) -> tuple[list[int], list[int]]:
 class Shared(AgentChange):
     """The same action space for both agents.
 
-    "multidiscrete": the words' digits, then those of the builder's acts; each agent uses its own and leaves the
-    others. "discrete": where each agent's action is one number; one that an agent does not have counts as 0.
+    "multidiscrete": the digits of messages, then of the builder's acts; each agent uses its own. "discrete": for agents
+    with one number each; an action that an agent lacks counts as 0.
     """
 
     def __init__(self, given: AgentSpaces, alike: Mapping[str, AgentSpaces], kind: Kind) -> None:
@@ -235,7 +234,7 @@ class Shared(AgentChange):
         self.action_space = spaces.Discrete(self._sizes[0])
 
     def act(self, action: Any) -> Any:
-        """The agent's own part of the action."""
+        """Return the agent's own part of the action."""
         digits = _read(action, self._sizes, self._kind == "discrete", self._where)
         if self._kind == "discrete":
             return _written(self._inner, np.where(digits < self._own, digits, 0))

@@ -1,6 +1,6 @@
-"""The five kinds of environments as wrappers see them: one object for each, with an `AgentChange` for each agent.
+"""Wrapper classes for the five kinds of environments, each with an `AgentChange` per agent.
 
-What is changed stands in the other modules of this folder; here it is only carried between agent and environment.
+The changes themselves are in the other modules of this folder.
 """
 
 from __future__ import annotations
@@ -35,44 +35,44 @@ class AgentSpaces(NamedTuple):
 
 
 class AgentChange:
-    """What a wrapper changes for one agent; this one changes nothing.
+    """The change of a wrapper for one agent. The base class changes nothing.
 
-    Everything may have a leading axis: arrays of many worlds pass as well as those of one.
+    Arrays may have a leading axis for many worlds.
     """
 
     def __init__(self, given: AgentSpaces) -> None:
         self.observation_space, self.action_space = given.observation_space, given.action_space
 
     def observe(self, observation: Any, env: Any) -> Any:
-        """The observation as the agent gets it. env: the innermost environment."""
+        """Return the agent's observation. env: the innermost environment."""
         return observation
 
     def act(self, action: Any) -> Any:
-        """The action as the environment gets it. Raises `ActionError` for what lies outside the space."""
+        """Return the environment's action. Raises `ActionError` for an action outside the space."""
         return action
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
-        """The agent's info as it gets it."""
+        """Return the agent's info."""
         return info
 
 
 class CombinedChange(AgentChange):
-    """One change of the observations and one of the actions."""
+    """A change of observations and a change of actions."""
 
     def __init__(self, seen: AgentChange, done: AgentChange) -> None:
         self.seen, self.done = seen, done
         self.observation_space, self.action_space = seen.observation_space, done.action_space
 
     def observe(self, observation: Any, env: Any) -> Any:
-        """The observation as the agent gets it."""
+        """Return the agent's observation."""
         return self.seen.observe(observation, env)
 
     def act(self, action: Any) -> Any:
-        """The action as the environment gets it."""
+        """Return the environment's action."""
         return self.done.act(action)
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
-        """The agent's info, in a single game with nothing that only one of the two has."""
+        """Return the agent's info; in a single game, only keys of both agents."""
         info = self.seen.inform(info, env)
         if not hasattr(env, "episode"):
             return info
@@ -83,14 +83,14 @@ Make = Callable[[AgentSpaces], AgentChange]
 
 
 class Recipe(NamedTuple):
-    """The function of this package that wraps, and its arguments besides the environment."""
+    """A wrapping function of this package, and its arguments besides the environment."""
 
     name: str
     arguments: dict[str, Any]
 
 
 class Named:
-    """Mixin: shown as `flatten<…>`, by the function that made it."""
+    """Mixin: `repr` is `flatten<…>`, by the wrapping function."""
 
     recipe: Recipe
     env: Any
@@ -113,12 +113,12 @@ class SingleHost(Named, gymnasium.Wrapper):
         self.action_space = self._change.action_space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin an episode."""
+        """Start an episode."""
         observation, info = self.env.reset(seed=seed, options=options)
         return self._observed(observation), self._change.inform(info, self.unwrapped)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One step."""
+        """Run one step."""
         observation, reward, terminated, truncated, info = self.env.step(self._change.act(action))
         info = self._change.inform(info, self.unwrapped)
         return self._observed(observation), reward, terminated, truncated, info
@@ -128,7 +128,7 @@ class SingleHost(Named, gymnasium.Wrapper):
 
     @property
     def spec(self) -> EnvSpec | None:  # type: ignore[override]  # as Gymnasium's wrappers have it
-        """From which `gymnasium.make` makes this environment again, the wrapper included."""
+        """The spec from which `gymnasium.make` makes this environment, the wrapper included."""
         inner = self.env.spec
         if inner is None:
             return None
@@ -139,10 +139,10 @@ class SingleHost(Named, gymnasium.Wrapper):
 
 
 class MaskedHost(SingleHost):
-    """A changed Gymnasium environment that answers for its masks."""
+    """A changed Gymnasium environment with action masks."""
 
     def action_masks(self) -> Any:
-        """The mask now, bool [n], under the name that sb3-contrib asks for."""
+        """Return the current mask, bool [n]. The name is that of sb3-contrib."""
         return self._change.inform({}, self.unwrapped)["action_mask"].astype(np.bool_)
 
 
@@ -152,24 +152,24 @@ class AECHost(Named, SpacesByAgent, BaseWrapper):  # type: ignore[misc]
     def __init__(self, env: Any, make: Make, recipe: Recipe) -> None:
         super().__init__(env)
         self.recipe = recipe
-        self._told: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self._cached_infos: dict[str, tuple[Any, dict[str, Any]]] = {}
         self.changes, self.observation_spaces, self.action_spaces = _changed(env, make)
 
     def observe(self, agent: str) -> Any:
-        """What an agent sees now."""
+        """Return an agent's observation."""
         observation = self.env.observe(agent)
         return self.changes[agent].observe(observation, self.unwrapped)
 
     @property
     def infos(self) -> dict[str, dict[str, Any]]:
-        """The infos by agent; the same objects until something happens."""
+        """The infos by agent; the same objects until the next step."""
         for agent, info in self.env.infos.items():
-            if self._told.get(agent, (None,))[0] is not info:
-                self._told[agent] = info, self.changes[agent].inform(info, self.unwrapped)
-        return {agent: self._told[agent][1] for agent in self.env.infos}
+            if self._cached_infos.get(agent, (None,))[0] is not info:
+                self._cached_infos[agent] = info, self.changes[agent].inform(info, self.unwrapped)
+        return {agent: self._cached_infos[agent][1] for agent in self.env.infos}
 
     def step(self, action: Any) -> None:
-        """One move of the agent whose turn it is; None of one for whom the episode is over."""
+        """Run one move of the agent whose turn it is; None if its episode is over."""
         self.env.step(None if action is None else self.changes[self.env.agent_selection].act(action))
 
 
@@ -182,12 +182,12 @@ class ParallelHost(Named, SpacesByAgent, BaseParallelWrapper):  # type: ignore[m
         self.changes, self.observation_spaces, self.action_spaces = _changed(env, make)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin an episode."""
+        """Start an episode."""
         observations, infos = self.env.reset(seed=seed, options=options)
         return _observed(observations, self), _informed(infos, self)
 
     def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """One step of both agents."""
+        """Run one step of both agents."""
         observations, *ends, infos = self.env.step(_acted(actions, self))
         return _observed(observations, self), *ends, _informed(infos, self)
 
@@ -208,12 +208,12 @@ class VectorHost(Named, VectorWrapper):
         self.action_space = batched(change.action_space, env.num_envs)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin episodes."""
+        """Start episodes."""
         observations, infos = self.env.reset(seed=seed, options=options)
         return self._change.observe(observations, self.unwrapped), self._informed(infos)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """One step in all worlds."""
+        """Run one step in all worlds."""
         observations, *ends, infos = self.env.step(self._change.act(actions))
         observations = self._change.observe(observations, self.unwrapped)
         return observations, *ends, self._informed(infos)
@@ -243,12 +243,12 @@ class GameHost(Named, BatchedSpacesByAgent):
         return self.env.unwrapped
 
     def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin all games."""
+        """Start all games."""
         observations, infos = self.env.reset(seed=seed, options=options)
         return _observed(observations, self), self._informed(infos)
 
     def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """One step of both agents in every game."""
+        """Run one step of both agents in every game."""
         observations, *ends, infos = self.env.step(_acted(actions, self))
         return _observed(observations, self), *ends, self._informed(infos)
 
@@ -260,7 +260,6 @@ class GameHost(Named, BatchedSpacesByAgent):
 
 
 def _changed(env: Any, make: Make) -> tuple[dict[str, AgentChange], dict[str, Space], dict[str, Space]]:
-    """The changes, and the spaces that they lead to, by agent."""
     changes = {
         agent: make(AgentSpaces(agent, env.observation_space(agent), env.action_space(agent)))
         for agent in AGENTS
@@ -280,7 +279,7 @@ def _observed(observations: Mapping[str, Any], host: Any) -> dict[str, Any]:
 
 
 def _acted(actions: Any, host: Any) -> Any:
-    """The actions as the environment takes them; what is no dict by agent is left for it to complain about."""
+    """Return the actions in the environment's form; a value that is no dict passes unchanged."""
     if not isinstance(actions, Mapping) or not actions.keys() <= host.changes.keys():
         return actions
     return {agent: host.changes[agent].act(action) for agent, action in actions.items()}
@@ -291,7 +290,7 @@ def _informed(infos: Mapping[str, dict[str, Any]], host: Any) -> dict[str, dict[
 
 
 def _with_final(infos: dict[str, Any], change: AgentChange, env: Any) -> dict[str, Any]:
-    """The last observations of ended episodes, changed as well: `final_obs` is an object array, None where none is."""
+    """Return infos with changed last observations of ended episodes, `final_obs`: object array with None elsewhere."""
     if "final_obs" not in infos:
         return infos
     final = np.full(len(infos["final_obs"]), None, object)
@@ -301,9 +300,9 @@ def _with_final(infos: dict[str, Any], change: AgentChange, env: Any) -> dict[st
 
 
 def wrap(env: Any, make: Make, recipe: Recipe) -> Any:
-    """The environment with a change for each of its agents, of the same kind as it was.
+    """Return an environment of the same kind with a change for each agent.
 
-    Raises `ConfigError` for what is no environment.
+    Raises `ConfigError` if `env` is no such environment.
     """
     hosts: tuple[tuple[Any, Any], ...] = (
         (VectorEnv, VectorHost),
@@ -325,7 +324,7 @@ def _strange(env: Any) -> ConfigError:
 
 
 def spaces_of(env: Any) -> dict[str, AgentSpaces]:
-    """The spaces of an environment by agent. Raises `ConfigError` as `wrap` does."""
+    """Return the spaces of an environment by agent. Raises `ConfigError` as in `wrap`."""
     if isinstance(env, VectorEnv):
         return {BUILDER: AgentSpaces(BUILDER, env.single_observation_space, env.single_action_space)}
     if isinstance(env, gymnasium.Env):

@@ -1,4 +1,4 @@
-"""Observations as one vector: where each entry lies in it, and how it is written there."""
+"""Observations as one vector, with the position and encoding of each entry."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _KINDS = 6  # of blocks
 
 
 class Style(NamedTuple):
-    """How observations are written; see `flatten`."""
+    """Options of `flatten`."""
 
     drop: tuple[str, ...] = ()
     grids: Grids = "one-hot"
     words: Words = "counts"
 
     def check(self) -> Style:
-        """The style itself. Raises `ConfigError` for what is none."""
+        """Return the options. Raises `ConfigError` for a wrong value."""
         if isinstance(self.drop, str) or not all(isinstance(key, str) for key in self.drop):
             raise ConfigError(f"drop is {self.drop!r}, expected a tuple of observation keys")
         for name, value, known in (
@@ -46,7 +46,7 @@ class Style(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One entry of an observation: how to find it, how many numbers it becomes, up to which, and how."""
+    """One entry of an observation: path, length, upper bounds and encoding."""
 
     path: tuple[str, ...]
     size: int
@@ -113,9 +113,9 @@ def _entries(space: Any, style: Style, path: tuple[str, ...] = ()) -> Iterator[E
 class Vector(AgentChange):
     """Observations of one agent as one float32 vector.
 
-    alike: all agents whose vectors are alike. An entry that several see lies at the same place for all; where an
-    agent does not see it there are zeros. With several, a one-hot mark of the agent comes last.
-    layout: (path, first, last) of each entry, in order; the mark's path is ("role",).
+    alike: agents with a common layout. An entry has the same position for all, with zeros for agents that do not
+    observe it. With several agents, the one-hot agent comes last.
+    layout: (path, first, last) of each entry, in order; the path of the agent is ("role",).
     """
 
     def __init__(self, given: AgentSpaces, alike: tuple[AgentSpaces, ...], style: Style) -> None:
@@ -146,7 +146,7 @@ class Vector(AgentChange):
         self._length = len(high)
 
     def observe(self, observation: Any, env: Any) -> Any:
-        """The observation as float32 [length], or [worlds, length]."""
+        """Return the observation as float32 [length], or [worlds, length]."""
         vector: Array | None = None
         for path, first, last, entry in self._parts:
             value = observation
@@ -162,6 +162,6 @@ class Vector(AgentChange):
         return vector
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
-        """The info with the event as its number: what wants vectors cannot take words in infos either."""
+        """Return the info with the event as its number, for libraries that expect numbers."""
         event = info.get("event")
         return {**info, "event": _EVENT_NUMBERS[event]} if isinstance(event, str) else info

@@ -1,4 +1,4 @@
-"""Text as tokens, for libraries that have no texts."""
+"""Conversion of texts to tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iglu_marl.game.chat import TokenChat
 
 
 class TokenizedTexts(AgentChange):
-    """Texts of one agent as tokens: in its observations int32 [dialog_length], in its actions a row of tokens."""
+    """Texts of one agent as tokens: int32 [dialog_length] in observations, a row of tokens in actions."""
 
     def __init__(self, given: AgentSpaces, chat: TokenChat) -> None:
         super().__init__(given)
@@ -38,7 +38,7 @@ class TokenizedTexts(AgentChange):
             self.action_space = spaces.Dict({**action.spaces, "say": chat.action_space()})
 
     def observe(self, observation: Any, env: Any) -> Any:
-        """The observation with tokens in place of texts."""
+        """Return the observation with tokens instead of texts."""
         return {**observation, **{key: self._tokens(key, observation[key]) for key in self._keys}}
 
     def _tokens(self, key: str, text: str) -> Any:
@@ -49,7 +49,7 @@ class TokenizedTexts(AgentChange):
         return self._last[key][1].copy()
 
     def act(self, action: Any) -> Any:
-        """The action with a text in place of tokens."""
+        """Return the action with a text instead of tokens."""
         if self._says:
             return self._chat.read(action, f"the action of {self._agent}")[0]
         if self._asks and isinstance(action, dict) and "say" in action:

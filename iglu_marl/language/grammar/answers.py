@@ -1,4 +1,4 @@
-"""What the rules for answers make of words: the values that fill what an instruction lacks."""
+"""Makers of the answer rules: values that fill what an instruction lacks."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.grammar.engine import NOTHING
-from iglu_marl.language.grammar.makers import MAKERS, Core, Outside, cell, maker
-from iglu_marl.language.placing import Put
+from iglu_marl.language.grammar.makers import MAKERS, NounPhrase, Outside, cell, define, maker
+from iglu_marl.language.placing import PlaceGoal
 from iglu_marl.language.references import At, Beside, Blocks, Level, NextTo, PartOf, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Copy, Extend, Move, Remove
 
 
 @dataclass(frozen=True)
-class Lacking:
-    """A sentence that is whole but for one thing.
+class Incomplete:
+    """A sentence that lacks one thing.
 
-    reason: what it lacks. fill: the maker that makes an instruction of `slots` and the value of `slot`.
+    reason: what it lacks. fill: the maker of the instruction, given `slots` and the value of `slot`.
     """
 
     reason: Reason
@@ -27,14 +27,14 @@ class Lacking:
     slots: tuple[tuple[str, Any], ...]
 
     def filled(self, value: Any) -> Any:
-        """The instruction with the value; None where it does not fit."""
+        """Return the instruction with the value; None if it does not fit."""
         made = MAKERS[self.fill](**dict(self.slots), **{self.slot: value})
         return None if made is NOTHING else made
 
 
 @maker
-def lacking(fill: str, slot: str, **slots: Any) -> Lacking:
-    return Lacking(_LACKS[slot], fill, slot, tuple(slots.items()))
+def lacking(fill: str, slot: str, **slots: Any) -> Incomplete:
+    return Incomplete(_LACKS[slot], fill, slot, tuple(slots.items()))
 
 
 _LACKS = {
@@ -46,36 +46,22 @@ _LACKS = {
 }
 
 
-@maker
-def move_one(blocks: Any, n: int, way: Direction) -> Any:
-    return Move(blocks, ((way, n),))
-
-
-@maker
-def copy_one(blocks: Any, n: int, way: Direction) -> Any:
-    return Copy(blocks, ((way, n),))
-
-
-@maker
-def copy_there(blocks: Any, where: Any) -> Any:
-    return Copy(blocks, (), where)
-
-
-@maker
-def grown(blocks: Any, n: int, way: Direction = Direction.UP) -> Any:
-    return Extend(blocks, way, n)
+define("move_one", lambda blocks, n, way: Move(blocks, ((way, n),)))
+define("copy_one", lambda blocks, n, way: Copy(blocks, ((way, n),)))
+define("copy_there", lambda blocks, where: Copy(blocks, (), where))
+define("grown", lambda blocks, n, way=Direction.UP: Extend(blocks, way, n))
 
 
 @maker
 def remove_end(of: Any, n: int, way: Direction) -> Any:
-    """The blocks of a number of layers at one end of something."""
+    """Remove a number of layers at one end of something."""
     return Remove(Blocks((), Kind.BLOCK, n, way, where=PartOf(of)))
 
 
 @maker
 def aloft(new: Any, of: Any, level: int) -> Any:
-    """Somewhere above something: `repair` knows the column."""
-    return Put(new, (Beside(((Direction.UP, 1),), of), Level(level)))
+    """Place above something at an unknown height, which `repair` asks for."""
+    return PlaceGoal(new, (Beside(((Direction.UP, 1),), of), Level(level)))
 
 
 @maker
@@ -87,8 +73,8 @@ def diagonal(n: int, c: int, where: Any, way: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Tints:
-    """Colours from the first block to the last; again: over and over."""
+class ColorList:
+    """Colours from the first block to the last; again: repeated."""
 
     colors: tuple[int, ...]
     again: bool = False
@@ -103,14 +89,14 @@ class ColorOf:
 
 @dataclass(frozen=True)
 class CountOf:
-    """As many as there are of something."""
+    """The number of blocks of something."""
 
     of: Any
 
 
 @dataclass(frozen=True)
 class Count:
-    """So many: of a colour, or in total."""
+    """A number of blocks: of a colour, or in total."""
 
     n: int
     color: int | None = None
@@ -119,10 +105,10 @@ class Count:
 
 @dataclass(frozen=True)
 class Until:
-    """As many as it takes.
+    """A number of blocks given by a limit.
 
-    what: "edge" of the zone, "level" reached, "top" of something, "size" of what there is then, "square", or all "but"
-    so many. value: the level, the thing, the size or the number.
+    what: the "edge" of the zone, a "level", the "top" of something, a final "size", "square", or all "but" a number.
+    value: the level, thing, size or number.
     """
 
     what: str
@@ -131,25 +117,26 @@ class Until:
 
 @dataclass(frozen=True)
 class Above:
-    """So many steps above what the place is told from."""
+    """A number of steps above the reference."""
 
     steps: int
 
 
 @dataclass(frozen=True)
 class LevelOf:
-    """As high as the top of something."""
+    """The height of the top of something."""
 
     of: Any
 
 
 @dataclass(frozen=True)
-class Which:
-    """Which of several things: by a description, or by size. number: of its blocks. every: all of them,
-    `number` in all. toward: the nearest to something, or the farthest.
+class Selection:
+    """One of several things: by a noun phrase, size, number of blocks or place.
+
+    every: all of them, `number` in total. toward: the nearest to something, or the farthest.
     """
 
-    core: Core | None = None
+    core: NounPhrase | None = None
     every: bool = False
     most: bool | None = None
     number: int | None = None
@@ -161,183 +148,59 @@ class Which:
 
 @dataclass(frozen=True)
 class FreeCorner:
-    """The one corner of the zone in which nothing stands."""
+    """The one empty corner of the zone."""
 
 
 @dataclass(frozen=True)
 class Toward:
-    """The way that ends nearest to something; away: the way that ends farthest from it."""
+    """The direction that ends nearest to something; away: farthest from it."""
 
     of: Any
     away: bool = False
 
 
-@maker
-def said_instead(c: int, x: int) -> Any:
-    return c if c != x else NOTHING
-
-
-@maker
-def tints(one: int, two: int) -> Tints:
-    return Tints((one, two))
-
-
-@maker
-def tints_alternating(one: int, two: int) -> Any:
-    return Tints((one, two), True) if one != two else NOTHING
-
-
-@maker
-def color_of(of: Any) -> ColorOf:
-    return ColorOf(of)
-
-
-@maker
-def count_of(of: Any) -> CountOf:
-    return CountOf(of)
-
-
-@maker
-def count_colored(n: int, c: int) -> Count:
-    return Count(n, c)
-
-
-@maker
-def count_total(n: int) -> Count:
-    return Count(n, total=True)
-
-
-@maker
-def until_top(of: Any) -> Until:
-    return Until("top", of)
-
-
-@maker
-def until_square() -> Until:
-    return Until("square")
-
-
-@maker
-def until_edge() -> Until:
-    return Until("edge")
-
-
-@maker
-def until_size(n: int) -> Until:
-    return Until("size", n)
-
-
-@maker
-def until_level(n: int) -> Until:
-    return Until("level", n)
-
-
-@maker
-def all_but(n: int) -> Until:
-    return Until("but", n)
-
-
-@maker
-def level_of(of: Any) -> LevelOf:
-    return LevelOf(of)
-
-
-@maker
-def steps_above(n: int) -> Any:
-    return Above(n) if n else NOTHING
-
-
-@maker
-def spaces_above(n: int) -> Above:
-    return Above(n + 1)
-
-
-@maker
-def which_all(n: int | None = None) -> Which:
-    return Which(every=True, number=None if n is None else int(n))
-
-
-@maker
-def which_by(of: Any) -> Which:
-    return Which(Core(where=NextTo(of)))
-
-
-@maker
-def which_toward(of: Any, far: bool = False) -> Which:
-    return Which(toward=Toward(of, bool(far)))
-
-
-@maker
-def which_middle() -> Which:
-    return Which(Core(middle=True))
-
-
-@maker
-def which_core(core: Core) -> Any:
-    return NOTHING if isinstance(core.where, Outside) else Which(core)
-
-
-@maker
-def which_end(way: Direction, n: int = 1) -> Any:
-    return Which(Core(extreme=way, rank=n)) if 1 <= n <= 9 else NOTHING
-
-
-@maker
-def which_level(n: int) -> Which:
-    return Which(level=n)
-
-
-@maker
-def which_size(most: bool = False) -> Which:
-    return Which(most=most)
-
-
-@maker
-def which_number(n: int) -> Which:
-    return Which(number=n)
-
-
-@maker
-def which_corner() -> Which:
-    return Which(corner=True)
-
-
-@maker
-def toward_thing(of: Any, away: bool = False) -> Toward:
-    return Toward(of, away=away)
-
-
-@maker
-def toward_corner(x: Any) -> tuple[Direction, Direction]:
-    return (
+define("said_instead", lambda c, x: c if c != x else NOTHING)
+define("tints", lambda one, two: ColorList((one, two)))
+define("tints_alternating", lambda one, two: ColorList((one, two), True) if one != two else NOTHING)
+define("color_of", lambda of: ColorOf(of))
+define("count_of", lambda of: CountOf(of))
+define("count_colored", lambda n, c: Count(n, c))
+define("count_total", lambda n: Count(n, total=True))
+define("until_top", lambda of: Until("top", of))
+define("until_square", lambda: Until("square"))
+define("until_edge", lambda: Until("edge"))
+define("until_size", lambda n: Until("size", n))
+define("until_level", lambda n: Until("level", n))
+define("all_but", lambda n: Until("but", n))
+define("level_of", lambda of: LevelOf(of))
+define("steps_above", lambda n: Above(n) if n else NOTHING)
+define("spaces_above", lambda n: Above(n + 1))
+define("which_all", lambda n=None: Selection(every=True, number=None if n is None else int(n)))
+define("which_by", lambda of: Selection(NounPhrase(where=NextTo(of))))
+define("which_toward", lambda of, far=False: Selection(toward=Toward(of, bool(far))))
+define("which_middle", lambda: Selection(NounPhrase(middle=True)))
+define("which_core", lambda core: NOTHING if isinstance(core.where, Outside) else Selection(core))
+define("which_end", lambda way, n=1: Selection(NounPhrase(extreme=way, rank=n)) if 1 <= n <= 9 else NOTHING)
+define("which_level", lambda n: Selection(level=n))
+define("which_size", lambda most=False: Selection(most=most))
+define("which_number", lambda n: Selection(number=n))
+define("which_corner", lambda: Selection(corner=True))
+define("toward_thing", lambda of, away=False: Toward(of, away=away))
+define(
+    "toward_corner",
+    lambda x: (
         Direction.EAST if x[0] > 0 else Direction.WEST,
         Direction.SOUTH if x[1] > 0 else Direction.NORTH,
-    )
-
-
-@maker
-def free_corner() -> FreeCorner:
-    return FreeCorner()
-
-
-@maker
-def same_way_of(way: Direction, **_: Any) -> Direction:
-    return way
-
-
-@maker
-def at_height(where: Any, n: int) -> Any:
-    return cell(where, n) if isinstance(where, Spot) else NOTHING
-
-
-@maker
-def which_near(far: bool = False) -> Which:
-    return Which(Core(extreme=Direction.BEHIND if far else Direction.FRONT))
-
-
-@maker
-def which_half(way: Direction) -> Which:
-    return Which(half=way)
+    ),
+)
+define("free_corner", lambda: FreeCorner())
+define("way_from", lambda way, x: way if x is way.opposite else NOTHING)
+define("at_height", lambda where, n: cell(where, n) if isinstance(where, Spot) else NOTHING)
+define(
+    "which_near",
+    lambda far=False: Selection(NounPhrase(extreme=Direction.BEHIND if far else Direction.FRONT)),
+)
+define("which_half", lambda way: Selection(half=way))
 
 
 @dataclass(frozen=True)
@@ -352,20 +215,12 @@ class Asked:
 def asked(kind: str, **about: Any) -> Asked:
     named = {
         name: value for name, value in about.items() if name not in ("x", "z")
-    }  # words that do not matter
+    }  # words without meaning here
     return Asked(kind, tuple(named.items()))
 
 
-@maker
-def on_top_of_any(of: Any) -> Any:
-    return Beside(((Direction.UP, 1),), of)
-
-
-@maker
-def own_side_of(x: Any, way: Direction) -> Any:
-    return Beside(((way, 1),), x.of) if isinstance(x, (Beside, NextTo)) else NOTHING
-
-
-@maker
-def place_instead(where: Any, x: Any) -> Any:
-    return where if where != x else NOTHING
+define("on_top_of_any", lambda of: Beside(((Direction.UP, 1),), of))
+define(
+    "own_side_of", lambda x, way: Beside(((way, 1),), x.of) if isinstance(x, (Beside, NextTo)) else NOTHING
+)
+define("place_instead", lambda where, x: where if where != x else NOTHING)

@@ -1,4 +1,4 @@
-"""What can be said: every rule of the grammar with an example that is made from it."""
+"""List of everything that can be said: every rule of the grammar with a generated example."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import lru_cache
 from itertools import islice, product
 
 from iglu_marl.language.grammar.engine import (
-    NUMBER,
     Category,
     CategorySlot,
     Choice,
@@ -20,49 +19,24 @@ from iglu_marl.language.grammar.engine import (
     Word,
 )
 from iglu_marl.language.grammar.reader import grammar, tokens
+from iglu_marl.language.templates import templates
 
-_WORDS = {
-    "number": ("three", "two"),
-    "ordinal": ("second", "third"),
-    "color": ("red", "blue", "green"),
-    NUMBER: ("3", "2", "90"),
-    "rest": ("the blocks",),
-    "some": ("into a row",),
-}
-"""What stands for categories without rules."""
-_PLAIN = {
-    "np": ("the blue block", "the red row", "the red blocks"),
-    "ref": ("the blue block", "the red row", "the red blocks", "it"),
-    "core1": ("red block", "tower"),
-    "coren": ("red blocks", "towers"),
-    "plain1": ("red block", "tower"),
-    "plainn": ("red blocks", "towers"),
-    "tint": ("red", "blue", "green"),
-    "told_where": ("on top of the green block", "in the middle"),
-    "where": ("on top of the green block", "in the middle", "to the left of it"),
-    "spot": ("the middle",),
-    "steps": ("two north",),
-    "ways": ("north and south", "top and bottom"),
-    "new": ("a red block", "three red blocks"),
-    "new_line": ("a red row of 3", "a row"),
-    "mods": ("on top of the green block", "in the middle in a row", ""),
-    "mod": ("on top of the green block", "in the middle"),
-    "shape": ("a red row of 3 east",),
-    "runs": ("red 2 blue",),
-    "again_where": ("on top of the green block",),
-}
-"""What stands for the commonest categories in the rules of others: plainer than what their first rules make."""
-_CHOICES = 24  # so many examples are tried for a rule
-_KEPT = 4  # and so many of a category stand for it in others
+_WORDS = {name: tuple(texts) for name, texts in templates()["examples"]["without_rules"].items()}
+_PLAIN = {name: tuple(texts) for name, texts in templates()["examples"]["with_rules"].items()}
+_CHOICES = 24  # examples tried per rule
+_KEPT = 4  # examples of a category in other rules
 
 
 @dataclass(frozen=True)
 class Construction:
     """A rule of the grammar.
 
-    category: what it makes, such as "clause", "ref" (a description) or "where" (a place). pattern: as the grammar file
-    has it, with <categories>, {word lists}, (one|other||only read) and [what can be left out]. example: words that it
-    reads; "" where they depend on others. said: whether agents say it too.
+    Args:
+        category: what it makes, such as "clause", "ref" (a reference) or "where" (a place).
+        pattern: as in the grammar file, with <categories>, {word lists}, (one|other||only read) and [optional parts].
+        example: words that it reads; "" if they depend on other rules.
+        said: whether agents say it too.
+
     """
 
     category: str
@@ -73,7 +47,7 @@ class Construction:
 
 @lru_cache(maxsize=1)
 def constructions() -> tuple[Construction, ...]:
-    """All rules by which instructions, answers and questions are read and said."""
+    """Return all rules for instructions, answers and questions."""
     rules = grammar()
     examples = _examples(rules)
     return tuple(
@@ -88,12 +62,12 @@ def constructions() -> tuple[Construction, ...]:
 
 @lru_cache(maxsize=1)
 def word_lists() -> dict[str, tuple[str, ...]]:
-    """The phrases of one meaning that patterns name in braces."""
+    """Return the phrases of each word list."""
     return {name: tuple(dict.fromkeys(phrases)) for name, phrases in grammar().lists.items()}
 
 
 def _examples(rules: Grammar) -> dict[str, tuple[str, ...]]:
-    """A few texts of each category: from the rules that need the fewest others on."""
+    """Return a few texts per category, starting with the rules that need the fewest others."""
     found: dict[str, tuple[str, ...]] = _WORDS | _PLAIN
     grown = True
     while grown:
@@ -116,7 +90,7 @@ def _examples(rules: Grammar) -> dict[str, tuple[str, ...]]:
 def _readable(
     rules: Grammar, category: Category, rule: Rule, examples: dict[str, tuple[str, ...]]
 ) -> Iterator[str]:
-    """The texts of a rule that its category reads: what stands first of all that it leaves open comes first."""
+    """Return the texts of a rule that its category reads, texts with optional parts first."""
     for full in (False, True):
         for text in islice(_texts(rule.pattern, examples, full), _CHOICES):
             said = tokens(text)
@@ -125,7 +99,7 @@ def _readable(
 
 
 def _texts(node: Node, examples: dict[str, tuple[str, ...]], full: bool) -> Iterator[str]:
-    """What a pattern stands for; full: with what can be left out."""
+    """Return the texts of a pattern; full: with its optional parts."""
     if isinstance(node, Word):
         yield node.text
     elif isinstance(node, Comma):
@@ -140,5 +114,7 @@ def _texts(node: Node, examples: dict[str, tuple[str, ...]], full: bool) -> Iter
     else:
         options = [[*islice(_texts(part, examples, full), _KEPT)] for part in node.parts]
         combined = islice(product(*options), 4 * _CHOICES)
-        for parts in sorted(combined, key=lambda parts: len(parts) - len(set(parts))):  # not twice the same
+        for parts in sorted(
+            combined, key=lambda parts: len(parts) - len(set(parts))
+        ):  # different parts first
             yield " ".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""A grammar as data: rules in a text file, and all readings of a list of words by them.
+"""A grammar as data: rules in a text file, and a parser that returns all readings of a list of words.
 
 The file holds word lists and categories:
 
@@ -8,23 +8,25 @@ The file holds word lists and categories:
       (big|very large) [red] <n:number> ; cost 2
       + (on|over||above) <of:ref!near> , it is ; unless far
 
-In a pattern stand words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. The maker is
-called with the values of the slots by name; `=> 'text'` is a constant; without a maker the value is that of the only
-slot. `cost` tells how far a reading is from the plainest: the readings of least cost are kept, and all of them, so
-that two meanings are noticed.
+A pattern consists of words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. The maker is
+called with the slot values by name and must use each of them; `=> 'text'` is a constant; without a maker, the value of
+the only slot is used. `<_:category>` is for categories without values. `cost` ranks readings: the parser keeps all
+readings of least cost, so that ambiguity is noticed.
 
-All rules are read. Those behind `+` are said too (see speaker.py), the plainest first; of their choices and lists what
-stands before `||`. A comma is said, and not read. `!flag` holds for all that is said inside of a slot, and `unless`
-and `only` tell for which flags a rule is said.
+All rules are read. Rules marked with `+` are also said (see speaker.py), in order of preference; of their choices and
+lists, only the options before `||`. A comma is said but not read. `!flag` holds inside a slot, and `unless` and `only`
+name the flags under which a rule is said.
 """
 
 from __future__ import annotations
 
+import dis
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from inspect import signature
+from types import CodeType
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
@@ -35,19 +37,27 @@ Slots = tuple[tuple[str, Any], ...]
 Match = tuple[Slots, int, int]
 
 MAX_READINGS = 48
-"""So many readings of a category at a position are kept, those of least cost."""
+"""Maximum number of readings of a category at a position; those of least cost are kept."""
+MAX_DEPTH = 100
+"""Maximum depth of nested categories. People need 28; Python's stack ends at about 200."""
+
+
+class Contradiction(LanguageError):
+    """Words that fit a rule but contradict each other. The message names both."""
+
+
+class _TooDeep(Exception):
+    """`MAX_DEPTH` is reached. Only used inside the parser."""
+
 
 _TOKEN = re.compile(r"\s*(<[\w:#!]+>|\{\w+\}|\|\||[()\[\]|,]|[^\s<>{}()\[\]|,]+)")
 _RULE = re.compile(
     r"^(?P<said>\+ )?(?P<pattern>.*?)(?:\s*=>\s*(?P<maker>[\w']+)(?:\((?P<more>.*)\))?)?"
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
-NUMBER, ORDINAL = "#", "#th"  # what digits begin with, in tables of first words
+NUMBER, ORDINAL = "#", "#th"  # keys of numbers in tables of first words
 OPEN = (NUMBER, "rest", "some")
 """Slots without rules: digits, all words up to the end of the sentence, and some of them."""
-
-
-# ------------------------------------------------------------------------------------------------------ patterns
 
 
 @dataclass
@@ -59,12 +69,12 @@ class Word:
 
 @dataclass
 class Comma:
-    """What is said and not read."""
+    """A comma, which is said but not read."""
 
 
 @dataclass
 class CategorySlot:
-    """A value of a category, under a name. flag: what holds for all that is said in it."""
+    """A named slot for a value of a category. flag: set inside the slot."""
 
     name: str
     category: str
@@ -73,14 +83,17 @@ class CategorySlot:
 
 @dataclass
 class Sequence:
-    """One after the other."""
+    """Patterns in order."""
 
     parts: list[Node]
 
 
 @dataclass
 class Choice:
-    """One of several; `optional`: or nothing. said: so many of them are said. by_word: those that can begin so."""
+    """One of several options.
+
+    optional: or nothing. said: number of options that are said. by_word: options by first word.
+    """
 
     options: list[Node]
     optional: bool = False
@@ -93,7 +106,7 @@ Node = Word | Comma | CategorySlot | Sequence | Choice
 
 @dataclass
 class Rule:
-    """One pattern of a category. said: whether it is said too; when: for which flags."""
+    """One pattern of a category. said: whether it is said too; when: under which flags."""
 
     pattern: Node
     maker: Callable[..., Any] | None
@@ -105,12 +118,12 @@ class Rule:
     when: tuple[str, str] | None = None
 
     def is_said(self, flags: frozenset[str]) -> bool:
-        """Whether it is said where some flags hold."""
+        """Return whether it is said under these flags."""
         return self.said and (self.when is None or (self.when[0] == "only") == (self.when[1] in flags))
 
     @property
     def pattern_text(self) -> str:
-        """The pattern as it was written."""
+        """The pattern as written in the file."""
         match = _RULE.match(self.text)
         assert match is not None
         return match["pattern"]
@@ -126,12 +139,12 @@ class Category:
 
 
 class Phrases(list[str]):
-    """Phrases of one meaning. said: so many of them are said, the first ones; the others are only read."""
+    """Phrases with one meaning. said: number of phrases, from the first, that are said; the others are only read."""
 
     said = 0
 
     def add(self, text: str) -> None:
-        """Adds those of a line of the file."""
+        """Add the phrases of a line of the file."""
         before, divided, behind = text.partition("||")
         for part in (before, behind):
             self.extend(phrase for one in part.split(",") if (phrase := one.strip()))
@@ -142,8 +155,6 @@ class Phrases(list[str]):
 
 
 class _Pattern:
-    """Reads the text of a pattern."""
-
     def __init__(self, text: str, lists: Mapping[str, Phrases]) -> None:
         self.tokens = _TOKEN.findall(text)
         self.lists, self.at, self.text = lists, 0, text
@@ -203,15 +214,18 @@ def _constant(text: str) -> Any:
     )
 
 
-# ------------------------------------------------------------------------------------------------------- grammar
-
-
 class Grammar:
     """Rules by category.
 
-    text: the file. makers: functions by name; one that raises `DialogueError`, `GridError` or `LanguageError`, or
-    gives `NOTHING`, says that the words do not fit together. lexicon: for categories that no rules stand for, all
-    (words, value) of them; `<#>` is any number in digits. Raises `LanguageError` for a file with mistakes.
+    Args:
+        text: the file.
+        makers: functions by name. A maker that raises `DialogueError`, `GridError` or `LanguageError`, or returns
+            `NOTHING`, rejects the reading.
+        lexicon: (words, value) pairs of categories without rules; `<#>` is any number in digits.
+
+    Raises:
+        LanguageError: if the file has mistakes.
+
     """
 
     def __init__(
@@ -235,7 +249,7 @@ class Grammar:
         for phrase, value in entries:
             made = Rule(
                 _phrase(phrase), lambda value=value: value, {}, 0, phrase, said=value not in known
-            )  # of several phrases of one value the first is said
+            )  # the first phrase of a value is said
             known.add(value)
             category.rules.append(made)
 
@@ -292,13 +306,18 @@ class Grammar:
                 for slot in slots_of(rule.pattern):
                     if slot.category not in OPEN and slot.category not in self.categories:
                         raise LanguageError(f"no category <{slot.category}> for the rule {rule.text!r}")
-                if rule.maker is not None:
-                    _check_maker(rule)
+                    if slot.name == "_" and any(map(self._has_value, self.categories[slot.category].rules)):
+                        raise LanguageError(
+                            f"<{slot.category}> has a value that the rule drops: {rule.text!r}"
+                        )
+                _check_maker(rule)
 
-    # -- first words
+    @staticmethod
+    def _has_value(rule: Rule) -> bool:
+        return rule.maker is not None or slots_of(rule.pattern) != []
 
     def _index(self) -> None:
-        """Which rules and options can begin with which words; "" stands for those that can be empty."""
+        """Index rules and options by first word; "" stands for those that can be empty."""
         first: dict[str, set[str]] = {name: set() for name in self.categories}
         grown = True
         while grown:
@@ -315,7 +334,7 @@ class Grammar:
         self.first = first
 
     def words_of(self, *categories: str, said: bool = False) -> frozenset[str]:
-        """The words of categories and of all that stand in them; said: without those that are only read."""
+        """Return the words of categories and of all that they contain; said: only those that are said."""
         found: set[str] = set()
         met, todo = set(categories), [*categories]
         while todo:
@@ -329,14 +348,14 @@ class Grammar:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The categories that stand in no other."""
+        """Return the categories that no other one contains."""
         rules = [rule for category in self.categories.values() for rule in category.rules]
         inside = {slot.category for rule in rules for slot in slots_of(rule.pattern)}
         return tuple(name for name in self.categories if name not in inside)
 
 
 def _table(entries: Iterable[tuple[Any, set[str]]]) -> dict[str, list[Any]]:
-    """What can begin with each word, "rest" with any other one and "" with none: the surest first."""
+    """Index entries by first word, with "rest" for any other word and "" for none, cheapest first."""
     told = list(entries)
     table: dict[str, list[Any]] = {}
     for word in set().union({"rest", ""}, *(first for _, first in told)):
@@ -347,22 +366,46 @@ def _table(entries: Iterable[tuple[Any, set[str]]]) -> dict[str, list[Any]]:
 
 
 def _check_maker(rule: Rule) -> None:
-    """Raises `LanguageError` where a maker does not take what its rule gives, or needs more."""
-    assert rule.maker is not None
+    """Check that the parameters of a maker are the slots of its rule, and that it uses them all."""
+    slots = {slot.name for slot in slots_of(rule.pattern)} - {"_"}
+    if rule.maker is None:
+        if len(slots) > 1:
+            raise LanguageError(
+                f"{', '.join(sorted(slots))} need a maker, only one can be the value: {rule.text!r}"
+            )
+        return
     parameters = signature(rule.maker).parameters.values()
-    given = {slot.name for slot in slots_of(rule.pattern)} | set(rule.more)
+    names = {one.name for one in parameters}
+    rest = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
+    given = slots | set(rule.more)
     always = _certain(rule.pattern) | set(rule.more)
-    needed = {one.name for one in parameters if one.default is one.empty and one.kind is not one.VAR_KEYWORD}
-    taken = (
-        given if any(one.kind is one.VAR_KEYWORD for one in parameters) else {one.name for one in parameters}
-    )
-    wrong = sorted((needed - always) | (given - taken))
+    needed = {one.name for one in parameters if one.default is one.empty} - {rest}
+    wrong = sorted((needed - always) | (set() if rest else given - names))
     if wrong:
         raise LanguageError(f"{', '.join(wrong)} of the maker and of the rule do not agree: {rule.text!r}")
+    used = _variables(rule.maker)
+    dropped = [slot for slot in sorted(slots) if used and (slot if slot in names else rest) not in used]
+    if dropped:
+        raise LanguageError(
+            f"the maker {rule.maker_name!r} drops {', '.join(dropped)} of the rule {rule.text!r}"
+        )
+
+
+@cache
+def _variables(function: Callable[..., Any]) -> frozenset[str]:
+    found: set[str] = set()
+    todo = [function.__code__] if hasattr(function, "__code__") else []
+    while todo:
+        code = todo.pop()
+        for one in dis.get_instructions(code):
+            if "LOAD_" in one.opname and one.opname.endswith(("FAST", "DEREF", "CLOSURE", "CHECK", "BORROW")):
+                found.update(one.argval if isinstance(one.argval, tuple) else (one.argval,))
+        todo += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return frozenset(found)
 
 
 def _certain(node: Node) -> set[str]:
-    """The names of the slots that every match has."""
+    """Return the slot names that every match has."""
     if isinstance(node, CategorySlot):
         return {node.name}
     if isinstance(node, Choice):
@@ -371,7 +414,7 @@ def _certain(node: Node) -> set[str]:
 
 
 def slots_of(node: Node) -> list[CategorySlot]:
-    """The slots of a pattern, in their order."""
+    """Return the slots of a pattern in order."""
     inside = [slot for part in _parts(node) for slot in slots_of(part)]
     return [node, *inside] if isinstance(node, CategorySlot) else inside
 
@@ -384,7 +427,7 @@ def _choices(node: Node) -> Iterator[Choice]:
 
 
 def _words(node: Node, said: bool = False) -> set[str]:
-    """The words of a pattern; said: without those that are only read."""
+    """Return the words of a pattern; said: only those that are said."""
     if isinstance(node, Word):
         return {node.text}
     parts = node.options[: node.said] if said and isinstance(node, Choice) else _parts(node)
@@ -396,7 +439,7 @@ def _parts(node: Node) -> list[Node]:
 
 
 def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
-    """The words that something can begin with; with "" among them when it can be empty."""
+    """Return the possible first words, with "" if the pattern can be empty."""
     if isinstance(node, Word):
         return {node.text}
     if isinstance(node, Comma):
@@ -415,42 +458,61 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-# ------------------------------------------------------------------------------------------------------- reading
-
-
 def is_number(word: str) -> bool:
-    """Whether a word is a number in the digits 0 to 9."""
+    """Return whether a word is a number in the digits 0 to 9."""
     return word.isascii() and word.isdigit()
 
 
 class Parser:
-    """All readings of some words. `furthest`: the first word that no rule got past."""
+    """All readings of a list of words.
+
+    Args:
+        furthest: index of the first word that no rule got past.
+        against: the last contradiction: where it ends, minus its cost, and the message.
+        too_deep: whether some text is nested beyond `MAX_DEPTH`.
+
+    """
 
     def __init__(self, grammar: Grammar, said: list[str]) -> None:
         self.grammar, self.said = grammar, said
         self.memory: dict[tuple[str, int], list[Read]] = {}
-        self.furthest = 0
+        self.furthest = self.depth = 0
+        self.against = (0, 0, 0, "")
+        self.too_deep = False
 
     def read(self, category: str, at: int = 0) -> list[Read]:
-        """The readings of a category from a position on, those of least cost first."""
+        """Return the readings of a category from a position, cheapest first."""
         key = category, at
         known = self.memory.get(key)
         if known is not None:
             return known
-        self.memory[key] = []  # none while it is being read here: no left recursion
+        if self.depth == MAX_DEPTH:
+            raise _TooDeep
+        self.depth += 1
+        self.memory[key] = []  # empty while it is read here: no left recursion
+        try:
+            self.memory[key] = self._readings(category, at)
+        except _TooDeep:
+            del self.memory[key]
+            self.too_deep = True
+            if self.depth > 1:
+                raise
+            return []
+        finally:
+            self.depth -= 1
+        return self.memory[key]
+
+    def _readings(self, category: str, at: int) -> list[Read]:
         found: dict[tuple[Any, int], int] = {}
         for rule in self._possible(self.grammar.categories[category].by_word, at):
             for value, end, cost in self._apply(rule, at):
                 if cost < found.get((value, end), 1 << 30):
                     found[value, end] = cost
-        readings = sorted(
-            ((value, end, cost) for (value, end), cost in found.items()), key=lambda read: read[2]
-        )
-        self.memory[key] = readings[:MAX_READINGS]
-        return self.memory[key]
+        readings = ((value, end, cost) for (value, end), cost in found.items())
+        return sorted(readings, key=lambda read: read[2])[:MAX_READINGS]
 
     def _possible(self, table: Mapping[str, list[Any]], at: int) -> list[Any]:
-        """The rules or options that can begin here."""
+        """Return the rules or options that can begin here."""
         if at == len(self.said):
             return table[""]
         word = self.said[at]
@@ -465,8 +527,10 @@ class Parser:
             else:
                 try:
                     value = rule.maker(**dict(slots), **rule.more)
-                except (DialogueError, GridError, LanguageError):
-                    continue  # words that fit together to nothing that can be
+                except (DialogueError, GridError, LanguageError) as error:
+                    if isinstance(error, Contradiction):
+                        self.against = max(self.against, (end, -at, -cost, str(error)))
+                    continue  # the maker rejects the words
                 if value is NOTHING:
                     continue
             yield value, end, cost + rule.cost
@@ -492,7 +556,7 @@ class Parser:
                     yield ((node.name, int(self.said[at][:6])),), at + 1, 0
                 return
             for value, end, cost in self.read(node.category, at):
-                yield ((node.name, value),), end, cost
+                yield ((node.name, value),) if node.name != "_" else (), end, cost
         elif isinstance(node, Choice):
             assert node.by_word is not None
             for option in self._possible(node.by_word, at):
@@ -512,7 +576,7 @@ class Parser:
 
 
 class _Nothing:
-    """What a maker gives when the words do not fit together."""
+    """What a maker returns when the words do not fit together."""
 
 
 NOTHING = _Nothing()

@@ -1,45 +1,45 @@
-"""What the makers of the rules that are said make their values from: one function per maker, the other way round."""
+"""Inverses of the makers of rules that are said: from a value to the slots that make it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from iglu_marl.language.blocks import CellEdit, EditKind
-from iglu_marl.language.grammar.makers import Core, Mods, View
-from iglu_marl.language.placing import New
+from iglu_marl.language.grammar.makers import Modifiers, NounPhrase, View
+from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import At, Beside, Blocks, NextTo, Spot, is_several
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Copy, Extend, Mirror, Move, Pick, Place, Remove, Replace
 
 Slots = Mapping[str, Any]
-INVERSES: dict[str, Callable[..., Iterator[Slots]]] = {}
+INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {}
 
 
 def inverse(function: Callable[..., Iterator[Slots]]) -> Callable[..., Iterator[Slots]]:
-    """Makes a function known as the inverse of the maker whose name it has."""
+    """Register a function as the inverse of the maker of its name."""
     INVERSES[function.__name__] = function
     return function
 
 
-# ------------------------------------------------------------------------------------------------------- sentences
+def define(name: str, function: Callable[..., list[Slots]]) -> None:
+    INVERSES[name] = function
 
 
 def _block(edit: CellEdit) -> Blocks:
-    """The block that an edit takes away or changes."""
     return Blocks(() if edit.old_color is None else (edit.old_color,), where=At(edit.cell))
 
 
 @inverse
 def put(value: Any, stacked: bool = False) -> Iterator[Slots]:
     if not stacked and isinstance(value, CellEdit) and value.action is EditKind.PLACE:
-        yield {"new": New(1, value.color), "mods": Mods((At(value.cell),))}
+        yield {"new": BlockSpec(1, value.color), "mods": Modifiers((At(value.cell),))}
     if not stacked and isinstance(value, Place):
-        yield {"new": New(value.count or 1, value.color), "mods": Mods((value.where,))}
+        yield {"new": BlockSpec(value.count or 1, value.color), "mods": Modifiers((value.where,))}
     if stacked and isinstance(value, Build) and len(value.colors) == 1 and not is_several(value.where):
         if isinstance(value.where, Beside) and value.where.offset == ((Direction.UP, 1),):
-            yield {"new": New(value.shape.sizes[0], value.colors[0]), "mods": Mods((value.where,))}
+            yield {"new": BlockSpec(value.shape.sizes[0], value.colors[0]), "mods": Modifiers((value.where,))}
 
 
 @inverse
@@ -47,7 +47,7 @@ def build(value: Any, of: str) -> Iterator[Slots]:
     if isinstance(value, Build):
         kind = value.shape.kind if value.shape.kind in (Kind.TOWER, Kind.PLUS) else "at"
         if of == (kind if isinstance(value.where, At) else "beside"):
-            yield {"shape": (value.shape, value.colors), "mods": Mods((value.where,))}
+            yield {"shape": (value.shape, value.colors), "mods": Modifiers((value.where,))}
 
 
 @inverse
@@ -81,10 +81,7 @@ def move_to(value: Any) -> Iterator[Slots]:
         yield {"blocks": value.blocks, "where": value.to}
 
 
-@inverse
-def copy(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Copy):
-        yield {"blocks": value.blocks, "steps": value.by}
+define("copy", lambda value: [{"blocks": value.blocks, "steps": value.by}] if isinstance(value, Copy) else [])
 
 
 @inverse
@@ -99,19 +96,8 @@ def extend(value: Any) -> Iterator[Slots]:
         yield {"blocks": value.blocks, "n": value.count, "way": value.direction, "color": value.color}
 
 
-@inverse
-def pick(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Pick):
-        yield {"where": value.where}
-
-
-@inverse
-def view(value: Any) -> Iterator[Slots]:
-    if isinstance(value, View):
-        yield {"way": value.way}
-
-
-# ------------------------------------------------------------------------------------------- new blocks and shapes
+define("pick", lambda value: [{"where": value.where}] if isinstance(value, Pick) else [])
+define("view", lambda value: [{"way": value.way}] if isinstance(value, View) else [])
 
 
 @inverse
@@ -120,21 +106,16 @@ def new(value: Any, n: int | None = None) -> Iterator[Slots]:
         yield {"n": value.count if n is None else None, "colors": value.color}
 
 
-@inverse
-def mods_more(value: Mods) -> Iterator[Slots]:
-    if value.where:
-        yield {"one": value, "more": Mods()}
+define("mods_more", lambda value: [{"one": value, "more": Modifiers()}] if value.where else [])
 
 
 @inverse
-def mod_cell(value: Mods, n: int | None = None) -> Iterator[Slots]:
+def mod_cell(value: Modifiers, n: int | None = None) -> Iterator[Slots]:
     for slots in cell(value.where[0]):
         yield slots if n is None else {"place": slots["place"]}
 
 
-@inverse
-def mod_where(value: Mods) -> Iterator[Slots]:
-    yield {"where": value.where[0]}
+define("mod_where", lambda value: [{"where": value.where[0]}])
 
 
 @inverse
@@ -165,9 +146,7 @@ def dims(value: tuple[tuple[int, ...], tuple[Direction, ...]]) -> Iterator[Slots
     yield dict(zip(("n", "m"), sizes, strict=False)) | _two(ways)
 
 
-@inverse
-def toward_two(value: tuple[Direction, ...]) -> Iterator[Slots]:
-    yield _two(value)
+define("toward_two", lambda value: [_two(value)])
 
 
 def _two(ways: tuple[Direction, ...]) -> dict[str, Any]:
@@ -194,9 +173,6 @@ def alternating(value: Any) -> Iterator[Slots]:
         yield {"n": count, "c": one, "d": other}
 
 
-# ------------------------------------------------------------------------------------------------------- places
-
-
 @inverse
 def cell(value: Any) -> Iterator[Slots]:
     if isinstance(value, At):
@@ -216,20 +192,9 @@ def spot_steps(value: Any) -> Iterator[Slots]:
             yield {"offset": steps[::-1]}
 
 
-@inverse
-def steps_one(value: Any) -> Iterator[Slots]:
-    yield {"one": value[0] if value else None}
-
-
-@inverse
-def steps_more(value: Any) -> Iterator[Slots]:
-    if len(value) > 1:
-        yield {"one": value[0], "more": value[1:]}
-
-
-@inverse
-def step(value: tuple[Direction, int]) -> Iterator[Slots]:
-    yield {"n": value[1], "way": value[0]}
+define("steps_one", lambda value: [{"one": value[0] if value else None}])
+define("steps_more", lambda value: [{"one": value[0], "more": value[1:]}] if len(value) > 1 else [])
+define("step", lambda value: [{"n": value[1], "way": value[0]}])
 
 
 @inverse
@@ -240,28 +205,13 @@ def beside(value: Any) -> Iterator[Slots]:
         yield told | {"n": n if before or n > 1 else None}
 
 
-@inverse
-def next_to(value: Any) -> Iterator[Slots]:
-    if isinstance(value, NextTo):
-        yield {"of": value.of}
+define("next_to", lambda value: [{"of": value.of}] if isinstance(value, NextTo) else [])
+define("in_place", lambda value: [{"of": value.of}] if isinstance(value, Beside) else [])
+define("at_cell", lambda value: [{"cell": value}])
 
 
-@inverse
-def in_place(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Beside):
-        yield {"of": value.of}
-
-
-@inverse
-def at_cell(value: Any) -> Iterator[Slots]:
-    yield {"cell": value}
-
-
-# ---------------------------------------------------------------------------------------------------- references
-
-
-def _core(value: Blocks) -> Core:
-    return Core(
+def _core(value: Blocks) -> NounPhrase:
+    return NounPhrase(
         value.colors,
         value.kind,
         value.size,
@@ -286,35 +236,33 @@ def np_all(value: Any) -> Iterator[Slots]:
         yield {"core": _core(value)}
 
 
-@inverse
-def core_where(value: Core) -> Iterator[Slots]:
-    yield {"core": replace(value, where=None), "where": value.where}
+define("core_where", lambda value: [{"core": replace(value, where=None), "where": value.where}])
 
 
 @inverse
-def core_cell(value: Core, n: int) -> Iterator[Slots]:
+def core_cell(value: NounPhrase, n: int) -> Iterator[Slots]:
     for slots in cell(value.where):
         yield {"core": replace(value, where=None), "place": slots["place"]}
 
 
 @inverse
-def core_middle(value: Core) -> Iterator[Slots]:
+def core_middle(value: NounPhrase) -> Iterator[Slots]:
     yield {"core": replace(value, middle=False, where=None), "where": value.where}
 
 
 @inverse
-def core_rank(value: Core) -> Iterator[Slots]:
+def core_rank(value: NounPhrase) -> Iterator[Slots]:
     if value.rank > 1:
         yield {"n": value.rank, "core": replace(value, rank=1, extreme=None), "way": value.extreme}
 
 
 @inverse
-def plain_core(value: Core) -> Iterator[Slots]:
+def plain_core(value: NounPhrase) -> Iterator[Slots]:
     yield {"colors": value.colors or None, "kind": value.kind, "way": value.extreme}
 
 
 @inverse
-def core_of(value: Core) -> Iterator[Slots]:
+def core_of(value: NounPhrase) -> Iterator[Slots]:
     if value.size is not None:
         yield {
             "kind": value.kind,
@@ -324,17 +272,6 @@ def core_of(value: Core) -> Iterator[Slots]:
         }
 
 
-@inverse
-def stuff(value: tuple[int | None, tuple[int, ...]]) -> Iterator[Slots]:
-    yield {"n": value[0], "colors": value[1] or None}
-
-
-@inverse
-def color_one(value: tuple[int, ...]) -> Iterator[Slots]:
-    yield {"one": value[0]}
-
-
-@inverse
-def color_more(value: tuple[int, ...]) -> Iterator[Slots]:
-    if len(value) > 1:
-        yield {"one": value[0], "more": value[1:]}
+define("stuff", lambda value: [{"n": value[0], "colors": value[1] or None}])
+define("color_one", lambda value: [{"one": value[0]}])
+define("color_more", lambda value: [{"one": value[0], "more": value[1:]}] if len(value) > 1 else [])

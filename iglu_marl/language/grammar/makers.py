@@ -1,61 +1,61 @@
-"""What the rules of the grammar make of words: one function per name that stands behind "=>"."""
+"""Makers: the functions that the rules of the grammar name after "=>"."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from iglu_marl.core.grid import Cell, color_id, in_zone
+from iglu_marl.core.grid import Cell, color_id, color_name, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind
-from iglu_marl.language.grammar.engine import NOTHING
+from iglu_marl.language.grammar.engine import NOTHING, Contradiction
 from iglu_marl.language.placing import (
     ALIKE,
     FIGURES,
     SAME,
-    Check,
+    Ambiguous,
+    AssertCount,
+    BlockSpec,
     Clear,
     Corners,
-    Either,
-    Keep,
-    Look,
-    New,
+    KeepOnly,
     Opposite,
     OtherSide,
+    PlaceGoal,
     Places,
-    Put,
+    SetFocus,
     Sides,
     Spots,
 )
 from iglu_marl.language.references import (
+    Anaphor,
     At,
     Beside,
     Between,
     Blocks,
+    BuilderPosition,
+    Each,
     Edge,
     Floating,
     Free,
-    It,
     LastBlock,
     Level,
     NextTo,
     PartOf,
+    PluralAnaphor,
     Portion,
     Recent,
     Remaining,
     Spot,
-    Them,
     Union,
-    You,
     is_several,
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
-    Again,
-    Amend,
     Build,
     Copy,
+    Correct,
     Extend,
     Facing,
     Mirror,
@@ -63,11 +63,12 @@ from iglu_marl.language.verbs import (
     Pick,
     Place,
     Remove,
+    Repeat,
     Replace,
     Resize,
     Rotate,
+    Sequence,
     Swap,
-    Then,
     Undo,
 )
 
@@ -75,45 +76,46 @@ MAKERS: dict[str, Callable[..., Any]] = {}
 
 
 def maker(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function known to the rules."""
+    """Register a function for the rules."""
     MAKERS[function.__name__] = function
     return function
 
 
-def _value(name: str, function: Callable[..., Any]) -> None:
+def define(name: str, function: Callable[..., Any]) -> None:
     MAKERS[name] = function
 
 
 @dataclass(frozen=True)
 class View:
-    """Which way one looks, from here on."""
+    """The direction in which somebody looks from here on."""
 
     way: Direction
 
 
 @dataclass(frozen=True)
-class Each:
-    """A place at each of several things."""
-
-    where: Any
-
-
-@dataclass(frozen=True)
 class Around:
-    """New blocks that bring their place with them: "a border around the red block"."""
+    """New blocks with their place: "a border around the red block"."""
 
-    new: New
+    new: BlockSpec
     where: Any
 
 
 @dataclass(frozen=True)
 class Remark:
-    """Words that ask for nothing."""
+    """Words that are no request."""
 
 
 @dataclass(frozen=True)
-class Core:
-    """A description without the number of things that it means."""
+class Topic:
+    """What the next instruction is about: "start with the red one", "the tower is 2 too high" (2 is `count`)."""
+
+    of: Any
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """A reference without its number of things."""
 
     colors: tuple[int, ...] = ()
     kind: Kind = Kind.BLOCK
@@ -126,52 +128,19 @@ class Core:
     by_size: str | None = None
 
     def blocks(self, count: int | None, unless: Any = None) -> Blocks:
-        """The description of so many."""
+        """Return the reference to this number of things."""
         if self.count is not None and count is not None and self.count != count:
             return NOTHING  # type: ignore[return-value]
         told = count if self.count is None else self.count
-        return Blocks(
-            self.colors,
-            self.kind,
-            told,
-            self.extreme,
-            self.size,
-            self.where,
-            self.rank,
-            self.middle,
-            unless,
-            self.by_size,
+        made = Blocks(
+            self.colors, self.kind, told, self.extreme, self.size, self.where, self.rank, self.middle
         )
-
-
-_SINGLE = (
-    "standing",
-    "way",
-    "axis",
-    "tall",
-    "long",
-    "gap",
-    "color",
-    "like",
-    "area",
-    "hollow",
-    "four",
-    "total",
-    "flat",
-    "centred",
-    "bare",
-    "until",
-    "origin",
-    "taller",
-    "times",
-    "long_side",
-    "alone",
-)
+        return replace(made, unless=unless, by_size=self.by_size)
 
 
 @dataclass(frozen=True)
-class Mods:
-    """What is told of new blocks besides what they are."""
+class Modifiers:
+    """Modifiers of new blocks: place, position, size and others."""
 
     where: tuple[Places, ...] = ()
     standing: bool | None = None
@@ -183,7 +152,7 @@ class Mods:
     also: Any = None
     split: bool = False
     one_each: bool = False
-    each_of: bool = False  # of its blocks
+    each_of: bool = False  # at each block of the reference
     gap: int | None = None
     color: int | None = None
     like: Any = None
@@ -200,46 +169,63 @@ class Mods:
     times: float | None = None
     long_side: str | None = None
     alone: bool | None = None
-    more: tuple[tuple[Any, Mods], ...] = ()
+    open: str | None = None
+    more: tuple[tuple[Any, Modifiers], ...] = ()
+    again: tuple[tuple[str, Any], ...] = ()  # repeated properties: see `_check_repetitions`
 
-    def plus(self, other: Mods) -> Mods | None:
-        """Both; None where they contradict each other."""
+    def plus(self, other: Modifiers) -> Modifiers:
+        """Return both together; raise `Contradiction` if they contradict each other."""
         told: dict[str, Any] = {}
-        for name in _SINGLE:
-            one, two = getattr(self, name), getattr(other, name)
-            if one is not None and two is not None and one != two:
-                return None
-            told[name] = one if two is None else two
-        if self.also is not None and other.also is not None:
-            return None
-        return Mods(
-            (*self.where, *other.where),
-            each=self.each or other.each,
-            also=self.also or other.also,
-            split=self.split or other.split,
-            one_each=self.one_each or other.one_each,
-            each_of=self.each_of or other.each_of,
-            more=(*self.more, *other.more),
-            **told,
-        )
+        for part in fields(self):
+            one, two = getattr(self, part.name), getattr(other, part.name)
+            if part.default is not None:  # a tuple or a flag
+                told[part.name] = one + two if isinstance(one, tuple) else one or two
+                continue
+            if one is not None and two is not None and (one != two or part.name == "also"):
+                raise Contradiction(f"{_named(part.name, one)} and {_named(part.name, two)}")
+            told[part.name] = one if two is None else two
+        return Modifiers(**told)
+
+    def only(self, what: str, *names: str) -> None:
+        """Raise `Contradiction` if a field besides these is set."""
+        plain = Modifiers(**{name: getattr(self, name) for name in names})
+        for name, value in vars(self).items():
+            if value != getattr(plain, name):
+                raise Contradiction(f"{what} and {_named(name, value)}")
+
+
+def _color(color: int | None) -> str:
+    return "" if color in (None, SAME, ALIKE) else color_name(color or 0)
+
+
+def _named(name: str, value: Any) -> str:
+    if name in ("where", "also"):
+        return "another place"
+    if name == "color":
+        return _color(value) or "the same color"
+    if name == "standing":
+        return "upright" if value else "level"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value} {name}"
+    return str(value) if isinstance(value, Direction) else name.replace("_", " ")
 
 
 # ------------------------------------------------------------------------------------------------- small things
 
 for _name in ("same", "same_way", "same_where", "same_new"):
-    _value(_name, lambda **slots: next(iter(slots.values())))
-_value("one", lambda: 1)
-_value("two", lambda: 2)
-_value("color_one", lambda one: (one,))
-_value("color_more", lambda one, more: (one, *more) if one not in more else NOTHING)
-_value("color_named", lambda name: color_id(name))
-_value("way", lambda name: Direction(name))
-_value("kind", lambda name: Kind(name))
-_value("axis", lambda name: name)
-_value("step", lambda n, way: (way, n))
-_value("steps_one", lambda one: (one,))
-_value("steps_more", lambda one, more: (one, *more))
-_value("way_two", lambda one, two: (one, two) if one is not two else NOTHING)
+    define(_name, lambda **slots: next(iter(slots.values())))
+define("one", lambda: 1)
+define("two", lambda: 2)
+define("color_one", lambda one: (one,))
+define("color_more", lambda one, more: (one, *more) if one not in more else NOTHING)
+define("color_named", lambda name: color_id(name))
+define("way", lambda name: Direction(name))
+define("kind", lambda name: Kind(name))
+define("axis", lambda name: name)
+define("step", lambda n, way: (way, n))
+define("steps_one", lambda one: (one,))
+define("steps_more", lambda one, more: (one, *more))
+define("way_two", lambda one, two: (one, two) if one is not two else NOTHING)
 
 
 @maker
@@ -248,20 +234,11 @@ def way_more(**ways: Direction) -> Any:
     return told if len(set(told)) == len(told) else NOTHING
 
 
-_value("anywhere", lambda z=None: None)
-
-
 # ----------------------------------------------------------------------------------------------- cells and places
 
 
-@maker
-def spot_centre(z: Any = None) -> Spot:
-    return Spot(0, 0)
-
-
-@maker
-def spot_corner(x: Any, z: Any = None) -> Spot:
-    return Spot(*x)
+define("spot_centre", lambda: Spot(0, 0))
+define("spot_corner", lambda x: Spot(*x))
 
 
 @maker
@@ -269,9 +246,7 @@ def corner(up: Direction, over: Direction) -> tuple[int, int]:
     return 5 * VECTORS[over][0], 5 * VECTORS[up][2]
 
 
-@maker
-def corner_of(up: str, over: str) -> tuple[int, int]:
-    return corner(Direction(up), Direction(over))
+define("corner_of", lambda up, over: corner(Direction(up), Direction(over)))
 
 
 @maker
@@ -283,8 +258,8 @@ def spots_list(a: int, b: int, way: Direction, c: int | None = None) -> Any:
     return Each(Spots(tuple((vector[0] * n, vector[2] * n) for n in steps)))
 
 
-_value("ref_centre", lambda: Spot(0, 0))
-_value("ref_corner", lambda x: Spot(*x))
+define("ref_centre", lambda: Spot(0, 0))
+define("ref_corner", lambda x: Spot(*x))
 
 
 @maker
@@ -308,7 +283,7 @@ def spot_steps(offset: Any) -> Any:
 
 @dataclass(frozen=True)
 class Outside:
-    """A cell that is told, and not in the zone."""
+    """A cell outside the zone."""
 
     cell: Cell
 
@@ -321,43 +296,38 @@ def cell(place: Spot, n: int) -> Any:
     return At(told) if in_zone(*told) else Outside(told)
 
 
-_value("at_cell", lambda cell: cell)
-_value("at_spot", lambda place: place)
+define("at_cell", lambda cell: cell)
+define("at_spot", lambda place: place)
+define("at_level", lambda n: Level(n) if 1 <= n <= 9 else NOTHING)
+define("beside", lambda way, of, n=1, before=(): NOTHING if n < 1 else Beside((*before, (way, n)), of))
+define("beside_each", lambda way, of: Each(Beside(((way, 1),), of)))
+define("beside_it", lambda of_it: of_it if isinstance(of_it, Beside) else Beside(((of_it, 1),), Anaphor()))
+define("ways_of", lambda ways, of: Each(Sides(of, ways)))
+define("ways_of_it", lambda ways: Each(Sides(Anaphor(), ways)))
+define("own_far", lambda n, way: Beside(((way, n),), Anaphor()))
+define("next_to", lambda of: NextTo(of))
+define("in_place", lambda of: Beside((), of))
+define("in_its_place", lambda: Beside((), Anaphor()))
+define("part_of", lambda of: PartOf(of))
+define("edge", lambda way: Edge(way))
+
+
+@dataclass(frozen=True)
+class CellCount:
+    """A number of cells to fill."""
+
+    where: Any
+    count: int
+
+
+define("spaces", lambda n, one: NOTHING if between(one) is NOTHING else CellCount(between(one), n))
 
 
 @maker
-def at_level(n: int) -> Any:
-    return Level(n) if 1 <= n <= 9 else NOTHING
-
-
-@maker
-def beside(way: Direction, of: Any, n: int = 1, before: Any = ()) -> Any:
-    if n < 1:
-        return NOTHING
-    return Beside((*before, (way, n)), of)
-
-
-@maker
-def beside_each(way: Direction, of: Any) -> Any:
-    return Each(Beside(((way, 1),), of))
-
-
-_value("beside_it", lambda of_it: of_it if isinstance(of_it, Beside) else Beside(((of_it, 1),), It()))
-_value("ways_of", lambda ways, of: Each(Sides(of, ways)))
-_value("ways_of_it", lambda ways: Each(Sides(It(), ways)))
-_value("own_far", lambda n, way: Beside(((way, n),), It()))
-_value("next_to", lambda of: NextTo(of))
-_value("in_place", lambda of: Beside((), of))
-_value("in_its_place", lambda: Beside((), It()))
-_value("part_of", lambda of: PartOf(of))
-_value("edge", lambda way: Edge(way))
-
-
-@maker
-def between(one: Any, other: Any = None, n: int | None = None) -> Any:
+def between(one: Any, other: Any = None) -> Any:
     if other is None and isinstance(one, Blocks) and one.count == 1 and not one.is_of_several:
         return gap_in(one)
-    if other is None and isinstance(one, (It, LastBlock)):
+    if other is None and isinstance(one, (Anaphor, LastBlock)):
         one = Portion(one, "blocks")
     return Between(one, other)
 
@@ -371,31 +341,18 @@ _CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
 _EDGES = ((0, -5), (5, 0), (0, 5), (-5, 0))
 
 
-@maker
-def corners(z: Any = None) -> Any:
-    return Each(Spots(_CORNERS) if z is None or isinstance(z, Remark) else Corners(z))
-
-
-_value("opposite", lambda of=None: Opposite(of))
-_value("other_side", lambda of=None: OtherSide(of))
-_value("on_top_of_it", lambda: Beside(((Direction.UP, 1),), It()))
-
-
-_value(
-    "corners_free",
-    lambda z=None: Each(Spots(_CORNERS, True)) if z is None or isinstance(z, Remark) else NOTHING,
-)
-
-
-@maker
-def corners_two(x: tuple[int, int], y: tuple[int, int]) -> Any:
-    return NOTHING if x == y else Each(Spots((x, y)))
+define("corners", lambda z=None: Each(Spots(_CORNERS) if z is None else Corners(z)))
+define("opposite", lambda of=None: Opposite(of))
+define("other_side", lambda of=None: OtherSide(of))
+define("on_top_of_it", lambda: Beside(((Direction.UP, 1),), Anaphor()))
+define("corners_free", lambda: Each(Spots(_CORNERS, True)))
+define("corners_two", lambda x, y: NOTHING if x == y else Each(Spots((x, y))))
 
 
 @maker
 def on_top_of(of: Any) -> Any:
     if not isinstance(of, Blocks) or of.kind not in (Kind.TOWER, Kind.COLUMN):
-        return NOTHING  # to what else, and at which end?
+        return NOTHING  # the end is open
     return Beside(((Direction.UP, 1),), of)
 
 
@@ -405,11 +362,7 @@ def corners_side(way: Direction, z: Any = None) -> Any:
     return Each(Spots(tuple((x, z) for x, z in _CORNERS if x * vector[0] + z * vector[2] > 0)))
 
 
-@maker
-def spot_edge(way: Direction) -> Any:
-    if way.relative:
-        return NOTHING
-    return Spot(5 * VECTORS[way][0], 5 * VECTORS[way][2])
+define("spot_edge", lambda way: NOTHING if way.relative else Spot(5 * VECTORS[way][0], 5 * VECTORS[way][2]))
 
 
 @maker
@@ -418,60 +371,55 @@ def spot_half(one: Spot, two: Spot) -> Any:
     return NOTHING if x % 2 or z % 2 else Spot(x // 2, z // 2)
 
 
-_value("edge_middles", lambda: Each(Spots(_EDGES)))
-_value(
+define("edge_middles", lambda: Each(Spots(_EDGES)))
+define(
     "border_all",
     lambda: Spots(tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)),
 )
-_value(
-    "end_of", lambda way, of=None: NOTHING if way is None else Beside(((way, 1),), It() if of is None else of)
+define(
+    "end_of",
+    lambda way, of=None: NOTHING if way is None else Beside(((way, 1),), Anaphor() if of is None else of),
 )
-_value("zero", lambda: 0)
+define("zero", lambda: 0)
 
 
 @maker
 def gap_in(of: Any) -> Any:
-    """The free cells inside of something: between its blocks."""
+    """Return the free cells inside something, between its blocks."""
     if isinstance(of, (Blocks, Recent)) and of.kind is not Kind.BLOCK:
         of = Blocks(of.colors, where=of.where) if isinstance(of, Blocks) else Blocks(of.colors)
         of = replace(of, count=None)
-    elif not isinstance(of, (It, Blocks)) or (isinstance(of, Blocks) and of.count == 1):
+    elif not isinstance(of, (Anaphor, Blocks)) or (isinstance(of, Blocks) and of.count == 1):
         return NOTHING
-    return Between(of if not isinstance(of, It) else Portion(of, "blocks"))
+    return Between(of if not isinstance(of, Anaphor) else Portion(of, "blocks"))
 
 
-_value("gap_in_it", lambda: gap_in(It()))
-_value("above_of", lambda of: Beside(((Direction.UP, 1),), of))
-
-
-@maker
-def sides(which: str, of: Any) -> Any:
-    return Each(Sides(of, which))
-
-
-_value("on_ends", lambda: Each(Beside(((Direction.UP, 1),), Portion(It(), "ends"))))
-_value("sides_of_it", lambda which: Each(Sides(It(), which)))
-_value("sides_of_base", lambda: Each(Sides(Portion(It(), "blocks", Direction.DOWN), "four")))
+define("gap_in_it", lambda: gap_in(Anaphor()))
+define("above_of", lambda of: Beside(((Direction.UP, 1),), of))
+define("sides", lambda which, of: Each(Sides(of, which)))
+define("on_ends", lambda: Each(Beside(((Direction.UP, 1),), Portion(Anaphor(), "ends"))))
+define("sides_of_it", lambda which: Each(Sides(Anaphor(), which)))
+define("sides_of_base", lambda: Each(Sides(Portion(Anaphor(), "blocks", Direction.DOWN), "four")))
 
 
 # ---------------------------------------------------------------------------------------------------- references
 
-_value("it", It)
-_value("last_block", LastBlock)
-_value("you", You)
-_value("everything", lambda: Blocks(count=None))
-_value("everything_colored", lambda colors: Blocks(tuple(colors), count=None))
-_value("everything_at", lambda where: NOTHING if where is None else Blocks(count=None, where=where))
-_value("them", Them)
-_value("both", lambda: Them(True))
-_value("at_end", lambda way, of: PartOf(Portion(of, "ends", way)))
-_value("off_ground", lambda: Floating(False))
-_value("remaining", lambda: Remaining())
-_value("part_extreme_two", lambda way: Blocks(count=None, extreme=way, where=PartOf(It())))
-_value("free_top", lambda: Free())
-_value("floating", lambda: Floating())
-_value("core_floating", lambda core: replace(core, where=Floating()) if core.where is None else NOTHING)
-_value("everything_but", lambda but: Blocks(count=None, unless=but))
+define("it", Anaphor)
+define("last_block", LastBlock)
+define("you", BuilderPosition)
+define("everything", lambda: Blocks(count=None))
+define("everything_colored", lambda colors: Blocks(tuple(colors), count=None))
+define("everything_at", lambda where: NOTHING if where is None else Blocks(count=None, where=where))
+define("them", PluralAnaphor)
+define("both", lambda: PluralAnaphor(True))
+define("at_end", lambda way, of: PartOf(Portion(of, "ends", way)))
+define("off_ground", lambda: Floating(False))
+define("remaining", lambda: Remaining())
+define("part_extreme_two", lambda way: Blocks(count=None, extreme=way, where=PartOf(Anaphor())))
+define("free_top", lambda: Free())
+define("floating", lambda: Floating())
+define("core_floating", lambda core: replace(core, where=Floating()) if core.where is None else NOTHING)
+define("everything_but", lambda but: Blocks(count=None, unless=but))
 
 
 @maker
@@ -480,24 +428,24 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
         which, way = "ends", None
     if isinstance(of, Blocks) and of.kind is Kind.BLOCK and of.count == 1:
         return NOTHING
-    return Portion(It() if of is None else of, which, way)
+    return Portion(Anaphor() if of is None else of, which, way)
 
 
-_value("part_side", lambda way, of: Portion(of, "blocks", way))
-_value("part_middle", lambda n, of: Blocks(count=n, middle=True, where=PartOf(of)))
-_value("on_middle", lambda of: Beside(((Direction.UP, 1),), Portion(of, "middle")))
-_value("between_them", lambda: Between(Them()))
-_value("core_atop", lambda core, of: core_where(core, Beside(((Direction.UP, 1),), of)))
-_value("part_upper", lambda which, of: Portion(of, which, Direction.UP))
-_value("part_lower", lambda which, of: Portion(of, which, Direction.DOWN))
-_value("half", lambda way, of: Portion(of, "half", way))
-_value("part_top", lambda of: Portion(of, "blocks", Direction.UP))
-_value("part_tops", lambda of: _tops(of))
-_value("part_bottoms", lambda of: _tops(of, Direction.DOWN))
-_value("part_bottom", lambda of: Portion(of, "blocks", Direction.DOWN))
-_value("part_end", lambda way, of: Portion(of, "ends", way))
-_value("part_far", lambda of: Portion(of, "ends", Direction.BEHIND))
-_value("nothing_ref", lambda: NOTHING)
+define("part_side", lambda way, of: Portion(of, "blocks", way))
+define("part_middle", lambda n, of: Blocks(count=n, middle=True, where=PartOf(of)))
+define("on_middle", lambda of: Beside(((Direction.UP, 1),), Portion(of, "middle")))
+define("between_them", lambda: Between(PluralAnaphor()))
+define("core_atop", lambda core, of: core_where(core, Beside(((Direction.UP, 1),), of)))
+define("part_upper", lambda which, of: Portion(of, which, Direction.UP))
+define("part_lower", lambda which, of: Portion(of, which, Direction.DOWN))
+define("half", lambda way, of: Portion(of, "half", way))
+define("part_top", lambda of: Portion(of, "blocks", Direction.UP))
+define("part_tops", lambda of: _tops(of))
+define("part_bottoms", lambda of: _tops(of, Direction.DOWN))
+define("part_bottom", lambda of: Portion(of, "blocks", Direction.DOWN))
+define("part_end", lambda way, of: Portion(of, "ends", way))
+define("part_far", lambda of: Portion(of, "ends", Direction.BEHIND))
+define("nothing_ref", lambda: NOTHING)
 
 
 def _tops(of: Any, way: Direction = Direction.UP) -> Any:
@@ -508,7 +456,7 @@ def _tops(of: Any, way: Direction = Direction.UP) -> Any:
 def part_corner(x: tuple[int, int], of: Any = None) -> Any:
     east = Direction.EAST if x[0] > 0 else Direction.WEST
     south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
-    side = Portion(It() if of is None else of, "corners", south)
+    side = Portion(Anaphor() if of is None else of, "corners", south)
     return Blocks(count=1, extreme=east, where=PartOf(side))
 
 
@@ -516,12 +464,10 @@ def part_corner(x: tuple[int, int], of: Any = None) -> Any:
 def extend_both(blocks: Any, n: int, color: int | None = None) -> Any:
     if n != 1:
         return NOTHING
-    return Put(New(1, SAME if color is None else color, each=True), (Sides(blocks, "ends"),))
+    return PlaceGoal(BlockSpec(1, SAME if color is None else color, each=True), (Sides(blocks, "ends"),))
 
 
-@maker
-def part_extreme(way: Direction, n: int = 1) -> Any:
-    return Blocks(count=n, extreme=way, where=PartOf(It()))
+define("part_extreme", lambda way, n=1: Blocks(count=n, extreme=way, where=PartOf(Anaphor())))
 
 
 @maker
@@ -537,27 +483,21 @@ def core_area(
         return NOTHING
     if kind in (Kind.SQUARE, Kind.RECTANGLE):
         kind = Kind.SQUARE if n == m else Kind.RECTANGLE
-    return Core(tuple(colors) or tuple(colors2), kind, n * m, way)
+    return NounPhrase(tuple(colors) or tuple(colors2), kind, n * m, way)
 
 
 @maker
 def core_by_size(by: str, kind: Kind = Kind.BLOCK, colors: Any = (), n: int = 1) -> Any:
     if kind is Kind.BLOCK and n == 1:
         kind = Kind.TOWER
-    return Core(tuple(colors), kind, by_size=by, rank=n)
+    return NounPhrase(tuple(colors), kind, by_size=by, rank=n)
 
 
-@maker
-def plain_core(colors: Any = (), kind: Kind = Kind.BLOCK, way: Direction | None = None) -> Core:
-    return Core(tuple(colors), kind, extreme=way)
-
-
-_value("np_thing", lambda colors: Blocks(tuple(colors), one=True))
-
-
-@maker
-def stuff(n: int | None = None, colors: Any = ()) -> Any:
-    return n, tuple(colors)
+define(
+    "plain_core", lambda colors=(), kind=Kind.BLOCK, way=None: NounPhrase(tuple(colors), kind, extreme=way)
+)
+define("np_thing", lambda colors: Blocks(tuple(colors), one=True))
+define("stuff", lambda n=None, colors=(): (n, tuple(colors)))
 
 
 @maker
@@ -565,16 +505,14 @@ def core_of(kind: Kind, of: Any, colors: Any = (), way: Direction | None = None)
     size, told = of
     if (told and colors) or kind is Kind.BLOCK:
         return NOTHING
-    return Core(tuple(colors) or told, kind, size, way)
+    return NounPhrase(tuple(colors) or told, kind, size, way)
+
+
+define("core_sized", lambda n, kind, colors=(), way=None: core_of(kind, (n, ()), colors, way))
 
 
 @maker
-def core_sized(n: int, kind: Kind, colors: Any = (), way: Direction | None = None) -> Any:
-    return core_of(kind, (n, ()), colors, way)
-
-
-@maker
-def core_where(core: Core, where: Any) -> Any:
+def core_where(core: NounPhrase, where: Any) -> Any:
     if isinstance(where, Outside):
         return NOTHING
     if where is None:
@@ -583,18 +521,19 @@ def core_where(core: Core, where: Any) -> Any:
 
 
 @maker
-def core_cell(core: Core, place: Spot, n: int) -> Any:
+def core_cell(core: NounPhrase, place: Spot, n: int) -> Any:
     where = cell(place, n)
     return NOTHING if where is NOTHING else core_where(core, where)
 
 
-@maker
-def core_extreme(core: Core, way: Direction) -> Any:
-    return replace(core, extreme=way) if core.extreme is None and core.rank == 1 else NOTHING
+define(
+    "core_extreme",
+    lambda core, way: replace(core, extreme=way) if core.extreme is None and core.rank == 1 else NOTHING,
+)
 
 
 @maker
-def core_rank(n: int, core: Core, way: Direction | None = None, of: Any = None) -> Any:
+def core_rank(n: int, core: NounPhrase, way: Direction | None = None, of: Any = None) -> Any:
     if of is not None:
         if core.where is not None:
             return NOTHING
@@ -607,7 +546,7 @@ def core_rank(n: int, core: Core, way: Direction | None = None, of: Any = None) 
 
 
 @maker
-def core_middle(core: Core, where: Any = None, of: Any = None, n: int | None = None) -> Any:
+def core_middle(core: NounPhrase, where: Any = None, of: Any = None, n: int | None = None) -> Any:
     if n is not None:
         core = replace(core, count=n)
     if core.extreme is not None or core.rank != 1:
@@ -619,25 +558,17 @@ def core_middle(core: Core, where: Any = None, of: Any = None, n: int | None = N
     return replace(core, middle=True, where=where if where is not None else core.where)
 
 
-@maker
-def core_counted(n: int, way: Direction, core: Core) -> Any:
-    if core.extreme is not None or n < 2:
-        return NOTHING
-    return replace(core, extreme=way, count=n)
+define(
+    "core_counted",
+    lambda n, way, core: (
+        NOTHING if core.extreme is not None or n < 2 else replace(core, extreme=way, count=n)
+    ),
+)
+define("core_centre", lambda core: core_where(core, Spot(0, 0)))
 
 
 @maker
-def core_centre(core: Core) -> Any:
-    return core_where(core, Spot(0, 0))
-
-
-@maker
-def core_several(n: int, core: Core, where: Any = None) -> Any:
-    return NOTHING
-
-
-@maker
-def np(n: int, core: Core) -> Any:
+def np(n: int, core: NounPhrase) -> Any:
     if n < 1:
         return NOTHING
     return core.blocks(n)
@@ -650,28 +581,21 @@ def np_extreme_of(way: Direction, of: Any) -> Any:
     return replace(of, count=1, extreme=way)
 
 
-@maker
-def np_all(core: Core) -> Any:
-    if core.rank != 1 or (core.middle and core.count is None):
-        return NOTHING
-    return core.blocks(None)
-
-
-@maker
-def np_layer(core: Core) -> Any:
-    return core.blocks(None)
+define(
+    "np_all",
+    lambda core: NOTHING if core.rank != 1 or (core.middle and core.count is None) else core.blocks(None),
+)
+define("np_layer", lambda core: core.blocks(None))
 
 
 @maker
 def core_layer(way: Direction | None = None, of: Any = (None, ()), colors: Any = ()) -> Any:
     if of[0] is not None:
         return NOTHING
-    return Core(tuple(colors) or of[1], extreme=way)
+    return NounPhrase(tuple(colors) or of[1], extreme=way)
 
 
-@maker
-def np_some(n: int, core: Core) -> Any:
-    return core.blocks(n)
+define("np_some", lambda n, core: core.blocks(n))
 
 
 @maker
@@ -698,7 +622,7 @@ def union(one: Any, more: Any) -> Any:
 
 
 @maker
-def union_corners(core: Core, x: tuple[int, int], y: tuple[int, int]) -> Any:
+def union_corners(core: NounPhrase, x: tuple[int, int], y: tuple[int, int]) -> Any:
     told = [core_where(core, Spot(*spot)) for spot in (x, y)]
     return NOTHING if x == y or NOTHING in told else Union(tuple(one.blocks(1) for one in told))
 
@@ -717,7 +641,7 @@ def np_but(one: Blocks, but: Any) -> Any:
 
 
 @maker
-def recent(core: Core, n: int | None = None) -> Any:
+def recent(core: NounPhrase, n: int | None = None) -> Any:
     if (
         core.where is not None
         or core.rank != 1
@@ -729,13 +653,13 @@ def recent(core: Core, n: int | None = None) -> Any:
     return Recent(core.colors, core.kind, n, None, core.extreme)
 
 
-_value("recent_first", lambda n: Recent(count=n, nth=1) if n > 1 else NOTHING)
-_value("recent_last", lambda n: Recent(count=n, nth=-n) if n > 1 else NOTHING)
+define("recent_first", lambda n: Recent(count=n, nth=1) if n > 1 else NOTHING)
+define("recent_last", lambda n: Recent(count=n, nth=-n) if n > 1 else NOTHING)
 
 
 @maker
-def recent_nth(n: int, core: Core = Core()) -> Any:
-    if core != Core(core.colors) or len(core.colors) > 1:
+def recent_nth(n: int, core: NounPhrase = NounPhrase()) -> Any:
+    if core != NounPhrase(core.colors) or len(core.colors) > 1:
         return NOTHING
     return Recent(core.colors, Kind.BLOCK, 1, n)
 
@@ -744,38 +668,19 @@ def recent_nth(n: int, core: Core = Core()) -> Any:
 
 
 @maker
-def new(n: int, colors: int) -> New:
-    return New(n, colors)
+def new(n: int, colors: int) -> BlockSpec:
+    return BlockSpec(n, colors)
 
 
-@maker
-def new_some(colors: int, vague: str = "") -> New:
-    return New(None, colors, vague=vague != "")
-
-
-@maker
-def new_plain(n: int) -> New:
-    return New(n, SAME)
-
-
-@maker
-def new_colorless(n: int) -> New:
-    return New(n, None)
-
-
-@maker
-def new_shape_colorless(kind: Kind, n: int | None = None) -> New:
-    return New(1, None, kind, () if n is None else (n,))
-
-
-@maker
-def new_again() -> New:
-    return New(1, SAME, again=True)
-
-
-@maker
-def new_standing(n: int, way: str, colors: int) -> Any:
-    return New(n, colors, standing=way == "vertical") if way != "diagonal" else NOTHING
+define("new_some", lambda colors, vague="": BlockSpec(None, colors, vague=vague != ""))
+define("new_plain", lambda n: BlockSpec(n, SAME))
+define("new_colorless", lambda n: BlockSpec(n, None))
+define("new_shape_colorless", lambda kind, n=None: BlockSpec(1, None, kind, () if n is None else (n,)))
+define("new_again", lambda: BlockSpec(1, SAME, again=True))
+define(
+    "new_standing",
+    lambda n, way, colors: BlockSpec(n, colors, standing=way == "vertical") if way != "diagonal" else NOTHING,
+)
 
 
 @maker
@@ -786,9 +691,12 @@ def new_shape(
     colors: int | None = None,
     colors2: int | None = None,
     k: int = 1,
+    e: str = "",
 ) -> Any:
     if colors is not None and colors2 is not None:
         return NOTHING
+    if e == "high" and kind is Kind.ROW and way != "vertical":
+        raise Contradiction(f"row and {n} high")
     color = colors2 if colors is None else colors
     if kind is Kind.ROW and way == "vertical":
         kind = Kind.TOWER
@@ -798,7 +706,7 @@ def new_shape(
         kind = Kind.ROW
     elif way == "diagonal" or kind is Kind.DIAGONAL:
         return NOTHING
-    return New(k, SAME if color is None else color, kind, () if n is None else (n,))
+    return BlockSpec(k, SAME if color is None else color, kind, () if n is None else (n,))
 
 
 def _hollowed(kind: Kind) -> Any:
@@ -813,7 +721,6 @@ def new_area(
     colors: int | None = None,
     colors2: int | None = None,
     d: int | None = None,
-    k: int | None = None,
     up: Any = None,
     h: str = "",
 ) -> Any:
@@ -831,10 +738,10 @@ def new_area(
     if kind is Kind.TOWER and d is not None:
         kind = Kind.RECTANGLE
     standing = True if kind is Kind.WALL else None if up is None else up == "upright"
-    return New(1, SAME if color is None else color, kind, sizes, standing=standing)
+    return BlockSpec(1, SAME if color is None else color, kind, sizes, standing=standing)
 
 
-_FIGURE_BLOCKS = {  # so many blocks have such figures of so many blocks a side
+_FIGURE_BLOCKS = {  # number of blocks -> sides of the figures with them
     Kind.PLUS: {n: 2 * n - 1 for n in (3, 5, 7)},
     Kind.X: {n: 2 * n - 1 for n in (3, 5, 7)},
     Kind.RING: {n: 4 * n - 4 for n in range(3, 8)},
@@ -856,38 +763,36 @@ def new_figure(
         return NOTHING
     color = colors2 if colors is None else colors
     side = {v: key for key, v in _FIGURE_BLOCKS.get(kind, {}).items()}.get(k, 0) if k else 0
+    if k and not side:
+        return NOTHING  # the number is a check: see `mod_total`
     sizes = (side, side) if side else ()
-    return New(1, color, kind, sizes, standing=None if up is None else up == "upright")
+    return BlockSpec(1, color, kind, sizes, standing=None if up is None else up == "upright")
 
 
 @maker
 def new_around(of: Any, colors: int | None = None, colors2: int | None = None, k: int | None = None) -> Any:
     color = colors2 if colors is None else colors
-    return Around(New(k, color), Sides(of, "around"))
+    return Around(BlockSpec(k, color), Sides(of, "around"))
 
 
 @maker
 def new_layer(colors: int | None = None, colors2: int | None = None) -> Any:
     color = colors2 if colors is None else colors
-    return New(1, SAME if color is None else color, Kind.RECTANGLE)
+    return BlockSpec(1, SAME if color is None else color, Kind.RECTANGLE)
 
 
-# ----------------------------------------------------------------------------------------- shapes told in full
+# ----------------------------------------------------------------------------------------- fully specified shapes
 
 
-@maker
-def dims(n: int, one: Any = None, two: Any = None, m: int | None = None) -> Any:
-    return (n,) if m is None else (n, m), tuple(way for way in (one, two) if way is not None)
-
-
-@maker
-def toward_two(one: Any = None, two: Any = None) -> Any:
-    return tuple(way for way in (one, two) if way is not None)
-
-
-@maker
-def run(n: int, c: int) -> Any:
-    return (c,) * n if 1 <= n <= 11 else NOTHING
+define(
+    "dims",
+    lambda n, one=None, two=None, m=None: (
+        (n,) if m is None else (n, m),
+        tuple(way for way in (one, two) if way is not None),
+    ),
+)
+define("toward_two", lambda one=None, two=None: tuple(way for way in (one, two) if way is not None))
+define("run", lambda n, c: (c,) * n if 1 <= n <= 11 else NOTHING)
 
 
 @maker
@@ -895,14 +800,8 @@ def runs_more(one: Any, more: Any) -> Any:
     return one + more if len(one) + len(more) <= 11 else NOTHING
 
 
-@maker
-def runs_told(one: Any, two: Any, three: Any = ()) -> Any:
-    return runs_more(one, two + three)
-
-
-@maker
-def alternating(c: int, d: int, n: int | None = None) -> Any:
-    return NOTHING if n is None else (n, (c, d))
+define("runs_listed", lambda one, two, three=(): runs_more(one, two + three))
+define("alternating", lambda c, d, n=None: NOTHING if n is None else (n, (c, d)))
 
 
 def _shape(kind: Kind, sizes: tuple[int, ...], ways: tuple[Direction, ...]) -> Shape:
@@ -913,14 +812,8 @@ def _shape(kind: Kind, sizes: tuple[int, ...], ways: tuple[Direction, ...]) -> S
     return Shape(kind, sizes, ways)
 
 
-@maker
-def shape_plain(c: int, kind: Kind, form: Any) -> Any:
-    return _shape(kind, *form), (c,)
-
-
-@maker
-def shape_counted(kind: Kind, n: int, c: int, ways: Any) -> Any:
-    return _shape(kind, (n,), ways), (c,)
+define("shape_plain", lambda c, kind, form: (_shape(kind, *form), (c,)))
+define("shape_counted", lambda kind, n, c, ways: (_shape(kind, (n,), ways), (c,)))
 
 
 @maker
@@ -937,116 +830,122 @@ def shape_listed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
 
 
 @maker
-def build(shape: Any, mods: Mods, before: Mods | None = None, of: str = "") -> Any:
+def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str = "") -> Any:
     told = mods if before is None else before.plus(mods)
-    if told is None or len(told.where) != 1 or told != Mods(told.where, each=told.each):
+    if len(told.where) != 1 or told != Modifiers(told.where, each=told.each, again=told.again):
         return NOTHING
     where = told.where[0]
     formed, colors = shape
+    _check_repetitions(
+        BlockSpec(1, None, formed.kind, formed.sizes[:1], way=next(iter(formed.directions), None)),
+        colors,
+        told,
+    )
     return Build(formed, colors, where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
 
-_value("mods_none", Mods)
-_value("mod_none", lambda **_: Mods())
-_value("mod_upright", lambda: Mods(standing=True))
-_value("mod_level", lambda: Mods(standing=False))
-_value("mod_way", lambda way, k=None: Mods(way=way))
-_value("mod_long_side", lambda axis: Mods(long_side=axis))
-_value("mod_axis", lambda axis, k=None: Mods(axis=axis))
-_value("mod_tall", lambda n, c=None: Mods(tall=n, color=c))
-_value("mod_long", lambda n, c=None: Mods(long=n, color=c))
-_value("mod_gap", lambda n, z=None: Mods(gap=n))
-_value("mod_flat", lambda: Mods(flat=True))
-_value(
+define("mods_none", Modifiers)
+define("mod_filler", Modifiers)
+define("mod_bottom", lambda c: Modifiers(again=(("bottom", c),)))
+define("mod_side", lambda way: Modifiers(again=(("side", way),)))
+define("mod_same_level", lambda: Modifiers(again=(("same level", True),)))
+define("mod_whole", lambda: Modifiers(again=(("whole length", True),)))
+define("mod_open", lambda side: Modifiers(open=side))
+define("mod_form", lambda y, x=None: Modifiers(color=x, again=(("form", y),)))
+define("mod_upright", lambda: Modifiers(standing=True))
+define("mod_level", lambda: Modifiers(standing=False))
+define("mod_way", lambda way, k=None: Modifiers(way=way, again=_kind(k)))
+define("mod_long_side", lambda axis: Modifiers(long_side=axis))
+define("mod_axis", lambda axis, k=None: Modifiers(axis=axis, again=_kind(k)))
+define("mod_tall", lambda n, c=None: Modifiers(tall=n, color=c))
+define("mod_long", lambda n, c=None: Modifiers(long=n, color=c))
+define("mod_gap", lambda n: Modifiers(gap=n))
+define("mod_flat", lambda: Modifiers(flat=True))
+define(
     "mod_color",
-    lambda color=None, of=None: NOTHING if of is not None else Mods(color=ALIKE if color is None else color),
+    lambda color=None, of=None: (
+        NOTHING if of is not None else Modifiers(color=ALIKE if color is None else color)
+    ),
 )
-_value("mod_color_of_one", lambda color: Mods(color=color, alone=True))
-_value("mod_like", lambda of: Mods(like=of))
-_value("mod_like_color", lambda: Mods(color=ALIKE))
-_value("put_as", lambda shape, new, mods: put(new, mods))
+define("mod_color_of_one", lambda color: Modifiers(color=color, alone=True))
+define("mod_like", lambda of: Modifiers(like=of))
+define("mod_like_color", lambda: Modifiers(color=ALIKE))
+define("put_as", lambda shape, new, mods: put(new, mods.plus(Modifiers(again=(("form", shape),)))))
 
 
 @maker
 def mod_both(where: Any, also: Any) -> Any:
     told = [isinstance(place, NextTo) for place in (where, also)]
     if None in (where, also) or (any(told) and isinstance(also if told[0] else where, (Beside, NextTo))):
-        return NOTHING  # "next to the tower and on the blue block": that can be one place
-    return Mods(also=(where, also))
+        return NOTHING  # "next to the tower and on the blue block": one place or two?
+    return Modifiers(also=(where, also))
 
 
 @maker
-def put_on_what(of: Any, new: Any, mods: Mods) -> Any:
+def put_on_what(of: Any, new: Any, mods: Modifiers) -> Any:
     made = put(new, mods)
-    return NOTHING if made is NOTHING or isinstance(made, Then) else Then((Look(of), made))
+    return NOTHING if made is NOTHING or isinstance(made, Sequence) else Sequence((SetFocus(of), made))
 
 
 @maker
 def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
-    """What something is made into, and by what: the latter, with that in mind; a number that was told is a check."""
-    if isinstance(of, You) or _NAMING.difference(_FORMS, _NUMBERS, map(str, _NUMBERS.values())).intersection(
-        x
-    ):
+    """Return the change by which something becomes something else; a number in the latter is a check."""
+    if isinstance(of, BuilderPosition) or _NAMING.difference(
+        _FORMS, _NUMBERS, map(str, _NUMBERS.values())
+    ).intersection(x):
         return NOTHING
-    parts = one.parts if isinstance(one, Then) else (one,)
-    if any(isinstance(part, Amend) for part in parts):  # "extend it by 2" does nothing yet
+    parts = one.parts if isinstance(one, Sequence) else (one,)
+    if any(isinstance(part, Correct) for part in parts):  # "extend it by 2" does nothing yet
         return NOTHING
     counts = [n for word, n in _NUMBERS.items() if n and {word, str(n)}.intersection(x)]
-    told = (*((Look(of),) if not isinstance(of, It) else ()), *parts, *map(Check, counts))
-    return told[0] if len(told) == 1 else Then(told)
+    told = (*((SetFocus(of),) if not isinstance(of, Anaphor) else ()), *parts, *map(AssertCount, counts))
+    return told[0] if len(told) == 1 else Sequence(told)
 
 
 @dataclass(frozen=True)
 class Announced:
-    """Something that is told in full by the sentences behind it: their first place, and their colour."""
+    """A thing that later sentences describe in full: their first place, and their colour."""
 
     color: int | None = None
     where: tuple[Places, ...] = ()
+    standing: bool | None = None
 
 
 @maker
-def announced(mods: Mods, colors: int | None = None, colors2: int | None = None, up: Any = None) -> Any:
+def announced(mods: Modifiers, colors: int | None = None, colors2: int | None = None, up: Any = None) -> Any:
     told = [color for color in (colors, colors2, mods.color) if color is not None]
-    if mods != Mods(mods.where, mods.standing, color=mods.color, flat=mods.flat) or len(set(told)) > 1:
+    if mods != Modifiers(mods.where, mods.standing, color=mods.color, flat=mods.flat) or len(set(told)) > 1:
         return NOTHING
-    return Announced(next(iter(told), None), mods.where)
+    ups = {mods.standing, False if mods.flat else None, None if up is None else up == "upright"} - {None}
+    return NOTHING if len(ups) > 1 else Announced(next(iter(told), None), mods.where, next(iter(ups), None))
 
 
 @maker
 def mod_with(new: Any, where: Any) -> Any:
     told = mod_where(where)
-    if told is NOTHING or not isinstance(getattr(told.where[0], "of", None), (It, Portion)):
+    if told is NOTHING or not isinstance(getattr(told.where[0], "of", None), (Anaphor, Portion)):
         return NOTHING
-    return Mods(more=((new, told),))
+    return Modifiers(more=((new, told),))
+
+
+define("swap", lambda one, other, what="": Swap(one, other, what == "color"))
 
 
 @maker
-def swap(one: Any, other: Any, what: str = "") -> Any:
-    return Swap(one, other, what == "color")
-
-
-@maker
-def swap_colored(one: int, other: int, kind: Kind = Kind.BLOCK, x: Any = None) -> Any:
+def swap_colored(one: int, other: int, kind: Kind = Kind.BLOCK) -> Any:
     return NOTHING if one == other else Swap(Blocks((one,), kind, None), Blocks((other,), kind, None), True)
 
 
-@maker
-def swap_two(core: Core, x: Any = None) -> Any:
-    return Swap(core.blocks(2))
+define("swap_two", lambda core, what="": Swap(core.blocks(2), None, what == "color"))
+define(
+    "goes_on",
+    lambda n, of=None, color=None, way=None: Resize(Anaphor() if of is None else of, n, color=color, way=way),
+)
+define("move_to_edge", lambda blocks, way: Move(blocks, (), Edge(way)))
 
 
 @maker
-def goes_on(n: int, of: Any = None, color: int | None = None, way: Direction | None = None) -> Any:
-    return Resize(It() if of is None else of, n, color=color, way=way)
-
-
-@maker
-def move_to_edge(blocks: Any, way: Direction) -> Any:
-    return Move(blocks, (), Edge(way))
-
-
-@maker
-def core_end(core: Core, way: Direction, of: Any, n: int | None = None) -> Any:
+def core_end(core: NounPhrase, way: Direction, of: Any, n: int | None = None) -> Any:
     if core.where is not None or core.rank != 1 or core.middle or core.extreme is not None:
         return NOTHING
     return replace(core, extreme=way, where=PartOf(of), count=n)
@@ -1067,9 +966,9 @@ def shape_in_row(p: Any, ways: Any, n: int | None = None) -> Any:
 
 
 @maker
-def build_listed(kind: Kind, p: Any, mods: Mods, more: Mods, n: int | None = None) -> Any:
+def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | None = None) -> Any:
     told = mods.plus(more)
-    if told is None or n not in (None, len(p)):
+    if n not in (None, len(p)):
         return NOTHING
     ways = () if told.way is None else (told.way,)
     shape = shape_listed(kind, p, ways)
@@ -1077,87 +976,105 @@ def build_listed(kind: Kind, p: Any, mods: Mods, more: Mods, n: int | None = Non
 
 
 @maker
-def build_stacked(p: Any, mods: Mods, before: Mods | None = None) -> Any:
+def build_stacked(p: Any, mods: Modifiers, before: Modifiers | None = None) -> Any:
     shape = shape_stacked(p)
     return NOTHING if shape is NOTHING else build(shape, mods, before)
 
 
-_value("mod_like_it", lambda: Mods(like=It()))
-_value("mod_times", lambda t, of=None: Mods(like=It() if of is None else of, times=0.5 if t == "half" else 2))
-_value("mod_more", lambda n, of=None: Mods(like=It() if of is None else of, taller=n))
-_value("mod_less", lambda n, of=None: Mods(like=It() if of is None else of, taller=-n))
-_value("mod_bare", lambda: Mods(bare=True))
-_value("mod_until", lambda n, k=None, c=None: Mods(until=n))
-_value("mod_spot", lambda place: mod_where(place))
-_value(
-    "look_spot_steps", lambda offset: NOTHING if spot_steps(offset) is NOTHING else Look(spot_steps(offset))
+define("mod_like_it", lambda: Modifiers(like=Anaphor()))
+define(
+    "mod_times",
+    lambda t, of=None: Modifiers(like=Anaphor() if of is None else of, times=0.5 if t == "half" else 2),
 )
-_value("look_from", lambda offset: Look(Beside(offset, It())))
-_value("keep", lambda of, c=None: Keep(of))
+define("mod_more", lambda n, of=None: Modifiers(like=Anaphor() if of is None else of, taller=n))
+define("mod_less", lambda n, of=None: Modifiers(like=Anaphor() if of is None else of, taller=-n))
+define("mod_bare", lambda: Modifiers(bare=True))
+define("mod_until", lambda n, k=None, c=None: Modifiers(until=n, color=c, again=_kind(k)))
+define("mod_spot", lambda place: mod_where(place))
+define(
+    "look_spot_steps",
+    lambda offset: NOTHING if spot_steps(offset) is NOTHING else SetFocus(spot_steps(offset)),
+)
+define("look_from", lambda offset: SetFocus(Beside(offset, Anaphor())))
+define("keep", lambda of, c=None: KeepOnly(_colored(of, c)))
 
 
 @maker
 def look_gap(of: Any) -> Any:
     if isinstance(of, Blocks) and of.kind is not Kind.BLOCK:
         of = replace(of, kind=Kind.BLOCK, count=None, size=None)  # what has a gap is two of its kind
-    return Look(of)
-
-
-_value("remove_middle", lambda of: Remove(Portion(of, "middle")))
-_value("remove_ends", lambda of: Remove(Portion(of, "ends")))
-_value("look_past", lambda n, way, of=None: Look(Beside(((way, n + 1),), It() if of is None else of)))
-_value("mod_origin", lambda of: NOTHING if isinstance(of, Spot) else Mods(origin=of))
-_value("mod_centre", lambda: Mods((Spot(0, 0),)))
-_value("mod_middle", lambda where: mod_where(where))
-_value("mod_centred", lambda: Mods(centred=True))
+    return SetFocus(of)
 
 
 @maker
-def mod_area(n: int, m: int, d: int | None = None, high: bool = False, x: Any = None, **_: Any) -> Mods:
-    axis = None if x is None or x.axis not in ("x", "z", "side") else x.axis
-    if d is not None:
-        return Mods(area=(n, m, d))
-    return Mods(area=(m, n) if high else (n, m), axis=axis)
+def look_hollow(of: Any) -> Any:
+    kind = _hollowed(of.kind) if isinstance(of, Blocks) else NOTHING
+    return SetFocus(of if kind is NOTHING else replace(of, kind=kind))
 
 
-_value("mod_hollow", lambda: Mods(hollow=True))
-_value("mod_around", lambda: Mods(four=False))
-_value("mod_four", lambda: Mods(four=True))
-_value(
-    "mod_from_to",
-    lambda way, way2: (
-        Mods(axis={"x": "x", "z": "z", "side": "side"}[way.axis]) if way2 is way.opposite else NOTHING
+define("remove_middle", lambda of: Remove(Portion(of, "middle")))
+define("remove_ends", lambda of: Remove(Portion(of, "ends")))
+define(
+    "look_past", lambda n, way, of=None: SetFocus(Beside(((way, n + 1),), Anaphor() if of is None else of))
+)
+define("mod_origin", lambda of: NOTHING if isinstance(of, Spot) else Modifiers(origin=of))
+define(  # "west of the red block, on the ground": both places hold
+    "mod_leveled",
+    lambda where, n: (
+        NOTHING if where is None or isinstance(where, (At, Each, Level, Spot)) else Modifiers((where, n))
     ),
 )
-_value("mod_ground", lambda: Mods((Level(1),)))
-_value("mod_total", lambda n, c=None: Mods(total=n))
+define("mod_centre", lambda: Modifiers((Spot(0, 0),)))
+define("mod_middle", lambda where: mod_where(where))
+define("mod_centred", lambda: Modifiers(centred=True))
 
 
 @maker
-def mod_split(where: Any, also: Any) -> Any:
-    return NOTHING if None in (where, also) else Mods(also=(where, also), split=True)
+def mod_area(
+    n: int, m: int, d: int | None = None, high: bool = False, x: str | None = None, y: str | None = None
+) -> Any:
+    if d is not None:
+        return Modifiers(area=(n, m, d))
+    if y is not None and (x, y) not in (("x", "z"), ("z", "x")):
+        return NOTHING
+    return Modifiers(area=(m, n) if high else (n, m), axis=x)
+
+
+define("mod_hollow", lambda: Modifiers(hollow=True))
+define("mod_around", lambda: Modifiers(four=False))
+define("mod_four", lambda: Modifiers(four=True))
+define("span", lambda one, two: one.axis if two is one.opposite and one.axis != "y" else NOTHING)
+define("mod_ground", lambda: Modifiers((Level(1),)))
+define("mod_total", lambda n, c=None: Modifiers(total=n, color=c))
+define(
+    "mod_split",
+    lambda where, also: NOTHING if None in (where, also) else Modifiers(also=(where, also), split=True),
+)
 
 
 @maker
 def mod_two_sides(a: Direction, b: Direction, of: Any, c: Direction | None = None) -> Any:
     ways = tuple(way for way in (a, b, c) if way is not None)
-    return NOTHING if len(set(ways)) < len(ways) else Mods((Sides(of, ways),), each=True)
+    return NOTHING if len(set(ways)) < len(ways) else Modifiers((Sides(of, ways),), each=True)
 
 
-@maker
-def mod_start(where: Any, way: Direction) -> Any:
-    return NOTHING if where is None or isinstance(where, Each) else Mods((where,), way=way)
-
-
-_value("mod_each", lambda **_: Mods(each=True))
-_value("mod_one_each", lambda of=None: Mods(one_each=True, each_of=of == Core()))
+define(
+    "mod_start",
+    lambda where, way: NOTHING if where is None or isinstance(where, Each) else Modifiers((where,), way=way),
+)
+define("mod_each", lambda: Modifiers(each=True))
+define("mod_one_each", lambda of=None: Modifiers(one_each=True, each_of=of == NounPhrase()))
 
 
 @maker
 def mod_where(where: Any, k: Any = None) -> Any:
     if isinstance(where, Each):
-        return Mods((where.where,), each=True)
-    return NOTHING if where is None else Mods((where,))
+        return Modifiers((where.where,), each=True, again=_kind(k))
+    return NOTHING if where is None else Modifiers((where,), again=_kind(k))
+
+
+def _kind(k: Kind | None) -> tuple[tuple[str, Any], ...]:
+    return () if k is None else (("kind", k),)
 
 
 @maker
@@ -1167,43 +1084,40 @@ def mod_cell(place: Spot, n: int) -> Any:
 
 
 @maker
-def mods_more(one: Mods, more: Mods) -> Any:
+def mods_more(one: Modifiers, more: Modifiers) -> Any:
     made = one.plus(more)
-    return NOTHING if made is None or len(made.where) > 3 else made
+    return NOTHING if len(made.where) > 3 else made
 
 
 @maker
 def put(
-    new: Any, mods: Mods, before: Mods | None = None, before2: Mods | None = None, stacked: bool = False
+    new: Any,
+    mods: Modifiers,
+    before: Modifiers | None = None,
+    before2: Modifiers | None = None,
+    stacked: bool = False,
 ) -> Any:
     for told in (before, before2):
         if told is not None:
-            more = told.plus(mods)
-            if more is None:
-                return NOTHING
-            mods = more
+            mods = told.plus(mods)
     if mods.more:  # "with a red block on top"
         made = [put(new, replace(mods, more=())), *(put(other, told) for other, told in mods.more)]
         middle = Beside(
-            ((Direction.UP, 1),), Portion(It(), "middle")
+            ((Direction.UP, 1),), Portion(Anaphor(), "middle")
         )  # "with a red block in its middle": in or on?
-        whole = NOTHING in made or any(isinstance(part, Then) for part in made)
+        whole = NOTHING in made or any(isinstance(part, Sequence) for part in made)
         whole = whole or (new.kind in FIGURES and any(middle in told.where for _, told in mods.more))
-        return NOTHING if whole else Then(tuple(made))
+        return NOTHING if whole else Sequence(tuple(made))
     if isinstance(new, Around):
-        mods = Mods((new.where, *mods.where), each=mods.each, also=mods.also)
-        new = new.new
+        mods, new = replace(mods, where=(new.where, *mods.where)), new.new
     if stacked and new.kind is Kind.BLOCK and new.count != 1:
-        more = mods.plus(Mods(standing=True))
-        if more is None:
-            return NOTHING
-        mods = more
+        mods = mods.plus(Modifiers(standing=True))
     if mods.origin is not None:  # "a row of 3 to the north from the red block": beside it
         if mods.way is None or mods.where:
             return NOTHING
         mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
     if mods.also is not None:
-        return _both(new, mods)
+        return _at_two_places(new, mods)
     made = _described(new, mods)
     if made is NOTHING:
         return NOTHING
@@ -1211,26 +1125,30 @@ def put(
         if made.kind is Kind.BLOCK and made.count not in (None, 1):
             mods = replace(mods, total=made.count)
         made = replace(made, count=1, each=True)
-    wheres = _own(mods.where)
+    wheres = _merge_at_one_thing(mods.where)
+    _check_repetitions(made, (made.color,), mods)
     if mods.each_of:  # "on it, one on each block"
         wheres = tuple(
             replace(where, of=Portion(where.of, "blocks"))
-            if isinstance(where, Beside) and (isinstance(where.of, It) or getattr(where.of, "count", 0) == 1)
+            if isinstance(where, Beside)
+            and (isinstance(where.of, Anaphor) or getattr(where.of, "count", 0) == 1)
             else where
             for where in wheres
         )
-    if Beside((), It()) in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
-        wheres = tuple(where for where in wheres if where != Beside((), It()))  # "in the corner instead"
+    if Beside((), Anaphor()) in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
+        wheres = tuple(where for where in wheres if where != Beside((), Anaphor()))  # "in the corner instead"
     if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
         four = tuple(replace(where, which="four") for where in wheres if isinstance(where, Sides))
         if four and wheres[0] == replace(four[0], which="around"):
             wheres, made = four, replace(made, count=1, each=True)
+    if mods.four is not None and not any(isinstance(where, Sides) for where in wheres):
+        raise Contradiction(f"{made.kind} and its sides or corners")
     if len(wheres) > 2:
         return NOTHING
     if {Edge, Spot} == set(map(type, wheres)) and made.kind is Kind.BLOCK and made.count not in (None, 1):
         made = replace(made, kind=Kind.ROW, sizes=(made.count,), count=1)  # along the edge from there
     told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
-    if made.like == It() and told_from is not None:
+    if made.like == Anaphor() and told_from is not None:
         made = replace(made, like=told_from)
     if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
         made = replace(made, like=replace(made.like, kind=made.kind))
@@ -1248,43 +1166,51 @@ def put(
         and isinstance(wheres[0], (At, Beside, NextTo))
         and made.color not in (None, SAME, ALIKE)
     ):
-        return _in_full(made, wheres[0]) or Put(made, wheres)
-    return Put(made, wheres)
+        return _complete_value(made, wheres[0]) or PlaceGoal(made, wheres)
+    return PlaceGoal(made, wheres)
 
 
 @maker
-def put_fronted(new: Any, mods: Mods, before: Mods) -> Any:
-    plain = isinstance(new, New) and new == New(1, SAME)  # "... of the first one" is no new one
-    return NOTHING if plain and mods == Mods() else put(new, mods, before)
+def put_fronted(new: Any, mods: Modifiers, before: Modifiers) -> Any:
+    plain = isinstance(new, BlockSpec) and new == BlockSpec(
+        1, SAME
+    )  # "... of the first one" is not a new block
+    return NOTHING if plain and mods == Modifiers() else put(new, mods, before)
 
 
 @maker
-def put_filled(new: New, mods: Mods, color: int, more: Mods) -> Any:
+def put_filled(new: BlockSpec, mods: Modifiers, color: int, more: Modifiers) -> Any:
     told = mods.plus(more)
-    return NOTHING if told is None or new.color != SAME else put(replace(new, color=color), told)
+    return put(replace(new, color=color), told) if new.color == SAME else NOTHING
 
 
 @maker
 def put_color(color: int, where: Any) -> Any:
-    """Of "put red on the blue block": one block on one thing."""
+    """Place one block on one thing: "put red on the blue block"."""
     single = isinstance(where, Spot) or (isinstance(where, Beside) and [n for _, n in where.offset] == [1])
-    return put(New(1, color), Mods((where,))) if single else NOTHING
+    return put(BlockSpec(1, color), Modifiers((where,))) if single else NOTHING
 
 
-def _checked(new: New, wheres: tuple[Any, ...], total: int) -> Any:
-    return Then((Put(new, wheres), Check(total)))
+def _checked(new: BlockSpec, wheres: tuple[Any, ...], total: int) -> Any:
+    return Sequence((PlaceGoal(new, wheres), AssertCount(total)))
 
 
-def _described(new: New, mods: Mods) -> Any:
-    """What is new, with all that is told of it behind it."""
+def _described(new: BlockSpec, mods: Modifiers) -> Any:
     kind, sizes, standing, count = new.kind, new.sizes, new.standing, new.count
     color = new.color
     if mods.alone and count != 1:
         return NOTHING  # "two blocks: an orange one and ..."
     if mods.color is not None:
         if color not in (None, SAME) and mods.color != color:
-            return NOTHING
+            raise Contradiction(f"{_color(color)} and {_named('color', mods.color)}")
         color = mods.color
+    if mods.tall == 1 and mods.long is None and (kind not in (Kind.BLOCK, Kind.TOWER) or count != 1):
+        kind = Kind.ROW if kind is Kind.WALL and not sizes else kind
+        mods = replace(mods, tall=None).plus(Modifiers(standing=False))  # "three blocks, one block high"
+    if mods.open is not None:
+        if kind is not Kind.U:
+            raise Contradiction(f"{kind} and open to the {mods.open}")
+        mods = mods.plus(Modifiers(standing=mods.open == "top"))
     if mods.area is not None:
         if kind is Kind.BLOCK and count == mods.area[0] * mods.area[-1] and len(mods.area) == 2:
             kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
@@ -1297,12 +1223,14 @@ def _described(new: New, mods: Mods) -> Any:
         elif kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and mods.tall and len(sizes) == 2:
             kind, sizes = Kind.RECTANGLE, (*sizes, mods.tall)  # "a 2x2 tower 3 blocks high"
         elif sizes or (mods.tall and mods.long):
-            return NOTHING
+            told = (mods.long, mods.tall) if kind is Kind.ROW else (mods.tall, mods.long)
+            if (*sizes, None) != told:
+                raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
         elif kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and mods.long:
             sizes = mods.long, mods.long  # "a cross three blocks across"
         elif kind is Kind.BLOCK:
             if count not in (None, 1):
-                return NOTHING
+                raise Contradiction(f"{count} blocks and {_sized(mods)}")
             kind, sizes, count = (Kind.TOWER if mods.tall else Kind.ROW), (mods.tall or mods.long or 1,), 1
         elif (kind is Kind.TOWER and mods.tall) or (kind is Kind.ROW and mods.long):
             sizes = (mods.tall or mods.long or 1,)
@@ -1314,13 +1242,13 @@ def _described(new: New, mods: Mods) -> Any:
         sizes = max(sizes), min(sizes)
     if (mods.hollow and kind not in FIGURES) or (kind is Kind.TOWER and len(sizes) == 2):
         return NOTHING
-    if mods.like is not None and kind is Kind.BLOCK and count == 1 and mods.like == It():
+    if mods.like is not None and kind is Kind.BLOCK and count == 1 and mods.like == Anaphor():
         kind = Kind.TOWER  # "a blue one of the same height"
     if mods.like is not None and kind not in (Kind.TOWER, Kind.ROW):
         return NOTHING
     if mods.standing is not None:
         if standing is not None and mods.standing != standing:
-            return NOTHING
+            raise Contradiction(f"{_named('standing', standing)} and {_named('standing', mods.standing)}")
         standing = mods.standing
     if mods.flat:
         if standing or kind in (Kind.TOWER, Kind.WALL):
@@ -1329,55 +1257,79 @@ def _described(new: New, mods: Mods) -> Any:
     if kind is Kind.ROW and standing:
         kind, standing = Kind.TOWER, None
     if kind is Kind.TOWER and standing is False:
-        return NOTHING
+        raise Contradiction("tower and level")
     if kind in (Kind.ROW, Kind.TOWER):
         standing = None
     if kind is Kind.BLOCK and count == 1 and not mods.each:
         standing = None
         if mods.way is not None or mods.axis is not None:
             return NOTHING
-    return replace(
-        new,
-        count=count,
-        color=color,
-        kind=kind,
-        sizes=sizes,
-        standing=standing,
-        way=mods.way,
-        axis=mods.long_side or mods.axis,
-        each=mods.each,
-        gap=mods.gap or 0,
-        hollow=bool(mods.hollow),
-        like=mods.like,
-        taller=mods.taller or 0,
-        times=mods.times or 1,
-        centred=bool(mods.centred),
-        bare_ends=bool(mods.bare),
-        until=mods.until,
-    )
+    new = replace(new, count=count, color=color, kind=kind, sizes=sizes, standing=standing, like=mods.like)
+    new = replace(new, way=mods.way, axis=mods.long_side or mods.axis, each=mods.each, gap=mods.gap or 0)
+    new = replace(new, hollow=bool(mods.hollow), centred=bool(mods.centred), bare_ends=bool(mods.bare))
+    return replace(new, taller=mods.taller or 0, times=mods.times or 1, until=mods.until)
 
 
-def _own(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of "next to the red block, on its east side": to the east of the red block."""
+def _sized(mods: Modifiers) -> str:
+    return " and ".join(_named(name, n) for name in ("tall", "long") if (n := getattr(mods, name)))
+
+
+def _check_repetitions(made: BlockSpec, colors: tuple[int | None, ...], mods: Modifiers) -> None:
+    """Raise `Contradiction` if repeated properties of a thing differ from the first ones."""
+    ways = [where.offset[0][0] for where in mods.where if isinstance(where, Beside) and where.offset]
+    joins = any(hasattr(where, "of") for where in mods.where)  # an existing thing
+    part = made.kind is Kind.BLOCK and (made.count == 1 or joins)
+    upright = made.kind in (Kind.TOWER, Kind.COLUMN) or made.standing is True
+    along = made.way is not None and not made.way.vertical
+    level = along or made.kind is Kind.ROW or made.standing is False
+    for name, told in mods.again:
+        what = f"the {name}"
+        if name == "bottom":
+            what = f"{color_name(told)} at the bottom"
+            fine = colors[0] == told and upright and made.way is not Direction.DOWN
+        elif name == "side":
+            what, fine = f"your {told}", told in (*ways, made.way)
+        elif name == "same level":
+            fine = NextTo in map(type, mods.where) or not all(way.vertical for way in ways)
+        elif name == "whole length":
+            fine = not made.sizes and (made.kind is not Kind.BLOCK or made.count is None)
+        else:  # the thing itself, or the whole that it joins
+            what = f"a {told}"
+            fine = told in (made.kind, Kind.BLOCK, Kind.STRUCTURE) or (name == "form" and part)
+            if told in (Kind.TOWER, Kind.COLUMN, Kind.ROW):
+                fine = not (upright if told is Kind.ROW else level)
+        if not fine:
+            count = made.count if made.kind is Kind.BLOCK and made.count != 1 else None
+            words = ["level" * (level and not upright), count, *map(_color, colors), made.kind]
+            built = " ".join(dict.fromkeys(str(word) for word in words if word))
+            raise Contradiction(f"{what} and {built}{'s' * bool(count)}")
+
+
+def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Merge two places at one thing: "next to the red block, on its east side" is east of it."""
     levels = tuple(where for where in wheres if isinstance(where, Level))
     if len(wheres) == 3 and len(levels) == 1:
-        return (*_own(tuple(where for where in wheres if where not in levels)), *levels)
+        return (*_merge_at_one_thing(tuple(where for where in wheres if where not in levels)), *levels)
     if len(wheres) == 2:
         for one, other in (wheres, wheres[::-1]):
-            if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, It):
+            if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, Anaphor):
                 return (Beside(other.offset, one.of),)
-            if isinstance(one, Beside) and isinstance(other, Beside) and other == Beside(one.offset, It()):
-                return (one,)  # said twice
+            if (
+                isinstance(one, Beside)
+                and isinstance(other, Beside)
+                and other == Beside(one.offset, Anaphor())
+            ):
+                return (one,)  # a repetition
             if isinstance(one, Edge) and isinstance(other, Edge):
                 return ()
-            up = Beside(((Direction.UP, 1),), It())
+            up = Beside(((Direction.UP, 1),), Anaphor())
             if isinstance(one, Sides) and one.which == "ends" and other == up:  # "on each end of it, on top"
                 return (replace(up, of=Portion(one.of, "ends")),)
     return wheres
 
 
-def _both(new: New, mods: Mods) -> Any:
-    """The same at two places; split: one of two at each."""
+def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
+    """Place the same at two places; split: one of two at each."""
     if mods.split:
         if new.count != 2:
             return NOTHING
@@ -1388,15 +1340,14 @@ def _both(new: New, mods: Mods) -> Any:
     for where in mods.also:
         told = mod_where(where)
         rest = replace(mods, also=None)
-        more = NOTHING if told is NOTHING else told.plus(rest)
-        if more is NOTHING or more is None:
+        if told is NOTHING:
             return NOTHING
-        parts.append(put(new, more))
-    return NOTHING if NOTHING in parts else Then(tuple(parts))
+        parts.append(put(new, told.plus(rest)))
+    return NOTHING if NOTHING in parts else Sequence(tuple(parts))
 
 
-def _in_full(new: New, where: At | Beside | NextTo) -> Any:
-    """The plainest value for a placement that leaves nothing open; None when it does."""
+def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
+    """Return the `Place`, `Build` or `CellEdit` of a placement that leaves nothing open, else None."""
     assert new.color is not None
     several = is_several(where)
     if new.bare_ends or new.until is not None or (new.centred and new.kind is Kind.BLOCK):
@@ -1439,7 +1390,7 @@ def _in_full(new: New, where: At | Beside | NextTo) -> Any:
 
 
 def _filling(new: Any) -> Any:
-    """New blocks that fill a place: a row or a line without a length is as long as it has to be."""
+    """Adapt new blocks that fill a place: a row or line without a length is as long as its place."""
     if isinstance(new, Around):
         return NOTHING
     if new.kind is Kind.ROW and not new.sizes:
@@ -1449,35 +1400,49 @@ def _filling(new: Any) -> Any:
     return new if new.kind is Kind.BLOCK else NOTHING
 
 
+def _with_color_of_filling(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
+    """Return what fills a place, with the colour after it; "level" and "one high" describe the place."""
+    mods = mods.plus(Modifiers(color=new.color or None))
+    again = tuple(told for told in mods.again if told[0] not in ("whole length", "same level", "form"))
+    plain = replace(mods, color=None, again=again, tall=None if mods.tall == 1 else mods.tall, flat=None)
+    return new if mods.color is None else replace(new, color=mods.color), plain
+
+
 @maker
-def fill(gap: Any, new: Any, mods: Mods = Mods()) -> Any:
+def fill(gap: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     new = _filling(new)
-    if new is NOTHING or (mods != Mods(mods.where, total=mods.total)):
+    if new is NOTHING:
         return NOTHING
+    new, mods = _with_color_of_filling(new, mods)
+    mods.only("to fill", "where", "total")
+    if isinstance(gap, CellCount):
+        gap, mods = gap.where, mods.plus(Modifiers(total=gap.count))
     gap = gap.where if isinstance(gap, Each) else gap
     if isinstance(gap, Spots):
-        made = Put(replace(new, each=True, count=1 if new.count is None else new.count), (gap, *mods.where))
+        made = PlaceGoal(
+            replace(new, each=True, count=1 if new.count is None else new.count), (gap, *mods.where)
+        )
     else:
-        made = Put(new, (gap, *mods.where), fill=True)
-    return made if mods.total is None else Then((made, Check(mods.total)))
+        made = PlaceGoal(new, (gap, *mods.where), fill=True)
+    return made if mods.total is None else Sequence((made, AssertCount(mods.total)))
 
 
-_value("fill_color", lambda gap, color, mods: fill(gap, New(None, color), mods))
+define("fill_color", lambda gap, color, mods: fill(gap, BlockSpec(None, color), mods))
 
 
 @maker
-def connect(one: Any, new: Any, mods: Mods, other: Any = None) -> Any:
+def connect(one: Any, new: Any, mods: Modifiers, other: Any = None) -> Any:
     place = Between(one, other) if other is not None else between(one)
     new = _filling(new)
     if NOTHING in (place, new) or not isinstance(place, Between):
         return NOTHING
-    if new.color is None:
-        new = replace(new, color=mods.color)
-    return Put(new, (replace(place, line=True), *mods.where), fill=True)
+    new, mods = _with_color_of_filling(new, mods)
+    mods.only("to connect", "where")
+    return PlaceGoal(new, (replace(place, line=True), *mods.where), fill=True)
 
 
 @maker
-def surround(of: Any, new: Any, mods: Mods, four: bool = False) -> Any:
+def surround(of: Any, new: Any, mods: Modifiers, four: bool = False) -> Any:
     if not isinstance(new, Around) and new.kind is Kind.RING and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
     if isinstance(new, Around) or new.kind is not Kind.BLOCK:
@@ -1488,35 +1453,41 @@ def surround(of: Any, new: Any, mods: Mods, four: bool = False) -> Any:
     )
     if any(not isinstance(where, Level) for where in mods.where):
         return NOTHING
-    return Put(made, (Sides(of, which), *mods.where))
+    made, mods = _with_color_of_filling(made, mods)
+    mods.only("to surround", "where", "four", "hollow")
+    return PlaceGoal(made, (Sides(of, which), *mods.where))
 
 
-_value("surround_color", lambda of, color, mods: surround(of, New(None, color), mods))
+define("surround_color", lambda of, color, mods: surround(of, BlockSpec(None, color), mods))
 
 
 @maker
-def cover(of: Any, new: Any, mods: Mods = Mods()) -> Any:
+def cover(of: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     if isinstance(new, Around) or mods.where:
         return NOTHING
+    new, mods = _with_color_of_filling(new, mods)
+    mods.only("to cover", "each", "one_each", "each_of")
     if new.kind is Kind.RECTANGLE and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
     elif new.sizes:
-        return Put(new, (Beside(((Direction.UP, 1),), of),))
-    return Put(new, (Beside(((Direction.UP, 1),), of),))
+        return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))
+    return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))
 
 
-_value("cover_color", lambda of, color: Put(New(None, color), (Beside(((Direction.UP, 1),), of),)))
+define(
+    "cover_color", lambda of, color: PlaceGoal(BlockSpec(None, color), (Beside(((Direction.UP, 1),), of),))
+)
 
 
 @maker
-def put_on_it(of: Any, new: Any, mods: Mods) -> Any:
+def put_on_it(of: Any, new: Any, mods: Modifiers) -> Any:
     made = put(new, mods)
     if made is NOTHING:
         return NOTHING
-    several = isinstance(of, Them) or (isinstance(of, (Blocks, Recent)) and of.count != 1)
-    if several and isinstance(made, Place) and made.where == Beside(((Direction.UP, 1),), It()):
+    several = isinstance(of, PluralAnaphor) or (isinstance(of, (Blocks, Recent)) and of.count != 1)
+    if several and isinstance(made, Place) and made.where == Beside(((Direction.UP, 1),), Anaphor()):
         return Place(made.color, Beside(((Direction.UP, 1),), of))
-    return Then((Look(of), made))
+    return Sequence((SetFocus(of), made))
 
 
 # ------------------------------------------------------------------------------------------- taller, longer, turned
@@ -1543,8 +1514,8 @@ def shorter(of: Any, n: int, way: Direction | None = None) -> Any:
     return Resize(of, -n, way=way)
 
 
-_value("shorter_it", lambda n, way=None: shorter(It(), n, way))
-_value("height_to", lambda of, n: Resize(of, n, True))
+define("shorter_it", lambda n, way=None: shorter(Anaphor(), n, way))
+define("height_to", lambda of, n: Resize(of, n, True))
 
 
 @maker
@@ -1555,35 +1526,38 @@ def height_like(
         like = replace(
             like, kind=Kind.TOWER if tower else of.kind
         )  # "the green tower, as tall as the red one"
-    if isinstance(like, Blocks) and like.unless == It():
+    if isinstance(like, Blocks) and like.unless == Anaphor():
         like = replace(like, unless=of)
     return Resize(of, n, True, like, color)
 
 
-_value("height_alike", lambda of, new=None, x=None: height_like(of, of, getattr(new, "color", None)))
+@maker
+def height_alike(of: Any, new: BlockSpec | None = None) -> Any:
+    made = height_like(of, of, None if new is None else new.color)
+    return (
+        made
+        if new is None or new.count is None
+        else Sequence((made, AssertCount(new.count, new.color or None)))
+    )
+
+
+define("more_at_end", lambda n, of=None, color=None: Resize(Anaphor() if of is None else of, n, color=color))
+define("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
+define("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
 
 
 @maker
-def more_at_end(n: int, of: Any = None, color: int | None = None) -> Any:
-    return Resize(It() if of is None else of, n, color=color)
-
-
-_value("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
-_value("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
-
-
-@maker
-def grown_into(of: Any, n: int, way: Direction | None = None, m: Any = None, c: int | None = None) -> Any:
+def grown_into(of: Any, n: int, way: Direction | None = None, c: int | None = None) -> Any:
     made = Resize(of, n, True, way=way, color=c)
-    return made if c is None else Then((Replace(of, c), replace(made, blocks=It())))
+    return made if c is None else Sequence((Replace(of, c), replace(made, blocks=Anaphor())))
 
 
-_value("to_edge", lambda of, way: Resize(of, None, True, way=way))
+define("to_edge", lambda of, way: Resize(of, None, True, way=way))
 
 
 @maker
 def copy_to(blocks: Any, where: Any, color: int | None = None) -> Any:
-    if isinstance(where, Beside) and isinstance(where.of, It):
+    if isinstance(where, Beside) and isinstance(where.of, Anaphor):
         where = replace(where, of=blocks)
     if where is None or isinstance(where, (Each, Outside)):
         return NOTHING
@@ -1607,23 +1581,23 @@ def copy_it_to(where: Any, kind: Kind, color: int | None = None, color2: int | N
 
 
 @maker
-def again(where: Any = Mods, color: int | None = None, k: Any = None) -> Any:
-    if where is Mods:  # nothing was told
-        return Again()
+def again(where: Any = Modifiers, color: int | None = None) -> Any:
+    if where is Modifiers:  # no modifiers
+        return Repeat()
     plain = where.where if isinstance(where, Each) else where
-    return NOTHING if plain is None else Again(where=plain, color=color)
+    return NOTHING if plain is None else Repeat(where=plain, color=color)
 
 
-_value("again_side", lambda way: Beside(((way, 1),), It()))
-_value("again_ref", lambda of: Again(of=of) if not isinstance(of, (It, You)) else NOTHING)
-_value("amend_color", lambda color: Amend(color=color))
-_value("amend_corner", lambda x: Amend(where=Spot(*x)))
-_value("amend_count", lambda n: Amend(count=n))
-_value("amend_way", lambda way: Amend(way=way))
-_value(
-    "amend_where", lambda where: NOTHING if where is None or isinstance(where, Each) else Amend(where=where)
+define("again_side", lambda way: Beside(((way, 1),), Anaphor()))
+define("again_ref", lambda of: Repeat(of=of) if not isinstance(of, (Anaphor, BuilderPosition)) else NOTHING)
+define("amend_color", lambda color: Correct(color=color))
+define("amend_corner", lambda x: Correct(where=Spot(*x)))
+define("amend_count", lambda n: Correct(count=n))
+define("amend_way", lambda way: Correct(way=way))
+define(
+    "amend_where", lambda where: NOTHING if where is None or isinstance(where, Each) else Correct(where=where)
 )
-_value("degrees", lambda n: n // 90 if n and n % 90 == 0 and n <= 360 else NOTHING)
+define("degrees", lambda n: n // 90 if n and n % 90 == 0 and n <= 360 else NOTHING)
 
 
 @maker
@@ -1634,39 +1608,34 @@ def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
 
 
 def _of_it(reference: Any, of: Any) -> Any:
-    """Its end: the end of what the sentence is about."""
-    if isinstance(reference, Portion) and isinstance(reference.of, It):
+    if isinstance(reference, Portion) and isinstance(reference.of, Anaphor):
         return replace(reference, of=of)
-    if isinstance(reference, Blocks) and reference.where == PartOf(It()):
+    if isinstance(reference, Blocks) and reference.where == PartOf(Anaphor()):
         return replace(reference, where=PartOf(of))
     return reference
 
 
-_value(
+define(
     "turned", lambda of, along, q=1: Rotate(of, q, None, along) if along in ("x", "z") and q % 2 else NOTHING
 )
-_value("pivot_centre", lambda: Spot(0, 0))
-_value("pivot_middle", lambda: None)
+define("pivot_centre", lambda: Spot(0, 0))
+define("pivot_middle", lambda: None)
 
 
 # -------------------------------------------------------------------------------------------------- only the rest
 
 
-@maker
-def keep_only(of: Any) -> Any:
-    return Remove(Blocks(count=None, unless=of))
+define("keep_only", lambda of: Remove(Blocks(count=None, unless=of)))
 
 
 @maker
 def remove_leaving(whole: Any, of: Any) -> Any:
     if isinstance(whole, Portion) or (isinstance(whole, Blocks) and isinstance(whole.where, PartOf)):
-        return Remove(whole)  # a part: what is left is the rest of what it is a part of
-    return NOTHING if isinstance(whole, You) else Then((Remove(whole), Keep(of)))
+        return Remove(whole)  # of a part, the rest of the whole is left
+    return NOTHING if isinstance(whole, BuilderPosition) else Sequence((Remove(whole), KeepOnly(of)))
 
 
-@maker
-def keep_color(color: int) -> Any:
-    return Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None))
+define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))
 
 
 # ------------------------------------------------------------------------------------------------------ the rest
@@ -1680,7 +1649,7 @@ def _single(blocks: Any) -> Blocks | None:
 def remove(blocks: Any, where: Any = None) -> Any:
     if where is not None:
         blocks = np_apposed(blocks, where)
-    if isinstance(blocks, You) or blocks is NOTHING:
+    if isinstance(blocks, BuilderPosition) or blocks is NOTHING:
         return NOTHING
     single = _single(blocks)
     if single is None:
@@ -1689,7 +1658,7 @@ def remove(blocks: Any, where: Any = None) -> Any:
     return CellEdit(EditKind.REMOVE, single.where.cell, old_color=next(iter(single.colors), None))
 
 
-_value("remove_all", lambda **_: Clear())
+define("remove_all", lambda **_: Clear())
 
 
 @maker
@@ -1700,24 +1669,34 @@ def take_off(blocks: Any, of: Any) -> Any:
     of_it = remove(replace(blocks, where=PartOf(of)))
     if blocks.extreme is not None or blocks.middle:
         return of_it
-    return on_it if blocks == Blocks(count=None) else Either((of_it, on_it))
+    return on_it if blocks == Blocks(count=None) else Ambiguous((of_it, on_it))
 
 
 @maker
 def remove_two(blocks: Any, more: Any, third: Any = None) -> Any:
     parts = tuple(part for part in (blocks, more, third) if part is not None)
-    return NOTHING if any(isinstance(part, You) for part in parts) else Remove(Union(parts))
+    return NOTHING if any(isinstance(part, BuilderPosition) for part in parts) else Remove(Union(parts))
 
 
-@maker
-def remove_some(n: int, core: Core) -> Any:
-    return remove(core.blocks(n)) if n >= 1 else NOTHING
+define("remove_some", lambda n, core: remove(core.blocks(n)) if n >= 1 else NOTHING)
+
+
+def _colored(blocks: Any, color: int | None) -> Any:
+    """Return the things of a colour: "the tower, instead of red"."""
+    if color is None:
+        return blocks
+    if not isinstance(blocks, Blocks):
+        return Blocks((color,), count=None, where=PartOf(blocks))
+    if blocks.colors and color not in blocks.colors:
+        raise Contradiction(" and ".join(map(color_name, (*blocks.colors, color))))
+    return replace(blocks, colors=(color,))
 
 
 @maker
 def replace_(blocks: Any, color: int, n: int | None = None, c: int | None = None) -> Any:
-    if isinstance(blocks, You):
+    if isinstance(blocks, BuilderPosition):
         return NOTHING
+    blocks = _colored(blocks, c)
     if n is not None:
         return Replace(blocks, color, n)
     single = _single(blocks)
@@ -1733,8 +1712,8 @@ MAKERS["replace"] = replace_
 
 
 @maker
-def replace_line(blocks: Any, new: New) -> Any:
-    if new.color in (None, SAME) or new.count != 1 or isinstance(blocks, You):
+def replace_line(blocks: Any, new: BlockSpec) -> Any:
+    if new.color in (None, SAME) or new.count != 1 or isinstance(blocks, BuilderPosition):
         return NOTHING
     sizes = new.sizes
     return Replace(blocks, new.color, None if not sizes else sizes[0] * (sizes[1] if len(sizes) > 1 else 1))
@@ -1742,37 +1721,38 @@ def replace_line(blocks: Any, new: New) -> Any:
 
 @maker
 def recolor_like(blocks: Any, like: Any) -> Any:
-    return NOTHING if isinstance(blocks, You) or isinstance(like, You) else Replace(blocks, like=like)
+    return (
+        NOTHING
+        if isinstance(blocks, BuilderPosition) or isinstance(like, BuilderPosition)
+        else Replace(blocks, like=like)
+    )
 
 
-_value("replace_it", lambda color, n=None: Replace(It(), color, n))
-_value("replace_it_line", lambda new: replace_line(It(), new))
-_value("move_by", lambda blocks, steps: Move(blocks, steps))
-_value("copy", lambda blocks, steps: Copy(blocks, steps))
-_value("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
-_value("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n, color))
-_value("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
-
-
-@maker
-def move_it_to(where: Any) -> Any:
-    return Amend(where=where) if isinstance(where, OtherSide) else move_to(It(), where)
+define("replace_it", lambda color, n=None: Replace(Anaphor(), color, n))
+define("replace_it_line", lambda new: replace_line(Anaphor(), new))
+define("move_by", lambda steps, blocks=None: Move(blocks or Anaphor(), steps))
+define("copy", lambda blocks, steps: Copy(blocks, steps))
+define("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
+define("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n, color))
+define("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
+define(
+    "move_it_to",
+    lambda where: Correct(where=where) if isinstance(where, OtherSide) else move_to(Anaphor(), where),
+)
 
 
 @maker
 def move_top(of: Any, where: Any) -> Any:
-    if isinstance(of, (It, You)):
+    if isinstance(of, (Anaphor, BuilderPosition)):
         return NOTHING
     return move_to(Blocks(extreme=Direction.UP, where=PartOf(of)), where)
 
 
-_value("remove_colored", lambda colors: Remove(Blocks(tuple(colors), count=None)))
-_value("remove_ground", lambda: Remove(Blocks(count=None, where=Level(1))))
-
-
-@maker
-def np_other(core: Core, n: int | None = None) -> Any:
-    return NOTHING if core.rank != 1 or core.middle else core.blocks(n, It())
+define("remove_colored", lambda colors: Remove(Blocks(tuple(colors), count=None)))
+define("remove_ground", lambda: Remove(Blocks(count=None, where=Level(1))))
+define(
+    "np_other", lambda core, n=None: NOTHING if core.rank != 1 or core.middle else core.blocks(n, Anaphor())
+)
 
 
 @maker
@@ -1789,23 +1769,22 @@ def take_to(blocks: Any, where: Any, of: Any = None) -> Any:
     return move_to(blocks, where)
 
 
-@maker
-def clear_edge(way: Direction) -> Any:
-    return Remove(Blocks(count=None, where=Edge(way)))
+define("clear_edge", lambda way: Remove(Blocks(count=None, where=Edge(way))))
 
 
 @maker
 def first_then(later: Any, first: Any) -> Any:
-    if isinstance(later, Then) or isinstance(first, Then):
+    if isinstance(later, Sequence) or isinstance(first, Sequence):
         return NOTHING
-    return Then((first, later))
+    return Sequence((first, later))
 
 
-_value("undo", Undo)
-_value("view", lambda way: View(way))
-_value("look", lambda of, n=None: Look(of))
-_value("look_spot", lambda place: Look(place))
-_value("undo_two", lambda: Undo(2))
+define("undo", Undo)
+define("view", lambda way: View(way))
+define("look", lambda of: SetFocus(of))
+define("ahead", lambda of, n=None: Topic(of, n))
+define("look_spot", lambda place: SetFocus(place))
+define("undo_two", lambda: Undo(2))
 
 
 _NUMBERS = {word: n for n, word in enumerate(templates()["numbers"])}
@@ -1823,63 +1802,14 @@ _NAMING = frozenset(
         *COMPASS,
         *(f"{way}{end}" for way in COMPASS for end in ("ern", "ernmost", "wards")),
         *_FORMS,
-        *[
-            "right",
-            "front",
-            "behind",
-            "up",
-            "down",
-            "last",
-            "top",
-            "bottom",
-            "highest",
-            "lowest",
-            "above",
-            "below",
-            "beneath",
-            "under",
-            "beside",
-            "next",
-            "between",
-            "corner",
-            "corners",
-            "edge",
-            "edges",
-            "end",
-            "ends",
-            "place",
-            "put",
-            "build",
-            "add",
-            "stack",
-            "remove",
-            "destroy",
-            "take",
-            "move",
-            "replace",
-            "change",
-            "paint",
-            "not",
-            "no",
-            "without",
-            "except",
-            "but",
-            "only",
-            "never",
-            "don't",
-            "isn't",
-            "aren't",
-            "touching",
-            "touches",
-            "touch",
-        ],
+        *templates()["naming"],
     )
 )
-"""Words that tell what is to be built, or where and how: those that ask for nothing have none of them."""
+"""Words for what is built, or where and how; remarks have none of them."""
 
 
 def _names(words: tuple[str, ...]) -> bool:
-    """Whether words name something that could be built; not so "the tower", nor "an 8", which is a shape."""
+    """Return whether words name something to build; not "the tower", nor "an 8", which is a shape."""
     before = ("", *words)
     return any(
         word in _NAMING
@@ -1890,11 +1820,11 @@ def _names(words: tuple[str, ...]) -> bool:
 
 
 @maker
-def nothing(**slots: Any) -> Any:
-    """Words that ask for nothing; not when they name something that could be built."""
-    return NOTHING if any(isinstance(told, tuple) and _names(told) for told in slots.values()) else Remark()
+def nothing(x: tuple[str, ...] = ()) -> Any:
+    """Return a remark, unless the words name something to build."""
+    return NOTHING if _names(x) else Remark()
 
 
-_value("check", lambda n, c=None: Check(n, c))
+define("check", lambda n, c=None: AssertCount(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]

@@ -1,4 +1,4 @@
-"""From a text to the instruction in it: words, readings, and what is said when there is none."""
+"""Reader of texts: words, readings, the instruction, and the failure when there is none."""
 
 from __future__ import annotations
 
@@ -13,80 +13,42 @@ from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.grammar import scene_makers
-from iglu_marl.language.grammar.answers import Lacking
-from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, View
+from iglu_marl.language.grammar.answers import Incomplete
+from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
+from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
-from iglu_marl.language.placing import SAME, Either, Look, Put
-from iglu_marl.language.references import At, Beside, Blocks, It, LastBlock, Level, NextTo, Recent, Spot, Them
+from iglu_marl.language.placing import SAME, Ambiguous, PlaceGoal, SetFocus
+from iglu_marl.language.references import (
+    Anaphor,
+    At,
+    Beside,
+    Blocks,
+    LastBlock,
+    Level,
+    NextTo,
+    PluralAnaphor,
+    Recent,
+    Spot,
+)
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import Amend, Build, Facing, Pick, Place, Replace, Then
+from iglu_marl.language.verbs import Build, Correct, Facing, Pick, Place, Replace, Sequence
 
 MAX_WORDS = 220
 _FILES = ("grammar.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
-"""The categories of what is said of a scene and asked about it, by `questions.txt`."""
-_TIGHT = (At, Beside, NextTo, Spot)  # places that do not tell how many blocks they hold
+"""Categories of statements and questions about a scene, in `questions.txt`."""
+_TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=\s)-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
-_SPELLINGS = {
-    "center": "centre",
-    "centered": "centred",
-    "recolour": "recolor",
-    "centers": "centres",
-    "grey": "gray",
-    "violet": "purple",
-    "colour": "color",
-    "reds": "red",
-    "greens": "green",
-    "blues": "blue",
-    "yellows": "yellow",
-    "oranges": "orange",
-    "purples": "purple",
-    "colors": "color",
-    "colours": "color",
-    "pls": "please",
-    "plz": "please",
-    "thats": "that's",
-    "theres": "there's",
-    "dont": "don't",
-    "isnt": "isn't",
-    "doesnt": "doesn't",
-    "shouldnt": "shouldn't",
-    "cant": "can't",
-    "lets": "let's",
-    "im": "i'm",
-    "ive": "i've",
-    "till": "until",
-    "til": "until",
-}
-
-
-_SHORT = frozenset(
-    (
-        "it",
-        "that",
-        "there",
-        "what",
-        "let",
-        "here",
-        "who",
-        "where",
-        "this",
-        "he",
-        "she",
-        "how",
-        "everything",
-        "one",
-    )
-)
+_SPELLINGS: dict[str, str] = templates()["spellings"]
+_SHORT = frozenset(templates()["before_is"])
 """Words behind which "'s" is a verb."""
 
 
 @lru_cache(maxsize=1)
 def grammar() -> Grammar:
-    """The grammar of instructions."""
+    """Return the grammar of instructions."""
     numbers = {word: n for n, word in enumerate(templates()["numbers"])}
     ordinals: dict[str, int] = {}
     for n, word in enumerate(templates()["ordinals"], start=1):
@@ -102,7 +64,7 @@ def grammar() -> Grammar:
 
 
 def tokens(text: str) -> list[str]:
-    """The words of a text in lower case, with "." between sentences."""
+    """Return the words of a text in lower case, with "." between sentences."""
     plain = _NUMBERING.sub(" . ", text.replace("\u2019", "'"))
     found: list[str] = []
     for word in _WORD.findall(plain.lower()):
@@ -119,23 +81,23 @@ def tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Elided:
-    """A placement behind another one, without its verb: "and another one south of it"."""
+    """A placement without its verb, after another one: "and another one south of it"."""
 
     put: Any
 
 
-_PLACEMENTS = (Put, Place, Build, CellEdit, Elided)  # after which a verb can be left out
+_PLACEMENTS = (PlaceGoal, Place, Build, CellEdit, Elided)  # the next clause may omit its verb
 
 
 class Reader(Parser):
-    """Reads whole texts: clause after clause, the plainest readings."""
+    """Reads whole texts, clause by clause, at least cost."""
 
     def __init__(self, said: list[str]) -> None:
         super().__init__(grammar(), said)
         self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
 
     def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
-        """The plainest ways to read everything from here on: their cost, and the clauses of each."""
+        """Return the cheapest ways to read everything from here: their cost, and the clauses of each."""
         key = at, after
         if key in self._texts:
             return self._texts[key]
@@ -152,7 +114,7 @@ class Reader(Parser):
                     continue
                 found = [] if total < best[0] else best[1]
                 head: tuple[Any, ...] = () if value is None or isinstance(value, Remark) else (value,)
-                if isinstance(value, Then):
+                if isinstance(value, Sequence):
                     head = value.parts
                 found = list(dict.fromkeys([*found, *((*head, *rest) for rest in rests)]))[:8]
                 best = (total, found)
@@ -161,13 +123,20 @@ class Reader(Parser):
 
     @property
     def stuck(self) -> int:
-        """The first word that no rule got past; where all end too early, the first of the last sentence."""
+        """Return the first word that no rule got past; if all end too early, the first of the last sentence."""
         if self.furthest < len(self.said):
             return self.furthest
         return max((at for at, _ in self._texts if at < len(self.said)), default=0)
 
-    def lacking(self) -> Lacking | None:
-        """A single sentence that is whole but for one thing."""
+    def contradiction(self, least: int) -> str:
+        """Return the contradiction in a whole sentence without another reading below a cost of `least`."""
+        end, _, cost, told = self.against
+        if end == len(self.said):
+            return told if -cost < least else ""
+        return told if self.said[end] == "." and all(at != end for at, _ in self._texts) else ""
+
+    def lacking(self) -> Incomplete | None:
+        """Return a single sentence that lacks one thing."""
         at = 0
         while ends := [end for _, end, _ in self.read("joints", at) if end > at]:
             at = max(ends)
@@ -175,7 +144,7 @@ class Reader(Parser):
         return found[0] if found else None
 
     def clauses(self, at: int, after: str) -> list[tuple[Any, int, int]]:
-        """What can come next, behind words that only join."""
+        """Return the possible next clauses, after joining words."""
         starts = {at: 0}
         todo = [at]
         while todo:
@@ -194,31 +163,31 @@ class Reader(Parser):
                 found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
             if (
                 at == 0 or start > at or after == "announced"
-            ):  # a verb can only be left out behind words that join
+            ):  # the verb can only be omitted after joining words
                 found += self.read("bare", start)
             if after == "announced":
                 found += self.read("elided", start)
         if after and starts:
             last = max(starts)
             words = self.said[at:last]
-            anew = "again" in words and words[0] in (".", "and", "then")  # that asks for something
+            anew = "again" in words and words[0] in (".", "and", "then")  # "again" is an instruction
             if last > at and all(word == "." for word in self.said[last:]) and not anew:
                 found.append((None, last, 0))
         return found
 
 
-def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of "a block north of it and another south of it", "it" is the same both times."""
+def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Keep the referent of "it" in "a block north of it and another south of it"."""
     found = [part.put if isinstance(part, Elided) else part for part in parts]
     for number, (before, now) in enumerate(pairwise(found), start=1):
         if (
-            isinstance(before, Look)
+            isinstance(before, SetFocus)
             and isinstance(before.at, (Beside, Spot))
-            and isinstance(now, Put)
+            and isinstance(now, PlaceGoal)
             and not now.where
         ):  # "go 2 east and place a red block"
             found[number] = replace(
-                now, where=(before.at if isinstance(before.at, Spot) else Beside((), It()),)
+                now, where=(before.at if isinstance(before.at, Spot) else Beside((), Anaphor()),)
             )
         where, then = first_place(before), first_place(now)
         nth = getattr(getattr(where, "of", None), "nth", None)
@@ -230,33 +199,35 @@ def _told_together(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     told = [*found]
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in told[number - 1 : number + 1])
-        if before is None or now is None or not isinstance(now.of, (It, LastBlock)):
+        if before is None or now is None or not isinstance(now.of, (Anaphor, LastBlock)):
             continue
-        if not isinstance(parts[number], Elided) and (before.of != It() or now.of != It()):
+        if not isinstance(parts[number], Elided) and (before.of != Anaphor() or now.of != Anaphor()):
             continue
         if (
             isinstance(parts[number], Elided)
-            and before.of == now.of == It()
+            and before.of == now.of == Anaphor()
             and len(now.offset) == len(before.offset) == 1
             and now.offset[0][0].axis != before.offset[0][0].axis
             and now.offset[0][0].relative == before.offset[0][0].relative
         ):  # "a block on its north side and one on its east side"
-            same = Beside(((before.offset[0][0].opposite, before.offset[0][1]), now.offset[0]), It())
+            same = Beside(((before.offset[0][0].opposite, before.offset[0][1]), now.offset[0]), Anaphor())
             part = found[number]
             found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
         if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
             same = replace(now, of=before.of)
             single = isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1
-            if single or isinstance(before.of, (It, LastBlock)):
-                steps = before.offset[0][1] + now.offset[0][1]  # past it: by now the words may fit both
-                same = Beside(((now.offset[0][0], steps),), It())
+            if single or isinstance(before.of, (Anaphor, LastBlock)):
+                steps = (
+                    before.offset[0][1] + now.offset[0][1]
+                )  # one step past it: both readings are possible now
+                same = Beside(((now.offset[0][0], steps),), Anaphor())
             part = found[number]
             found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
     return tuple(found)
 
 
-def _as_announced(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of "a red L in the middle: three blocks north, ..." what comes first is red and in the middle."""
+def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Apply an announcement: "a red L in the middle: three blocks north, ..." is red and in the middle."""
     found: list[Any] = []
     told = Announced()
     for number, part in enumerate(parts):
@@ -264,9 +235,12 @@ def _as_announced(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             told = part
             if not any(isinstance(other, _PLACEMENTS) for other in parts[number + 1 : number + 2]):
                 raise DialogueError("nothing is told of what was announced")
+            built = parts[number + 1 :] if told.standing else parts[number + 1 : number + 2]
+            if told.standing not in (None, any(map(_is_upright, built))):
+                raise Contradiction("upright and all of it level" if told.standing else "flat and upright")
             continue
         put = part.put if isinstance(part, Elided) else part
-        if isinstance(put, Put) and told != Announced():
+        if isinstance(put, PlaceGoal) and told != Announced():
             if put.new.color is None or (put.new.color == SAME and not found):
                 put = replace(put, new=replace(put.new, color=told.color))
             if not put.where:
@@ -276,17 +250,40 @@ def _as_announced(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-_ITS = (It(), LastBlock(), Them())
+def _is_upright(part: Any) -> bool:
+    put = part.put if isinstance(part, Elided) else part
+    where = first_place(put)
+    if isinstance(where, Beside) and where.offset and where.offset[0][0].vertical:
+        return True
+    new = put.shape if isinstance(put, Build) else getattr(put, "new", None)
+    upright = getattr(new, "standing", False) or (getattr(new, "way", None) in (Direction.UP, Direction.DOWN))
+    return bool(upright) or getattr(new, "kind", None) in (Kind.TOWER, Kind.COLUMN, Kind.STAIRCASE)
 
 
-def _told_later(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of "put a block there. Make it green." the block is green."""
+_ITS = (Anaphor(), LastBlock(), PluralAnaphor())
+
+
+def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for part, then in zip(parts, (*parts[1:], None), strict=True):
+        if isinstance(part, Topic):
+            count = getattr(then, "size", None) or getattr(getattr(then, "blocks", None), "count", None)
+            if then is None or (part.count and count and part.count != abs(count)):
+                told = f"a difference of {part.count}" if part.count else "to start with something"
+                raise Contradiction(f"{told} and {count or 'nothing behind it'}")
+            part = SetFocus(part.of)
+        found.append(part)
+    return tuple(found)
+
+
+def _apply_later_properties(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Apply later properties: in "put a block there. Make it green." the block is green."""
     found: list[Any] = []
     for part in parts:
         before = found[-1] if found else None
-        color = part.color if isinstance(part, (Amend, Replace)) else None
-        of_it = color and part in (Amend(color), *(Replace(of, color) for of in _ITS))
-        if of_it and isinstance(before, Put) and before.new.color in (None, SAME):
+        color = part.color if isinstance(part, (Correct, Replace)) else None
+        of_it = color and part in (Correct(color), *(Replace(of, color) for of in _ITS))
+        if of_it and isinstance(before, PlaceGoal) and before.new.color in (None, SAME):
             found[-1] = replace(before, new=replace(before.new, color=color))
         else:
             found.append(part)
@@ -294,14 +291,14 @@ def _told_later(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def first_place(part: Any) -> Any:
-    """The place that a placement names first; None of anything else."""
+    """Return the first place of a placement; None for anything else."""
     if isinstance(part, Place):
         return part.where
-    return part.where[0] if isinstance(part, Put) and part.where else None
+    return part.where[0] if isinstance(part, PlaceGoal) and part.where else None
 
 
 def _beside(part: Any) -> Beside | None:
-    """The place of a placement, if it is told by one thing in one direction that is not up or down."""
+    """Return the place of a placement if it is one horizontal direction from one thing."""
     where = first_place(part)
     if isinstance(where, Beside) and where.offset and not where.offset[0][0].vertical:
         return where
@@ -309,8 +306,8 @@ def _beside(part: Any) -> Beside | None:
 
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
-    """One instruction of the clauses of a text."""
-    parts = _told_later(_told_together(_as_announced(parts)))
+    """Return one instruction for the clauses of a text."""
+    parts = _apply_later_properties(_share_anaphor(_apply_announcement(_apply_topic(parts))))
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):
@@ -319,52 +316,52 @@ def instruction_of(parts: tuple[Any, ...]) -> Any:
             seen = _facing(part.way, rest)
             if number == 0:
                 return seen
-            inner = seen.parts if isinstance(seen, Then) else (seen,)
-            return Then((*parts[:number], *inner))
+            inner = seen.parts if isinstance(seen, Sequence) else (seen,)
+            return Sequence((*parts[:number], *inner))
     if len(parts) == 1:
         return parts[0]
-    return Then(parts)
+    return Sequence(parts)
 
 
 def _facing(view: Direction, rest: Any) -> Any:
     if isinstance(rest, Facing):
         return rest
-    if isinstance(rest, Then):
+    if isinstance(rest, Sequence):
         views = [i for i, part in enumerate(rest.parts) if isinstance(part, Facing)]
         if views:
             first = views[0]
             if first == 0:
                 return rest
-            head = rest.parts[0] if first == 1 else Then(rest.parts[:first])
-            return Then((Facing(view, head), *rest.parts[first:]))
+            head = rest.parts[0] if first == 1 else Sequence(rest.parts[:first])
+            return Sequence((Facing(view, head), *rest.parts[first:]))
     return Facing(view, rest)
 
 
 def read_text(text: str) -> Any:
-    """The instruction in a text, or a `Failure`."""
+    """Return the instruction in a text, or a `Failure`."""
     return _read(text)[0]
 
 
 def respelled(text: str) -> tuple[tuple[str, str], ...]:
-    """The words of a text that were taken for others, and those: (("yelow", "yellow"),)."""
+    """Return the misspelt words of a text and their corrections: (("yelow", "yellow"),)."""
     return _read(text)[1]
 
 
 @lru_cache(maxsize=1)
 def instruction_words() -> frozenset[str]:
-    """All words that can stand in an instruction, or in what is answered or asked about one."""
+    """Return all words of instructions, answers and questions to the architect."""
     rules = grammar()
-    return rules.words_of(*(name for name in rules.roots if name not in ASKED_OF_SCENES))
+    return rules.words_of("clause", *(name for name in rules.roots if name not in ASKED_OF_SCENES))
 
 
 @lru_cache(maxsize=1)
 def scene_words() -> frozenset[str]:
-    """All words that can stand in a question or statement about a scene."""
+    """Return all words of questions and statements about a scene."""
     return grammar().words_of(*ASKED_OF_SCENES)
 
 
 def unknown_words(said: list[str]) -> list[str]:
-    """Those of some words that no rule has."""
+    """Return the words that no rule has."""
     known = instruction_words()
     return [word for word in said if word not in known and not is_number(word) and word != "."]
 
@@ -377,7 +374,7 @@ def _read(text: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
     unknown = unknown_words(said)
     plain = _read_words(said, text)
     if not unknown or not isinstance(plain, Failure):
-        return plain, ()  # also where what is not known stands in a remark
+        return plain, ()  # also if the unknown words are in a remark
     found: list[tuple[Any, list[str]]] = []
     least = 0
     for rank, words in respellings(said, instruction_words()):
@@ -399,24 +396,30 @@ def _read_words(said: list[str], text: str) -> Any:
     if len(said) > MAX_WORDS:
         return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
     reader = Reader(said)
-    _, readings = reader.texts(0)
+    least, readings = reader.texts(0)
+    if reader.too_deep:
+        return Failure(Reason.NOT_UNDERSTOOD, f"more than {MAX_DEPTH} nested parts", text)
     made = []
     for parts in readings:
         if not parts or (any(isinstance(part, Pick) for part in parts) and len(parts) > 1):
             continue
-        if all(isinstance(part, (View, Look)) for part in parts):
+        if all(isinstance(part, (Topic, View, SetFocus)) for part in parts):
             continue
         try:
             made.append(instruction_of(parts))
+        except Contradiction as error:
+            reader.against = (len(said), 0, 0, str(error))
         except DialogueError:
             continue
     made = list(dict.fromkeys(made))
     if not made and (hole := reader.lacking()) is not None:
         return Failure(hole.reason, "", text, partial=hole)
+    lacking = [lack for one in made if (lack := _lacking(one)) is not None]
+    if len(lacking) == len(made) and (against := reader.contradiction(least)):
+        return Failure(Reason.CONTRADICTION, against, text)
     if not made:
         return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.stuck :]), text)
-    told = made[0] if len(made) == 1 else Either(tuple(made))
-    lacking = [lack for one in made if (lack := _lacking(one)) is not None]
+    told = made[0] if len(made) == 1 else Ambiguous(tuple(made))
     if len(lacking) == len(made):
         reason, detail = lacking[0]
         return Failure(reason, detail, text, partial=told)
@@ -424,12 +427,11 @@ def _read_words(said: list[str], text: str) -> Any:
 
 
 def _plain(made: list[Any]) -> Any:
-    return made[0] if len(made) == 1 else Either(tuple(made))
+    return made[0] if len(made) == 1 else Ambiguous(tuple(made))
 
 
 def _lacking(value: Any) -> tuple[Reason, str] | None:
-    """What an instruction does not say, though it has to be said."""
-    if isinstance(value, Put):
+    if isinstance(value, PlaceGoal):
         places: tuple[Any, ...] = value.where
         outside = next((where for where in places if isinstance(where, Outside)), None)
         if outside is not None:
@@ -440,7 +442,7 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
             return Reason.NO_PLACE, ""
         if value.new.vague and not value.fill and all(isinstance(where, _TIGHT) for where in value.where):
             return Reason.NO_NUMBER, ""
-    if isinstance(value, Then):
+    if isinstance(value, Sequence):
         return next((lack for part in value.parts if (lack := _lacking(part)) is not None), None)
     if isinstance(value, Facing):
         return _lacking(value.then)
@@ -448,7 +450,7 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
 
 
 def read_question(text: str) -> Any:
-    """The question or statement about a scene in a text, or a `Failure`."""
+    """Return the question or statement about a scene in a text, or a `Failure`."""
     said = [word for word in tokens(text) if word != "."]
     if not said:
         return Failure(Reason.EMPTY, "", text)

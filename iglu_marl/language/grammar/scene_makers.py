@@ -1,4 +1,4 @@
-"""What the rules of questions and statements make of words, and what that is made from."""
+"""Makers of questions and statements, and their inverses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iglu_marl.language.questions import QUESTION, STATEMENT, Question
 from iglu_marl.language.scene.program import SHAPE_NAMES
 from iglu_marl.language.shapes import Direction, Kind
 
-_SHAPES = {Kind.STRUCTURE: "group", Kind.COLUMN: "tower"}  # what has another name among the things of a scene
+_SHAPES = {Kind.STRUCTURE: "group", Kind.COLUMN: "tower"}  # names that differ in scenes
 
 
 def _color_word(color: int) -> str:
@@ -44,7 +44,7 @@ def _link(r: str, to: Phrase, definite: bool = True) -> Any:
 def _links(one: Link, two: Link | None = None, joined: str | None = None) -> Any:
     if two is None:
         return (one,), None
-    # References inside a pair are simple: else nobody could tell what "and" joins.
+    # References inside a pair have no references: else "and" is ambiguous.
     return ((one, two), joined) if one.to.depth == two.to.depth == 0 else NOTHING
 
 
@@ -66,8 +66,6 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "question": _asked(QUESTION),
 }
 
-
-# ---------------------------------------------------------------------------------------------------- inverses
 
 Slots = Mapping[str, Any]
 
@@ -117,7 +115,7 @@ def _of_asked(kind: str) -> Callable[..., Iterator[Slots]]:
             told = dict(value.fillings)
             if N is not None:
                 del told["N"]
-            if told.get("N") != 1:  # one thing is said by rules of its own
+            if told.get("N") != 1:  # other rules say one thing
                 yield told
 
     return fillings

@@ -1,4 +1,4 @@
-"""Saying values by the rules of a grammar that are marked as said: what is said can be read, by the same rules."""
+"""Wordings of values by the rules of a grammar that are marked as said, so that all wordings can be read."""
 
 from __future__ import annotations
 
@@ -23,34 +23,37 @@ from iglu_marl.language.grammar.engine import (
 )
 
 Inverse = Callable[..., Iterable[Mapping[str, Any]]]
-"""What the slots of a rule can be, for a value that its maker is to make."""
+"""The slots of a rule for a value that its maker is to make."""
 
 
 @dataclass(frozen=True)
 class Together:
-    """One after the other."""
+    """Wordings in order."""
 
     parts: tuple[Wording, ...]
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Any of several, the plainest first."""
+    """Alternative wordings, the preferred one first."""
 
     options: tuple[Wording, ...]
 
 
 Wording = str | Together | OneOf
-"""All ways to say something: a word, a comma, the end of a sentence ("."), or what is made of such."""
-_SAME = ("", "same", "same_way", "same_where", "same_new")  # makers that give the value of the only slot
+"""All wordings of something: a word, a comma, the end of a sentence ("."), or a combination."""
+_SAME = ("", "same", "same_way", "same_where", "same_new")  # makers that return the only slot
 
 
 class Speaker:
     """Says values by a grammar.
 
-    inverses: by the name of a maker, a function of its value (and of the rule's constants) that gives all slots which
-    make it; `None` stands for a slot that is left out. What the maker makes of them is compared with the value, so an
-    inverse may give too many. Raises `LanguageError` for a rule that is said and has none.
+    inverses: maker name -> function of its value (and of the constants of the rule) that yields candidate slots, with
+    `None` for omitted ones. Candidates whose maker returns another value are dropped.
+
+    Raises:
+        LanguageError: if a rule that is said has no inverse.
+
     """
 
     def __init__(self, grammar: Grammar, inverses: Mapping[str, Inverse]) -> None:
@@ -62,7 +65,7 @@ class Speaker:
         self.wording = lru_cache(maxsize=1 << 15)(self._wording)
 
     def _wording(self, category: str, value: Any, flags: frozenset[str] = frozenset()) -> Wording | None:
-        """All ways to say a value of a category where some flags hold; None = it cannot be said."""
+        """Return all wordings of a value of a category under these flags; None = it cannot be said."""
         options = []
         for rule in self.grammar.categories[category].rules:
             if rule.is_said(flags):
@@ -73,7 +76,7 @@ class Speaker:
         return _one_of(options)
 
     def _slots(self, rule: Rule, value: Any) -> Iterator[Mapping[str, Any]]:
-        """The values of the slots from which a rule makes a value."""
+        """Return the slot values from which a rule makes a value."""
         names = [slot.name for slot in slots_of(rule.pattern)]
         if rule.maker is None or (names and rule.maker_name in _SAME):
             if names or value is None:
@@ -86,10 +89,10 @@ class Speaker:
                 if told.keys() <= set(names) and rule.maker(**told, **rule.more) == value:
                     yield told
             except (TypeError, DialogueError, GridError, LanguageError):
-                continue  # a slot that this rule needs is left out, or they do not fit together
+                continue  # a required slot is missing, or the maker rejects them
 
     def _filled(self, node: Node, slots: Mapping[str, Any], flags: frozenset[str]) -> Wording | None:
-        """A pattern with its slots filled; None where one of them cannot be said."""
+        """Fill the slots of a pattern; None if one of them cannot be said."""
         if isinstance(node, Word):
             return node.text
         if isinstance(node, Comma):
@@ -122,16 +125,13 @@ def _one_of(options: list[Wording]) -> Wording | None:
     return OneOf(several) if len(several) > 1 else several[0] if several else None
 
 
-# ------------------------------------------------------------------------------------------------------- choosing
-
-
 def plainest(wording: Wording) -> list[str]:
-    """The words of the first options."""
+    """Return the words of the first options."""
     return _chosen(wording, lambda options: options[0])
 
 
 def any_of(wording: Wording, rng: np.random.Generator) -> list[str]:
-    """The words of random options."""
+    """Return the words of random options."""
     return _chosen(wording, lambda options: options[int(rng.integers(len(options)))])
 
 
@@ -144,7 +144,7 @@ def _chosen(wording: Wording, choose: Callable[[tuple[Wording, ...]], Wording]) 
 
 
 def by_weight(wording: Wording, weight: Callable[[str], int]) -> dict[int, tuple[str, ...]]:
-    """The plainest words of each weight, the least first: that of the options that are nearest to the first ones.
+    """Yield the preferred words of each total weight, lightest first; options near the first ones win.
 
     weight: of a word, 0 or more.
     """
@@ -176,7 +176,7 @@ def by_weight(wording: Wording, weight: Callable[[str], int]) -> dict[int, tuple
 
 
 def every(wording: Wording) -> Iterator[tuple[str, ...]]:
-    """The words of all options, the plainest first; some may come twice."""
+    """Yield the words of all options, the preferred ones first; some may repeat."""
     if isinstance(wording, str):
         yield (wording,) if wording else ()
     elif isinstance(wording, OneOf):
@@ -190,17 +190,14 @@ def every(wording: Wording) -> Iterator[tuple[str, ...]]:
                 yield head + rest
 
 
-# ------------------------------------------------------------------------------------------------------- spelling
-
-
 _VOWELS = "aeiou"
 _LETTERS_AS_VOWELS = "aefhilmnorsx"  # "an L shape"
 
 
 def spelled(words: Iterable[str], sentence: bool = True) -> str:
-    """Words as they are written: "an" before vowels, "1 block", letters large, sentences with a capital.
+    """Write words: "an" before vowels, "1 block", capital letters.
 
-    sentence: whether they begin one.
+    sentence: whether they begin a sentence.
     """
     text = ""
     before = "." if sentence else ""

@@ -1,4 +1,4 @@
-"""Misspelt words: the known words at edit distance one, and how likely each is meant."""
+"""Misspelt words: the known words at edit distance one, ranked."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from string import ascii_lowercase
 from iglu_marl.language.grammar.engine import is_number
 
 LEAST = 4
-"""Shorter words are too near to too many others; only swapped letters are put right in them."""
+"""Minimum length; in shorter words, only swapped letters are corrected."""
 REAL = frozenset(
     {"black", "brown", "white", "pink", "gray", "silver", "gold", "beige", "light", "blank", "black's"}
 )
-"""Words that are spelt right, and not known."""
+"""English words that are unknown but not misspelt."""
 MAX_CHOICES = 24
 LONGEST = 24
-"""Letters: longer words are no slips. There are as many slips as letters, and each is as long."""
+"""Maximum length in letters: the number of edits grows with the length."""
 
 
 def near(word: str, known: Set[str]) -> dict[str, int]:
-    """The known words that one slip away from a word, with their rank.
+    """Return the known words at edit distance one, with their rank.
 
-    0: swapped letters, and a letter that is doubled or not; 1: a letter too much, too little, or another one. The first
-    letter is seldom mistaken, and is kept unless it was swapped.
+    0: swapped or doubled letters; 1: one letter added, missing or replaced. The first letter is kept unless swapped.
     """
     found: dict[str, int] = {}
     if word in REAL or not word.isalpha() or len(word) > LONGEST:
@@ -45,7 +44,7 @@ def near(word: str, known: Set[str]) -> dict[str, int]:
 
 
 def respellings(said: list[str], known: Set[str]) -> list[tuple[int, list[str]]]:
-    """The ways to put words right that are not known, the likeliest first; [] when one of them cannot be."""
+    """Return the ways to correct unknown words, the likeliest first; [] if one of them has no correction."""
     options: list[list[tuple[int, str]]] = []
     for word in said:
         if word in known or is_number(word) or word == ".":
@@ -55,17 +54,15 @@ def respellings(said: list[str], known: Set[str]) -> list[tuple[int, list[str]]]
         if not found:
             return []
         options.append(found[:MAX_CHOICES])
-    count = 1
-    for choices in options:
-        count *= len(choices)
-    if count > MAX_CHOICES:
-        options = [choices[:2] for choices in options]
-    ways = [(sum(rank for rank, _ in way), [word for _, word in way]) for way in product(*options)]
-    return sorted(ways, key=lambda way: way[0])[:MAX_CHOICES]
+    ways: list[tuple[int, list[str]]] = [(0, [])]
+    for choices in options:  # keep the likeliest: the number doubles with each word
+        longer = [(rank + more, [*way, word]) for rank, way in ways for more, word in choices]
+        ways = sorted(longer, key=lambda way: way[0])[:MAX_CHOICES]
+    return ways
 
 
 def nearest(word: str, known: Set[str]) -> str:
-    """The known word that looks most like another one, or ""."""
+    """Return the most similar known word, or ""."""
     slips = sorted((rank, other) for other, rank in near(word, known).items())
     if slips:
         return slips[0][1]

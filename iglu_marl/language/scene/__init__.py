@@ -1,13 +1,13 @@
-"""What stands in a world: its things, their relations, and programs about them.
+"""Scenes: the things in a world, their relations, and programs about them.
 
-| module | what it holds |
+| module | content |
 |---|---|
 | `graph` | `Scene` and `Thing`, with the definitions of shapes and relations |
-| `program` | functional programs, as values with a text and a JSON form |
-| `interpreter` | what a program gives in one world, or in many |
-| `kernels` | the compiled half: all that shapes, relations and functions mean |
-| `reference_evaluator` | the same meanings once more, as plainly as possible, to compare with |
-| `random_scenes` | random worlds to talk about |
+| `program` | functional programs with a text and a JSON form |
+| `interpreter` | answers of programs in one world, or in many |
+| `kernels` | compiled code of shapes, relations and functions |
+| `reference_evaluator` | the same definitions without regard to speed, for comparison |
+| `random_scenes` | random worlds |
 """
 
 from __future__ import annotations

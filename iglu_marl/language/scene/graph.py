@@ -1,13 +1,13 @@
-"""The scene graph: the things in a grid, found by rule, and the relations between them.
+"""The scene graph: the things in a grid, and the relations between them.
 
 A thing is a block, or a part of the structure that has a name:
 
-| shape | what it is |
+| shape | definition |
 |---|---|
 | block | one block |
-| row | a straight horizontal line of two or more blocks, as long as it can be |
+| row | a straight horizontal line of two or more blocks, as long as possible |
 | tower | the same, upright; columns, pillars and stacks are towers |
-| group | two or more blocks that hang together by their faces |
+| group | two or more blocks that are connected by faces |
 | square, rectangle | a group of k x k, or k x m blocks (2 or more), flat or upright |
 | wall | an upright rectangle |
 | l | a group of two lines that meet at an end of both |
@@ -18,23 +18,21 @@ A thing is a block, or a part of the structure that has a name:
 | staircase | of towers of 1, 2, 3, ... blocks side by side, from the same layer on |
 | diagonal | two or more blocks in a straight line, each meeting the next at an edge, and no other at a face or edge |
 
-There are those of one colour, for which blocks of other colours do not count, and those of any colours; these are
-"mixed", unless all blocks have one. A thing is `whole` when it is no part of a larger thing of the same shape. What is
-told without a colour is a whole thing: in a line red, red, blue "the row" is mixed and has three blocks, "the red row"
-has two.
+There are things of one colour, which ignore blocks of other colours, and things of any colours; the latter are "mixed"
+unless all their blocks have one colour. A thing is `whole` if it is not part of a larger thing of the same shape. A
+phrase without a colour means a whole thing: in a line red, red, blue "the row" is mixed and has three blocks, "the
+red row" has two.
 
 Heights count layers from the ground, 1 .. 9. The `height` of a thing is that of its top, its `level` that of its
-bottom: "higher" compares tops, "starts higher" bottoms, and what is on level 1 is on the ground. `layers` is how tall
-it is.
+bottom: "higher" compares tops, "starts higher" bottoms, and level 1 is on the ground. `layers` is its number of layers.
 
-Relations hold between things in the map's frame (north, east, south, west), in the builder's (behind, right, front,
-left, seen from where it looks: its yaw, rounded to the nearest quarter) and in space. One thing is north of another
-when all of it is; above it, when all of it is higher and their boxes share a column; on it, when it is above and they
-touch; next to it, when they share no block, and a block of one a side face with a block of the other. `NORTH = -z`,
-`EAST = +x`.
+Relations use the map's frame (north, east, south, west), the builder's (behind, right, front, left; by its yaw, rounded
+to the nearest quarter) and space. A thing is north of another if all of it is; above it, if all of it is higher and
+their boxes share a column; on it, if it is above and they touch; next to it, if they share no block, and a block of one
+shares a side face with a block of the other. `NORTH = -z`, `EAST = +x`.
 
-Where several things stand so and one is meant, it is the nearest: the one with the fewest steps from block to block,
-one that touches before all others (`nearest` in programs). Several that are equally near are ambiguous.
+If one of several things in a relation is meant, it is the nearest: the one with the fewest steps from block to block,
+touching ones first (`nearest` in programs). Several equally near things are ambiguous.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ from iglu_marl.language.scene.program import RELATIONS, SHAPE_NAMES
 
 ALL_SHAPES = kernels.SEVERAL | sum(1 << code for code in range(kernels.BLOCK, kernels.RING + 1))
 MIXED = "mixed"
-"""The colour of a thing of several colours."""
+"""Colour of a thing of several colours."""
 _ATTRIBUTES = ("shape", "color", "size", "height", "level", "layers", "whole")
 
 
@@ -63,10 +61,17 @@ _ATTRIBUTES = ("shape", "color", "size", "height", "level", "layers", "whole")
 class Thing:
     """One node of the scene graph.
 
-    number: its place in `Scene.things`. shape: one of `SHAPE_NAMES`. color: a colour name, or "mixed". size: how many
-    blocks. height, level: its highest and its lowest layer, 1 = on the ground. layers: how many it has. whole: whether
-    it is no part of a larger thing of its shape. low, high: its box of cells (x, y, z), ends included. cells: those of
-    its blocks.
+    Args:
+        number: index in `Scene.things`.
+        shape: one of `SHAPE_NAMES`.
+        color: a colour name, or "mixed".
+        size: number of blocks.
+        height, level: highest and lowest layer, 1 = on the ground.
+        layers: number of layers.
+        whole: whether it is not part of a larger thing of its shape.
+        low, high: its box of cells (x, y, z), ends included.
+        cells: those of its blocks.
+
     """
 
     number: int
@@ -96,31 +101,35 @@ class Thing:
 
 
 def quarter_of(yaw_deg: float) -> int:
-    """Where a builder looks: 0 north, 1 east, 2 south, 3 west; the nearest, ties to the even one."""
+    """Return the quarter of a yaw: 0 north, 1 east, 2 south, 3 west; the nearest, ties to the even one."""
     return int(np.rint(yaw_deg / 90.0)) % 4
 
 
 def _checked(grid: Any) -> npt.NDArray[np.int8]:
     if isinstance(grid, np.ndarray) and grid.dtype == np.int8 and grid.shape == ZONE_SHAPE:
         checked = plain(grid)
-        # Negative ids are large as unsigned ones: one pass checks both ends.
+        # As unsigned numbers, negative ids are large: one pass checks both ends.
         if checked.view(np.uint8).max() <= 6:
             return checked
     return as_grid(grid).copy()
 
 
 def plain(array: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-    """The array, or a copy that is contiguous and writeable: kernels are compiled anew for any other layout."""
+    """Return the array, or a contiguous writeable copy: kernels are compiled once per memory layout."""
     return array if array.flags.c_contiguous and array.flags.writeable else array.copy()
 
 
 class Scene:
-    """What there is in one world, for one builder.
+    """The things in one world, as one builder sees them.
 
-    grid: int8 [9, 11, 11] (or anything that `as_grid` takes); an int8 array may be kept, not copied: make a
-    new scene when the world changes. yaw_deg: where the builder looks.
+    Args:
+        grid: int8 [9, 11, 11] (or anything that `as_grid` takes). An int8 array may be kept without a copy: make a new
+            scene when the world changes.
+        yaw_deg: view of the builder.
 
-    Raises `GridError` for a wrong grid.
+    Raises:
+        GridError: if the grid or yaw is invalid.
+
     """
 
     def __init__(self, grid: npt.ArrayLike, yaw_deg: float = 0.0) -> None:
@@ -132,24 +141,26 @@ class Scene:
 
     @cached_property
     def table(self) -> npt.NDArray[np.int16]:
-        """The things as the kernels see them: int16 [things, 15], see `kernels` for the columns."""
+        """The table of things for the kernels: int16 [things, 15], see `kernels` for the columns."""
         return find(self.grid, ALL_SHAPES)
 
     @cached_property
     def things(self) -> tuple[Thing, ...]:
-        """All things by shape, in the order of `SHAPE_NAMES`; each shape by its first cell, lowest layer first."""
+        """All things in the order of `SHAPE_NAMES`; of each shape by first cell, lowest layer first."""
         cells = cells_of(self.table, range(len(self.table)))
         return tuple(map(_thing, range(len(cells)), self.table.tolist(), cells))
 
     @cached_property
     def by_shape(self) -> dict[str, tuple[Thing, ...]]:
-        """The things of each shape."""
+        """Things by shape."""
         return {name: tuple(thing for thing in self.things if thing.shape == name) for name in SHAPE_NAMES}
 
     def find(self, shape: str | None = None, **attributes: Any) -> tuple[Thing, ...]:
-        """The things with these attributes: `scene.find("row", color="red", size=3, level=1, whole=True)`.
+        """Return the things with these attributes: `scene.find("row", color="red", size=3, level=1, whole=True)`.
 
-        Raises `LanguageError` for unknown names.
+        Raises:
+            LanguageError: if a name is unknown.
+
         """
         wanted = {name: value for name, value in {"shape": shape, **attributes}.items() if value is not None}
         known = {"shape": SHAPE_NAMES, "color": (*COLOR_NAMES[1:], MIXED)}
@@ -164,9 +175,11 @@ class Scene:
         )
 
     def related(self, thing: Thing, relation: str) -> tuple[Thing, ...]:
-        """The things that stand in a relation to this one: `related(tower, "on")` lie on the tower.
+        """Return the things in a relation to this one: `related(tower, "on")` lie on the tower.
 
-        Raises `LanguageError` for an unknown relation.
+        Raises:
+            LanguageError: if the relation is unknown.
+
         """
         if relation not in RELATIONS:
             raise LanguageError(f"unknown relation {relation!r}, expected one of {', '.join(RELATIONS)}")
@@ -178,14 +191,14 @@ class Scene:
         return tuple(self.things[number] for number in np.flatnonzero(out))
 
     def edges(self) -> Iterator[tuple[int, str, int]]:
-        """The relations as edges: (a, "north", b) when thing a is north of thing b."""
+        """Yield the relations as edges: (a, "north", b) if thing a is north of thing b."""
         for thing in self.things:
             for relation in RELATIONS:
                 for other in self.related(thing, relation):
                     yield other.number, relation, thing.number
 
     def to_json(self) -> dict[str, Any]:
-        """The whole graph, JSON-ready: `objects`, and `relationships[relation][b]` = the numbers of all a."""
+        """Return the graph, JSON-ready: `objects`, and `relationships[relation][b]` = the indices of all a."""
         return {
             "objects": [thing.to_json() for thing in self.things],
             "relationships": {
@@ -207,16 +220,14 @@ class Scene:
 
 
 def find(grid: npt.NDArray[np.int8], wanted: int) -> npt.NDArray[np.int16]:
-    """The table of things of a valid grid, int16 [things, 15]: blocks, and the shapes s with `wanted & (1 << s)`; see
-    `kernels.find_things`.
-    """
+    """Return the table of things of a valid grid, int16 [things, 15], by `kernels.find_things`."""
     room = kernels.THINGS_PER_BLOCK * int(np.count_nonzero(grid)) + 1
     things = np.empty((room, kernels.COLUMNS), np.int16)
     return things[: kernels.find_things(grid, wanted, things)]
 
 
 def cells_of(table: npt.NDArray[np.int16], numbers: Iterable[int]) -> list[tuple[Cell, ...]]:
-    """The cells (x, y, z) of things of a table, sorted."""
+    """Return the sorted cells (x, y, z) of things of a table."""
     rows = table.tolist()
     found = []
     for number in numbers:
@@ -232,9 +243,9 @@ def cells_of(table: npt.NDArray[np.int16], numbers: Iterable[int]) -> list[tuple
 
 
 def table_of(items: Sequence[Sequence[Cell]]) -> tuple[npt.NDArray[np.int16], int]:
-    """A table of any sets of cells (x, y, z), so that kernels can relate them; and the number of the first.
+    """Return a table for sets of cells (x, y, z) and the index of the first set.
 
-    Before them stand their blocks, without colours.
+    Their blocks, without colours, come before them.
     """
     sizes = np.array([len(item) for item in items])
     cells = np.array([cell for item in items for cell in item]) + (5, 1, 5)

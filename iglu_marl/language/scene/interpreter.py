@@ -1,4 +1,4 @@
-"""Answering programs: one world with every intermediate output, or many worlds and programs at once."""
+"""Answers of programs: in one world with every intermediate output, or in many worlds at once."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ Value = Any
 
 
 class ProgramStep(NamedTuple):
-    """One function of a program that ran, and what it gave."""
+    """One executed function of a program, and its output."""
 
     program: Program
     value: Value
 
 
 def _decoded(kind: Type, value: int) -> Value:
-    """What a number of the kernel stands for."""
     if kind is Type.BOOLEAN:
         return value != 0
     if kind is Type.COLOR:
@@ -37,13 +36,19 @@ def _decoded(kind: Type, value: int) -> Value:
 
 
 def answer(program: Any, scene: Scene | npt.ArrayLike, trace: list[ProgramStep] | None = None) -> Value:
-    """What a program gives on a scene: bool, int, a colour or shape name, a `Thing` or a tuple of things.
+    """Return the answer of a program on a scene: bool, int, a colour or shape name, a `Thing` or a tuple of things.
 
-    program: a `Program`, its compact text or its JSON nodes. scene: a `Scene`, or a grid (the builder looks north).
-    trace: a list that gets a `ProgramStep` for each function that ran, in the order of running.
+    The answer is None if `unique` does not get exactly one thing.
 
-    None is the answer where `unique` meets no thing, or several: what is asked about is not there, or not
-    clear. Raises `LanguageError` and `GridError` for what is no program or no grid.
+    Args:
+        program: a `Program`, its compact text or its JSON nodes.
+        scene: a `Scene`, or a grid (the builder looks north).
+        trace: a list that gets a `ProgramStep` per executed function.
+
+    Raises:
+        LanguageError: if the program is invalid.
+        GridError: if the grid is.
+
     """
     program = Program.of(program)
     if not isinstance(scene, Scene):
@@ -78,8 +83,10 @@ def _answer_in_full(program: Program, scene: Scene, trace: list[ProgramStep] | N
 
 
 class Answers(NamedTuple):
-    """Answers of a batch. `values` int32: numbers as they are, truth as 0 or 1, colours and shapes by id (0 = mixed).
-    `answered` bool of the same shape: whether there is an answer; the value is 0 where there is none.
+    """Answers of a batch.
+
+    values: int32: numbers, truth as 0 or 1, colours and shapes by id (0 = mixed). answered: bool of the same shape;
+    where it is False, there is no answer and the value is 0.
     """
 
     values: npt.NDArray[np.int32]
@@ -87,7 +94,7 @@ class Answers(NamedTuple):
 
     @property
     def holds(self) -> npt.NDArray[np.bool_]:
-        """Whether there is an answer and it is not 0: for programs of truth, whether they hold."""
+        """Whether there is an answer and it is not 0: for boolean programs, whether they hold."""
         return self.answered & (self.values != 0)
 
 
@@ -104,16 +111,19 @@ def _quarters(yaw_deg: npt.ArrayLike, n: int) -> npt.NDArray[np.int8]:
 
 
 class Programs:
-    """Programs made ready for batches: goal rewards of many worlds, or all statements of one.
+    """Compiled programs for batches: goal rewards of many worlds, or all statements of one.
 
-    programs: `Program`s, texts or JSON nodes that give truth, integers, colours or shapes. `len(programs)`,
-    `programs[i]`. Raises `LanguageError` for an empty list, and for programs that give things.
+    programs: `Program`s, texts or JSON nodes that return truth, integers, colours or shapes.
+
+    Raises:
+        LanguageError: if the list is empty, or a program returns things.
+
     """
 
     def __init__(self, programs: Sequence[Any]) -> None:
         self.programs = tuple(Program.of(program) for program in programs)
         if not self.programs:
-            raise LanguageError("there are no programs, expected at least one")
+            raise LanguageError("programs is empty, expected at least one program")
         for number, program in enumerate(self.programs):
             if program.kind in (Type.THINGS, Type.THING):
                 raise LanguageError(
@@ -141,10 +151,15 @@ class Programs:
         return plain(array)
 
     def ask_all(self, grids: npt.ArrayLike, yaw_deg: npt.ArrayLike = 0.0) -> Answers:
-        """Every program on every world: answers [n, programs].
+        """Run every program on every world; return answers [n, programs].
 
-        grids: int8 [n, 9, 11, 11] of valid ids, as `Worlds.grid` is. yaw_deg: where the builders look, [n] or one
-        number. Raises `GridError` for wrong shapes.
+        Args:
+            grids: int8 [n, 9, 11, 11] of valid ids, as `Worlds.grid`.
+            yaw_deg: views of the builders, [n] or one number.
+
+        Raises:
+            GridError: if a shape is wrong.
+
         """
         worlds = self._checked(grids)
         shape = (len(worlds), len(self.programs))
@@ -155,9 +170,12 @@ class Programs:
         return answers
 
     def ask_each(self, grids: npt.ArrayLike, which: npt.ArrayLike, yaw_deg: npt.ArrayLike = 0.0) -> Answers:
-        """Its own program on each world: answers [n]. which: integers [n], the program of each world, or one number.
+        """Run one program per world; return answers [n]. which: index of the program of each world, [n] or one number.
 
-        Raises `GridError` for wrong shapes, `LanguageError` for numbers that no program has.
+        Raises:
+            GridError: if a shape is wrong.
+            LanguageError: if an index is out of range.
+
         """
         worlds = self._checked(grids)
         chosen = np.asarray(which)

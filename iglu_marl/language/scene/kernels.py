@@ -1,10 +1,9 @@
-"""The compiled half of the scene graph: finding the things in a grid, their relations, and running programs.
+"""Compiled kernels of the scene graph: things in a grid, their relations, and execution of programs.
 
-All that shapes, relations and functions mean is decided here, and nowhere a second time: `answer`, its trace, goal
-rewards, batches and the references of instructions run this code. `graph` and `program` give the numbers below names.
+This is the only definition of shapes, relations and functions: `answer`, its trace, goal rewards, batches and the
+references of instructions run this code. `graph` and `program` name the numbers below.
 
-A *thing* is one row of a table int16 [n, 15]: what it is, its attributes, and its box of cells (see the columns). The
-blocks come first.
+A *thing* is one row of a table int16 [n, 15]: shape, attributes and box of cells (see the columns). Blocks come first.
 """
 
 from __future__ import annotations
@@ -17,25 +16,25 @@ from iglu_marl.core.jit import jit
 
 BLOCK, ROW, TOWER, SQUARE, GROUP = 1, 2, 3, 4, 5
 RECTANGLE, WALL, L, T, PLUS, STAIRCASE, DIAGONAL, U, RING = 6, 7, 8, 9, 10, 11, 12, 13, 14
-MIXED = 0  # the colour of a thing of several colours
-SEVERAL = 1  # beside bits `1 << shape`: things of several colours are wanted, or which ones are whole
+MIXED = 0  # colour of a thing of several colours
+SEVERAL = 1  # bit of `wanted`: things of several colours, or WHOLE, are needed
 
 # columns of the table of things
 SHAPE, COLOR, SIZE = 0, 1, 2  # size in blocks
-HEIGHT, LEVEL, LAYERS = 3, 4, 5  # the highest and the lowest layer, 1 = on the ground; how many layers
+HEIGHT, LEVEL, LAYERS = 3, 4, 5  # highest and lowest layer, 1 = on the ground; number of layers
 X0, X1, Y0, Y1, Z0, Z1 = 6, 7, 8, 9, 10, 11  # the box of cells, as grid indices, ends included
-WHOLE = 12  # 1 for what is no part of a larger thing of its shape
-LABEL = 13  # of a block: the connected set of any colours that it belongs to; of another thing: its set
-PART = 14  # of a block: the connected set of its own colour
+WHOLE = 12  # 1 = not part of a larger thing of its shape
+LABEL = 13  # connected set of any colours
+PART = 14  # of a block: connected set of its colour
 COLUMNS = 15
 
 HEIGHTS, WIDTH = 9, 11
 CELLS = HEIGHTS * WIDTH * WIDTH
-THINGS_PER_BLOCK = 8  # at most: 1 block, 2 rows, 1 tower, 1 group, 1 diagonal, and what 3 or 4 blocks make
+THINGS_PER_BLOCK = 8  # maximum: 1 block, 2 rows, 1 tower, 1 group, 1 diagonal, shapes of 3 or 4 blocks
 MAX_THINGS = THINGS_PER_BLOCK * CELLS
 _LONGEST = 11
 _FORMS = sum(1 << shape for shape in (SQUARE, GROUP, RECTANGLE, WALL, L, T, PLUS, STAIRCASE, U, RING))
-# Sets are found in a zone with a margin of one cell; the steps from cell to cell there, over faces, then over edges.
+# Sets are found in a zone padded by one cell; steps there over faces, then over edges.
 _ROW = WIDTH + 2
 _LAYER = _ROW * _ROW
 _SIDES = np.array(
@@ -48,7 +47,7 @@ _SIDES = np.array(
 # --- relations: the map's frame, the builder's frame, and what lies on what -------------------------------------
 
 NORTH, EAST, SOUTH, WEST = 0, 1, 2, 3
-BEHIND, RIGHT, FRONT, LEFT = 4, 5, 6, 7  # seen by a builder who looks north: the same as the four above
+BEHIND, RIGHT, FRONT, LEFT = 4, 5, 6, 7  # for a builder that looks north: the same as the four above
 ABOVE, BELOW, ON, NEXT_TO = 8, 9, 10, 11
 UP, DOWN, MIDDLE = 8, 9, 10  # of extremes; the other directions have the numbers of their relations
 
@@ -61,7 +60,7 @@ EQUAL, LESS, GREATER, CONSTANT, NOT, EXTREME, NEAREST = 10, 11, 12, 13, 14, 15, 
 
 @jit
 def add_thing(things, n, shape, color, size, x0, x1, y0, y1, z0, z1, whole, label):
-    """Write one row of the table; returns the number of rows."""
+    """Write one row of the table; return the number of rows."""
     row = things[n]
     row[SHAPE], row[COLOR], row[SIZE] = shape, color, size
     row[HEIGHT], row[LEVEL], row[LAYERS] = y1 + 1, y0 + 1, y1 - y0 + 1
@@ -72,7 +71,7 @@ def add_thing(things, n, shape, color, size, x0, x1, y0, y1, z0, z1, whole, labe
 
 @jit
 def add_runs(grid, wanted, things, n, b, shape, dy, dx, dz):
-    """Append the lines that begin at a block, of two blocks or more: of its colour, and of several colours."""
+    """Append the lines of two or more blocks that begin at a block: of its colour, and of several colours."""
     y, x, z, color = int(things[b, Y0]), int(things[b, X0]), int(things[b, Z0]), int(things[b, COLOR])
     before = grid[y - dy, x - dx, z - dz] if y >= dy and x >= dx and z >= dz else 0
     if before == color:
@@ -96,10 +95,10 @@ def add_runs(grid, wanted, things, n, b, shape, dy, dx, dz):
 
 @jit
 def flood(things, index, places, labels, label, sides, same_color, members):
-    """Number the blocks that hang together with `members[0]`; returns how many.
+    """Label the blocks connected to `members[0]`; return their number.
 
-    index: the number of the block at each place of the zone with its margin, -1 where there is none. places: of the
-    blocks. labels: of the blocks, 0 where there is none yet. sides: 6 faces, or with edges 18. members: gets them all.
+    index: number of the block at each place of the padded zone, -1 for none. places: of the blocks. labels: of the
+    blocks, 0 = not yet labelled. sides: 6 faces, or 18 with edges. members: receives all of them.
     """
     color = things[members[0], COLOR]
     labels[members[0]] = label
@@ -128,10 +127,10 @@ def box_of(things, members, n, box):
 
 @jit
 def exact_shapes(things, members, n, box):
-    """Which shapes n different blocks with a box (see `box_of`) are exactly, as bits `1 << shape`.
+    """Return the shapes that n different blocks with a box (see `box_of`) are exactly, as bits `1 << shape`.
 
-    All but rows and towers fill two sides of their box, and are told by how many of them lie in each line along one
-    side, and along the other: these numbers leave no choice.
+    All shapes but rows and towers fill two sides of their box: the numbers of blocks per line along each side
+    determine them.
     """
     a, b, wide, longest = 0, 0, 0, 0
     for axis in range(3):
@@ -186,13 +185,14 @@ def exact_shapes(things, members, n, box):
 
 @jit
 def find_sets(things, blocks, index, places, sides, wanted, labels, first, found):
-    """Fill `found` with the connected sets of two blocks or more, of any colours and of one colour: rows of the table,
-    but for bits of their shapes as SHAPE, and as WHOLE those of the set of any colours around. Returns how many.
+    """Fill `found` with the connected sets of two or more blocks, of any colours and of one; return their number.
 
-    labels: int16 [2, blocks], gets the set of any colours and of one that each block belongs to, numbered from `first`.
+    Rows are those of the table, with shape bits as SHAPE, and as WHOLE the bits of the surrounding set of any
+    colours. labels: int16 [2, blocks], receives the set of any colours and of one colour of each block, numbered
+    from `first`.
     """
     members, box = np.empty(blocks, np.int16), np.empty((3, 2), np.int16)
-    forms = np.zeros(2 * blocks, np.int16)  # the shapes of each set
+    forms = np.zeros(2 * blocks, np.int16)  # shapes of each set
     labels[:] = 0
     count, label = 0, first
     for b in range(blocks):
@@ -223,10 +223,10 @@ def find_sets(things, blocks, index, places, sides, wanted, labels, first, found
 
 @jit
 def find_things(grid, wanted, things):
-    """Fill the table: blocks always, and each other shape s with `wanted & (1 << s)`. Returns how many there are.
+    """Fill the table with blocks and each other shape s with `wanted & (1 << s)`; return the number of rows.
 
-    In the order of shapes, and within a shape by the first cell (y, x, z). Without `wanted & SEVERAL` there are only
-    things of one colour, and WHOLE is not known.
+    The order is by shape, then by first cell (y, x, z). Without `wanted & SEVERAL`, there are only things of one
+    colour, and WHOLE is unknown.
     """
     n = 0
     for y in range(HEIGHTS):
@@ -249,7 +249,7 @@ def find_things(grid, wanted, things):
 
 @jit
 def add_sets(grid, wanted, things, blocks, n):
-    """Append the things that are connected sets of blocks; returns how many there are."""
+    """Append the things that are connected sets of blocks; return the number of rows."""
     index, places = np.full((HEIGHTS + 2) * _LAYER, -1, np.int16), np.empty(blocks, np.int16)
     for b in range(blocks):
         places[b] = (things[b, Y0] + 1) * _LAYER + (things[b, X0] + 1) * _ROW + things[b, Z0] + 1
@@ -263,7 +263,7 @@ def add_sets(grid, wanted, things, blocks, n):
     if wanted & (1 << DIAGONAL):
         before, first, lines = sets, 2 * blocks + 1, wanted & (1 << DIAGONAL | SEVERAL)
         sets += find_sets(things, blocks, index, places, 18, lines, labels, first, found[sets:])
-        for s in range(before, sets):  # no face of its blocks touches another: they are in no other set
+        for s in range(before, sets):  # no face of its blocks touches another set
             if found[s, SHAPE]:
                 for b in range(blocks):
                     for one in range(2):
@@ -284,13 +284,13 @@ def add_sets(grid, wanted, things, blocks, n):
 
 @jit
 def fills_box(thing):
-    """Whether a thing is all of its box."""
+    """Return whether a thing fills its box."""
     return thing[SHAPE] <= SQUARE or thing[SHAPE] == RECTANGLE or thing[SHAPE] == WALL
 
 
 @jit
 def holds(thing, block):
-    """Whether a block belongs to a thing."""
+    """Return whether a block belongs to a thing."""
     if not fills_box(thing):
         return block[LABEL] == thing[LABEL] or block[PART] == thing[LABEL]
     return gap(thing, block, X0) + gap(thing, block, Y0) + gap(thing, block, Z0) == 0
@@ -298,15 +298,13 @@ def holds(thing, block):
 
 @jit
 def gap(a, b, low):
-    """How many steps along an axis lead from the box of one thing to that of another, 0 where they overlap."""
+    """Return the number of steps along an axis between the boxes of two things, 0 if they overlap."""
     return max(0, a[low] - b[low + 1], b[low] - a[low + 1])
 
 
 @jit
 def distance(things, count, a, b):
-    """The least number of steps from a block of a thing to one of another, 0 for a common block; and whether some of
-    their blocks share a side face.
-    """
+    """Return the steps between the nearest blocks of two things (0 for a common one), and whether side faces touch."""
     dx, dy, dz = gap(things[a], things[b], X0), gap(things[a], things[b], Y0), gap(things[a], things[b], Z0)
     if fills_box(things[a]) and fills_box(things[b]):
         return dx + dy + dz, dy == 0 and dx + dz == 1
@@ -328,9 +326,9 @@ def distance(things, count, a, b):
 
 @jit
 def related(things, count, quarter, relation, a, b):
-    """Whether thing a stands in a relation to thing b; `quarter` is where the builder looks, 0 north, 1 east, …
+    """Return whether thing a is in a relation to thing b; `quarter` is the view: 0 north, 1 east, 2 south, 3 west.
 
-    A thing is north of another when all of it is; above, when all of it is higher and their boxes share a column.
+    A thing is north of another if all of it is; above, if all of it is higher and their boxes share a column.
     """
     one, other = things[a], things[b]
     if relation <= LEFT:
@@ -359,7 +357,7 @@ def related(things, count, quarter, relation, a, b):
 
 @jit
 def reach(quarter, direction, thing):
-    """How far a thing reaches in a direction. Highest and lowest are told by the top, as higher and lower are."""
+    """Return how far a thing reaches in a direction; up and down by its top, as "higher" and "lower" compare."""
     if direction >= UP:
         return int(thing[Y1] if direction == UP else -thing[Y1])
     way = direction if direction <= WEST else (direction - BEHIND + quarter) % 4
@@ -375,7 +373,7 @@ def reach(quarter, direction, thing):
 
 @jit
 def first_of(members, count):
-    """The first thing of a set."""
+    """Return the first member."""
     for t in range(count):
         if members[t]:
             return t
@@ -384,7 +382,7 @@ def first_of(members, count):
 
 @jit
 def size_of(members, count):
-    """The number of things in a set."""
+    """Return the number of members."""
     total = 0
     for t in range(count):
         total += members[t] != 0
@@ -393,7 +391,7 @@ def size_of(members, count):
 
 @jit
 def relate(things, count, quarter, relation, given, shapes, out):
-    """The things, of shapes with bits `1 << shape`, that stand in a relation to any of the given ones."""
+    """Write the things, of shapes with bits `1 << shape`, in a relation to any of the given ones."""
     out[:count] = 0
     for b in range(count):
         if given[b]:
@@ -405,7 +403,7 @@ def relate(things, count, quarter, relation, given, shapes, out):
 
 @jit
 def nearest(things, count, quarter, relation, given, others, out):
-    """Those of the given things that stand in a relation to any of the others, with the fewest steps between."""
+    """Write the given things in a relation to any of the others, with the fewest steps between."""
     out[:count] = 0
     least = 9999
     for a in range(count):
@@ -421,7 +419,7 @@ def nearest(things, count, quarter, relation, given, others, out):
 
 @jit
 def extreme(things, count, quarter, direction, rank, given, out):
-    """Those of the given things that reach furthest in a direction; with `rank` 2, 3, ..., second, third furthest."""
+    """Write the given things that reach furthest in a direction; with `rank` 2, 3, ... the second, third furthest."""
     out[:count] = 0
     best = 9999
     for _ in range(rank):
@@ -435,7 +433,7 @@ def extreme(things, count, quarter, direction, rank, given, out):
 
 @jit
 def middle(things, count, given, out):
-    """The one in the middle of an odd number of things whose boxes begin in a line along an axis, else none."""
+    """Write the middle of an odd number of things whose boxes begin in a line along an axis, else none."""
     out[:count] = 0
     total, first, along, axes = size_of(given, count), first_of(given, count), X0, 0
     for column in (X0, Y0, Z0):
@@ -455,7 +453,7 @@ def middle(things, count, given, out):
 
 @jit
 def alike(things, count, column, one, out):
-    """The things that share no block with a thing, and have the same attribute."""
+    """Write the things that share no block with a thing but have the same attribute."""
     for a in range(count):
         out[a] = 0
         if a != one and things[a, column] == things[one, column]:
@@ -464,11 +462,10 @@ def alike(things, count, column, one, out):
 
 @jit
 def execute(things, count, quarter, code, length, sets, values):
-    """Run a program over a table of things. Returns the number of rows done: fewer than `length` without an answer.
+    """Run a program on a table of things. Return the number of rows done: fewer than `length` without an answer.
 
-    code: int16 [length, 4]. sets: uint8, row i at [i * count, (i + 1) * count), the things that row i gave (of
-    `unique`, the one). values: int32 [length], what row i gave otherwise: numbers, colours, shapes, truth; of
-    `unique`, its index.
+    code: int16 [length, 4]. sets: uint8, row i at [i * count, (i + 1) * count): the things of row i (of `unique`, the
+    one). values: int32 [length], other outputs of row i: numbers, colours, shapes, truth; of `unique`, its index.
     """
     for i in range(length):
         operation, a, b, value = int(code[i, 0]), int(code[i, 1]), int(code[i, 2]), int(code[i, 3])
@@ -521,8 +518,10 @@ def execute(things, count, quarter, code, length, sets, values):
 
 @jit
 def ask_all(grids, quarters, codes, lengths, wanted, answers, answered):
-    """Put every program to every world. grids int8 [n, 9, 11, 11], quarters int8 [n], codes int16 [p, l, 4], lengths
-    int32 [p]; writes answers int32 [n, p] and answered bool [n, p].
+    """Run every program on every world.
+
+    grids int8 [n, 9, 11, 11], quarters int8 [n], codes int16 [p, l, 4], lengths int32 [p]; writes answers int32 [n,
+    p] and answered bool [n, p].
     """
     things = np.empty((MAX_THINGS, COLUMNS), np.int16)
     sets = np.empty(codes.shape[1] * MAX_THINGS, np.uint8)
@@ -538,7 +537,7 @@ def ask_all(grids, quarters, codes, lengths, wanted, answers, answered):
 
 @jit
 def ask_each(grids, quarters, which, codes, lengths, wanted, answers, answered):
-    """Put to every world w its own program, number which[w]. Shapes as in `ask_all`, answers and answered [n]."""
+    """Run on world w program which[w]. Shapes as in `ask_all`; answers and answered are [n]."""
     things = np.empty((MAX_THINGS, COLUMNS), np.int16)
     sets = np.empty(codes.shape[1] * MAX_THINGS, np.uint8)
     values = np.empty(codes.shape[1], np.int32)
@@ -553,7 +552,7 @@ def ask_each(grids, quarters, which, codes, lengths, wanted, answers, answered):
 
 @jit
 def ask_one(grid, quarter, code, wanted, answers, answered):
-    """Put one program to one world; answers int32 [1, 1], answered bool [1, 1]."""
+    """Run one program on one world; answers int32 [1, 1], answered bool [1, 1]."""
     blocks = 0
     for y in range(HEIGHTS):
         for x in range(WIDTH):

@@ -40,7 +40,7 @@ EXTREMES = (*DIRECTIONS, "middle")
 
 
 class Type(str, Enum):
-    """What a program gives. A thing can stand wherever things are wanted: it is a set of one."""
+    """Output type of a program. A thing can be used as things: a set of one."""
 
     THINGS = "things"
     THING = "thing"
@@ -53,13 +53,13 @@ class Type(str, Enum):
 
 
 class Function(NamedTuple):
-    """The signature of a function: what it takes, which value it carries, what it gives, and its code."""
+    """The signature of a function: inputs, value, output, and code."""
 
     inputs: tuple[Type, ...]
     value: str | None
     output: Type
     operation: int
-    column: int = 0  # of the table of things
+    column: int = 0  # column of the table of things
 
 
 _T, _U, _I, _C, _S, _B = Type
@@ -139,18 +139,23 @@ def _check_value(function: str, wanted: str | None, value: Any) -> None:
 class Program:
     """One function applied to the outputs of others: `Program("count", (Program("scene"),))`.
 
-    function: a name in `FUNCTIONS`. inputs: the programs whose outputs it takes. value: the colour, shape, relation,
-    extreme, size, height or number that some functions carry.
+    Equal and hashed by content.
 
-    Equal and hashed by content. Raises `LanguageError` for unknown functions and values, for wrong numbers of inputs,
-    and for inputs of the wrong kind.
+    Args:
+        function: a name in `FUNCTIONS`.
+        inputs: programs whose outputs it takes.
+        value: the colour, shape, relation, extreme, size, height or number of some functions.
+
+    Raises:
+        LanguageError: if a function or value is unknown, or the inputs are wrong in number or type.
+
     """
 
     function: str
     inputs: tuple[Program, ...] = ()
     value: str | int | None = None
-    kind: Type = field(init=False, compare=False)  # what it gives
-    nodes: int = field(init=False, compare=False)  # how many functions it is made of
+    kind: Type = field(init=False, compare=False)  # output type
+    nodes: int = field(init=False, compare=False)  # number of functions
     depth: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -184,16 +189,19 @@ class Program:
         object.__setattr__(self, "nodes", nodes)
         object.__setattr__(self, "depth", depth + 1)
 
-    # -- text
-
     @classmethod
     def parse(cls, text: str) -> Program:
-        """The program of a compact text. Raises `LanguageError` that says where it goes wrong."""
+        """Return the program of a compact text.
+
+        Raises:
+            LanguageError: with the position of the mistake.
+
+        """
         return _Reader(text).program()
 
     @cached_property
     def text(self) -> str:
-        """The compact text form; `Program.parse` inverts it."""
+        """The compact text form, the inverse of `Program.parse`."""
         if self.operation == kernels.CONSTANT:
             return str(self.value)
         parts = [given.text for given in self.inputs]
@@ -207,12 +215,10 @@ class Program:
     def __repr__(self) -> str:
         return f"Program.parse({self.text!r})"
 
-    # -- JSON
-
     def to_json(self) -> list[dict[str, Any]]:
-        """JSON-ready nodes, inputs before the functions that take them (by index); the last node is the program.
+        """Return JSON-ready nodes, inputs before the functions that take them (by index), the whole program last.
 
-        Each node has `function`, `inputs` and `value_inputs`, in the manner of CLEVR.
+        Each node has `function`, `inputs` and `value_inputs`, as in CLEVR.
         """
         nodes: list[dict[str, Any]] = []
 
@@ -227,7 +233,12 @@ class Program:
 
     @classmethod
     def from_json(cls, nodes: Any) -> Program:
-        """The program of what `to_json` gave. Raises `LanguageError` naming the node that is wrong."""
+        """Return the program of the nodes of `to_json`.
+
+        Raises:
+            LanguageError: if a node is wrong.
+
+        """
         if not isinstance(nodes, Sequence) or isinstance(nodes, str) or not nodes:
             raise LanguageError(f"the program is {nodes!r:.80}, expected a list of nodes")
         made: list[Program] = []
@@ -253,27 +264,25 @@ class Program:
 
     @classmethod
     def of(cls, value: Any) -> Program:
-        """A program from itself, its compact text or its JSON nodes."""
+        """Return a program from itself, its compact text or its JSON nodes."""
         if isinstance(value, cls):
             return value
         return cls.parse(value) if isinstance(value, str) else cls.from_json(value)
 
-    # -- code
-
     @property
     def operation(self) -> int:
-        """The code of its function in `kernels`."""
+        """Code of its function in `kernels`."""
         return FUNCTIONS[self.function].operation
 
     def walk(self) -> Iterator[Program]:
-        """All its functions, inputs before those that take them, in the order of `code`."""
+        """Yield all functions, inputs before those that take them, in the order of `code`."""
         for given in self.inputs:
             yield from given.walk()
         yield self
 
     @cached_property
     def code(self) -> npt.NDArray[np.int16]:
-        """What the kernel runs: int16 [nodes, 4], see `kernels.execute`."""
+        """Code for the kernel: int16 [nodes, 4], see `kernels.execute`."""
         rows: list[tuple[int, int, int, int]] = []
 
         def add(program: Program) -> int:
@@ -296,7 +305,7 @@ class Program:
 
     @cached_property
     def shapes(self) -> int:
-        """The shapes of the things that it can give, as bits `1 << shape code`."""
+        """Shapes of the things that it can return, as bits `1 << shape code`."""
         if self.operation in (*_PASSES_THINGS, kernels.UNIQUE):
             first, second = self.inputs[0].shapes, self.inputs[-1].shapes
             if self.operation == kernels.UNION:
@@ -310,12 +319,12 @@ class Program:
 
     @cached_property
     def wanted(self) -> int:
-        """What can matter to the answer, as `kernels.find_things` takes it: other things are not looked for."""
+        """What can matter to the answer, for `kernels.find_things`; other things are not searched for."""
         return int(np.bitwise_or.reduce([0, *self.demands.values()]))
 
     @cached_property
     def demands(self) -> dict[Program, int]:
-        """What matters of the things that its functions make, as `wanted`."""
+        """What matters of the things of each function, as `wanted`."""
         found: dict[Program, int] = {}
 
         def demand(program: Program, shapes: int, several: int) -> None:
@@ -329,7 +338,7 @@ class Program:
             several = {"filter_color": several & 2, "filter_whole": 2}.get(program.function, several)
             for number, given in enumerate(program.inputs):
                 if operation == kernels.EXIST and given.function == "relate" and given.value in _AS_BLOCKS:
-                    demand(given, 1 << kernels.BLOCK, 0)  # what stands so has a block that does
+                    demand(given, 1 << kernels.BLOCK, 0)  # a thing in a relation has a block in it
                 elif operation == kernels.INTERSECT:
                     demand(given, shapes & program.inputs[1 - number].shapes, several)
                 elif operation in _PASSES_THINGS and not (operation == kernels.NEAREST and number):
@@ -342,17 +351,12 @@ class Program:
 
     @cached_property
     def narrow_code(self) -> npt.NDArray[np.int16]:
-        """`code` that relates only what matters to the answer."""
+        """`code` that relates only things that matter to the answer."""
         code = self.code.copy()
         for row, part in zip(code, self.walk(), strict=True):
             if part.operation == kernels.RELATE:
                 row[2] = self.demands[part]
         return code
-
-    @cached_property
-    def uses_view(self) -> bool:
-        """Whether the answer depends on where the builder looks."""
-        return any(part.value in RELATIONS[4:8] for part in self.walk())
 
     @cached_property
     def _hash(self) -> int:
@@ -362,7 +366,7 @@ class Program:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Program, (self.function, self.inputs, self.value)  # the hash differs from process to process
+        return Program, (self.function, self.inputs, self.value)  # the hash differs between processes
 
 
 def _a(kind: Type) -> str:
@@ -370,8 +374,6 @@ def _a(kind: Type) -> str:
 
 
 class _Reader:
-    """Reads the compact text form."""
-
     def __init__(self, text: Any) -> None:
         if not isinstance(text, str):
             raise LanguageError(f"the program is {text!r:.80}, expected a text")
@@ -384,7 +386,7 @@ class _Reader:
         )
 
     def token(self, expected: str) -> tuple[str, int]:
-        """The next token and where it stands."""
+        """Return the next token and its position."""
         match = _TOKEN.match(self.text, self.at)
         if match is None:
             raise self.fail(expected, self.at)
@@ -392,14 +394,13 @@ class _Reader:
         return match[match.lastindex or 0], match.start(match.lastindex or 0)
 
     def program(self) -> Program:
-        """The whole text."""
         program = self.term(None, 0)
         if self.text[self.at :].strip():
             raise self.fail("the end", self.at)
         return program
 
     def term(self, wanted: Type | None, depth: int) -> Program:
-        """A function with its arguments in brackets, or the constant that a function wants here."""
+        """Return a function with its arguments in brackets, or a constant of the expected type."""
         name, start = self.token("a function")
         if depth > MAX_DEPTH:
             raise LanguageError(f"program {self.text!r:.80} is more than {MAX_DEPTH} functions deep")
@@ -419,7 +420,7 @@ class _Reader:
         return self.arguments(name, signature, depth)
 
     def arguments(self, name: str, signature: Function, depth: int) -> Program:
-        """What stands in the brackets behind a function."""
+        """Return the arguments in the brackets of a function."""
         self.token("'('")
         inputs: list[Program] = []
         value: Any = None

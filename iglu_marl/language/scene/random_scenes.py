@@ -1,4 +1,4 @@
-"""Random worlds to talk about: a few blocks and shapes, put down at random."""
+"""Random worlds of a few blocks and shapes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy.typing as npt
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLORS, ZONE_SHAPE, BlockGrid
 
 _TRIES = 60
-_SPREAD = 3.0  # cells: pieces lie around the middle of the zone
+_SPREAD = 3.0  # standard deviation of positions, in cells
 SIMPLE = ("block", "block", "row", "tower", "square")
-"""The shapes that random worlds are made of, as often as they stand here."""
+"""Shapes of random worlds, as often as they are listed."""
 _DRAWN = {
     "l": ("x..", "x..", "xxx"),
     "t": ("xxx", ".x.", ".x."),
@@ -25,13 +25,13 @@ _DRAWN = {
     "wall": ("xxxx", "xxxx"),
 }
 VARIED = (*SIMPLE, *_DRAWN)
-"""All shapes that it can put down."""
+"""All available shapes."""
 
 
 class Piece(NamedTuple):
-    """Something to put down: blocks of one colour.
+    """Blocks of one colour in one shape.
 
-    shape: its name, one of `VARIED`. color: the id 1..6. length: blocks along its longest side, 1 for a block.
+    shape: one of `VARIED`. color: the id 1..6. length: blocks along its longest side, 1 for a block.
     """
 
     shape: str
@@ -40,13 +40,13 @@ class Piece(NamedTuple):
 
     @property
     def blocks(self) -> int:
-        """How many blocks it takes."""
+        """Number of blocks."""
         if self.shape in _DRAWN:
             return "".join(_DRAWN[self.shape]).count("x")
         return self.length**2 if self.shape == "square" else self.length
 
     def cells(self, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-        """Its cells, bool [layers, x, z], turned at random."""
+        """Return its cells, bool [layers, x, z], rotated at random."""
         k = self.length
         if self.shape in _DRAWN:
             drawn = np.array([[mark == "x" for mark in line] for line in reversed(_DRAWN[self.shape])])
@@ -63,7 +63,7 @@ class Piece(NamedTuple):
 
 
 def are_pieces(value: Any) -> bool:
-    """Whether this is what `draw_pieces` may give: known shapes, colours and lengths, enough blocks of each colour."""
+    """Return whether `draw_pieces` can return this: known shapes, colours and lengths, enough blocks of each colour."""
     if not isinstance(value, tuple):
         return False
     used = dict.fromkeys(COLORS, 0)
@@ -81,10 +81,10 @@ def are_pieces(value: Any) -> bool:
 def draw_pieces(
     rng: np.random.Generator, count: int | None = None, shapes: tuple[str, ...] = SIMPLE
 ) -> tuple[Piece, ...]:
-    """Random pieces (3 to 9 unless `count` says) of some shapes, 20 blocks of a colour at most."""
+    """Return random pieces (3 to 9, or `count`) of some shapes, with at most 20 blocks per colour."""
     pieces: list[Piece] = []
     used = dict.fromkeys(COLORS, 0)
-    colors = rng.permutation(COLORS)[: int(rng.integers(2, 7))]  # few colours make things alike
+    colors = rng.permutation(COLORS)[: int(rng.integers(2, 7))]  # few colours, so that things look alike
     for _ in range(int(rng.integers(3, 10)) if count is None else count):
         shape = shapes[int(rng.integers(len(shapes)))]
         color = int(colors[int(rng.integers(len(colors)))])
@@ -99,14 +99,13 @@ def draw_pieces(
 def arrange(
     pieces: tuple[Piece, ...], rng: np.random.Generator, clear: tuple[int, int] | None = None
 ) -> BlockGrid:
-    """The pieces put down at random, on the ground or on what lies there; a fresh int8 grid [9, 11, 11].
+    """Put the pieces down at random, on the ground or on other blocks; return an int8 grid [9, 11, 11].
 
-    clear: the indices (x, z) of a column that stays empty, for a builder to stand in. A piece that finds no
-    room is left out.
+    clear: (x, z) of a column that stays empty for a builder. A piece that does not fit is left out.
     """
     grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
     if clear is not None:
-        grid[-1, clear[0], clear[1]] = 1  # nothing fits under it, or on it
+        grid[-1, clear[0], clear[1]] = 1  # nothing fits on or under it
     for piece in pieces:
         for _ in range(_TRIES):
             cells = piece.cells(rng)
@@ -126,5 +125,5 @@ def arrange(
 def random_world(
     rng: np.random.Generator, count: int | None = None, shapes: tuple[str, ...] = SIMPLE
 ) -> BlockGrid:
-    """A random world to talk about: `arrange(draw_pieces(rng, count, shapes), rng)`."""
+    """Return a random world: `arrange(draw_pieces(rng, count, shapes), rng)`."""
     return arrange(draw_pieces(rng, count, shapes), rng)

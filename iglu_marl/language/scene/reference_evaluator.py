@@ -1,7 +1,7 @@
-"""A second opinion: the meaning of programs, written down as plainly as possible and without regard to speed.
+"""A second implementation of programs: as plain as possible, without regard to speed.
 
-Nothing here is shared with the kernels: things are sets of cells, and each definition of `graph.py` is checked
-cell by cell. `iglu-marl language check` and the tests compare both.
+It shares no code with the kernels: things are sets of cells, and each definition of `graph.py` is checked cell by cell.
+`iglu-marl language check` and the tests compare both.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ _AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 
 class Part(NamedTuple):
-    """A thing: what it is, and its cells (x, y, z)."""
+    """A thing: shape, colour and cells (x, y, z)."""
 
     shape: str
     color: str
     cells: frozenset[Cell]
 
     def span(self, axis: int) -> tuple[int, int]:
-        """From where to where it reaches along x, y or z."""
+        """Return its least and largest coordinate along x, y or z."""
         along = [cell[axis] for cell in self.cells]
         return min(along), max(along)
 
     @property
     def size(self) -> int:
-        """Its blocks."""
+        """Number of blocks."""
         return len(self.cells)
 
     @property
     def level(self) -> int:
-        """Of its bottom, 1 = on the ground."""
+        """Layer of its bottom, 1 = on the ground."""
         return self.span(1)[0] + 2
 
     @property
     def height(self) -> int:
-        """Of its top."""
+        """Layer of its top."""
         return self.span(1)[1] + 2
 
     @property
     def layers(self) -> int:
-        """How tall it is."""
+        """Number of layers."""
         return self.height - self.level + 1
 
 
 def agrees(expected: Any, found: Any) -> bool:
-    """Whether an answer of `evaluate` and one of `interpreter.answer` are the same."""
+    """Return whether answers of `evaluate` and of `interpreter.answer` are equal."""
     if isinstance(expected, Part) and hasattr(found, "cells"):
         return expected == Part(found.shape, found.color, frozenset(found.cells))
     if isinstance(expected, list) and isinstance(found, tuple):
@@ -61,7 +61,7 @@ def agrees(expected: Any, found: Any) -> bool:
 
 
 class Ambiguous(Exception):
-    """`unique` met no thing, or several."""
+    """`unique` did not get exactly one thing."""
 
 
 def _moved(cell: Cell, step: Cell, times: int = 1) -> Cell:
@@ -79,7 +79,7 @@ def _lines(world: dict[Cell, str]) -> Iterator[tuple[str, frozenset[Cell]]]:
 
 
 def _sets(cells: Iterable[Cell], steps: Iterable[Cell]) -> Iterator[frozenset[Cell]]:
-    """The sets of two cells or more that hang together by some steps, forth and back."""
+    """Return the connected sets of two or more cells, given the steps."""
     left = set(cells)
     while left:
         group: set[Cell] = set()
@@ -93,7 +93,7 @@ def _sets(cells: Iterable[Cell], steps: Iterable[Cell]) -> Iterator[frozenset[Ce
 
 
 def _drawn(p: int, q: int) -> Iterator[tuple[str, set[tuple[int, int]]]]:
-    """Every shape that fills p x q cells (i, j); the second side is upright where that matters."""
+    """Yield every shape that fills p x q cells (i, j); the second side is upright where it matters."""
     sides = {(i, j) for i in range(p) for j in range(q)}
     left, right = ({(i, j) for i, j in sides if i == end} for end in (0, p - 1))
     low, high = ({(i, j) for i, j in sides if j == end} for end in (0, q - 1))
@@ -119,7 +119,6 @@ def _drawn(p: int, q: int) -> Iterator[tuple[str, set[tuple[int, int]]]]:
 
 
 def _shapes(cells: frozenset[Cell]) -> set[str]:
-    """What a set of cells is exactly, besides a group."""
     lows = [min(cell[axis] for cell in cells) for axis in range(3)]
     spans = [max(cell[axis] for cell in cells) - lows[axis] + 1 for axis in range(3)]
     found: set[str] = set()
@@ -139,7 +138,7 @@ def _is_diagonal(cells: frozenset[Cell]) -> bool:
 
 
 def parts(grid: Any) -> list[Part]:
-    """All things of a grid."""
+    """Return all things of a grid."""
     world = {(x, y, z): color_name(color) for x, y, z, color in grid_to_blocks(grid)}
     found = [Part("block", color, frozenset({cell})) for cell, color in world.items()]
     edges = [_moved(a, b, sign) for a, b in combinations(_AXES, 2) for sign in (1, -1)]
@@ -156,7 +155,7 @@ def parts(grid: Any) -> list[Part]:
 
 
 def is_whole(part: Part, everything: list[Part]) -> bool:
-    """Whether a part is no part of a larger one of its shape."""
+    """Return whether a part is not part of a larger one of its shape."""
     return not any(other.shape == part.shape and part.cells < other.cells for other in everything)
 
 
@@ -168,7 +167,7 @@ def _on_map(name: str, yaw_deg: float) -> str:
 
 
 def stands(a: Part, b: Part, relation: str, yaw_deg: float) -> bool:
-    """Whether a stands in a relation to b."""
+    """Return whether a is in a relation to b."""
     relation = _on_map(relation, yaw_deg)
     ways = {"north": (2, -1), "south": (2, 1), "west": (0, -1), "east": (0, 1)}
     if relation in ways:
@@ -191,7 +190,7 @@ def stands(a: Part, b: Part, relation: str, yaw_deg: float) -> bool:
 
 
 def _reach(part: Part, direction: str, yaw_deg: float) -> int:
-    """How far it reaches; up and down by its top."""
+    """Return how far a part reaches; up and down by its top."""
     if direction in ("up", "down"):
         return part.height if direction == "up" else -part.height
     ends = {"north": (2, 0, -1), "south": (2, 1, 1), "west": (0, 0, -1), "east": (0, 1, 1)}
@@ -214,9 +213,9 @@ def _steps(a: Part, b: Part) -> int:
 
 
 def evaluate(program: Program, grid: Any, yaw_deg: float = 0.0, found: list[Part] | None = None) -> Any:
-    """The answer of a program, as `interpreter.answer` gives it (things are `Part`s here); None where there is none.
+    """Return the answer of a program, as `interpreter.answer` (things are `Part`s here), or None.
 
-    found: `parts(grid)`, when it is at hand.
+    found: `parts(grid)`, if known.
     """
     try:
         return _value(program, parts(np.asarray(grid)) if found is None else found, yaw_deg)

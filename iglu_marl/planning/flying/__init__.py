@@ -1,1 +1,1 @@
-"""Builders who fly: moving, turning and acting in one step."""
+"""Builders who fly: moving, turning and act_action in one step."""

@@ -1,4 +1,4 @@
-"""Flying: find a place to hover with a clear line of sight, go there while turning, act."""
+"""Flying: find a place to hover with a clear line of sight, fly there while turning, act."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from iglu_marl.planning.raycast import Floats, bearing, blocked_by_body, cast_ra
 from iglu_marl.planning.simulation import Simulation, has_done
 from iglu_marl.planning.support import AROUND
 
-STRIDE = FLY_SPEED * STEP_S  # horizontal flight is always this far in a step
-CLIMB = JUMP_SPEED * STEP_S  # at full throttle
+STRIDE = FLY_SPEED * STEP_S  # horizontal distance of every step, in cells
+CLIMB = JUMP_SPEED * STEP_S  # vertical distance of a step at full throttle
 LOWEST_EYE, HIGHEST_EYE = -0.25, 9.5
-RIM = 6.99  # as far as the limits let one fly
+RIM = 6.99  # limit of |x| and |z| in flight
 ROUTES = ("straight", "climb first", "climb last", "over the top")
 EYES_AT_ONCE = 160
-JOBS_COMPARED = 4  # that are looked at, while some of them can be done
+JOBS_COMPARED = 4  # jobs whose ways are compared
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Hover:
 
 
 def flight_steps(start: Floats, eyes: Floats) -> Floats:
-    """Steps that a flight needs at least, whole strides and throttle together, float64 [k]."""
+    """Return lower bounds of the steps of flights to `eyes`, float64 [k]."""
     level = np.hypot(eyes[:, 0] - start[0], eyes[:, 2] - start[2])
     climb = np.abs(eyes[:, 1] - start[1])
     steps: Floats = np.maximum(np.round(level / STRIDE), np.ceil(climb / CLIMB - 1e-9))
@@ -49,14 +49,14 @@ def flight_steps(start: Floats, eyes: Floats) -> Floats:
 
 
 def turn_steps(pose: Floats, looks: Floats) -> Floats:
-    """Steps that a turn takes, float64 [k], from a pose to looks float64 [k, 2] (yaw, pitch)."""
+    """Return the steps of turns from a pose to looks float64 [k, 2] (yaw, pitch), float64 [k]."""
     turns = np.maximum(np.abs(turn_deg(pose[3], looks[:, 0])), np.abs(looks[:, 1] - pose[4]))
     steps: Floats = np.ceil(turns / CAMERA_DEG - 1e-9)
     return steps
 
 
 def action(move: Any, camera: Any) -> dict[str, Any]:
-    """A flier's action that moves and turns, and does nothing else."""
+    """Return an action that moves and turns only."""
     return {
         "movement": np.array(move, np.float32),
         "camera": np.array(camera, np.float32),
@@ -65,20 +65,20 @@ def action(move: Any, camera: Any) -> dict[str, Any]:
     }
 
 
-def acting(move: Any, camera: Any, job: Job, active: int) -> dict[str, Any]:
-    """The action that does a job."""
+def act_action(move: Any, camera: Any, job: Job, active: int) -> dict[str, Any]:
+    """Return the action that does a job."""
     select = job.color if job.color != active else 0
     return {**action(move, camera), "inventory": select, "placement": 1 if job.color else 2}
 
 
 def camera_towards(pose: Floats, yaw_deg: float, pitch_deg: float) -> tuple[float, float]:
-    """The camera change of the next step on the way to an aim."""
+    """Return the camera change of the next step towards an aim."""
     yaw, pitch = float(turn_deg(pose[3], yaw_deg)), float(pitch_deg - pose[4])
     return max(-CAMERA_DEG, min(CAMERA_DEG, yaw)), max(-CAMERA_DEG, min(CAMERA_DEG, pitch))
 
 
 def _spots() -> Floats:
-    """Horizontal offsets (x, z) that whole strides in one direction reach, float64 [k, 2]."""
+    """Return the horizontal offsets (x, z) of whole strides in one direction, float64 [k, 2]."""
     around = np.radians(np.arange(0.0, 360.0, 15.0))
     ring = np.stack([np.cos(around), np.sin(around)], axis=-1)
     far = STRIDE * np.arange(1, 20)
@@ -91,10 +91,10 @@ _EYE_HEIGHTS = (-1.0, 0.0, 0.6, 1.2, 2.2, 3.5)  # above the cell
 
 @lru_cache(maxsize=2)
 def aim_templates(places: bool) -> list[tuple[Cell, Floats, Floats]]:
-    """For each neighbour of a cell: points to aim at, [k, 3] from the centre, and the normal that they are seen along.
+    """Return for each neighbour of a cell: points to aim at, [k, 3] from the centre, and their outward normals.
 
-    For a removal: points on the faces of the block. For a placement: on the faces and edges that the cell shares with
-    the neighbour, a hair inside that; edges are seen from any side (normal zero).
+    For a removal the points are on the faces of the block. For a placement they are on the faces and edges shared with
+    the neighbour, slightly inside it; edges are visible from any side (normal zero).
     """
     templates = []
     for neighbour in AROUND:
@@ -115,7 +115,7 @@ def aim_templates(places: bool) -> list[tuple[Cell, Floats, Floats]]:
 
 
 def aim_points(grid: Any, job: Job) -> tuple[Floats, Floats]:
-    """Points to look at, float64 [k, 3], and the outward normals of the faces that they lie on (zero = any side)."""
+    """Return points to aim at, float64 [k, 3], and the outward normals of their faces (zero = any side)."""
     chosen = [
         (points + job.cell, normals)
         for side, points, normals in aim_templates(job.color != 0)
@@ -128,14 +128,14 @@ def aim_points(grid: Any, job: Job) -> tuple[Floats, Floats]:
 
 
 class Flier:
-    """Does jobs by flying. `find` looks for the cheapest way, `perform` does it in the simulation."""
+    """Do jobs by flying: `find` searches for the cheapest way, `perform` carries it out in the simulation."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self._banned: set[tuple[Cell, Vector]] = set()
 
     def find(self, jobs: list[Job]) -> Hover | None:
-        """The cheapest way to do one of the most promising jobs, or of the others where those cannot be done."""
+        """Return the cheapest way to do one of the most promising jobs, or else one of the others."""
         eye = self.simulation.pose[:3]
         jobs = sorted(jobs, key=lambda job: job.penalty + math.dist(eye, job.cell))
         best: Hover | None = None
@@ -149,18 +149,18 @@ class Flier:
         return best
 
     def find_anywhere(self, jobs: list[Job]) -> Hover | None:
-        """None: `find` looks everywhere."""
+        """Return None: `find` is exhaustive."""
         return None
 
     def perform(self, way: Hover) -> bool:
-        """Fly there and do it; undone, and False, when it does not come out as foreseen."""
+        """Fly there and do the job. If it fails, undo it and return False."""
         simulation = self.simulation
         start = simulation.save()
         for route in ROUTES:
             if self._fly(way, route) and self._act(way):
                 self._banned.clear()
                 return True
-            # Something on the way has pushed the flier aside: what can be done from there?
+            # An obstacle has pushed the flier aside: try from the place where it is.
             if self._improvise(way.job):
                 return True
             simulation.restore(start)
@@ -168,19 +168,15 @@ class Flier:
         return False
 
     def ways_out(self) -> list[Job]:
-        """The block around the eye, if there is one: nothing else can be seen from inside it."""
+        """Return the block around the eye, if any: it hides everything else."""
         x, y, z = np.rint(self.simulation.pose[:3]).astype(int).tolist()
         inside = in_zone(x, y, z) and self.simulation.color_at((x, y, z)) != 0
         return [Job((x, y, z), 0)] if inside else []
 
-    # -- finding
-
     def _steps(self, eyes: Floats) -> Floats:
-        """Steps to each of these places, float64 [k]."""
         return flight_steps(self.simulation.pose, eyes)
 
     def _turns(self, looks: Floats) -> Floats:
-        """Steps that turning to each of these looks takes, float64 [k]."""
         return turn_steps(self.simulation.pose, looks)
 
     def _hover_for(self, job: Job) -> Hover | None:
@@ -196,7 +192,7 @@ class Flier:
         return None
 
     def _eyes_near(self, job: Job) -> Floats:
-        """Where one can hover within reach of a cell with nothing solid around the body, float64 [k, 3]."""
+        """Return free places to hover within reach of a cell, float64 [k, 3]."""
         x, y, z = self.simulation.pose[:3]
         heights = np.clip([y, *(job.cell[1] + above for above in _EYE_HEIGHTS)], LOWEST_EYE, HIGHEST_EYE)
         spots = np.tile(_SPOTS + (x, z), (len(heights), 1))
@@ -215,7 +211,9 @@ class Flier:
     ) -> Hover | None:
         offsets = points[None] - eyes[:, None]  # [eyes, points, 3]
         facing = -(offsets * normals[None]).sum(-1) > 0.02 * np.linalg.norm(offsets, axis=-1)
-        facing |= (np.abs(eyes - job.cell) < 0.5).all(axis=1, keepdims=True)  # from inside all sides are seen
+        facing |= (np.abs(eyes - job.cell) < 0.5).all(
+            axis=1, keepdims=True
+        )  # from inside, all sides are visible
         which, aim = np.nonzero(facing | ~normals.any(axis=1))
         poses = np.concatenate([eyes[which], bearing(offsets[which, aim])], axis=1)
         hits, befores = cast_rays(self.simulation.grid, poses)
@@ -229,10 +227,7 @@ class Flier:
                 return Hover(job, (x, y, z), yaw, pitch, float(cost[index]) + 1.0 + job.penalty)
         return None
 
-    # -- doing
-
     def _improvise(self, job: Job) -> bool:
-        """Do the job from the place where the flier is, if it can be done from there."""
         points, normals = aim_points(self.simulation.grid, job)
         here = self.simulation.pose[None, :3].copy()
         hover = self._best_of(job, here, np.zeros(1), points, normals)
@@ -242,7 +237,7 @@ class Flier:
         return camera_towards(self.simulation.pose, hover.yaw_deg, hover.pitch_deg)
 
     def _fly(self, hover: Hover, route: str) -> bool:
-        """Follow a route to the eye's place, turning on the way. False when something is in the way."""
+        """Follow a route, turning on the way. Returns False at an obstacle."""
         x, y, z = hover.eye
         from_x, from_y, from_z = self.simulation.pose[:3].tolist()
         stops = {
@@ -254,7 +249,7 @@ class Flier:
         return all(self._leg(hover, stop) for stop in stops[route]) and self._turn(hover)
 
     def _turn(self, hover: Hover) -> bool:
-        """Turn until one step's camera change is left: that goes with the act."""
+        """Turn until one step's camera change is left, which is part of the act."""
         for _ in range(40):
             camera = self._camera(hover)
             if max(abs(camera[0]), abs(camera[1])) < CAMERA_DEG:
@@ -278,16 +273,16 @@ class Flier:
         return False
 
     def _act(self, hover: Hover) -> bool:
-        """The last bit of the turn, and place or break."""
+        """Finish the turn, and place or break."""
         simulation = self.simulation
         camera = self._camera(hover)
-        simulation.step(acting((0.0, 0.0, 0.0), camera, hover.job, simulation.active))
+        simulation.step(act_action((0.0, 0.0, 0.0), camera, hover.job, simulation.active))
         return has_done(simulation.state, hover.job)
 
 
 def keys_along(yaw_deg: Any, x: Any, z: Any) -> tuple[Any, Any]:
-    """The keys (back - forward, right - left) that lead along (x, z) on the map, for one who looks along `yaw_deg`."""
+    """Return the movement (back - forward, right - left) along (x, z) on the map, for a gaze along `yaw_deg`."""
     ahead = np.arctan2(z, x) - np.radians(yaw_deg)
     sideways = np.cos(ahead)
-    # Flight exactly along the gaze would follow the pitch.
+    # Flight exactly along the gaze would follow its pitch.
     return np.sin(ahead), np.where(np.abs(sideways) < 1e-3, 1e-3, sideways)

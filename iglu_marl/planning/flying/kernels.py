@@ -1,6 +1,6 @@
-"""Compiled parts of the search for short flights: what can be acted on from where, and what would be left to do.
+"""Compiled parts of the search for short flights: possible acts, and the price of the remaining work.
 
-Nothing here decides: every act that is chosen is done again by the game's own kernel.
+These are heuristics: every chosen act is repeated by the game's kernel.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from iglu_marl.core.kernels.ray import cast, gaze
 from iglu_marl.core.kernels.records import DEGREES
 from iglu_marl.planning.kernels import CAMERA_DEG, REACH
 
-AIM_REACH = 7.5  # points to aim at: not at the very end of the reach
-CUBE = 0.95  # half a diagonal of a cell, with the air around it that aims touch
-AIMS = 3  # that do a job from one eye, and are compared
-ARCS = 13  # sets of neighbouring quadrants of yaw: 4 of one, 4 of two, 4 of three, and all
+AIM_REACH = 7.5  # for points to aim at; slightly less than the reach
+CUBE = 0.95  # half a diagonal of a cell, with the surrounding air that aims touch
+AIMS = 3  # aims compared per job and eye
+ARCS = 13  # sets of adjacent yaw quadrants: 4 of one, 4 of two, 4 of three, and all
 ALL_ARCS = (1 << ARCS) - 1
 NOWHERE = 1e9
-NEAR_DEG = 6.0  # an aim beyond the turn is moved by so much at most
+NEAR_DEG = 6.0  # an aim beyond the possible turn is moved by at most this
 
-# Of the tree that joins what is left, in steps: an act, a cell of distance beyond `NEAR`, where heights count more.
+# Spanning tree of the remaining cells, in steps: an act, a cell of distance beyond `NEAR`; heights count more.
 ACT_PRICE, CELL_PRICE, HEIGHT_FACTOR, NEAR = 1.15, 0.5, 1.3, 1.5
 
 Floats = npt.NDArray[np.float64]
@@ -36,48 +36,48 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Weights(NamedTuple):
-    """What makes a beginning promising, in steps: which one is right depends on the structure, so several are tried."""
+    """Weights of the heuristic, in steps. The best choice depends on the structure, so several are tried."""
 
-    turn_rate: float = 12.0  # degrees of turning that count a step, on the way to a cell
-    range_cost: float = 0.25  # for a cell of distance more or less than the best
+    turn_rate: float = 12.0  # degrees of turning per step, on the way to a cell
+    range_cost: float = 0.25  # per cell of difference from `best_range`
     best_range: float = 3.5
-    least: float = 1.0  # for the way to the nearest cell
-    mean: float = 0.2  # for the way to all cells, on average
-    side: float = 0.5  # for a step of turning until the other sides are seen
-    short: float = 2.2  # for a cell that cannot be placed by looking to the sides turned to
+    least: float = 1.0  # of the way to the nearest cell
+    mean: float = 0.2  # of the mean way to all cells
+    side: float = 0.5  # of a step of turning until the other sides are visible
+    short: float = 2.2  # of a cell that cannot be placed by looking to these sides
 
 
 class JobTable(NamedTuple):
-    """What there is to do in one grid."""
+    """The jobs in one grid."""
 
     grid: npt.NDArray[np.int8]  # [9, 11, 11]
     jobs: Ints  # [j, 3]
     places: Bools  # [j]
-    cells: Ints  # [k, 3], that are not as they shall be
-    own: Ints  # [j], which of the cells, or -1
-    base: Floats  # [j], what is left then
-    counts: Ints  # [j, ARCS]: cells that cannot be placed then by looking only into that arc
-    starts: Ints  # [j + 1], from which number on points are whose
-    points: Floats  # [p, 3], to aim at
-    through: Floats  # [p, 3], how a ray has to pass there
+    cells: Ints  # [k, 3], cells that differ from the desired grid
+    own: Ints  # [j], index of the job in `cells`, or -1
+    base: Floats  # [j], price of the remaining work after the job
+    counts: Ints  # [j, ARCS], cells that cannot be placed after the job by looking only into that arc
+    starts: Ints  # [j + 1], first point of each job
+    points: Floats  # [p, 3], points to aim at
+    through: Floats  # [p, 3], required direction of a ray at the point
 
 
 @jit
-def wrapped(angle):
-    """An angle in -180..180 degrees."""
+def wrap_angle(angle):
+    """Return an angle in -180..180 degrees."""
     return angle - 360.0 * math.floor((angle + 180.0) / 360.0)
 
 
 @jit
 def links(eye, yaw, pitch, cells, skip, weights):
-    """Steps to the nearest of the cells and to all on average, roughly, from a pose."""
+    """Estimate the steps from a pose to the nearest cell, and the mean of the steps to all cells."""
     least, total, count = NOWHERE, 0.0, 0
     for k in range(len(cells)):
         if k == skip:
             continue
         dx, dy, dz = cells[k, 0] - eye[0], cells[k, 1] - eye[1], cells[k, 2] - eye[2]
         level = math.sqrt(dx * dx + dz * dz)
-        around = abs(wrapped(math.atan2(dz, dx) * DEGREES + 90.0 - yaw))
+        around = abs(wrap_angle(math.atan2(dz, dx) * DEGREES + 90.0 - yaw))
         turn = max(around, abs(math.atan2(dy, level) * DEGREES - pitch))
         off = abs(math.sqrt(level * level + dy * dy) - weights.best_range)
         price = turn / weights.turn_rate + weights.range_cost * off
@@ -91,7 +91,7 @@ def links(eye, yaw, pitch, cells, skip, weights):
 
 @jit
 def side_price(yaw, counts, weights):
-    """The cheapest sides to look to: the turn until they are seen, and the `counts` int [ARCS] of cells left out."""
+    """Return the lowest price of an arc: the turn to it, and the cells `counts`, int [ARCS], that it misses."""
     best = NOWHERE
     for arc in range(ARCS):
         begin, size = arc % 4, arc // 4 + 1  # all quadrants: the last arc, from the first one on
@@ -102,9 +102,9 @@ def side_price(yaw, counts, weights):
 
 @jit
 def turn_to(yaw, begin, size):
-    """Degrees of turning until one has looked into so many quadrants from one on."""
+    """Return the degrees of turning needed to look into `size` quadrants from `begin` on."""
     if size == 1:
-        return max(0.0, abs(wrapped(yaw - 90.0 * begin - 45.0)) - 45.0)
+        return max(0.0, abs(wrap_angle(yaw - 90.0 * begin - 45.0)) - 45.0)
     best = NOWHERE
     for turn in range(4 if size == 4 else 1):
         low, width = 90.0 * (begin + 1 + turn), 90.0 * (size - 2)
@@ -116,7 +116,7 @@ def turn_to(yaw, begin, size):
 
 @jit
 def out_of_view(eye, cell, yaw, pitch, limit):
-    """Whether no turn of so many degrees can bring the cell into the middle of the view."""
+    """Return whether no turn of at most `limit` degrees brings the cell into the middle of the view."""
     dx, dy, dz = cell[0] - eye[0], cell[1] - eye[1], cell[2] - eye[2]
     level = math.sqrt(dx * dx + dz * dz)
     far = math.sqrt(level * level + dy * dy)
@@ -127,15 +127,16 @@ def out_of_view(eye, cell, yaw, pitch, limit):
     if abs(math.atan2(dy, level) * DEGREES - pitch) > limit + 75.0 / far + 2.0:
         return True
     return (
-        level >= 1.2 and abs(wrapped(math.atan2(dz, dx) * DEGREES + 90.0 - yaw)) > limit + 75.0 / level + 2.0
+        level >= 1.2
+        and abs(wrap_angle(math.atan2(dz, dx) * DEGREES + 90.0 - yaw)) > limit + 75.0 / level + 2.0
     )
 
 
 @jit
 def price_jobs(table, eyes, yaw, pitch, limit, weights, prices, ways, looks):
-    """The best way to do each job [j] from one of the eyes [e, 3], turning by `limit` degrees at most.
+    """Find the best way to do each job [j] from one of the eyes [e, 3], turning by at most `limit` degrees.
 
-    Into prices float [j], `NOWHERE` without one; ways int [j], the eye; looks float [j, 2], yaw and pitch.
+    Written to prices float [j] (`NOWHERE` if there is none), ways int [j] (the eye), looks float [j, 2] (yaw, pitch).
     """
     hit, before = np.empty(3, np.int8), np.empty(3, np.int8)
     for e in range(len(eyes)):
@@ -159,7 +160,7 @@ def price_jobs(table, eyes, yaw, pitch, limit, weights, prices, ways, looks):
                 level = math.sqrt(dx * dx + dz * dz)
                 if level * level + dy * dy > AIM_REACH * AIM_REACH:
                     continue
-                turn = wrapped(math.atan2(dz, dx) * DEGREES + 90.0 - yaw)
+                turn = wrap_angle(math.atan2(dz, dx) * DEGREES + 90.0 - yaw)
                 tilt = math.atan2(dy, level) * DEGREES - pitch
                 if max(abs(turn), abs(tilt)) > limit + NEAR_DEG:
                     continue
@@ -179,14 +180,14 @@ def price_jobs(table, eyes, yaw, pitch, limit, weights, prices, ways, looks):
                     break
 
 
-# --- what is left to do in a grid, and from which sides it can be done ------------------------------------------
+# --- remaining work in a grid, and the sides from which it can be done
 
 
 @jit
 def sides(grid, cells, missing, around, allowed):
-    """For each of some cells [k, 3]: into which arcs (bits) one may look to place it in the end, int [k].
+    """Return for each cell [k, 3] the arcs (bits) into which the builder may look to place it eventually, int [k].
 
-    missing: bool [k], the others have all bits. around: int [26, 3]; allowed: int [26], the same for one neighbour.
+    missing: bool [k]; other cells have all bits. around: int [26, 3]; allowed: int [26], arcs for each neighbour.
     """
     reached = np.zeros(ZONE_SHAPE, np.int64)
     changed = True
@@ -215,7 +216,7 @@ def sides(grid, cells, missing, around, allowed):
 
 @jit
 def tree_price(cells):
-    """Steps for acts at all cells int [k, 3], one after the other: by the shortest tree that joins them."""
+    """Estimate the steps of acts at all cells int [k, 3] by a minimum spanning tree."""
     k = len(cells)
     far, todo = np.full(k, NOWHERE), np.ones(k, np.bool_)
     total, at = 0.0, -1
@@ -242,11 +243,11 @@ def tree_price(cells):
 
 
 @jit
-def prospects(grid, cells, missing, jobs, own, done, around, allowed, base, counts):
-    """What is left after each job [j]: its price `base` float [j], and `counts` int [j, ARCS] (see `JobTable`).
+def price_results(grid, cells, missing, jobs, own, done, around, allowed, base, counts):
+    """Price the remaining work after each job [j]: `base` float [j] and `counts` int [j, ARCS] (see `JobTable`).
 
-    missing: bool [k], the cells that are to be filled. own: int [j], the job's place in `cells` or -1 for a scaffold.
-    done: bool [j], whether the cell is right then.
+    missing: bool [k], cells to be filled. own: int [j], index of the job in `cells`, -1 for a scaffold. done: bool [j],
+    whether the cell is correct after the job.
     """
     for j in range(len(jobs)):
         at = jobs[j, 1] - MIN_Y, jobs[j, 0] - MIN_X, jobs[j, 2] - MIN_Z
@@ -256,11 +257,11 @@ def prospects(grid, cells, missing, jobs, own, done, around, allowed, base, coun
             if k != own[j] or not done[j]:
                 rest[count] = cells[k]
                 count += 1
-        if own[j] < 0:  # the scaffold has to go again
+        if own[j] < 0:  # the scaffold has to be removed later
             rest[count] = jobs[j]
             count += 1
         else:
-            waits[own[j]] = not done[j]  # a block of another colour is gone, and its cell still to be filled
+            waits[own[j]] = not done[j]  # a wrong block is removed; its cell is still to be filled
         base[j] = tree_price(rest[:count])
         grid[at] = 1 - min(before, 1)
         reached = sides(grid, cells, waits, around, allowed)

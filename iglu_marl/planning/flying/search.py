@@ -1,4 +1,4 @@
-"""Short flights: a beam search over the sequences of acts."""
+"""Short flights: a beam search over sequences of acts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ SEARCHES = (  # one after the other
     Weights(short=1.5),
     Weights(mean=0.0),
 )
-BEAM_WIDTH = 12  # beginnings kept
-SAME_GRID = 4  # of those that lead to the same grid
-SAME_PARENT = 12
+BEAM_WIDTH = 12
+SAME_GRID = 4  # nodes kept per grid
+SAME_PARENT = 12  # nodes kept per parent
 
 
 def shortest_flight(problem: Problem, level: PlanLevel, limit: int) -> list[Any] | None:
-    """The shortest plan found, of fewer than `limit` actions; None without one."""
+    """Return the shortest plan found with fewer than `limit` actions, or None."""
     search = BeamSearch(problem, BEAM_WIDTH)
     for weights in SEARCHES[: 1 if level == "short" else None]:
         search.run(weights, limit)
@@ -35,7 +35,7 @@ def shortest_flight(problem: Problem, level: PlanLevel, limit: int) -> list[Any]
 
 
 class BeamSearch:
-    """Keeps the most promising beginnings, one act longer each time; only what is kept is acted out."""
+    """Extend the most promising nodes by one act per round; only nodes that are kept are simulated."""
 
     def __init__(self, problem: Problem, width: int) -> None:
         self.problem, self.width = problem, width
@@ -43,21 +43,21 @@ class BeamSearch:
         self.best: Node | None = None
 
     def run(self, weights: Weights, limit: int) -> None:
-        """Find a plan of fewer actions than `limit`: `best`, from then on."""
+        """Search for a plan with fewer than `limit` actions, and store it in `best`."""
         beam = [self.successors.root()]
-        known: dict[bytes, int] = {}  # grid -> after how many acts it was first reached
+        known: dict[bytes, int] = {}  # grid -> number of acts when it was first reached
         for number in range(4 * limit):
             offers = [offer for node in beam for offer in self.successors.offers(node, weights)]
-            beam, done = self._chosen(offers, number, limit, known)
+            beam, done = self._select(offers, number, limit, known)
             if done:
                 self.best, limit = done, done.steps
             if not beam:
                 return
 
-    def _chosen(
+    def _select(
         self, offers: list[Offer], number: int, limit: int, known: dict[bytes, int]
     ) -> tuple[list[Node], Node | None]:
-        """What to go on from, the most promising first; and the shortest plan among the offers, below the limit."""
+        """Return the next nodes, the most promising first, and the shortest plan among the offers, below the limit."""
         beam: list[Node] = []
         best: Node | None = None
         alike: Counter[bytes | int] = Counter()
@@ -66,7 +66,7 @@ class BeamSearch:
             grid = offer.grid
             key, left = grid.tobytes(), acts_between(grid, self.problem.desired)
             if offer.node.steps + offer.steps + left >= limit or known.get(key, number) < number:
-                continue  # too long, or in a circle
+                continue  # too long, or a cycle
             if alike[key] >= SAME_GRID or alike[id(offer.node)] >= SAME_PARENT:
                 continue
             new = self.successors.settle(offer)

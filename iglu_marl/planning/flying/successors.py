@@ -1,4 +1,4 @@
-"""Short flights, step by step: what can be acted on next, after how many steps, and what would be left then."""
+"""Successors in the search for short flights: possible next acts with their steps and the remaining work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iglu_marl.core.kernels.records import CONTROL, FLYING
 from iglu_marl.core.kernels.step import step_many
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.flying import kernels
-from iglu_marl.planning.flying.controller import acting, action, camera_towards, keys_along
+from iglu_marl.planning.flying.controller import act_action, action, camera_towards, keys_along
 from iglu_marl.planning.flying.kernels import JobTable, Weights
 from iglu_marl.planning.problem import Job, Problem, WorldArray
 from iglu_marl.planning.raycast import Floats
@@ -33,43 +33,39 @@ from iglu_marl.planning.support import (
     touched_cells,
 )
 
-TURN_DEG = 4.999  # largest camera change in one step, less what rounding to float32 might add
+TURN_DEG = 4.999  # largest camera change in one step, less the rounding to float32
 MOST_STEPS = 40  # from one act to the next
-ENOUGH = 6  # cells that can be acted on: no need to look for what takes longer
-FINE_DEG, COARSE_DEG = 20.0, 30.0  # between directions to go: when it is only a step or two, else
+ENOUGH = 6  # jobs that can be done; slower ones are not searched
+FINE_DEG, COARSE_DEG = 20.0, 30.0  # between directions of flight: up to two steps, and beyond
 SHUTTING_COST = 8.0
-TABLES = 1000  # remembered at a time
+TABLES = 1000  # maximal number in memory
 
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A way to begin the plan.
+    """A prefix of a plan."""
 
-    state: the world [1] before the `tail`, the last act, whose motion is not settled yet; after: the world after it.
-    steps: of all actions, the tail's too. body: the actions since the parent, its tail included, without the own.
-    """
-
-    state: WorldArray
-    after: WorldArray
-    steps: int = 0
-    body: tuple[Any, ...] = ()
-    tail: tuple[Any, ...] = ()
-    parent: Node | None = None
+    state: WorldArray  # the world [1] before `tail`, the last act, whose movement is not fixed yet
+    after: WorldArray  # the world after it
+    steps: int = 0  # number of all actions, with the tail
+    body: tuple[Any, ...] = ()  # actions since the parent, with its tail and without the own one
+    tail: tuple[Any, ...] = ()  # the last act
+    parent: Node | None = None  # the node before
 
     @property
     def grid(self) -> BlockGrid:
-        """What stands then."""
+        """The grid after the prefix."""
         return self.after["grid"][0]
 
     @property
     def pose(self) -> Floats:
-        """Where the builder is then, if the last act's step does not move it."""
+        """The pose after the prefix, if the last act does not move."""
         return self.after["pose"][0]
 
     def actions(self) -> list[Any]:
-        """All actions from the start."""
+        """Return all actions from the start."""
         bodies: list[tuple[Any, ...]] = [self.tail]
         node: Node | None = self
         while node is not None:
@@ -90,7 +86,7 @@ class Offer(NamedTuple):
 
     @property
     def grid(self) -> BlockGrid:
-        """The grid that it leads to."""
+        """The grid after the job."""
         grid = self.node.grid.copy()
         grid[index_of(self.job.cell)] = self.job.color
         return grid
@@ -98,10 +94,10 @@ class Offer(NamedTuple):
 
 @lru_cache(maxsize=64)
 def routes(steps: int) -> Floats:
-    """What to try when there are so many steps to move, float64 [k, 6].
+    """Return the routes to try for a number of moving steps, float64 [k, 6].
 
-    Columns: a unit direction in the map (x, z), for how many steps; a throttle, for how many steps; and whether to go
-    along the line of sight in the first step instead, 1 or -1.
+    Columns: a unit direction on the map (x, z) and its number of steps; a throttle and its number of steps; 1 or -1 for
+    a first step along the line of sight.
     """
     around = np.radians(np.arange(0.0, 360.0, FINE_DEG if steps < 3 else COARSE_DEG))
     some = sorted({steps, max(1, steps // 2), max(1, steps - 1)}) if steps else []
@@ -116,7 +112,7 @@ def routes(steps: int) -> Floats:
 
 
 def _moves(yaw_deg: float, ways: Floats, number: int) -> Floats:
-    """The movements [k, 3] of one step of routes [k, 6], for one who looks along `yaw_deg`."""
+    """Return the movements [k, 3] of one step of routes [k, 6], for a gaze along `yaw_deg`."""
     back, right = keys_along(yaw_deg, ways[:, 0], ways[:, 1])
     goes, climbs = number < ways[:, 2], number < ways[:, 4]
     along = -ways[:, 5] if number == 0 else 0.0
@@ -124,8 +120,8 @@ def _moves(yaw_deg: float, ways: Floats, number: int) -> Floats:
 
 
 def _allowed() -> Ints:
-    """For each neighbour: into which arcs (bits) one may look to place a block against it, int [26]."""
-    signs = [(1, -1), (1, 1), (-1, 1), (-1, -1)]  # of x and z, looking into each quadrant of yaw
+    """Return for each neighbour the arcs (bits) into which the builder may look to place against it, int [26]."""
+    signs = [(1, -1), (1, 1), (-1, 1), (-1, -1)]  # of x and z of the gaze, by yaw quadrant
     arcs = [{(begin + n) % 4 for n in range(size)} for size in (1, 2, 3) for begin in range(4)] + [
         {0, 1, 2, 3}
     ]
@@ -137,7 +133,7 @@ def _allowed() -> Ints:
 
 
 def _templates() -> tuple[Ints, Floats]:
-    """The cells around a cell, int [k, 3], with a point of the face, edge or corner in between, [k, 3]."""
+    """Return the cells around a cell, int [k, 3], with points of the shared face, edge or corner, [k, 3]."""
     rows = []
     for d in AROUND:
         flat = [a for a in range(3) if d[a] == 0]
@@ -156,7 +152,7 @@ _IS_FACE = np.abs(_NEIGHBOURS).sum(axis=1) == 1
 
 
 def open_jobs(problem: Problem, grid: BlockGrid, inventory: npt.NDArray[np.int16]) -> list[Job]:
-    """What can be done now: edits, the removal of scaffolds that have served, else one more scaffold."""
+    """Return the possible jobs: edits, the removal of unneeded scaffolds, otherwise one more scaffold."""
     desired, filled = problem.desired, grid != 0
     near, touched = supported_cells(filled), touched_cells(filled)
     missing = (desired != 0) & ~filled
@@ -182,7 +178,7 @@ def open_jobs(problem: Problem, grid: BlockGrid, inventory: npt.NDArray[np.int16
 
 
 class Successors:
-    """Ways of a flier from one act to the next."""
+    """Generate the ways of a flier from one act to the next."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -192,21 +188,18 @@ class Successors:
         self._tables: dict[bytes, tuple[list[Job], JobTable | None]] = {}
 
     def root(self) -> Node:
-        """The empty beginning."""
+        """Return the empty prefix."""
         return Node(self.problem.start, self.problem.start)
 
-    # -- what there is to do
-
     def _table(self, node: Node) -> tuple[list[Job], JobTable | None]:
-        """Jobs, and what is left after each; kept for each grid."""
         key = node.grid.tobytes()
         if key not in self._tables:
             if len(self._tables) >= TABLES:
                 self._tables.clear()
-            self._tables[key] = self._look_over(node)
+            self._tables[key] = self._build_table(node)
         return self._tables[key]
 
-    def _look_over(self, node: Node) -> tuple[list[Job], JobTable | None]:
+    def _build_table(self, node: Node) -> tuple[list[Job], JobTable | None]:
         grid, desired = node.grid.copy(), self.problem.desired
         cells = cells_of(grid != desired)
         missing = (grid == 0)[index_of(cells.T)]
@@ -218,28 +211,28 @@ class Successors:
         done = np.array([desired[index_of(job.cell)] == job.color for job in jobs])
         at, places = np.array([job.cell for job in jobs]), np.array([job.color != 0 for job in jobs])
         base, counts = np.zeros(len(jobs)), np.zeros((len(jobs), kernels.ARCS), np.int64)
-        kernels.prospects(grid, cells, missing, at, own, done, _AROUND, _ALLOWED, base, counts)
+        kernels.price_results(grid, cells, missing, at, own, done, _AROUND, _ALLOWED, base, counts)
         base += [job.penalty for job in jobs]
         return jobs, JobTable(grid, at, places, cells, own, base, counts, *_aims(jobs, grid))
 
-    # -- ways
-
     def offers(self, node: Node, weights: Weights) -> list[Offer]:
-        """Ways to do one of the jobs next."""
+        """Return ways to do one of the jobs next."""
         jobs, table = self._table(node)
         found: list[Offer] = []
         last = MOST_STEPS if table else 0
         for steps in range(1, MOST_STEPS):
             if steps > last or len({offer.job for offer in found}) >= ENOUGH:
                 break
-            new = self._after(node, jobs, table, weights, steps)
+            new = self._offers_after(node, jobs, table, weights, steps)
             if new:
                 last = min(last, steps + 1)
                 found += new
         return found
 
-    def _after(self, node: Node, jobs: list[Job], table: Any, weights: Weights, steps: int) -> list[Offer]:
-        """Acts at the end of so many steps more."""
+    def _offers_after(
+        self, node: Node, jobs: list[Job], table: Any, weights: Weights, steps: int
+    ) -> list[Offer]:
+        """Return the acts that are possible in the last of `steps` further steps."""
         eyes, ways = self._eyes(node, steps)
         prices, by = np.full(len(jobs), kernels.NOWHERE), np.zeros(len(jobs), np.int64)
         looks = np.zeros((len(jobs), 2))
@@ -251,10 +244,8 @@ class Successors:
             for j in np.flatnonzero(prices < kernels.NOWHERE)
         ]
 
-    # -- motion
-
     def _eyes(self, node: Node, steps: int) -> tuple[Floats, Floats]:
-        """Where the eye can be so many steps later, float64 [k, 3], by which of `routes`, [k, 6]."""
+        """Return possible eye positions after further steps, float64 [k, 3], and their `routes`, [k, 6]."""
         moving = steps - 1 + len(node.tail)
         table = routes(moving)
         state, controls = self._worlds.state[: len(table)], self._controls[: len(table)]
@@ -267,12 +258,12 @@ class Successors:
         return state["pose"][:, :3].copy(), table
 
     def settle(self, offer: Offer) -> Node | None:
-        """The node after this act, or None when it does not come out so."""
+        """Simulate an offer: return the node after it, or None if the act fails."""
         node, job, way = offer.node, offer.job, offer.way
         state, body = node.state.copy(), []
         moving = offer.steps - 1 + len(node.tail)
         for number in range(moving):
-            # The last act's step has not moved yet: now it is known where to.
+            # The movement of the last act was open until now.
             tail = node.tail[0] if node.tail and number == 0 else None
             pose = state["pose"][0]
             camera = tail["camera"] if tail else camera_towards(pose, *offer.look)
@@ -280,7 +271,7 @@ class Successors:
             body.append({**(tail or action(move, camera)), "movement": np.array(move, np.float32)})
             step(state, "flying", body[-1])
         camera = camera_towards(state["pose"][0], *offer.look)
-        act = acting((0.0, 0.0, 0.0), camera, job, int(state["active"][0]))
+        act = act_action((0.0, 0.0, 0.0), camera, job, int(state["active"][0]))
         after = state.copy()
         step(after, "flying", act)
         if not has_done(after, job):
@@ -289,7 +280,6 @@ class Successors:
 
 
 def _aims(jobs: list[Job], grid: BlockGrid) -> tuple[Ints, Floats, Floats]:
-    """Of a `JobTable`: starts, points and through."""
     points, ways, starts = [], [], [0]
     ground = np.zeros((11, 13, 13), bool)  # the zone and a cell around it
     ground[0] = True

@@ -1,4 +1,4 @@
-"""Building from one place: a beam search over what can be placed and broken by turning the head only."""
+"""Building from one place: a beam search over acts that need camera actions only."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from iglu_marl.planning.walking import kernels
 from iglu_marl.planning.walking.kernels import Assignment
 
 CENTRES: list[Cell] = [(x, y, z) for x, y, z in cells_of(np.ones((9, 11, 11))).tolist()]
-ALIKE = 2  # kept of those that lead to the same grid
-CHILDREN = 192  # room for each node
+ALIKE = 2  # nodes kept per grid
+CHILDREN = 192  # maximal number per node
 _MARKS = np.random.Generator(np.random.PCG64(1)).integers(1, 2**62, (7, CELLS))
 _MARKS[0] = 0
 
 
 class CameraAct(NamedTuple):
-    """Place a colour, or break (0), along an aim: so many camera steps (yaw, pitch) from where it all began."""
+    """Place a colour, or break (0), along an aim in camera steps (yaw, pitch) from the initial gaze."""
 
     cell: Cell
     color: int
@@ -35,7 +35,7 @@ class CameraAct(NamedTuple):
 
 
 class CameraPlan(NamedTuple):
-    """What to do, how many actions that takes, and how many asked changes it leaves to others."""
+    """Acts, number of actions, and number of required changes that are left."""
 
     acts: list[CameraAct]
     cost: float
@@ -43,12 +43,12 @@ class CameraPlan(NamedTuple):
 
 
 def assignment(desired: BlockGrid, scaffolds: Mask, fixed: Mask) -> Assignment:
-    """What is to be built, from grids [9, 11, 11]."""
+    """Make an assignment from grids [9, 11, 11]."""
     return Assignment(desired.reshape(CELLS), scaffolds.reshape(CELLS), fixed.reshape(CELLS))
 
 
 class CameraSearch:
-    """All that can be seen from one eye with camera steps from one gaze; pose float64 [5]."""
+    """Everything visible from one pose, float64 [5], in camera steps from its gaze."""
 
     def __init__(self, pose: Floats) -> None:
         x, y, z, yaw, pitch = pose.tolist()
@@ -58,7 +58,7 @@ class CameraSearch:
         rays, blocked = np.empty((kernels.YAWS * rows, RAY_SAMPLES + 1), np.int16), np.empty(CELLS, bool)
         yaws, pitches = np.empty((2, CELLS), np.int64)
         self.table = kernels.RayTable(rays, blocked, yaws, pitches, rows)
-        kernels.look_around((x, y, z), yaw, pitch + CAMERA_DEG * low, self.table)
+        kernels.fill_ray_table((x, y, z), yaw, pitch + CAMERA_DEG * low, self.table)
 
     def search(
         self,
@@ -68,7 +68,7 @@ class CameraSearch:
         task: Assignment,
         width: int,
     ) -> CameraPlan:
-        """The best that can be done from here; grid int8 [9, 11, 11], inventory int16 [6]."""
+        """Return the best acts from here; grid int8 [9, 11, 11], inventory int16 [6]."""
         nodes = np.zeros(1, kernels.NODE)
         nodes["grid"], nodes["held"] = grid.reshape(CELLS), inventory
         nodes["aim"], nodes["active"] = self.level, active
@@ -87,7 +87,7 @@ class CameraSearch:
                     best, end = outcome, (len(trace), at)
             if not len(children):
                 return CameraPlan(self._acts(trace, *end), best[1], best[2])
-            chosen = _best(children, width)
+            chosen = _best_children(children, width)
             nodes = nodes[chosen["node"]]
             kernels.grow(nodes, chosen, task, self.table)
             trace.append(chosen)
@@ -101,8 +101,7 @@ class CameraSearch:
         return acts[::-1]
 
 
-def _best(children: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
-    """The most promising children; of those that lead to the same grid only a few."""
+def _best_children(children: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
     known: Counter[int] = Counter()
     chosen: list[int] = []
     marks = children["mark"].tolist()

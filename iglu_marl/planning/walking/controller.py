@@ -1,7 +1,7 @@
-"""Walking with gravity: find a stand and an aim for a job, get there on foot, act.
+"""Walking with gravity: find a stand and an aim for a job, walk there, act.
 
-`find` searches the stands in order of their distance and looks, from the ground and from the top of a jump, for the
-aim that takes the fewest camera steps. `perform` walks there in the simulation.
+`find` visits the stands in order of their distance. At each it computes the aim with the fewest camera steps, from the
+ground and in a jump. `perform` walks there in the simulation.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from iglu_marl.core.grid import BlockGrid, Cell, index_of
 from iglu_marl.core.kernels.cells import solid
 from iglu_marl.core.kernels.motion import rise
 from iglu_marl.core.kernels.records import EYE_HEIGHT, JUMP_SPEED, PADDING, STEP_S, WALK_SPEED
+from iglu_marl.core.pose import Pose
 from iglu_marl.planning.kernels import CAMERA_DEG
 from iglu_marl.planning.problem import Job, WorldArray
 from iglu_marl.planning.raycast import Floats
@@ -42,33 +43,39 @@ WALK_KEYS = (
     (Action.BACK, 180.0),
     (Action.LEFT, 270.0),
 )  # ° from the yaw
-EYE = EYE_HEIGHT + 1.0  # the eye of one who stands, above the centre of the cell stood on
-AIR_STEPS = (5, 7)  # steps after a jump's start: just high enough to build below oneself; the top
+EYE = EYE_HEIGHT + 1.0  # of the eye above the centre of the cell below the feet
+AIR_STEPS = (5, 7)  # steps after the start of a jump: high enough to build below, and the top
 AIR_COST = 1.5
-OWN_PILLAR_GAIN, SPOILING_COST = 6.0, 100.0  # of pillars in cells that shall be filled
-WALL_COST, LOOSE_COST = 24.0, 6.0  # of a block in the way: of one that is put back, and of one that shall go
-DISTANCE_COST = 3.0  # for a cell, where jobs are ranked
-LOWEST_FROM_PILLAR = -62.0  # steeper rays would meet the pillar, which is not there yet
+OWN_PILLAR_GAIN, SPOILING_COST = 6.0, 100.0  # of pillars in cells that are to be filled
+LONGEST_FALL = 80  # steps, jump included
+WALL_COST, LOOSE_COST = 24.0, 6.0  # of a block in the way: to be put back, or wrong anyway
+DISTANCE_COST = 3.0  # per cell, to rank jobs
+LOWEST_FROM_PILLAR = -62.0  # steeper rays would hit the pillar, which is not in the grid yet
 BATCH_STANDS = 12
 MAX_JOBS = 14
-ASKEW_DEG = 12.0  # by which a key may lead past the block that one jumps onto
+ASKEW_DEG = 12.0  # tolerance of the direction of a jump
 MOVES = (
     (Action.NOOP,),
     *((key,) for key, _ in WALK_KEYS),
     *((Action.JUMP, *[key] * 4) for key, _ in WALK_KEYS),
 )  # from one place to the next
 LONGEST_MOVE, MOST_PLACES = 30, 2000
-NEAR_MISS = 0.13  # of a cell: as near as steps of 1/4 cell get
+NEAR_MISS = 0.13  # cells; the precision of steps of 1/4 cell
+
+
+def jump_height(steps: int) -> float:
+    """Return the height above the start of a jump, in cells, some steps after it."""
+    return float(rise(JUMP_SPEED, steps))
 
 
 @lru_cache(maxsize=1)
-def rises() -> dict[int, float]:
-    """How high one is, in cells, after so many steps in the air; reckoned when first asked for, by compiled kernels."""
-    return {0: 0.0, **{steps: rise(JUMP_SPEED, steps) for steps in AIR_STEPS}}
+def jump_heights() -> dict[int, float]:
+    """Return the height of a jump in cells by steps in the air; lazy, since it needs compiled kernels."""
+    return {0: 0.0, **{steps: jump_height(steps) for steps in AIR_STEPS}}
 
 
 class Aim(NamedTuple):
-    """How to turn, in camera steps, and whether to act in the air: `air` steps after the start of a jump."""
+    """Camera steps of an aim, and the time of the act: `air` steps after the start of a jump, 0 = on the ground."""
 
     cost: float
     yaw: int
@@ -77,7 +84,7 @@ class Aim(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What to do from where, and what all that costs."""
+    """A job with its stand, aim and total cost."""
 
     cost: float
     visit: Visit
@@ -87,7 +94,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Way:
-    """A way to do a job: a path from one stand to another, there some keys that lead off its centre, then an aim."""
+    """A way to do a job: a path between stands, and keys that lead off the centre of the last one."""
 
     job: Job
     path: tuple[Step, ...]
@@ -98,27 +105,42 @@ class Way:
 
 
 def camera_actions(yaw: int, pitch: int) -> list[Action]:
-    """The actions that turn by so many camera steps, to the right and up."""
+    """Return the actions that turn by camera steps to the right and up."""
     around = Action.TURN_RIGHT if yaw > 0 else Action.TURN_LEFT
     return [around] * abs(yaw) + [Action.LOOK_UP if pitch > 0 else Action.LOOK_DOWN] * abs(pitch)
 
 
 def stand_of(pose: Floats) -> Stand:
-    """The stand of one who rests at a pose."""
+    """Return the stand of a walker at rest."""
     x, y, z = np.rint(pose[:3]).astype(int).tolist()
     return x, z, y - 2
 
 
 def at_rest(state: WorldArray) -> bool:
-    """Whether the walker has no vertical speed, and something under the feet."""
+    """Return whether the walker has no vertical speed and stands on something."""
     grid, pose = state["grid"][0], state["pose"][0]
     x, z, b = stand_of(pose)
     on_floor = solid(grid, x, b, z) or solid(grid, x, b + 1, z)
     return state["speed"][0] == 0.0 and bool(on_floor and pose[1] == b + 2 - PADDING)
 
 
+def come_to_rest(state: WorldArray) -> int:
+    """Let a walker of unknown vertical speed land, and return the maximal number of steps.
+
+    It is 0 at rest, and at the default initial height, which is never passed in the air.
+    """
+    falling = state.copy()
+    falling["speed"] = 0.0 if at_rest(state) or state["pose"][0, 1] == Pose().y else JUMP_SPEED
+    for steps in range(LONGEST_FALL if falling["speed"] else 0):
+        if at_rest(falling):
+            state[:] = falling
+            return steps
+        step(falling, "walking", Action.NOOP)
+    return 0
+
+
 def places_near(state: WorldArray) -> Iterator[tuple[tuple[Action, ...], Floats]]:
-    """Where one comes to rest after some moves, few first: the keys and the pose; each place once, by the kernel."""
+    """Yield the places that are reachable by some moves, fewest first, each once: keys and pose."""
     known: set[bytes] = set()
     waiting: deque[tuple[tuple[Action, ...], WorldArray]] = deque([((), state)])
     while waiting and len(known) < MOST_PLACES:
@@ -138,23 +160,21 @@ def places_near(state: WorldArray) -> Iterator[tuple[tuple[Action, ...], Floats]
 
 
 class Walker:
-    """Does jobs on foot. `find` looks for the cheapest way, `perform` does it in the simulation."""
+    """Do jobs on foot: `find` searches for the cheapest way, `perform` carries it out in the simulation."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
         self._banned_steps: set[tuple[Stand, Step]] = set()
         self._banned_jobs: set[tuple[Cell, Stand, tuple[Action, ...]]] = set()
-        self._banned_for = b""  # the grid in which they failed
-        self._opened: Counter[Cell] = Counter()  # how often these were broken on the way
-
-    # -- finding
+        self._banned_for = b""  # the grid of these failures
+        self._opened: Counter[Cell] = Counter()  # how often a block was broken on the way
 
     def find(self, jobs: list[Job]) -> Way | None:
-        """The cheapest way to do one of the jobs, or None when none can be done from any stand."""
+        """Return the cheapest way to do one of the jobs from a stand, or None."""
         return self._find(self._possible(jobs), None)
 
     def find_anywhere(self, jobs: list[Job]) -> Way | None:
-        """A way to do one of the jobs through walls, or from a place off the centre of a column."""
+        """Return a way to do one of the jobs through walls, or from a place off the centre of a column."""
         jobs, start = self._possible(jobs), self._rest()[1]
         if (way := self._find(jobs, self._wall_price)) is not None:
             return way
@@ -173,7 +193,7 @@ class Walker:
         return next((way for way in ways if way), None)
 
     def _possible(self, jobs: list[Job]) -> list[Job]:
-        """The jobs for which blocks are in hand; what has failed in another grid is forgotten."""
+        """Return the jobs for which there are blocks; forget failures in other grids."""
         known = self.simulation.grid.tobytes()
         if known != self._banned_for:
             self._banned_steps.clear()
@@ -182,7 +202,7 @@ class Walker:
         return [job for job in jobs if job.color == 0 or self.simulation.held(job.color) > 0]
 
     def ways_out(self) -> list[Job]:
-        """Blocks to break when the walker is walled in; none when it is not."""
+        """Return blocks to break if the walker is walled in."""
         _, stand = self._rest()
         terrain = Terrain(self.simulation.grid)
         inside = terrain.solid(stand[0], stand[2] + 2, stand[1])
@@ -191,7 +211,6 @@ class Walker:
         return [Job(cell, 0, 10.0 * blocks) for blocks, cell in terrain.ways_out(stand)]
 
     def _rest(self) -> tuple[Floats, Stand]:
-        """The pose once the walker has come to rest, and its stand."""
         if at_rest(self.simulation.state):
             return self.simulation.pose.copy(), self._stand()
         moment = self.simulation.save()
@@ -231,7 +250,7 @@ class Walker:
                     break
                 visits.append(visit)
                 if best is None and visit.stand == start:
-                    break  # often enough one can act from where one stands
+                    break  # often the job can be done from the current stand
             if not visits:
                 break
             found = [self._best_at(visit, jobs, pose, start) for visit in visits]
@@ -242,7 +261,6 @@ class Walker:
         return Way(best.job, tuple(search.path(stand)), best.cost, start, stand)
 
     def _best_at(self, visit: Visit, jobs: list[Job], pose: Floats, start: Stand) -> Found | None:
-        """The cheapest that can be done from a stand."""
         grid = self._grid_without(visit.walls)
         lowest = LOWEST_FROM_PILLAR if visit.pillars and visit.stand != start else -90.0
         yaw, pitch = pose[3:].tolist()
@@ -254,7 +272,7 @@ class Walker:
                 places = job.color != 0
                 turns, right, up = kernels.best_aim(grid, eye, yaw, pitch, lowest, job.cell, places)
                 fill = turns + (job.color not in (0, self.simulation.active))
-                # The camera turns while the builder rises: only what is longer than the rise costs more.
+                # The camera turns during the jump: only turns longer than the jump cost more.
                 cost = max(fill, air - 1) + 2.0 + AIR_COST if air else fill + 1.0
                 total = visit.cost + cost + job.penalty
                 if turns < kernels.FAR and (best is None or total < best.cost):
@@ -262,7 +280,6 @@ class Walker:
         return best
 
     def _grid_without(self, walls: tuple[Cell, ...]) -> BlockGrid:
-        """The grid as it is once these blocks are broken."""
         grid = self.simulation.grid
         if walls:
             grid = grid.copy()
@@ -270,23 +287,21 @@ class Walker:
         return grid
 
     def _eyes(self, visit: Visit, pose: Floats, start: Stand) -> Iterator[tuple[int, tuple[float, ...]]]:
-        """From where one looks at a stand: the steps after a jump's start, 0 on the ground, and the eye."""
+        """Yield the eye positions at a stand, with the steps after the start of a jump (0 = on the ground)."""
         x, z, b = visit.stand
         rest = pose[:3].tolist() if visit.stand == start else [float(x), b + EYE, float(z)]
-        for air, height in rises().items():
+        for air, height in jump_heights().items():
             if not (air and solid(self._grid_without(visit.walls), x, b + 3, z)):
                 yield air, (rest[0], rest[1] + height, rest[2])
 
     def _sensible(self, job: Job, visit: Visit, air: int) -> bool:
-        """Whether a job may be tried from a stand: not one that failed, nor a jump with nothing to be gained."""
+        """Return whether to try a job from a stand: not after a failure, nor with a useless jump."""
         if (job.cell, visit.stand, visit.keys) in self._banned_jobs or job.cell in visit.walls:
             return False
         return not (air and job.color == 0 and job.cell[1] < visit.stand[2] + 2)
 
-    # -- doing
-
     def perform(self, way: Way) -> bool:
-        """Go there and do it; undone, and False, when it does not come out as foreseen."""
+        """Go there and do the job. If it fails, undo it and return False."""
         moment = self.simulation.save()
         here = way.start
         for part in way.path:
@@ -305,7 +320,7 @@ class Walker:
         return False
 
     def _act(self, job: Job, stand: Stand) -> bool:
-        """From where the walker really stands: turn, select, jump if need be, and use the hand."""
+        """Do a job from the actual position: turn, select, jump if necessary, and act."""
         pose, here = self._rest()
         found = self._best_at(Visit(0.0, here, 0), [job], pose, here) if here == stand else None
         if found is None:
@@ -313,7 +328,7 @@ class Walker:
         return self._carry_out(job, found.aim)
 
     def _carry_out(self, job: Job, aim: Aim) -> bool:
-        """Turn, select, jump and use the hand; whether that did the job."""
+        """Turn, select, jump and act; return whether that did the job."""
         simulation = self.simulation
         _, yaw, pitch, air = aim
         fill = camera_actions(yaw, pitch)
@@ -331,25 +346,23 @@ class Walker:
         simulation.step(Action.PLACE if job.color else Action.BREAK)
         return has_done(simulation.state, job)
 
-    def _settle(self, limit: int = 80) -> bool:
+    def _settle(self) -> bool:
         """Wait until the walker rests."""
-        for _ in range(limit):
+        for _ in range(LONGEST_FALL):
             if at_rest(self.simulation.state):
                 return True
             self.simulation.step(Action.NOOP)
         return False
 
-    # -- on foot
-
     def walk_to(self, stand: Stand) -> bool:
-        """Go there over what stands already; False when there is no way, or it does not come out as foreseen."""
+        """Go to a stand without changing blocks. Returns False if that fails."""
         search = PathSearch(Terrain(self.simulation.grid), self._rest()[1], self._pillar_price)
         while (visit := search.next_visit()) is not None and visit.stand != stand:
             pass
         return visit is not None and all(self._go(step) for step in search.path(stand))
 
     def pillar_up(self) -> bool:
-        """Put one block under oneself."""
+        """Jump and place a block below."""
         x, z, b = self._rest()[1]
         return Terrain(self.simulation.grid).can_pillar((x, z, b)) and self._pillar((x, z, b + 1))
 
@@ -366,7 +379,6 @@ class Walker:
         return self._settle() and self._stand() == step.stand
 
     def _open(self, behind: Stand) -> bool:
-        """Break what stands between here and a stand."""
         here = self._rest()[1]
         walls = (wall for wall, stand in Terrain(self.simulation.grid).openings(here) if stand == behind)
         wall = next(walls, [])
@@ -382,12 +394,12 @@ class Walker:
             for key in self._keys_along(dx, dz) if max(abs(dx), abs(dz)) >= NEAR_MISS else ():
                 self.simulation.step(key)
                 if not np.array_equal(before, pose[:3]):
-                    break  # else something is in the way
+                    break  # otherwise something is in the way
             else:
                 return
 
     def _keys_along(self, dx: float, dz: float) -> list[Action]:
-        """The keys that lead nearer to what lies so far away, in cells; that which goes farthest along it first."""
+        """Return the keys that lead along an offset in cells, the best first."""
         ways = (
             (math.radians(float(self.simulation.pose[3]) + turned - 90.0), key) for key, turned in WALK_KEYS
         )
@@ -395,7 +407,6 @@ class Walker:
         return [key for gain, key in sorted(along, reverse=True) if gain >= PACE / 2 + 1e-9]
 
     def _jump(self, stand: Stand) -> bool:
-        """Turn until one of the keys leads to a block next to the one stood on, and jump."""
         pose = self.simulation.pose
         way = math.degrees(math.atan2(stand[1] - round(pose[2]), stand[0] - round(pose[0]))) + 90.0
         off = (way - float(pose[3]) + 45.0) % 90.0 - 45.0
@@ -407,7 +418,7 @@ class Walker:
         return True
 
     def _pillar(self, stand: Stand) -> bool:
-        """Jump and place a block below, onto the one stood on: the wanted colour, else any."""
+        """Jump and place a block below, of the desired colour if possible."""
         simulation = self.simulation
         cell = (stand[0], stand[2], stand[1])
         wanted = simulation.wanted_at(cell)

@@ -1,7 +1,7 @@
-"""What a walker can do from one place by turning the head, compiled: aims, and the search of `camera_search.py`.
+"""Compiled aims of a walker, and the compiled part of `camera_search.py`.
 
-Cells are numbers here where grids are flat, int8 [1089] by y, x, z. An aim is a number of camera steps each way from
-some gaze; costs are in actions.
+Flat grids are int8 [1089] by y, x, z, and cells are indices of them. An aim is a number of camera steps from a gaze.
+Costs are in actions.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from iglu_marl.planning.kernels import CAMERA_DEG, REACH
 YAWS = 72  # camera steps around
 ROWS = 18  # camera steps from level to straight up
 FAR = 10**6
-RADIUS = math.sqrt(3.0) / 2.0  # of the ball around a cell
+RADIUS = math.sqrt(3.0) / 2.0  # of the sphere around a cell
 
-CENTRE_PRICE = 30.0  # in actions, of a cell away from the middle of a face
+CENTRE_PRICE = 30.0  # actions per cell of distance from the middle of a face
 
-OUTSIDE, GROUND, END = -1, -2, -3  # in rays: outside the zone, and what follows the last cell
+OUTSIDE, GROUND, END = -1, -2, -3  # markers in rays: outside the zone, the ground, end of the list
 
-# What is still ahead, in actions: for a camera step between cells, a cell out of sight, a scaffold.
+# Heuristic in actions: per camera step between cells, hidden cell, and scaffold.
 TURN_PRICE, HIDDEN_PRICE, SCAFFOLD_PRICE = 0.7, 15.0, 3.0
 
 
 @jit
 def window(eye, yaw, cell, places):
-    """Where to look for a cell, in degrees: how far to turn, the pitch, and how far from these a ray may still meet it.
+    """Return in degrees the turn to a cell, its pitch, and the tolerances of both within which a ray can hit it.
 
-    The last is negative where none can: the cell is out of reach, or is to be filled and the builder stands in it.
+    The tolerances are negative if no ray can: the cell is out of reach, or the builder stands in a cell to be filled.
     """
     dx, dy, dz = cell[0] - eye[0], cell[1] - eye[1], cell[2] - eye[2]
     level = math.sqrt(dx * dx + dz * dz)
@@ -53,9 +53,9 @@ def window(eye, yaw, cell, places):
 
 @jit
 def best_aim(grid, eye, yaw, pitch, lowest, cell, places):
-    """The fewest camera steps (yaw, pitch) to an aim that places a block in the cell, or breaks that in it.
+    """Return the fewest camera steps (sum, yaw, pitch) to an aim that places a block in the cell, or breaks it.
 
-    eye: (x, y, z). lowest: of the pitches to be tried, in degrees. `FAR` each where there is none.
+    eye: (x, y, z). lowest: lowest pitch in degrees. All are `FAR` if there is no aim.
     """
     best, best_yaw, best_pitch = FAR, FAR, FAR
     around, up, yaw_slack, pitch_slack = window(eye, yaw, cell, places)
@@ -79,7 +79,7 @@ def best_aim(grid, eye, yaw, pitch, lowest, cell, places):
 
 @jit
 def off_centre(eye, way, hit, before):
-    """How far from the middle of the face between two cells a ray meets it, in cells; `FAR` where they share none."""
+    """Return the distance of a ray from the middle of the face between two cells, in cells; `FAR` without a face."""
     if abs(hit[0] - before[0]) + abs(hit[1] - before[1]) + abs(hit[2] - before[2]) != 1:
         return float(FAR)
     axis = 0 if hit[0] != before[0] else 1 if hit[1] != before[1] else 2
@@ -93,7 +93,7 @@ def off_centre(eye, way, hit, before):
 
 @jit
 def centred_aim(grid, eye, yaw, pitch, lowest, cell, places):
-    """As `best_aim`, but an aim near the middle of a face is worth some steps: (price, yaw, pitch, cells off it)."""
+    """Like `best_aim`, but prefer the middle of a face: return (price, yaw, pitch, distance from the middle)."""
     best, best_yaw, best_pitch, best_off = float(FAR), FAR, FAR, float(FAR)
     around, up, yaw_slack, pitch_slack = window(eye, yaw, cell, places)
     if pitch_slack < 0.0:
@@ -119,7 +119,7 @@ def centred_aim(grid, eye, yaw, pitch, lowest, cell, places):
     return best, best_yaw, best_pitch, best_off
 
 
-# --- the search from one place ------------------------------------------------------------------------------------
+# --- the search from one place
 
 NODE = np.dtype(
     [
@@ -128,9 +128,9 @@ NODE = np.dtype(
         ("aim", np.int64),
         ("active", np.int64),  # colour
         ("spent", np.float64),
-        ("left", np.int64),  # asked changes that it lacks
-        ("mark", np.int64),  # tells grids apart
-        # By cell: what it takes to act there now, by which aim, and whether a block may still come to be placed there.
+        ("left", np.int64),  # remaining required changes
+        ("mark", np.int64),  # hash of the grid
+        # By cell: price of an act there now, its aim, and whether a block can be placed there later.
         ("price", np.float64, CELLS),
         ("by", np.int64, CELLS),
         ("seen", np.int8, CELLS),
@@ -151,7 +151,7 @@ CHILD = np.dtype(
 
 
 class Assignment(NamedTuple):
-    """What is to be built, by cell: the colour, where scaffolds may stand for a time, and what is to be left alone."""
+    """The desired colour of each cell, allowed places of scaffolds, and cells that must not change."""
 
     wanted: npt.NDArray[np.int8]
     scaffolds: npt.NDArray[np.bool_]
@@ -159,22 +159,18 @@ class Assignment(NamedTuple):
 
 
 class RayTable(NamedTuple):
-    """What is seen from one eye.
+    """Rays from one eye."""
 
-    rays: int16 [aims, samples + 1], the cells on the way. blocked: bool [cells], by the body. yaws and pitches: camera
-    steps to the centres, int [cells]. rows: aims are yaw steps * rows + pitch steps.
-    """
-
-    rays: npt.NDArray[np.int16]
-    blocked: npt.NDArray[np.bool_]
-    yaws: npt.NDArray[np.int64]
-    pitches: npt.NDArray[np.int64]
-    rows: int
+    rays: npt.NDArray[np.int16]  # int16 [aims, samples + 1], the cells along each aim
+    blocked: npt.NDArray[np.bool_]  # bool [cells], whether the body is in the way
+    yaws: npt.NDArray[np.int64]  # int [cells], camera steps to the centres
+    pitches: npt.NDArray[np.int64]  # the same
+    rows: int  # an aim is yaw steps * rows + pitch steps
 
 
 @jit
-def look_around(eye, yaw, pitch, table):
-    """Fill in the table of an eye (x, y, z); aim 0 is along `yaw` and the lowest `pitch`, in degrees."""
+def fill_ray_table(eye, yaw, pitch, table):
+    """Fill the table of an eye (x, y, z); aim 0 has the given yaw and (lowest) pitch in degrees."""
     empty = np.zeros(ZONE_SHAPE, np.int8)
     for aim in range(len(table.rays)):
         ray, count, last = table.rays[aim], 0, END
@@ -205,14 +201,14 @@ def look_around(eye, yaw, pitch, table):
 
 @jit
 def camera_steps(yaw, pitch, other_yaw, other_pitch):
-    """Camera actions from one aim to another."""
+    """Return the camera actions from one aim to another."""
     around = abs(yaw - other_yaw) % YAWS
     return min(around, YAWS - around) + abs(pitch - other_pitch)
 
 
 @jit
 def price_acts(node, assignment, table):
-    """Fill in `left`, `price`, `by` and `seen`."""
+    """Fill the fields `left`, `price`, `by` and `seen` of a node."""
     grid, price, by, seen, held = node["grid"], node["price"], node["by"], node["seen"], node["held"]
     wanted, scaffolds, fixed = assignment
     price[:] = FAR
@@ -257,13 +253,13 @@ def price_acts(node, assignment, table):
 
 @jit
 def price_first_acts(nodes, assignment, table):
-    """`price_acts` of the first of some nodes."""
+    """Call `price_acts` for the first node."""
     price_acts(nodes[0], assignment, table)
 
 
 @jit
 def tour(cells, colors, count, node, table):
-    """Roughly the camera actions and choices of a colour that lead past all cells: a shortest tree from here."""
+    """Estimate the camera and select actions for all cells by a minimum spanning tree from the current aim."""
     near, done = np.empty(count), np.zeros(count, np.bool_)
     yaw, pitch = node["aim"] // table.rows, node["aim"] % table.rows
     for i in range(count):
@@ -287,7 +283,7 @@ def tour(cells, colors, count, node, table):
 
 @jit
 def ahead(node, changed, assignment, table):
-    """Roughly the actions until all is done, the cells out of sight at a price; `changed` is done just now."""
+    """Estimate the actions until everything is done; hidden cells have a price. `changed` is the cell of this act."""
     grid, seen = node["grid"], node["seen"]
     wanted, scaffolds, fixed = assignment
     cells, colors = np.empty(CELLS, np.int64), np.empty(CELLS, np.int64)
@@ -304,7 +300,7 @@ def ahead(node, changed, assignment, table):
             else:
                 cells[count], colors[count] = cell, wanted[cell]
                 count += 1
-    for cell in range(CELLS):  # scaffolds: to be placed, while they are needed; then to be removed
+    for cell in range(CELLS):  # scaffolds: to be placed while changes are left, then to be removed
         if scaffolds[cell] and not fixed[cell] and (grid[cell] != 0) == (left == 0):
             cells[count], colors[count] = cell, node["active"]
             count += 1
@@ -314,7 +310,7 @@ def ahead(node, changed, assignment, table):
 
 @jit
 def children_of(nodes, assignment, table, marks, children):
-    """All acts after some nodes, into `children` as far as there is room. Returns how many."""
+    """Write the acts after some nodes to `children`, as far as there is room, and return their number."""
     count = 0
     for i in range(len(nodes)):
         node = nodes[i]
@@ -338,7 +334,7 @@ def children_of(nodes, assignment, table, marks, children):
 
 @jit
 def grow(nodes, chosen, assignment, table):
-    """Make each node, a copy of the parent, the one after the act that was chosen."""
+    """Apply the chosen act to each node, a copy of its parent."""
     for i in range(len(nodes)):
         node, child = nodes[i], chosen[i]
         cell, color = child["cell"], child["color"]

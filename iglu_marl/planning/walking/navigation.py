@@ -1,7 +1,7 @@
-"""Where a walker can stand and how to get from one place to the next: a graph over the cells.
+"""The graph of places where a walker can stand.
 
-A *stand* (x, z, b) is the column x, z with the feet on top of the cell at height b, b + 1 and b + 2 being free. A
-stand in mid-air exists too, by way of a pillar: the walker jumps and places a block under itself.
+A *stand* (x, z, b) is the column x, z with the feet on top of the cell at height b; b + 1 and b + 2 are free. Stands
+in mid-air are reached by pillars: the walker jumps and places a block under itself.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from iglu_marl.core.kernels.records import GROUND_Y, LIMIT
 
 Stand = tuple[int, int, int]
 
-EDGE = MAX_X + LIMIT  # columns in which one can walk
+EDGE = MAX_X + LIMIT  # limit of walkable columns
 
-# In actions. Falling: by height.
+# In actions; FALL_COST by height.
 WALK_COST = 4.0
 JUMP_COST = 9.0
 FALL_COST = (0.0, 4.0, 6.0, 8.0, 9.0, 11.0, 12.0, 13.0, 14.0, 15.0)
 PILLAR_COST = 10.0
-PILLAR_AIM_COST = 12.0  # looking down and up again, once per pillar
-TIDY_COST = 6.0  # the later removal of a scaffold
+PILLAR_AIM_COST = 12.0  # to look down and up again, once per pillar
+TIDY_COST = 6.0  # to remove a scaffold later
 
 
 class Step(NamedTuple):
-    """One edge of a path: how ("walk", "fall", "jump", "pillar", "open") one gets to `stand`."""
+    """An edge of a path to `stand`; `how` is "walk", "fall", "jump", "pillar" or "open"."""
 
     how: str
     stand: Stand
@@ -42,21 +42,21 @@ class Terrain:
         self._grid = grid
 
     def solid(self, x: int, y: int, z: int) -> bool:
-        """Whether the cell stops a body."""
+        """Return whether a cell stops a body."""
         return y < GROUND_Y or bool(solid(self._grid, x, y, z))
 
     def roomy(self, x: int, y: int, z: int) -> bool:
-        """Whether a body with its legs at y fits."""
+        """Return whether a body with its legs at y fits."""
         return not self.solid(x, y, z) and not self.solid(x, y + 1, z)
 
     def floor_below(self, x: int, y: int, z: int) -> int:
-        """The height of the first solid cell below (x, y, z)."""
+        """Return the height of the first solid cell below (x, y, z)."""
         while not self.solid(x, y - 1, z):
             y -= 1
         return y - 1
 
     def steps(self, stand: Stand) -> Iterator[tuple[float, Step]]:
-        """The edges from a stand on foot, with their costs in actions."""
+        """Yield the edges from a stand without pillars, with their costs in actions."""
         x, z, b = stand
         for nx, nz in ((x, z - 1), (x + 1, z), (x, z + 1), (x - 1, z)):
             if abs(nx) > EDGE or abs(nz) > EDGE:
@@ -69,7 +69,7 @@ class Terrain:
                 yield JUMP_COST, Step("jump", (nx, nz, b + 1))
 
     def openings(self, stand: Stand) -> Iterator[tuple[list[Cell], Stand]]:
-        """Where one could walk if a wall next to a stand were broken: its blocks, and the stand behind."""
+        """Yield walls next to a stand that could be broken: their blocks, and the stand behind."""
         x, z, b = stand
         for nx, nz in ((x, z - 1), (x + 1, z), (x, z + 1), (x - 1, z)):
             wall = [(nx, y, nz) for y in (b + 2, b + 1) if self.solid(nx, y, nz)]
@@ -77,12 +77,12 @@ class Terrain:
                 yield wall, (nx, nz, self.floor_below(nx, b + 1, nz))
 
     def can_pillar(self, stand: Stand) -> bool:
-        """Whether one can jump here and place a block under oneself."""
+        """Return whether the walker can jump here and place a block under itself."""
         x, z, b = stand
         return b < MAX_Y and max(abs(x), abs(z)) <= MAX_X and not self.solid(x, b + 3, z)
 
     def escapes(self, stand: Stand) -> bool:
-        """Whether one can walk, or climb on blocks put under oneself, to the rim, where nothing can be built."""
+        """Return whether the walker can leave the build zone by walking and pillars."""
         seen, todo = {stand}, [stand]
         while todo:
             x, z, b = here = todo.pop()
@@ -96,7 +96,7 @@ class Terrain:
         return False
 
     def ways_out(self, stand: Stand) -> list[tuple[int, Cell]]:
-        """Blocks whose removal begins a way out of where one is walled in, with the number of blocks in that way."""
+        """Return blocks to break first to escape from walls, with the number of blocks on each way out."""
         x, z, b = stand
         own = [(0, (x, y, z)) for y in (b + 2, b + 1) if self.solid(x, y, z)]
         ways = []
@@ -112,9 +112,9 @@ class Terrain:
 
 
 class Visit(NamedTuple):
-    """A stand that a search has reached: what it costs to get there, and over how many blocks placed on the way.
+    """A stand reached by a search.
 
-    keys: that lead from there off the centre of the column. walls: the blocks broken on the way.
+    cost: in actions. pillars: blocks placed on the way. keys: lead off the centre of the column. walls: blocks broken.
     """
 
     cost: float
@@ -125,10 +125,16 @@ class Visit(NamedTuple):
 
 
 class PathSearch:
-    """Stands in order of their distance from the first, by way of pillars too while blocks last (Dijkstra).
+    """Dijkstra's algorithm over stands.
 
-    pillar_price: of a block under the feet, by its cell. blocks: for pillars. wall_price: of a block in the way, by its
-    cell; None where all stay. banned: steps not to be taken, with the stand from which.
+    Args:
+        terrain: the stands.
+        start: the first stand.
+        pillar_price: cell -> price of a block under the feet.
+        blocks: number of blocks for pillars.
+        banned: (stand, step) pairs that are not allowed.
+        wall_price: cell -> price of breaking a block in the way; None = no block is broken.
+
     """
 
     def __init__(
@@ -148,7 +154,7 @@ class PathSearch:
         self._best: dict[Stand, float] = {start: 0.0}
 
     def next_visit(self) -> Visit | None:
-        """The nearest stand not visited yet, or None."""
+        """Return the nearest stand that is not visited yet, or None."""
         while self._queue:
             visit = heapq.heappop(self._queue)
             if visit.stand not in self._done:
@@ -183,7 +189,7 @@ class PathSearch:
         heapq.heappush(self._queue, Visit(cost, stand, pillars, walls=walls))
 
     def path(self, stand: Stand) -> list[Step]:
-        """How the search came to a stand, from the start on."""
+        """Return the path to a stand."""
         steps: list[Step] = []
         while stand != self._start:
             stand, step = self._came[stand]

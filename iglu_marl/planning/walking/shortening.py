@@ -1,4 +1,4 @@
-"""Shorter plans on foot: leaves out steps that a plan does not need, one bit after the other, checked by the kernel."""
+"""Removal of unnecessary steps from walking plans, verified by simulation."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.planning.problem import Problem, WorldArray
 from iglu_marl.planning.simulation import step
 
-LONGEST_CUT = 6  # steps left out together
-ACTS_AHEAD = 4  # acts between a step and the one that undoes it
+LONGEST_CUT = 6  # steps removed together
+ACTS_AHEAD = 4  # acts between a step and its inverse
 PASSES = 3
 _PAIRS = (
     (Action.FORWARD, Action.BACK),
@@ -19,13 +19,13 @@ _PAIRS = (
 _UNDOES: dict[int, int] = {**dict(_PAIRS), **{other: one for one, other in _PAIRS}}
 
 
-def shortened(problem: Problem, actions: list[int]) -> list[int]:
-    """The actions without those that make no difference to the acts, which change the same blocks in the same order."""
+def shorten(problem: Problem, actions: list[int]) -> list[int]:
+    """Remove actions as long as the same blocks change in the same order."""
     return _Shortener(problem, actions).run()
 
 
 class _Shortener:
-    """A plan in parts: each ends with an act that changes a block, and has to change the same block ever after."""
+    """A plan in parts, each of which ends with an act that changes a block; the change has to stay the same."""
 
     def __init__(self, problem: Problem, actions: list[int]) -> None:
         self.parts: list[list[int]] = []
@@ -43,7 +43,7 @@ class _Shortener:
                 part = []
 
     def _states_after(self, first: int, parts: list[list[int]]) -> list[WorldArray] | None:
-        """The states after each of some consecutive parts; None when an act fails."""
+        """Return the states after each of some consecutive parts; None if an act changes."""
         states, state = [], self._states[first].copy()
         for number, part in enumerate(parts, start=first):
             for at, action in enumerate(part, start=1):
@@ -56,7 +56,7 @@ class _Shortener:
         return states
 
     def _accept(self, first: int, changed: list[list[int]]) -> bool:
-        """Take over other parts from `first` on, when all acts come out as before."""
+        """Replace parts from `first` on if all acts stay the same."""
         parts = changed + self.parts[first + len(changed) :]
         states = self._states_after(first, parts)
         if states is None:
@@ -65,7 +65,7 @@ class _Shortener:
         return True
 
     def run(self) -> list[int]:
-        """The actions that are left."""
+        """Return the remaining actions."""
         for _ in range(PASSES):
             before = sum(map(len, self.parts))
             for number in range(len(self.parts)):
@@ -76,7 +76,6 @@ class _Shortener:
         return [action for part in self.parts for action in part]
 
     def _leave_out(self, number: int) -> None:
-        """Leave out steps next to each other."""
         for length in range(LONGEST_CUT, 0, -1):
             at = 0
             while at + length < len(self.parts[number]):
@@ -85,7 +84,7 @@ class _Shortener:
                     at += 1
 
     def _cancel(self, number: int) -> None:
-        """Leave out a step and the one that undoes it later."""
+        """Remove a step and its later inverse."""
         at = 0
         while at < len(self.parts[number]) - 1:
             if not self._cancelled(number, at):
@@ -95,7 +94,7 @@ class _Shortener:
         part = self.parts[number]
         opposite = _UNDOES.get(part[at])
         if opposite is None or (at and part[at - 1] == part[at]):
-            return False  # of equal steps in a row, the first will do
+            return False  # of equal steps in a row, only the first is tried
         rest = [part[:at] + part[at + 1 :], *self.parts[number + 1 : number + 1 + ACTS_AHEAD]]
         for count, other in enumerate(rest):
             begin = 0 if count else at

@@ -1,8 +1,7 @@
-"""Walking as one shows it to a learner: turn to the target, look at it, walk forwards, aim at the middle of a face.
+"""Walking plans as demonstrations: turn to the target, look at it, walk forwards, aim at the middle of a face.
 
-What is done next depends on what is seen from where one is, by a few plain rules, so that it can be learned from
-examples and shown from any state. Where the straight way does not lead to a job, the stands of `controller.py` do,
-with the same aims.
+The next action follows from the view by a few simple rules, so that it can be learned from examples and demonstrated
+from any state. If the straight way does not lead to a job, the stands of `controller.py` are used with the same aims.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ from iglu_marl.planning.walking.controller import (
 )
 from iglu_marl.planning.walking.navigation import Stand, Step, Terrain, Visit
 
-NEAREST, FARTHEST = 1.25, 2.0  # cells, on the level, to a cell that one acts on
-WALK_OFF_DEG = (5.0, 7.5)  # by which gaze and target may lie apart on the way: yaw, pitch
-MOST_OFF = 0.3  # cells from the middle of a face
-SHOWN = 4  # jobs, the nearest first, that are tried on the straight way
-LONGEST = 160  # steps of it
-FINE = 0.75  # cells: nearer to a stand one steps to any side
-BODY = 0.3  # of a cell, half as wide as what has to be free beside a straight way
+NEAREST, FARTHEST = 1.25, 2.0  # horizontal distance of acts, in cells
+WALK_OFF_DEG = (5.0, 7.5)  # tolerance of the gaze while walking: yaw, pitch
+MOST_OFF = 0.3  # largest distance from the middle of a face, in cells
+JOBS_TRIED = 4  # nearest jobs that are tried on the straight way
+MAX_STEPS = 160  # of the straight way
+FINE = 0.75  # cells; nearer to a stand, steps to any side are allowed
+BODY = 0.3  # half the width of the free space around a straight way, in cells
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """A job done on the straight way: the actions, as they came out."""
+    """A job done on the straight way, with its actions."""
 
     job: Job
     cost: float
@@ -51,21 +50,19 @@ class Lesson:
 
 
 class Teacher(Walker):
-    """A `Walker` that shows how it is done."""
-
-    # -- finding
+    """A `Walker` whose plans are demonstrations."""
 
     def find(self, jobs: list[Job]) -> Lesson | Way | None:  # type: ignore[override]
-        """The nearest job that the straight way leads to; else as a `Walker`."""
+        """Return the nearest job on a straight way, otherwise the result of `Walker`."""
         eye = self.simulation.pose[:3]
         ranked = sorted(
             self._possible(jobs), key=lambda job: job.penalty + DISTANCE_COST * math.dist(eye, job.cell)
         )
-        lessons = (self._lesson(job) for job in ranked[:SHOWN])
+        lessons = (self._lesson(job) for job in ranked[:JOBS_TRIED])
         return next((lesson for lesson in lessons if lesson), None) or super().find(jobs)
 
     def _lesson(self, job: Job) -> Lesson | None:
-        """What the straight way to a job is; None when it does not lead there."""
+        """Try the straight way to a job; return None if it fails."""
         moment = self.simulation.save()
         done = self._approach(job)
         actions = tuple(self.simulation.actions[moment.actions :])
@@ -73,20 +70,20 @@ class Teacher(Walker):
         return Lesson(job, job.penalty + len(actions), actions) if done else None
 
     def _approach(self, job: Job) -> bool:
-        """Select the colour, go straight to the cell until it is in reach of hand and eye, and act."""
+        """Select the colour, go straight to the cell until an aim is possible, and act."""
         simulation, pose = self.simulation, self.simulation.pose
         if not self._settle():
             return False
         height, (x, _, z) = float(pose[1]), job.cell
         self._select(job)
-        for _ in range(LONGEST):
+        for _ in range(MAX_STEPS):
             level = math.hypot(x - pose[0], z - pose[2])
             if NEAREST <= level <= FARTHEST and self._act_from_here(job):
                 return True
             if level <= FARTHEST:
                 key = Action.BACK if level < NEAREST else Action.FORWARD
                 if level >= NEAREST and level - PACE < NEAREST:
-                    return False  # as near as one gets
+                    return False  # the next step would be too near
             else:
                 key = self._way_to(job.cell)
             before = pose.copy()
@@ -96,7 +93,7 @@ class Teacher(Walker):
         return False
 
     def _way_to(self, cell: Cell) -> Action:
-        """The next step to a cell far away: turn to it, look at it, or walk."""
+        """Return the next action on the way to a distant cell: turn to it, look at it, or walk."""
         around, up = self._apart(cell)
         if abs(around) > WALK_OFF_DEG[0]:
             return Action.TURN_RIGHT if around > 0 else Action.TURN_LEFT
@@ -105,14 +102,13 @@ class Teacher(Walker):
         return Action.FORWARD
 
     def _apart(self, cell: Cell) -> tuple[float, float]:
-        """By how many degrees one would have to turn right and up to look at a cell's lower side."""
+        """Return the degrees to turn right and up to look at the lower side of a cell."""
         x, y, z, yaw, pitch = self.simulation.pose.tolist()
         dx, dy, dz = cell[0] - x, cell[1] - 0.5 - y, cell[2] - z
         around = math.degrees(math.atan2(dz, dx)) + 90.0 - yaw
         return (around + 180.0) % 360.0 - 180.0, math.degrees(math.atan2(dy, math.hypot(dx, dz))) - pitch
 
     def _act_from_here(self, job: Job) -> bool:
-        """Do it from here where the aim is good; where not, nothing is done."""
         pose, stand = self._rest()
         found = self._best_at(Visit(0.0, stand, 0), [job], pose, stand, MOST_OFF)
         if found is None:
@@ -126,7 +122,6 @@ class Teacher(Walker):
     def _best_at(
         self, visit: Visit, jobs: list[Job], pose: Floats, start: Stand, most_off: float = math.inf
     ) -> Found | None:
-        """The best aim at one of the jobs from a stand, in the middle of a face if possible."""
         best: Found | None = None
         grid = self._grid_without(visit.walls)
         lowest = LOWEST_FROM_PILLAR if visit.pillars and visit.stand != start else -90.0
@@ -143,10 +138,8 @@ class Teacher(Walker):
                     best = Found(total, visit, job, Aim(cost, right, up, air))
         return best
 
-    # -- doing
-
     def perform(self, way: Lesson | Way) -> bool:
-        """Do it; undone, and False, when it does not come out as foreseen."""
+        """Do the job. If it fails, undo it and return False."""
         if isinstance(way, Lesson):
             self.simulation.step(*way.actions)
             return has_done(self.simulation.state, way.job)
@@ -154,7 +147,7 @@ class Teacher(Walker):
         return super().perform(straight) or super().perform(way)
 
     def _straightened(self, way: Way) -> Iterator[Step]:
-        """The path without the steps between two stands of a level that lie in sight of each other."""
+        """Yield the path without steps between stands on a level with a free straight way."""
         here, path = way.start, list(way.path)
         terrain = Terrain(self.simulation.grid)
         while path:
@@ -175,7 +168,7 @@ class Teacher(Walker):
             self.simulation.step(Action.hotbar(job.color))
 
     def _stride(self, stand: Stand, limit: int = 64) -> None:
-        """Turn to a column and walk there forwards; the last bit with any key."""
+        """Turn to a column and walk forwards; the last steps use any key."""
         pose, far = self.simulation.pose, (stand[0], 0, stand[1])
         for _ in range(limit):
             before = pose[:3].copy()
@@ -192,7 +185,7 @@ class Teacher(Walker):
 
 
 def _free(terrain: Terrain, start: Stand, end: Stand) -> bool:
-    """Whether one walks straight from one stand to another of the same height."""
+    """Return whether the straight way between two stands of the same height is free."""
     x, z, b = start
     dx, dz = end[0] - x, end[1] - z
     steps = 1 + int(4.0 * math.hypot(dx, dz))

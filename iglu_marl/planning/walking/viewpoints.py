@@ -1,8 +1,7 @@
-"""Short plans on foot: climb to where much of the work lies in view, and do it by turning the head.
+"""Short walking plans: climb to a viewpoint, and do the visible work by turning the camera.
 
-From above and from some way off neighbouring cells are one or two camera steps apart, and nothing has to be climbed
-again. Viewpoints are tried out in the head, by `camera_search`; from the best of them the work is done in the
-simulation, and what that leaves the greedy builder does.
+From above and at some distance, neighbouring cells are one or two camera steps apart. Viewpoints are evaluated by
+`camera_search` without motion. The best ones are simulated, and the greedy builder does the rest.
 """
 
 from __future__ import annotations
@@ -22,24 +21,24 @@ from iglu_marl.planning.walking.camera_search import CameraPlan, CameraSearch, a
 from iglu_marl.planning.walking.controller import EYE, Walker, camera_actions
 from iglu_marl.planning.walking.kernels import YAWS, Assignment
 from iglu_marl.planning.walking.navigation import PILLAR_COST, WALK_COST, Stand, Terrain
-from iglu_marl.planning.walking.shortening import shortened
+from iglu_marl.planning.walking.shortening import shorten
 
-TRIED: dict[PlanLevel, int] = {"short": 40, "shortest": 120}  # in the head
-CLIMBED: dict[PlanLevel, int] = {"short": 1, "shortest": 6}
-LOOK_COST, CLEANUP_COST = 10.0, 14.0  # actions, roughly: at a stop; of a pillar
-LEFT_COST = 22.0  # for a change that is left to others
+TRIED: dict[PlanLevel, int] = {"short": 40, "shortest": 120}  # viewpoints evaluated without motion
+CLIMBED: dict[PlanLevel, int] = {"short": 1, "shortest": 6}  # viewpoints simulated
+LOOK_COST, CLEANUP_COST = 10.0, 14.0  # estimates in actions: of a stop, of removing a pillar
+LEFT_COST = 22.0  # for a change that is left
 BEST_RANGE, RANGE_COST = 4.0, 0.5
 TRIAL_WIDTH, WORK_WIDTH = 2, 32
-HIGH, STAGE = 4, 3  # levels: a climb of more has stops, so far apart
-FEET_LEVELS = (-2, -1, 0, 1)  # of the feet above the highest asked change
+HIGH, STAGE = 4, 3  # levels: a higher climb has stops at this interval
+FEET_LEVELS = (-2, -1, 0, 1)  # of the feet, relative to the highest change
 PITCH_ON_PILLAR = -75.0
-SPARE = 1.08  # what shortening may still save
+SPARE = 1.08  # factor that shortening may still save
 
 
 class ViewpointPlan(NamedTuple):
-    """A stand on what is there at the start, and how many blocks are under the feet where one stops to work.
+    """A stand in the initial grid, and the heights of the pillar at which the builder works.
 
-    price: of the whole plan, in actions, roughly.
+    price: estimate of the whole plan in actions.
     """
 
     stand: Stand
@@ -48,26 +47,26 @@ class ViewpointPlan(NamedTuple):
 
 
 def shortest_walk(problem: Problem, level: PlanLevel, limit: int) -> list[int] | None:
-    """The shortest plan found, of fewer than `limit` actions, that begins at a viewpoint; None without one."""
+    """Return the shortest plan found from a viewpoint with fewer than `limit` actions, or None."""
     best: list[int] | None = None
     for viewpoint in viewpoints(problem, TRIED[level])[: CLIMBED[level]]:
         simulation = Simulation(problem)
         if work_from(simulation, viewpoint) and not build(simulation, limit * SPARE):
-            actions = shortened(problem, simulation.actions)
+            actions = shorten(problem, simulation.actions)
             if len(actions) < limit:
                 best, limit = actions, len(actions)
     return best
 
 
 def viewpoints(problem: Problem, tried: int) -> list[ViewpointPlan]:
-    """The most promising places to build from, so many of them tried out in the head."""
-    ranked = sorted(_places(problem), key=lambda viewpoint: viewpoint.price)[:tried]
-    priced = [_tried(problem, viewpoint) for viewpoint in ranked]
+    """Return the most promising viewpoints, `tried` of which are evaluated by `camera_search`."""
+    ranked = sorted(_candidates(problem), key=lambda viewpoint: viewpoint.price)[:tried]
+    priced = [_price_by_trial(problem, viewpoint) for viewpoint in ranked]
     return sorted(priced, key=lambda viewpoint: viewpoint.price)
 
 
-def _places(problem: Problem) -> list[ViewpointPlan]:
-    """All stands with all heights, priced by the way there and by what is out of reach."""
+def _candidates(problem: Problem) -> list[ViewpointPlan]:
+    """Return all stands with all heights, priced by the way there and the cells out of reach."""
     terrain, desired = Terrain(problem.grid), problem.desired
     asked = cells_of(problem.grid != desired)
     top = int(asked[:, 1].max())
@@ -78,35 +77,36 @@ def _places(problem: Problem) -> list[ViewpointPlan]:
             for levels in {max(0, top + level - floor) for level in FEET_LEVELS}:
                 feet = floor + levels + 1
                 if feet > MAX_Y or (levels and desired[feet + 1 : feet + 3, x - MIN_X, z - MIN_Z].any()):
-                    continue  # one would stand in the way of what is to be built
+                    continue  # the builder would stand in cells that are to be filled
                 stand = (x, z, floor)
                 stops = (levels,) if levels <= HIGH else tuple(range(levels, 1, -STAGE))[::-1]
                 far = np.linalg.norm(asked - (x, floor + levels + EYE, z), axis=1)
-                price = _way(problem, stand, levels) + RANGE_COST * float(np.abs(far - BEST_RANGE).mean())
+                price = _way_price(problem, stand, levels) + RANGE_COST * float(
+                    np.abs(far - BEST_RANGE).mean()
+                )
                 if len(stops) == 1:
                     price += LEFT_COST * int((far > REACH).sum())
                 places.append(ViewpointPlan(stand, stops, price))
     return places
 
 
-def _way(problem: Problem, stand: Stand, levels: int) -> float:
-    """The actions to get there, and to take the blocks under the feet away again."""
+def _way_price(problem: Problem, stand: Stand, levels: int) -> float:
     way = abs(stand[0] - problem.pose[0]) + abs(stand[1] - problem.pose[2])
     return WALK_COST * float(way) + PILLAR_COST * levels + (CLEANUP_COST if levels else 0.0)
 
 
-def _tried(problem: Problem, viewpoint: ViewpointPlan) -> ViewpointPlan:
-    """The same, priced by what can be done from there."""
+def _price_by_trial(problem: Problem, viewpoint: ViewpointPlan) -> ViewpointPlan:
+    """Return the viewpoint, priced by the acts that are possible from there."""
     world = problem.start[0].copy()
-    price, below, left = _way(problem, viewpoint.stand, viewpoint.stops[-1]), 0, 0
+    price, below, left = _way_price(problem, viewpoint.stand, viewpoint.stops[-1]), 0, 0
     for stop in viewpoint.stops:
-        result = _imagined(problem, world, viewpoint.stand, below, stop)
+        result = _simulate_stop(problem, world, viewpoint.stand, below, stop)
         price, below, left = price + result.cost + (LOOK_COST if stop else 0.0), stop, result.left
     return viewpoint._replace(price=price + LEFT_COST * left)
 
 
-def _imagined(problem: Problem, world: np.void, stand: Stand, below: int, stop: int) -> CameraPlan:
-    """What can be done in a world by one who goes up from one stop to the next: done there, but for the motion."""
+def _simulate_stop(problem: Problem, world: np.void, stand: Stand, below: int, stop: int) -> CameraPlan:
+    """Do in `world`, without motion, the acts that are possible after climbing from one stop to the next."""
     (x, z, floor), grid, held = stand, world["grid"], world["inventory"]
     iy, ix, iz = index_of((x, floor + 1, z))
     column = slice(iy + below, iy + stop), ix, iz
@@ -127,7 +127,7 @@ def _imagined(problem: Problem, world: np.void, stand: Stand, below: int, stop: 
 
 
 def _assignment(grid: BlockGrid, desired: BlockGrid, stand: Stand) -> Assignment:
-    """All that is asked, with scaffolds below what floats; what one stands on stays."""
+    """Return all changes, with scaffolds below floating blocks; the pillar under the feet stays."""
     fixed = np.zeros(grid.shape, bool)
     column = (slice(None), *index_of((stand[0], 0, stand[1]))[1:])
     if max(map(abs, stand[:2])) <= MAX_X:
@@ -136,7 +136,7 @@ def _assignment(grid: BlockGrid, desired: BlockGrid, stand: Stand) -> Assignment
 
 
 def work_from(simulation: Simulation, viewpoint: ViewpointPlan) -> bool:
-    """Go to the stand, put blocks under the feet, and work at the stops; False when one cannot get there."""
+    """Go to the stand, climb, and work at the stops. Returns False if that fails."""
     walker = Walker(simulation)
     if not walker.walk_to(viewpoint.stand):
         return False
@@ -149,7 +149,7 @@ def work_from(simulation: Simulation, viewpoint: ViewpointPlan) -> bool:
 
 
 def work_from_here(simulation: Simulation) -> None:
-    """All that can be done by turning the head, short."""
+    """Do all acts that need camera actions only."""
     x, _, z = np.rint(simulation.pose[:3]).astype(int).tolist()
     grid = simulation.grid
     task = _assignment(grid, simulation.desired, (x, z, 0))

@@ -1,22 +1,21 @@
-"""OpenGL: the builder's pictures drawn off screen, or in the context of a window. Nothing is opened by importing.
+"""OpenGL: the builder's pictures drawn off screen, or in the context of a window. Importing it opens nothing.
 
-`OpenGLRenderer` is the `Renderer` of `renderer="opengl"`; `SceneDrawer` draws a scene, and
-`ScreenDrawer` a window's layers, in whatever context is current.
+`OpenGLRenderer` is the renderer of `renderer="opengl"`. `SceneDrawer` draws a scene, and `ScreenDrawer` a window's
+layers, in the current context.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from iglu_marl.core.lazy import members
+from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.rendering.opengl.auto import LARGE as LARGE
-    from iglu_marl.rendering.opengl.auto import AutoRenderer as AutoRenderer
-    from iglu_marl.rendering.opengl.auto import gpu_present as gpu_present
-    from iglu_marl.rendering.opengl.drawer import SceneDrawer as SceneDrawer
     from iglu_marl.rendering.opengl.egl import list_devices as list_devices
+    from iglu_marl.rendering.opengl.renderer import LARGE as LARGE
+    from iglu_marl.rendering.opengl.renderer import AutoRenderer as AutoRenderer
     from iglu_marl.rendering.opengl.renderer import OpenGLRenderer as OpenGLRenderer
+    from iglu_marl.rendering.opengl.renderer import gpu_present as gpu_present
     from iglu_marl.rendering.opengl.screen import ScreenDrawer as ScreenDrawer
 
-__getattr__, __dir__, __all__ = members(__name__)
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

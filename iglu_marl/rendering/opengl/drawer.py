@@ -1,6 +1,6 @@
-"""Scenes of blocks in the OpenGL context that is current; makes no context itself.
+"""Draws scenes of blocks in the current OpenGL context; it creates no context.
 
-Everything belongs to the context in which a `SceneDrawer` was made, and is only to be used while that is current.
+All objects belong to the context in which a `SceneDrawer` was made, and may be used only while it is current.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from iglu_marl.rendering.opengl import shaders
 from iglu_marl.rendering.opengl.egl import environment
 from iglu_marl.rendering.renderer import Colors, FloatArray, Lens
 
-try:  # the raw functions convert nothing: they are those that every frame calls
-    # PyOpenGL finds functions through EGL unless told otherwise; they serve contexts of GLX as well
+try:  # functions that every frame calls are raw: they convert no arguments
+    # PyOpenGL is to find functions through EGL; they work in GLX contexts too
     with environment("PYOPENGL_PLATFORM", "egl"):
         from OpenGL import GL as GL
         from OpenGL.error import Error as GLFailure
@@ -31,11 +31,11 @@ try:  # the raw functions convert nothing: they are those that every frame calls
         from OpenGL.raw.GL.VERSION.GL_3_1 import glDrawElementsInstanced
 except (ImportError, AttributeError, OSError) as error:
     raise RenderError(
-        f"no OpenGL here: {error}. Install a driver (on Debian: libegl1 libgl1-mesa-dri libopengl0), or draw with "
-        "renderer='painter', which needs none"
+        f"no OpenGL here: {error}. Install PyOpenGL (pip install 'iglu_marl[opengl]') and a driver (on Debian: libegl1 "
+        "libgl1-mesa-dri libopengl0), or draw with renderer='painter', which needs none"
     ) from error
 
-SOFTWARE_DRIVERS = ("llvmpipe", "softpipe", "swrast", "swr ")  # they compute on the CPU
+SOFTWARE_DRIVERS = ("llvmpipe", "softpipe", "swrast", "swr ")
 _CELLS = int(np.prod(ZONE_SHAPE))
 _CORNERS = np.array([4 * side + corner for side in range(3) for corner in (0, 1, 2, 2, 1, 3)], np.uint8)
 _UNIFORMS = ("grids", "cameras", "palette", "counts", "lens", "view", "upwards")
@@ -58,10 +58,6 @@ class Scenes(NamedTuple):
     lens: Lens
     colors: Colors = palette.PACKED
 
-    def part(self, rows: slice) -> Scenes:
-        """Some of them."""
-        return self._replace(grids=self.grids[rows], poses=self.poses[rows])
-
     @property
     def cameras(self) -> npt.NDArray[np.float32]:
         """float32[k, 2, 4]: eye (x, y, z, 0); sine and cosine of yaw, sine and cosine of pitch."""
@@ -76,9 +72,9 @@ class Scenes(NamedTuple):
 class SceneDrawer:
     """Shaders and buffers that draw scenes as the painter does, pixel by pixel.
 
-    `packed=True` is for framebuffers of GL_R32UI (a packed colour a pixel, see `palette.pack`), which hold stacked
-    tiles; else the framebuffer is an ordinary one. It needs a depth buffer; 24 bits are enough. Raises `RenderError`
-    when the context is older than OpenGL 3.3 or none is current.
+    packed: whether the framebuffer is one of GL_R32UI (a packed colour a pixel, see `palette.pack`), which holds
+        stacked tiles. It needs a depth buffer of at least 24 bits. Raises `RenderError` if no context is current, or it
+        is older than OpenGL 3.3.
     """
 
     def __init__(self, *, packed: bool = False) -> None:
@@ -130,7 +126,6 @@ class SceneDrawer:
         self._names = [corners, self._places, *names]
 
     def _upload(self, name: str, data: npt.NDArray[Any]) -> None:
-        """Give a texture's buffer new memory with this content."""
         GL.glBindBuffer(GL.GL_TEXTURE_BUFFER, self._buffers[name])
         glBufferData(GL.GL_TEXTURE_BUFFER, data.nbytes, address_of(data), GL.GL_STREAM_DRAW)
 
@@ -145,11 +140,10 @@ class SceneDrawer:
     ) -> None:
         """Draw a scene into a part of the current framebuffer: sky, ground and blocks.
 
-        `grid` is dense [9, 11, 11]; with `colors`, a packed palette (`palette.pack`), ids may go on beyond 6. `pose` is
-        x, y, z (cells), yaw and pitch (degrees): a builder's, or an orbit camera's (`Camera.pose`, `Camera.lens`).
-        `viewport` is (left, bottom, width, height) in pixels, counted from the lower left as OpenGL does. Colours and
-        depths in it are replaced. Program, vertex array, depth test, scissor test and clip distances are off
-        afterwards, blending and face culling too; the viewport stays. Raises `RenderError` for OpenGL's errors.
+        Colours and depths in the viewport (left, bottom, width, height; pixels from the lower left corner) are
+        replaced. Afterwards program, vertex array, depth test, scissor test, clip distances, blending and face culling
+        are off; the viewport stays. With `colors`, a packed palette, ids may exceed 6. Raises `RenderError` for
+        OpenGL's errors.
         """
         if self._packed:
             raise RenderError("this SceneDrawer draws packed colours; make one without packed=True")
@@ -169,11 +163,11 @@ class SceneDrawer:
                 self._rest()
 
     def draw_tiles(self, scenes: Scenes, size: tuple[int, int]) -> None:
-        """Draw k scenes, stacked from the lower left on, each with its row 0 lowest, by one draw call.
+        """Draw k scenes by one draw call, stacked from the lower left, each with its row 0 lowest.
 
-        k is at most `max_tiles`; the framebuffer is a cleared one of GL_R32UI with at least k * height rows and width
-        columns. Read back from the lower left, it is uint32[k, height, width]. The context must be the drawer's own:
-        its state is set once, and kept.
+        The framebuffer is a cleared one of GL_R32UI with at least k * height rows and width columns; k is at most
+        `max_tiles`. Read from the lower left, it is uint32[k, height, width]. The context must be the drawer's own: its
+        state is set once and kept.
         """
         self._submit(scenes, size, (0, 0), -1.0)
 
@@ -201,7 +195,7 @@ class SceneDrawer:
         glDrawElementsInstanced(GL.GL_TRIANGLES, len(_CORNERS), GL.GL_UNSIGNED_BYTE, None, len(places))
 
     def _set(self) -> None:
-        """All state that does not change from scene to scene."""
+        """Set all state that does not change from scene to scene."""
         GL.glUseProgram(self._program)
         GL.glBindVertexArray(self._array)
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._places)
@@ -218,14 +212,13 @@ class SceneDrawer:
         self._is_set = True
 
     def _load_palette(self, colors: npt.NDArray[np.uint32]) -> None:
-        """Upload the packed palette if it is a new one."""
         if colors is not self._colors or colors.flags.writeable:
             self._colors = colors
             self._upload("palette", np.ascontiguousarray(colors[palette.SKY + 1 :], np.uint32))
             self._known = (len(colors) - palette.FIRST_BLOCK) // palette.ENTRIES_PER_COLOR
 
     def _rest(self) -> None:
-        """Leave a state in which others can draw."""
+        """Restore a state in which others can draw."""
         self._is_set = False
         for test in (GL.GL_SCISSOR_TEST, GL.GL_DEPTH_TEST, GL.GL_CLIP_DISTANCE0, GL.GL_CLIP_DISTANCE1):
             GL.glDisable(test)
@@ -248,7 +241,7 @@ class SceneDrawer:
 
 
 class Framebuffer:
-    """An off-screen framebuffer of stacked tiles: packed colours and depths, read back in one go."""
+    """An off-screen framebuffer of stacked tiles: packed colours and depths, read in one call."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
@@ -295,7 +288,7 @@ class Framebuffer:
 
 
 class PixelBuffer:
-    """Memory of the driver that a picture is read into while the next one is drawn."""
+    """Driver memory into which a picture is read while the next one is drawn."""
 
     def __init__(self) -> None:
         self._buffer = int(GL.glGenBuffers(1))
@@ -313,7 +306,7 @@ class PixelBuffer:
 
     @contextmanager
     def pixels(self, count: int) -> Iterator[npt.NDArray[np.uint32]]:
-        """The pixels uint32[count] that were fetched, once they are there; valid inside the `with` block."""
+        """Wait for the pixels uint32[count], and yield them; they are valid inside the `with` block."""
         GL.glBindBuffer(GL.GL_PIXEL_PACK_BUFFER, self._buffer)
         address = GL.glMapBufferRange(GL.GL_PIXEL_PACK_BUFFER, 0, 4 * count, GL.GL_MAP_READ_BIT)
         try:
@@ -328,13 +321,13 @@ class PixelBuffer:
 
 
 def address_of(data: npt.NDArray[Any]) -> ctypes.c_void_p:
-    """Where the content of a contiguous array lies, as OpenGL's functions take it."""
+    """Return the address of a contiguous array's content, for OpenGL's functions."""
     return ctypes.c_void_p(data.__array_interface__["data"][0])
 
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """OpenGL's own errors become `RenderError`s."""
+    """Turn OpenGL's errors into `RenderError`s."""
     try:
         yield
     except GLFailure as error:
@@ -342,7 +335,7 @@ def reported() -> Iterator[None]:
 
 
 def link(vertex: str, fragment: str) -> int:
-    """The program of a vertex and a fragment shader; raises `RenderError` with the driver's complaint."""
+    """Return the program of two shaders; raise `RenderError` with the driver's message if it fails."""
     program = GL.glCreateProgram()
     stages = []
     for kind, source in ((GL.GL_VERTEX_SHADER, vertex), (GL.GL_FRAGMENT_SHADER, fragment)):

@@ -1,10 +1,10 @@
-"""Headless contexts through EGL: which device, which kind of display, one context; by ctypes alone.
+"""Headless OpenGL contexts through EGL, by ctypes alone.
 
 A device is chosen in this order: the first GPU that `CUDA_VISIBLE_DEVICES` names; any other GPU; Mesa's surfaceless
-display (which may be a GPU or the software renderer llvmpipe); a software device; the default display. A context
-needs no surface where the display allows that, else a pbuffer of 16 x 16 pixels.
+display (a GPU or the software renderer llvmpipe); a software device; the default display. A context has no surface if
+the display allows that, else a pbuffer of 16 x 16 pixels.
 
-Displays are never terminated: other libraries of the process may share them.
+Displays are never terminated, because other libraries of the process may share them.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ _EXTENSION_PROTOTYPES: dict[str, tuple[Any, ...]] = {
 
 
 class AnotherContextError(Exception):
-    """Another library's context, which EGL cannot set aside, is current in this thread."""
+    """The context of another library is current in this thread, and EGL cannot replace it."""
 
 
 class _Library:
-    """The functions of libEGL; extensions that are missing are None."""
+    """The functions of libEGL; missing extensions are None."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         for name, (result, *arguments) in _PROTOTYPES.items():
@@ -90,15 +90,14 @@ class _Library:
         raise AttributeError(name)
 
     def error(self) -> str:
-        """The last error's name."""
         code = self.eglGetError()
         known = 0x3000 <= code < 0x3000 + len(_ERRORS)
         return f"EGL_{_ERRORS[code - 0x3000]}" if known else hex(code)
 
 
 @lru_cache(maxsize=1)
-def _library() -> _Library:
-    """libEGL; raises `RenderError` where it is missing."""
+def load_library() -> _Library:
+    """Return the functions of libEGL. Raises `RenderError` if it is missing. Opens nothing."""
     reasons = []
     for name in ("libEGL.so.1", "libEGL.so"):
         try:
@@ -111,18 +110,13 @@ def _library() -> _Library:
     )
 
 
-def check_library() -> None:
-    """Raise `RenderError` where libEGL is missing. Opens nothing."""
-    _library()
-
-
 def _ints(*values: int) -> Any:
     return (_INT * len(values))(*values)
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device that EGL lists: `cuda` is its CUDA number and `uuid` its id (None, "": not told)."""
+    """A device that EGL lists: `cuda` is its CUDA number and `uuid` its id (None and "" if unknown)."""
 
     number: int
     handle: int
@@ -132,8 +126,11 @@ class Device:
 
 
 def list_devices() -> list[Device]:
-    """The devices that EGL can name, in its order; empty where it cannot. Raises `RenderError` without libEGL."""
-    egl = _library()
+    """Return the devices that EGL lists, in its order; empty if it cannot list them.
+
+    Raises `RenderError` if libEGL is missing.
+    """
+    egl = load_library()
     if egl.eglQueryDevicesEXT is None:
         return []
     count = _INT()
@@ -161,11 +158,11 @@ def _describe(egl: _Library, number: int, handle: int) -> Device:
 
 
 def preferred(devices: list[Device], visible: str | None) -> list[Device]:
-    """The GPUs among the devices, the best first; `visible` is the value of `CUDA_VISIBLE_DEVICES`, None = unset.
+    """Return the GPUs among the devices, the best first. `visible`: the value of `CUDA_VISIBLE_DEVICES`, None = unset.
 
-    What it names comes first: by CUDA number, or by UUID ("GPU-..." or a beginning of it). CUDA devices that it does
-    not name are left out, unless it names none that EGL knows: drivers differ in whether they number only visible
-    devices, so then the first of them is taken.
+    Devices that it names come first: by CUDA number, or by UUID ("GPU-..." or its beginning). Other CUDA devices are
+    left out. If it names none that EGL knows, the first CUDA device is taken, because some drivers number only visible
+    devices.
     """
     gpus = [device for device in devices if not device.software]
     if visible is None:
@@ -186,7 +183,7 @@ def preferred(devices: list[Device], visible: str | None) -> list[Device]:
 
 @contextmanager
 def environment(name: str, value: str) -> Iterator[None]:
-    """An environment variable with a value of ours while something is loaded, unless it is set already."""
+    """Set an environment variable inside the `with` block, unless it is set already."""
     ours = name not in os.environ
     os.environ.setdefault(name, value)
     try:
@@ -197,18 +194,18 @@ def environment(name: str, value: str) -> Iterator[None]:
 
 
 class EGLContext:
-    """An OpenGL 3.3 core context without a window. `with context:` makes it current, and puts back what was.
+    """An OpenGL 3.3 core context without a window. `with context:` makes it current, and restores the previous one.
 
-    `device` is a number of `list_devices()`; None chooses. `software=True` passes GPUs over. `pbuffer=True` uses a
-    surface even where none is needed. Raises `RenderError` where no context can be made, with all reasons.
+    device: a number of `list_devices()`; None chooses one. software: whether to skip GPUs. pbuffer: whether to use a
+    surface even if none is needed. Raises `RenderError` if no context can be made, with all reasons.
     """
 
     def __init__(self, device: int | None = None, *, software: bool = False, pbuffer: bool = False) -> None:
-        self._egl = _library()
+        self._egl = load_library()
         self._display, self._context, self._surface = 0, 0, 0
         self._saved: tuple[int, int, int, int, int] | None = None
         reasons = []
-        # llvmpipe without threads of its own: faster for small pictures, and a fork keeps everything it needs
+        # llvmpipe without threads of its own is faster for small pictures, and survives a fork
         with environment("LP_NUM_THREADS", "0"):
             for name, display in self._displays(device, software):
                 problem = self._open(display, pbuffer)
@@ -222,7 +219,7 @@ class EGLContext:
         )
 
     def _displays(self, number: int | None, software: bool) -> Iterator[tuple[str, int]]:
-        """(name, display) in the order in which they are tried."""
+        """Yield (name, display) in the order in which they are tried."""
         egl, devices = self._egl, list_devices()
         if number is not None:
             if not 0 <= number < len(devices):
@@ -246,7 +243,7 @@ class EGLContext:
         return (function(platform, native, None) or 0) if function else 0
 
     def _open(self, display: int, pbuffer: bool) -> str | None:
-        """Make the context on this display; returns what went wrong."""
+        """Make the context on this display. Return the problem, or None."""
         egl = self._egl
         if not display:
             return f"no such display ({egl.error()})"
@@ -279,7 +276,7 @@ class EGLContext:
         return None
 
     def __enter__(self) -> EGLContext:
-        """Make it current. Raises `AnotherContextError`, or `RenderError` for a lost or closed context."""
+        """Make it current. Raises `AnotherContextError`, or `RenderError` if the context is lost or closed."""
         egl = self._egl
         if not self._context:
             raise RenderError("the OpenGL context was closed")
@@ -296,7 +293,7 @@ class EGLContext:
             egl.eglBindAPI(api)
             if code == _BAD_ACCESS:
                 raise AnotherContextError
-            raise RenderError(f"the OpenGL context cannot be used any more (EGL error {code:#x})")
+            raise RenderError(f"the OpenGL context is lost (EGL error {code:#x})")
         self._saved = api, previous, *saved
         return self
 
@@ -312,7 +309,7 @@ class EGLContext:
             egl.eglBindAPI(api)
 
     def close(self) -> None:
-        """Destroy the context and everything in it; further calls do nothing."""
+        """Destroy the context and all its objects; further calls do nothing."""
         if self._context:
             self._egl.eglDestroyContext(self._display, self._context)
             if self._surface:

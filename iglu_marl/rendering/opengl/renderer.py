@@ -1,8 +1,8 @@
-"""`OpenGLRenderer`: the builder's pictures, drawn off screen by OpenGL.
+"""The renderers of `renderer="opengl"` and `renderer="auto"`: the builder's pictures, drawn off screen.
 
-All renderers of a process share one `SharedContext` a device, opened at the first picture and closed with the last
-renderer. It is only current while a picture is drawn, so other libraries' contexts are left in peace and any thread
-may draw. A fork starts without a context; the parent's is not touched.
+All renderers of a process share one `SharedContext` per device, which is opened at the first picture and closed with
+the last renderer. It is current only while a picture is drawn, so it does not disturb other libraries' contexts, and
+any thread may draw. A forked process starts without a context, and does not touch that of its parent.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,16 +24,21 @@ from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
 from iglu_marl.rendering import palette
 from iglu_marl.rendering.opengl import egl
-from iglu_marl.rendering.painter import paint_scenes
+from iglu_marl.rendering.painter import Painter, paint_scenes
 from iglu_marl.rendering.renderer import EYE_LENS, Colors, FloatArray, Frames, Lens, SceneRenderer
 
 if TYPE_CHECKING:
     from iglu_marl.rendering.opengl.drawer import Framebuffer, PixelBuffer, SceneDrawer, Scenes
 
-# One draw call and one readback up to this many pixels; larger batches are drawn in parts, and a part is read while the
-# next one is drawn.
+# larger batches are drawn in parts, and a part is read while the next one is drawn
 PIXELS_AT_ONCE = 1 << 22
 _KEPT_FRAMEBUFFERS = 4
+
+LARGE = 256 * 256  # pixels; smaller pictures take longer to copy from the GPU than to paint
+
+DEVICE_FILES = Path("/dev")
+
+_warned = False
 
 _GPU, _THREADS = "a GPU", "threads (LP_NUM_THREADS)"
 
@@ -40,7 +46,7 @@ _EMPTY = np.zeros((1, *ZONE_SHAPE), np.int8)
 
 
 class SharedContext:
-    """One context, with what draws in it. Use it through `run`."""
+    """A context and the objects that draw in it, used through `run`."""
 
     def __init__(self, device: int | None, *, software: bool = False) -> None:
         self._lock = threading.RLock()
@@ -68,11 +74,11 @@ class SharedContext:
 
     @property
     def lost_by_fork(self) -> str:
-        """What a forked process could not use: nothing (""), if this is Mesa's software renderer without threads."""
+        """What a forked process cannot use: "" for Mesa's software renderer without threads, which survives a fork."""
         return "" if self.software and not self._threads else _THREADS if self.software else _GPU
 
     def run(self, job: Callable[[], Any]) -> Any:
-        """What `job` returns, run while the context is current: in this thread, or in another if it is taken."""
+        """Return `job()`, run while the context is current, in this thread or, if it is taken, in another."""
         with self._lock:
             try:
                 return self._run_here(job)
@@ -86,7 +92,7 @@ class SharedContext:
             return job()
 
     def draw(self, scenes: Scenes, out: Frames) -> None:
-        """Fill out uint8[k, height, width, 3] with k scenes. Runs inside `run`."""
+        """Fill out uint8[k, height, width, 3] with k scenes. Call it inside `run`."""
         from iglu_marl.rendering.opengl.drawer import reported
 
         count, height, width = out.shape[:3]
@@ -103,7 +109,7 @@ class SharedContext:
             _unpack(pixels, out)
 
     def _draw_parts(self, parts: list[slice], scenes: Scenes, out: Frames) -> None:
-        """As `draw`, part by part: while one is drawn, the one before is copied."""
+        """Draw part by part; while one is drawn, the previous one is copied."""
         from iglu_marl.rendering.opengl.drawer import PixelBuffer
 
         height, width = out.shape[1:3]
@@ -111,7 +117,8 @@ class SharedContext:
             self._buffers.append(PixelBuffer())
         for number in range(len(parts) + 1):
             if number < len(parts):
-                part = scenes.part(parts[number])
+                rows = parts[number]
+                part = scenes._replace(grids=scenes.grids[rows], poses=scenes.poses[rows])
                 target = self._draw_part(part, (height, width))
                 self._buffers[number % 2].fetch(target, len(part.grids) * height)
             if number > 0:
@@ -127,7 +134,7 @@ class SharedContext:
         return target
 
     def _framebuffer(self, width: int, rows: int) -> Framebuffer:
-        """A framebuffer for so many rows; one is kept for each of the last few widths."""
+        """Return a framebuffer with at least `rows` rows; one is kept for each of the last few widths."""
         from iglu_marl.rendering.opengl.drawer import Framebuffer
 
         target = self._framebuffers.pop(width, None)
@@ -145,7 +152,7 @@ class SharedContext:
         return self._staging[:count]
 
     def close(self) -> None:
-        """Destroy the context; with it goes all that was made in it."""
+        """Destroy the context and all its objects."""
         with self._lock:
             self._context.close()
             if self._elsewhere is not None:
@@ -159,7 +166,7 @@ def _new_drawer() -> SceneDrawer:
 
 
 def _unpack(pixels: Colors, out: Frames) -> None:
-    """Packed colours to RGB, a channel at a time: four times faster than a slice of three."""
+    """Copy packed colours to RGB, one channel at a time: four times faster than a slice of three."""
     channels, target = pixels.view(np.uint8).reshape(-1, 4), out.reshape(-1, 3)
     first = 0 if np.little_endian else 3
     for channel in range(3):
@@ -167,15 +174,15 @@ def _unpack(pixels: Colors, out: Frames) -> None:
 
 
 class _SharedContexts:
-    """The open contexts of this process, by device, and who uses them."""
+    """The open contexts of this process, by device, and their users."""
 
     def __init__(self) -> None:
-        self.after = ""  # what a parent process had drawn with before the fork, if that did not survive it
+        self.after = ""  # what the parent process drew with, if it did not survive the fork
         self.open: dict[int | None, SharedContext] = {}
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew after a fork, without touching what there was: it is the parent's."""
+        """Start again after a fork, without touching the parent's contexts."""
         for context in self.open.values():
             self.after = self.after or context.lost_by_fork
         self.lock = threading.RLock()
@@ -183,9 +190,9 @@ class _SharedContexts:
         self.users: dict[int | None, set[int]] = {}
 
     def enter(self, device: int | None, user: int) -> SharedContext:
-        """The context of a device, opened if need be; `user` keeps it open until it leaves."""
+        """Return the context of a device, opened if needed; `user` keeps it open until it leaves."""
         with self.lock:
-            # registered first: a renderer that is collected meanwhile is then not the last user
+            # registered first, so that a renderer that is garbage-collected meanwhile is not the last user
             self.users.setdefault(device, set()).add(user)
             try:
                 if device not in self.open:
@@ -198,9 +205,7 @@ class _SharedContexts:
     def _new(self, device: int | None) -> SharedContext:
         if not self.after:
             return SharedContext(device)
-        problem = (
-            f"this process was forked after OpenGL had begun to use {self.after}, which does not survive that"
-        )
+        problem = f"this process was forked after OpenGL had begun to use {self.after}, which does not survive a fork"
         advice = "fork before anything is drawn, or start processes by spawn"
         if self.after == _THREADS or device is not None:
             raise RenderError(f"{problem}: {advice}")
@@ -212,7 +217,7 @@ class _SharedContexts:
         return context
 
     def leave(self, device: int | None, user: int) -> None:
-        """The last user to leave closes the context."""
+        """Remove a user; the last one closes the context."""
         with self.lock:
             users = self.users.get(device, set())
             if user not in users:
@@ -230,16 +235,20 @@ os.register_at_fork(after_in_child=_contexts.forget)
 
 
 class OpenGLRenderer(SceneRenderer):
-    """The `Renderer` of the game on OpenGL: first-person frames of worlds, a batch in one draw and one readback.
+    """Renderer on OpenGL: first-person frames of worlds, a batch in one draw and one readback.
 
-    Its pictures are the painter's. `device` is a number of `list_devices()`; None takes the first GPU that
-    `CUDA_VISIBLE_DEVICES` allows, else what there is. The context is opened by the first picture, so a renderer may be
-    pickled, copied and taken into other processes. Raises `RenderError` where libEGL is missing; where no context can
-    be made, the first picture does.
+    Its pictures equal the painter's. The first picture opens the context, so a renderer may be pickled, copied and sent
+    to other processes; if no context can be made, the first picture raises `RenderError`. Raises `RenderError` if
+    libEGL is missing.
+
+    Args:
+        lens: used for all pictures.
+        device: a number of `list_devices()`; None = the first GPU that `CUDA_VISIBLE_DEVICES` allows, else any device.
+
     """
 
     def __init__(self, lens: Lens = EYE_LENS, *, device: int | None = None) -> None:
-        egl.check_library()
+        egl.load_library()
         super().__init__(lens)
         self.device = device
         self._release = weakref.finalize(self, _contexts.leave, device, id(self))
@@ -249,11 +258,11 @@ class OpenGLRenderer(SceneRenderer):
 
     @property
     def context(self) -> SharedContext:
-        """The shared context, opened when it is first asked for. Raises `RenderError` where there is none."""
+        """The shared context, opened at first use. Raises `RenderError` if none can be made."""
         return _contexts.enter(self.device, id(self))
 
     def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
-        """As `SceneRenderer.draw`. Raises `RenderError` for OpenGL's errors."""
+        """Fill `out` with scenes, as `SceneRenderer.draw`. Raises `RenderError` for OpenGL's errors."""
         if not len(grids):
             return
         context = self.context
@@ -265,12 +274,12 @@ class OpenGLRenderer(SceneRenderer):
             _add_seams(out, poses, self.lens)
 
     def close(self) -> None:
-        """Release the context; the last renderer to do so closes it. Drawing again opens it again."""
+        """Release the context; the last renderer closes it. The next picture opens it again."""
         _contexts.leave(self.device, id(self))
 
 
 def _add_seams(frames: Frames, poses: FloatArray, lens: Lens) -> None:
-    """The ground's odd pixels of `Lens(seams=True)`: only in views along an axis, where the painter knows them."""
+    """Add the ground's odd pixels of `Lens(seams=True)`, which the painter computes, in views along an axis."""
     yaw = np.radians(poses[:, 3])
     along = np.minimum(np.abs(np.sin(yaw)), np.abs(np.cos(yaw))) < 1e-12
     size = frames.shape[1:3]
@@ -278,6 +287,56 @@ def _add_seams(frames: Frames, poses: FloatArray, lens: Lens) -> None:
         pose = poses[number : number + 1]
         plain = paint_scenes(_EMPTY, pose, size, lens=replace(lens, seams=False))[0]
         seams = paint_scenes(_EMPTY, pose, size, lens=lens)[0]
-        # the colours of the ground's lines are no block's, so where they are seen the ground is
+        # no block has the colours of the ground's lines, so these pixels show the ground
         odd = (plain != seams).any(axis=2) & (frames[number] == plain).all(axis=2)
         frames[number][odd] = seams[odd]
+
+
+def gpu_present() -> bool:
+    """Return whether this process can see a GPU. It looks at device files only, and loads no driver."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    cuda = visible is None or not (visible.strip() in ("", "NoDevFiles") or visible.strip().startswith("-"))
+    nvidia = cuda and any(path.name[6:].isdecimal() for path in DEVICE_FILES.glob("nvidia*"))
+    return nvidia or any(DEVICE_FILES.glob("dri/renderD*"))
+
+
+class AutoRenderer(SceneRenderer):
+    """Draws pictures below `LARGE` pixels with the painter, and others with OpenGL if that runs on a GPU.
+
+    If there is a GPU but OpenGL fails, a warning says so, once per process, and the painter draws.
+    """
+
+    def __init__(self, lens: Lens = EYE_LENS) -> None:
+        super().__init__(lens)
+        self._painter = Painter(lens)
+        self._large: SceneRenderer | None = None  # chosen at the first large picture
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AutoRenderer, (self.lens,)
+
+    def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
+        """Fill `out` with scenes, as `SceneRenderer.draw`."""
+        _, height, width, _ = out.shape
+        if height * width >= LARGE and self._large is None:
+            self._large = self._choose()
+        chosen = self._painter if height * width < LARGE or self._large is None else self._large
+        chosen.draw(grids, poses, out, colors)
+
+    def _choose(self) -> SceneRenderer:
+        global _warned
+        try:
+            renderer = OpenGLRenderer(self.lens)
+            if not renderer.context.software:
+                return renderer
+            renderer.close()
+        except RenderError as error:
+            if not _warned:
+                _warned = True
+                warnings.warn(f"a GPU is here, but the painter draws on the CPU: {error}", stacklevel=5)
+        return self._painter
+
+    def close(self) -> None:
+        """Release resources."""
+        if self._large is not None:
+            self._large.close()
+        self._large = None

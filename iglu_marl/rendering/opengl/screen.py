@@ -1,4 +1,4 @@
-"""A window's picture in OpenGL: scenes, and pictures over them, in the context that the window has made current."""
+"""A window's picture in OpenGL: scenes, with pictures over them, in the window's context."""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ void main() { color = texelFetch(picture, ivec2(at * vec2(textureSize(picture, 0
 
 
 class ScreenDrawer:
-    """Draws a window's layers in the current context, from back to front; makes no context itself.
+    """Draws a window's layers in the current context, from back to front; it creates no context.
 
-    A frame is `draw`, or `begin`, then `scene` and `picture` in any order; then the window's own flip. The context
-    needs a depth buffer of 24 bits (SDL's default is 16). Textures of pictures are kept as long as the same arrays
-    come again, so a picture's content must not change once it was drawn. Raises `RenderError` when no context of
-    OpenGL 3.3 or newer is current, and for OpenGL's errors.
+    The context needs a depth buffer of 24 bits (SDL's default is 16). Textures are cached by array, so the content of a
+    picture must not change once it was drawn. Raises `RenderError` if no context of OpenGL 3.3 or newer is current, or
+    OpenGL fails.
     """
 
     def __init__(self) -> None:
@@ -54,7 +53,7 @@ class ScreenDrawer:
             self._array = GL.glGenVertexArrays(1)
 
     def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
-        """A whole frame of (height, width) pixels: layers from back to front."""
+        """Draw a whole frame of (height, width) pixels: layers from back to front."""
         self.begin(size, PAGE)
         for layer in layers:
             if isinstance(layer, SceneLayer):
@@ -65,7 +64,7 @@ class ScreenDrawer:
                 self.picture(*layer)
 
     def begin(self, size: tuple[int, int], background: RGBColor = (0, 0, 0)) -> None:
-        """Start a frame of (height, width) pixels, all in one colour."""
+        """Start a frame of (height, width) pixels in one colour."""
         self._size = size
         height, width = size
         with reported():
@@ -109,8 +108,7 @@ class ScreenDrawer:
             GL.glUseProgram(0)
 
     def _texture(self, picture: Picture) -> int:
-        """The texture of a picture, made anew for one that was not drawn lately."""
-        # the array is kept so that its id stays its own
+        # the array is kept so that no other one gets its id
         kept = self._textures.pop(id(picture), None) or (picture, _new_texture(np.ascontiguousarray(picture)))
         self._textures[id(picture)] = kept
         if len(self._textures) > _KEPT_TEXTURES:
@@ -119,7 +117,7 @@ class ScreenDrawer:
         return kept[1]
 
     def read(self) -> Picture:
-        """What was drawn since `begin`: uint8[height, width, 3]. Before the flip; for tests and screenshots."""
+        """Return what was drawn since `begin`, uint8[height, width, 3]; call it before the flip."""
         height, width = self._size
         pixels = np.empty((height, width, 3), np.uint8)
         with reported():
@@ -128,7 +126,7 @@ class ScreenDrawer:
         return np.ascontiguousarray(pixels[::-1])
 
     def close(self) -> None:
-        """Delete everything; the context must still be current. Further calls do nothing."""
+        """Delete all objects; the context must still be current. Further calls do nothing."""
         if self._program:
             GL.glDeleteTextures([name for _, name in self._textures.values()] or [0])
             GL.glDeleteVertexArrays(1, [self._array])

@@ -1,10 +1,10 @@
-"""The two shaders. They ask of every pixel what the painter asks: where does its own ray meet the face's plane?
+"""The two shaders. For every pixel they compute, as the painter does, where its ray meets the face's plane.
 
-A block is one instance of a cube of which only the three sides that may face the eye exist: corner k belongs to the
-side across axis k // 4 (x, y, z). The ground is one more instance, of which only the side across y exists. The
-rasteriser merely proposes pixels, of sides that are a little too large; whether a pixel sees the side, and its fill or
-its border, is decided from the pixel's ray, so subpixel snapping moves no edge. With p, q, w linear in row and
-column, the ray meets the plane at u = p / w, v = q / w, at depth |distance| / w.
+A block is one instance of a cube with only the three sides that may face the eye: corner k belongs to the side across
+axis k // 4 (x, y, z). The ground is one more instance, with only the side across y. The rasteriser proposes pixels of
+sides that are a little too large. The pixel's ray decides whether it sees the side, and its fill or its border, so
+subpixel snapping moves no edge. With p, q, w linear in row and column, the ray meets the plane at u = p / w,
+v = q / w, at depth |distance| / w.
 
 Tiles (one world each) are stacked upwards in one framebuffer. A tile's clip space is shifted to its place, and two
 clip distances cut off what would reach into its neighbours.

@@ -1,1 +1,1 @@
-"""The user interface: widgets, the screens made of them, the window that shows screens, the line one types in."""
+"""The user interface: widgets, screens made of them, the window that shows screens, and the text line."""

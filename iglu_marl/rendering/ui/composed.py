@@ -1,4 +1,4 @@
-"""A game from plain arrays and facts to what an onlooker sees of it: the views of a screen, or one picture."""
+"""From plain arrays to an onlooker's view of a game: the views of a screen, or one picture."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from iglu_marl.rendering.ui.screens import ArchitectView, BuilderView, OrbitAngl
 
 FRAME_SIZE, MIN_FRAME_SIZE = (540, 960), (270, 480)
 
-_KEPT_OF_FACT = 40  # characters
+_FACT_LIMIT = 40  # characters
 _LIMITS = {"turn": "max_turns", "step": "max_steps"}
 _PLACED = {"title", "intersection", "target_blocks", "complete", "over", "floor", "inventory", "active"}
 _PLACED |= {*_LIMITS, *_LIMITS.values()}
 
 
 class GameViews(NamedTuple):
-    """What `onlooker_screen` is made from."""
+    """The arguments of `onlooker_screen`."""
 
     builder: BuilderView
     architect: ArchitectView
@@ -40,17 +40,17 @@ def game_views(
     status: Mapping[str, Any] | None = None,
     pov: npt.NDArray[np.uint8] | None = None,
 ) -> GameViews:
-    """The arguments of `composed_frame` as the views of a screen."""
+    """Return the arguments of `composed_frame` as the views of a screen."""
     build = as_grid(grid)
     eye = check_pose(pose)
     facts = dict(status or {})
-    told = {name: value for name, value in facts.items() if name not in _PLACED}
-    told |= {} if facts.get("floor") is None else {"floor": str(facts["floor"]).lower()}
+    shown = {name: value for name, value in facts.items() if name not in _PLACED}
+    shown |= {} if facts.get("floor") is None else {"turn of": str(facts["floor"]).lower()}
     for name, limit in _LIMITS.items():
         if facts.get(name) is not None:
             most = f" / {_short(facts[limit])}" if facts.get(limit) else ""
-            told[name] = _short(facts[name]) + most
-    named = tuple((_short(name).replace("_", " "), _short(value)) for name, value in told.items())
+            shown[name] = _short(facts[name]) + most
+    named = tuple((_short(name).replace("_", " "), _short(value)) for name, value in shown.items())
     inventory = facts.get("inventory")
     builder = BuilderView(
         grid=build if pov is None else None,
@@ -86,39 +86,39 @@ def composed_frame(
     pov: npt.NDArray[np.uint8] | None = None,
     size: tuple[int, int] = FRAME_SIZE,
 ) -> Picture:
-    """A picture uint8[height, width, 3] of the whole game: the screen of an onlooker, as in a window.
+    """Return a picture uint8[height, width, 3] of the whole game: the onlooker's screen, as in a window.
 
-    `grid` is the build and `pose` the builder's x, y, z (eye, cells), yaw and pitch (degrees). `dialogue`
-    holds (speaker, text) pairs, the latest last; "architect" and "builder" have their colours. `target` is
-    shown as it was asked for (None: an empty panel), `aligned_target` as a ghost over the build (None: no
-    ghost). `pov` is the builder's picture uint8[h, w, 3]; without one its view is painted anew, smoothly, and
-    wider than high.
+    `status` fills the header: `title`; `intersection` and `target_blocks` (a bar, green once `complete`); `step` and
+    `max_steps`, `turn` and `max_turns` (limits that are 0 or absent are not shown); `floor`, the role whose turn it is;
+    `inventory`, six counts; `active`, the colour id in the builder's hand. Other keys are shown as "name value" if
+    there is room. Raises `GridError` if a grid is invalid, `RenderError` if `size` or `pov` is invalid.
 
-    `status` fills the header: `title`; `intersection` and `target_blocks` (the bar, green once `complete`);
-    `step` and `max_steps`, `turn` and `max_turns` (limits that are 0 or absent are not shown); `floor`, whose
-    turn it is; `inventory`, six counts; `active`, the colour id in the builder's hand. Anything else is written
-    as "name value" while there is room.
+    Args:
+        grid: the build [9, 11, 11].
+        pose: the builder's x, y, z (eye, cells), yaw and pitch (degrees).
+        dialogue: (speaker, text) pairs, the latest last; "architect" and "builder" have their colours.
+        target: the target as in the task; None: an empty panel.
+        aligned_target: the target as it lies over the build, shown as a ghost; None: no ghost.
+        status: values by name, see above.
+        pov: the builder's picture uint8[h, w, 3]; default: its view is painted smoothly, wider than high.
+        size: height and width, at least (270, 480).
 
-    `size` is (height, width), at least (270, 480). Raises `GridError` for bad grids, `RenderError` for a
-    bad size or pov.
     """
     height, width = check_size(size)
     if height < MIN_FRAME_SIZE[0] or width < MIN_FRAME_SIZE[1]:
         raise RenderError(f"size is {size!r}, expected at least {MIN_FRAME_SIZE} (height, width)")
-    views = game_views(
-        grid,
-        pose=pose,
-        dialogue=dialogue,
-        target=target,
-        aligned_target=aligned_target,
-        status=status,
-        pov=pov,
-    )
-    double = 2 * height, 2 * width  # text is smooth then, too
+    shown: dict[str, Any] = {
+        "dialogue": dialogue,
+        "target": target,
+        "aligned_target": aligned_target,
+        "status": status,
+    }
+    views = game_views(grid, pose=pose, pov=pov, **shown)
+    double = 2 * height, 2 * width  # for smooth text
     screen = onlooker_screen(*views, double, Overlay(), OrbitAngles(), smoothing=1)
     return np.array(composite(screen, double, smoothing=1).reduce(2))
 
 
 def _short(value: Any) -> str:
     text = f"{value:.3g}" if isinstance(value, (float, np.floating)) else str(value)
-    return text[:_KEPT_OF_FACT]
+    return text[:_FACT_LIMIT]

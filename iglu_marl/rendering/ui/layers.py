@@ -1,4 +1,4 @@
-"""The layers of a screen: first-person pictures that a window draws by itself, and pictures at their places."""
+"""The layers of a screen: first-person scenes that a window draws itself, and pictures at their places."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from iglu_marl.rendering.kernels import GROUND_SURFACE
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Box, Colors, Lens, Picture, Viewpoint
 
-LENS = Lens(fov_deg=70.0)  # a person's; the builder's own pictures have 90 degrees
+LENS = Lens(fov_deg=70.0)  # for people; the observations have 90 degrees
 
-_FOCUS_IDS = 6  # grid ids 7..12: the block that is looked at
+_FOCUS_IDS = 6  # grid ids 7..12: the block in sight
 _GLOW = (255, 222, 130)
 _GREY = 12  # channels of a grey differ by less
 _NEAREST = 0.12  # cells from the eye
 
 
 def _focus_colors() -> Colors:
-    """The packed palette with ids 7..12 for the block that is looked at: a little brighter, with a bright rim."""
+    """Return the packed palette with ids 7..12 for the block in sight: a little brighter, with a bright rim."""
     rgb = np.concatenate([palette.RGB, palette.RGB[palette.FIRST_BLOCK :]]).astype(float)
     focused = rgb[palette.SIZE :]
     focused += 0.14 * (255 - focused)
@@ -39,7 +39,7 @@ FOCUS_COLORS = _focus_colors()
 
 
 class ImageLayer(NamedTuple):
-    """A picture uint8[height, width, 3 or 4] with its upper left corner at a place of the window."""
+    """A picture uint8[height, width, 3 or 4] and the place of its upper left corner."""
 
     picture: Picture
     left: int
@@ -52,7 +52,7 @@ class ImageLayer(NamedTuple):
 
 
 class SceneLayer(NamedTuple):
-    """A first-person picture of `grid` from `pose` in a box of the window; `focus` is the cell looked at."""
+    """A first-person picture of `grid` from `pose` in a box of the window; `focus` is the cell in sight."""
 
     grid: BlockGrid
     pose: Viewpoint
@@ -66,7 +66,7 @@ class SceneLayer(NamedTuple):
 
     @property
     def scene(self) -> BlockGrid:
-        """The grid to draw with `FOCUS_COLORS`: the block that is looked at has its own id."""
+        """The grid to draw with `FOCUS_COLORS`: the block in sight has its own id."""
         if self.focus is None or self.focus[1] == GROUND_Y:
             return self.grid
         x, y, z = self.focus
@@ -75,7 +75,7 @@ class SceneLayer(NamedTuple):
         return grid
 
     def paint(self, smoothing: int = 2) -> Image.Image:
-        """The scene as a picture, on the CPU."""
+        """Return the scene as a picture, painted on the CPU."""
         size = self.size[0] * smoothing, self.size[1] * smoothing
         frames = paint_scenes(self.scene[None], [self.pose], size, lens=LENS, colors=FOCUS_COLORS)
         picture = Image.fromarray(frames[0]).reduce(smoothing)
@@ -85,9 +85,9 @@ class SceneLayer(NamedTuple):
         return picture
 
     def ground_glow(self, picture: Image.Image | None = None) -> ImageLayer | None:
-        """A warm light on the ground cell that is looked at, where no block hides it; placed within the box.
+        """Return a warm light on the ground cell in sight, or None; it is placed within the box, and hidden by blocks.
 
-        picture: what `paint` gives, by whose greys the ground is told from blocks; painted when it is not given.
+        `picture`: as from `paint`, whose greys show the ground; default: painted here.
         """
         if self.focus is None or self.focus[1] != GROUND_Y:
             return None
@@ -112,7 +112,7 @@ class SceneLayer(NamedTuple):
         draw = ImageDraw.Draw(light)
         draw.polygon(path, fill=90)
         draw.line([*path, path[0]], fill=255, width=max(3, self.size[0] // 120), joint="curve")
-        # Greys are the ground's alone (and its smoothed lines'): blocks and sky have a hue.
+        # only the ground is grey: blocks and sky have a hue
         opacity = np.asarray(light.reduce(2)) * (np.ptp(part, axis=2) < _GREY)
         glow = np.concatenate([np.full((*opacity.shape, 3), _GLOW, np.uint8), opacity[..., None]], axis=2)
         return ImageLayer(glow, left, top)
@@ -122,7 +122,7 @@ Layer = SceneLayer | ImageLayer
 
 
 def scaled(picture: Picture, size: tuple[int, int], smooth: bool = False) -> Picture:
-    """A picture as large as fits (height, width) in the middle of a dark page; enlarged smoothly, or in squares."""
+    """Return a picture enlarged or reduced to fit (height, width), in the middle of a dark page."""
     height, width = size
     factor = min(height / picture.shape[0], width / picture.shape[1])
     fitted = max(1, round(picture.shape[1] * factor)), max(1, round(picture.shape[0] * factor))
@@ -134,7 +134,7 @@ def scaled(picture: Picture, size: tuple[int, int], smooth: bool = False) -> Pic
 
 
 def composite(layers: Sequence[Layer], size: tuple[int, int], smoothing: int = 2) -> Image.Image:
-    """The layers as one picture of (height, width) pixels, without any window."""
+    """Return the layers as one picture of (height, width) pixels, without a window."""
     page = Image.new("RGB", (size[1], size[0]), PAGE)
     for layer in layers:
         if isinstance(layer, SceneLayer):

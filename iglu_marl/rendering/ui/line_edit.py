@@ -1,4 +1,4 @@
-"""A line of text that is being typed: cursor, editing, history. It knows nothing of windows or keys' codes."""
+"""A line of text that is being typed: cursor, editing and history, independent of windows and key codes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _KEPT = 100  # lines of history
 
 
 class LineEdit:
-    """One line with a cursor, at most `limit` characters long, and what was entered before.
+    """One line with a cursor, at most `limit` characters long, and a history of entered lines.
 
-    It holds any Unicode text; line breaks and other control characters become spaces or vanish.
+    It holds any Unicode text; line breaks become spaces, and other control characters are removed.
     """
 
     def __init__(self, limit: int = 200) -> None:
@@ -19,11 +19,11 @@ class LineEdit:
         self.text = ""
         self.cursor = 0
         self.history: list[str] = []
-        self._place = 0  # in the history; its length means the line being written
+        self._place = 0  # in the history; its length stands for the line being typed
         self._draft = ""
 
     def insert(self, text: str) -> None:
-        """Put text at the cursor, as far as there is room."""
+        """Insert text at the cursor, up to the limit."""
         clean = "".join(
             " " if character.isspace() else character
             for character in text
@@ -33,10 +33,10 @@ class LineEdit:
         self.cursor += len(clean)
 
     def key(self, name: str, ctrl: bool = False) -> bool:
-        """Answer an editing key by its name; False for a key that means nothing here.
+        """Handle an editing key by its name; return False for other keys.
 
-        backspace and delete (with ctrl: a word, or what follows), left, right, home, end, up and down (history), and
-        ctrl with a, e, u, k, w as in a shell.
+        Keys: backspace and delete (with ctrl: a word, or the rest), left, right, home, end, up and down (history), and
+            ctrl with a, e, u, k, w as in a shell.
         """
         if ctrl:
             name = {
@@ -50,7 +50,7 @@ class LineEdit:
         return True
 
     def enter(self) -> str:
-        """Take the line, without blanks around it; it is empty then, and remembered in the history."""
+        """Return the stripped line, clear it, and add it to the history."""
         text = self.text.strip()
         if text and self.history[-1:] != [text]:
             self.history = [*self.history, text][-_KEPT:]
@@ -58,7 +58,7 @@ class LineEdit:
         return text
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Discard the line."""
         self._draft = ""
         self._place = len(self.history)
         self._set("")
@@ -73,7 +73,7 @@ class LineEdit:
         self.cursor = start
 
     def _beside(self, step: int) -> int:
-        """The place a character away (step -1 or 1); accents that stand on it belong to it."""
+        """Return the place one character away (step -1 or 1); combining accents belong to their letter."""
         place = min(max(self.cursor + step, 0), len(self.text))
         while 0 < place < len(self.text) and unicodedata.combining(self.text[place]):
             place += step

@@ -1,8 +1,7 @@
-"""What people see of a game: the builder's screen, the architect's, and the onlooker's, in any size.
+"""The screens of a game, in any size: the builder's, the architect's, and the onlooker's.
 
-A screen is a list of layers from back to front, for a window to draw or for `composite` to make one picture of. The
-builder's screen is made from a `BuilderView`, which has no place for a target: what a builder
-may not see cannot get there.
+A screen is a list of layers from back to front, for a window to draw or for `composite` to combine. The builder's
+screen is made from a `BuilderView`, which has no field for a target, so the target cannot get there.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ CHAT_WIDTH = 296  # times u
 
 @dataclass(frozen=True)
 class BuilderView:
-    """What a builder's screen is made from.
+    """Data of a builder's screen.
 
-    grid and pose, or `picture` (uint8[height, width, 3]) where the builder sees no more than that; aim: the pose from
-    which the hands would reach now, where that is not the one to draw; inventory: six counts; active: colour id 1..6;
-    dialogue: (speaker, text), the latest last; facts: names and values.
+    grid and pose, or `picture` (uint8[height, width, 3]) if the world is not observed; aim: the current pose of the
+    hands, if it differs from `pose`; inventory: six counts; active: colour id 1..6 in hand; yaw_deg: for the compass,
+    if there is no pose; dialogue: (speaker, text), the latest last; facts: names and values.
     """
 
     grid: BlockGrid | None = None
@@ -49,14 +48,14 @@ class BuilderView:
 
     @property
     def focus(self) -> Cell | None:
-        """The cell that the hands reach."""
+        """The cell within reach of the hands."""
         pose = self.aim or self.pose
         return None if self.grid is None or pose is None else cell_in_sight(self.grid, pose)
 
 
 @dataclass(frozen=True)
 class ArchitectView:
-    """What an architect's screen is made from: target and build, and how far it has come."""
+    """Data of an architect's screen: target, build and progress."""
 
     target: BlockGrid | None
     grid: BlockGrid
@@ -71,13 +70,13 @@ class ArchitectView:
 
 @dataclass
 class OrbitAngles:
-    """Where a camera that goes around looks: its direction, and how far down."""
+    """Azimuth and elevation of an orbiting camera."""
 
     azimuth_deg: float = orbit.DEFAULT_AZIMUTH_DEG
     elevation_deg: float = orbit.DEFAULT_ELEVATION_DEG
 
     def turn(self, right_deg: float, down_deg: float) -> None:
-        """Go on around; the elevation stays within 8..90 degrees."""
+        """Turn the camera; the elevation stays within 8..90 degrees."""
         self.azimuth_deg = (self.azimuth_deg + right_deg) % 360.0
         self.elevation_deg = min(90.0, max(8.0, self.elevation_deg + down_deg))
 
@@ -95,18 +94,18 @@ class Overlay:
 
 
 class _Canvas:
-    """A window's area, and the layers that are put on it; places are told by an anchor."""
+    """A window's area, and the layers on it; places are given with an anchor."""
 
     def __init__(self, size: tuple[int, int], smoothing: int = 2) -> None:
         self.height, self.width = size
         self.smoothing = smoothing  # of orbit views
         u = min(size[0] / WINDOW_SIZE[0], size[1] / WINDOW_SIZE[1])
-        self.u = max(0.5, round(u * 20) / 20)  # in steps, so that widgets are drawn anew only now and then
+        self.u = max(0.5, round(u * 20) / 20)  # in steps, so that cached widgets are used again
         self.gap = round(12 * self.u)
         self.layers: list[Layer] = []
 
     def put(self, picture: Picture, x: float, y: float, anchor: str = "lt") -> Box:
-        """Put a picture with its anchor (l, m, r and t, m, b) at a place; returns where it lies."""
+        """Put a picture with its anchor (l, m, r and t, m, b) at a place. Return its box."""
         height, width = picture.shape[:2]
         left = round(x - {"l": 0, "m": width / 2, "r": width}[anchor[0]])
         top = round(y - {"t": 0, "m": height / 2, "b": height}[anchor[1]])
@@ -114,7 +113,7 @@ class _Canvas:
         return left, top, left + width, top + height
 
     def first_person(self, view: BuilderView, box: Box) -> None:
-        """What the builder sees, with the crosshair."""
+        """Add the builder's view, with the crosshair."""
         left, top, right, bottom = box
         if view.grid is not None and view.pose is not None:
             self.layers.append(SceneLayer(view.grid, view.pose, box, view.focus))
@@ -123,7 +122,7 @@ class _Canvas:
         self.put(widgets.crosshair(self.u), (left + right) / 2, (top + bottom) / 2, "mm")
 
     def compass(self, view: BuilderView, left: float, right: float, below: float) -> None:
-        """The compass: in the middle of the window, or where it is free (left..right), or below."""
+        """Add the compass: in the middle of the window, within left..right, or else below `below`."""
         yaw = view.pose[3] if view.pose is not None else view.yaw_deg
         if yaw is None:
             return
@@ -135,7 +134,7 @@ class _Canvas:
             self.put(strip, min(max(self.width / 2, left + half), right - half), self.gap, "mt")
 
     def orbit(self, title: str, box: Box, angles: OrbitAngles, view: ArchitectView) -> None:
-        """The "Build" with the ghost, or the "Target", in a frame."""
+        """Add the "Build" with the ghost, or the "Target", in a frame."""
         options: dict[str, Any] = {
             "size": (box[3] - box[1], box[2] - box[0]),
             "azimuth_deg": round(angles.azimuth_deg, 2),
@@ -150,14 +149,14 @@ class _Canvas:
         self.put(_orbit_panel(title, self.u, shown, **options), box[0], box[1])
 
     def progress(self, view: ArchitectView) -> float:
-        """How far the build is, in the upper right corner; returns where it begins."""
+        """Add the progress bar in the upper right corner. Return its left end."""
         if view.intersection is None or not view.target_blocks:
             return self.width
         bar = widgets.score_bar(view.intersection, view.target_blocks, view.complete, self.u)
         return self.put(bar, self.width - self.gap, self.gap, "rt")[0]
 
     def finish(self, overlay: Overlay, left: float, right: float, bottom: float) -> list[Layer]:
-        """The line being typed (between left and right), a note above it, and a card over all."""
+        """Add the line being typed (between left and right), a note above it, and a card over everything."""
         u = self.u
         if overlay.typed is not None:
             text, cursor = overlay.typed
@@ -174,7 +173,7 @@ class _Canvas:
 
 @widgets.kept(24)
 def _orbit_panel(title: str, u: float, grid: BlockGrid | None, **options: Any) -> Image.Image:
-    """An orbit view in its frame, kept as long as nothing in it moves. Without a grid, it is empty."""
+    """Return a framed orbit view, cached while nothing in it moves; empty without a grid."""
     if grid is None:
         return widgets.framed(np.full((*options["size"], 3), PANEL, np.uint8), title, u)
     aside = None if options.get("ghost") is None else widgets.legend(u)
@@ -182,7 +181,7 @@ def _orbit_panel(title: str, u: float, grid: BlockGrid | None, **options: Any) -
 
 
 def place_in_words(x: float, z: float) -> str:
-    """A place on the map, as architects say it: "2 E 3 N" is 2 blocks east and 3 north of the centre."""
+    """Return a place on the map as architects say it: "2 E 3 N" is 2 blocks east and 3 north of the centre."""
     east, south = round(x), round(z)
     parts = [f"{abs(east)} {'E' if east > 0 else 'W'}"] if east else []
     parts += [f"{abs(south)} {'S' if south > 0 else 'N'}"] if south else []
@@ -190,7 +189,7 @@ def place_in_words(x: float, z: float) -> str:
 
 
 def _places(view: BuilderView, pose: Viewpoint) -> Pairs:
-    """Where the builder stands, and what it looks at."""
+    """Return the builder's place and the cell in sight."""
     found = [("you", place_in_words(pose[0], pose[2]))]
     if view.focus is not None:
         x, y, z = view.focus
@@ -200,7 +199,7 @@ def _places(view: BuilderView, pose: Viewpoint) -> Pairs:
 
 
 def builder_screen(view: BuilderView, size: tuple[int, int], overlay: Overlay) -> list[Layer]:
-    """A builder's screen (height, width): its eyes, what it holds, where it looks, what was said."""
+    """Return a builder's screen of (height, width) pixels: view, inventory, compass, place and dialogue."""
     canvas = _Canvas(size)
     u, height, width, gap = canvas.u, canvas.height, canvas.width, canvas.gap
     canvas.first_person(view, (0, 0, width, height))
@@ -225,7 +224,7 @@ def builder_screen(view: BuilderView, size: tuple[int, int], overlay: Overlay) -
 def architect_screen(
     view: ArchitectView, size: tuple[int, int], overlay: Overlay, angles: OrbitAngles
 ) -> list[Layer]:
-    """An architect's screen (height, width): the build, large; the target; how far it is; the talk; the line."""
+    """Return an architect's screen of (height, width) pixels: build, target, progress, dialogue, text line."""
     canvas = _Canvas(size)
     u, height, width, gap = canvas.u, canvas.height, canvas.width, canvas.gap
     head, side = round(54 * u), round(min(0.36 * width, 0.5 * height))
@@ -245,14 +244,13 @@ def architect_screen(
 
 
 def _box(left: int, top: int, right: int, bottom: int) -> Box:
-    """A box that is not too small to draw in."""
     return left, top, max(right, left + 8), max(bottom, top + 8)
 
 
 def _onlooker_boxes(canvas: _Canvas) -> tuple[Box, Box, Box, Box]:
-    """Where an onlooker sees the builder's view, the build, the target, and the dialogue.
+    """Return an onlooker's boxes of the builder's view, the build, the target, and the dialogue.
 
-    In a wide window build and target stand one above the other at the right, in a tall one side by side.
+    In a wide window, build and target stand one above the other at the right, in a tall one side by side.
     """
     gap, top = canvas.gap, round(52 * canvas.u)
     right, bottom = canvas.width - gap, canvas.height - gap
@@ -278,7 +276,7 @@ def onlooker_screen(
     angles: OrbitAngles,
     smoothing: int = 2,
 ) -> list[Layer]:
-    """All of a game for someone who watches: the builder's view, the build, the target, the talk, and how far it is."""
+    """Return the screen of a spectator: the builder's view, the build, the target, the dialogue, and the progress."""
     canvas = _Canvas(size, smoothing)
     u, gap = canvas.u, canvas.gap
     eyes, build, target, talk = _onlooker_boxes(canvas)

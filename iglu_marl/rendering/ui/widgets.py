@@ -1,7 +1,7 @@
-"""The pieces of a screen: crosshair, inventory, compass, chat, facts, cards, the line being typed, framed pictures.
+"""The parts of a screen: crosshair, inventory, compass, chat, facts, cards, the text line, framed pictures.
 
-Each is a picture uint8[height, width, 4] (red, green, blue, opacity), drawn once and kept: equal arguments give the
-same array. `u` is the scale: 1 in a window of 960 × 600. No window is needed for any of it.
+Each is a picture uint8[height, width, 4] (red, green, blue, opacity). Pictures are cached: equal arguments give the
+same array. `u` is the scale: 1 in a window of 960 × 600. No widget needs a window.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _POINTS = {0: "N", 45: "NE", 90: "E", 135: "SE", 180: "S", 225: "SW", 270: "W", 
 
 
 def kept(count: int) -> Callable[[Callable[P, Image.Image]], Callable[P, Picture]]:
-    """Makes read-only arrays of drawings, and keeps the `count` used last; arrays may be among the arguments."""
+    """Cache the last `count` pictures of a drawing function, as read-only arrays; arguments may be arrays."""
 
     def decorate(draw: Callable[P, Image.Image]) -> Callable[P, Picture]:
         pictures: dict[Any, Picture] = {}  # in the order of their use
@@ -55,7 +55,7 @@ def kept(count: int) -> Callable[[Callable[P, Image.Image]], Callable[P, Picture
 
 @lru_cache(maxsize=16)
 def rounded_mask(size: tuple[int, int], radius: int) -> Image.Image:
-    """A smooth mask of a rectangle (width, height) with round corners."""
+    """Return a smooth mask of a rectangle (width, height) with round corners."""
     wide, high = 4 * size[0], 4 * size[1]
     mask = Image.new("L", (wide, high))
     ImageDraw.Draw(mask).rounded_rectangle((0, 0, wide - 1, high - 1), 4 * radius, fill=255)
@@ -68,7 +68,7 @@ def _blank(size: tuple[float, float], color: TextColor = (*PAGE, 0)) -> Drawing:
 
 
 def _plate(size: tuple[float, float], radius: float, opacity: float = _GLASS) -> Drawing:
-    """Dark glass with round corners."""
+    """Return a dark translucent rectangle with round corners."""
     picture, draw = _blank(size, PAGE)
     mask = rounded_mask(picture.size, max(1, round(radius)))
     picture.putalpha(mask.point(lambda value: round(value * opacity)))
@@ -78,7 +78,6 @@ def _plate(size: tuple[float, float], radius: float, opacity: float = _GLASS) ->
 def _bar(
     draw: ImageDraw.ImageDraw, x: float, middle: float, length: float, half: float, share: float
 ) -> None:
-    """A bar, filled by a share (0..1)."""
     for end, color in ((length, colors.BAR), (max(share * length, 2 * half) if share else 0.0, colors.GOOD)):
         if end:
             draw.rounded_rectangle((x, middle - half, x + end, middle + half), half, fill=color)
@@ -86,7 +85,7 @@ def _bar(
 
 @kept(8)
 def crosshair(u: float) -> Image.Image:
-    """A white cross with a dark edge, so that it shows on everything."""
+    """Draw a white cross with a dark edge, visible on every background."""
     arm, thick, edge = max(5, round(11 * u)), max(1, round(1.2 * u)), max(1, round(1.1 * u))
     middle = arm + edge
     picture, draw = _blank((2 * middle + 1, 2 * middle + 1))
@@ -98,7 +97,6 @@ def crosshair(u: float) -> Image.Image:
 
 
 def _cube(draw: ImageDraw.ImageDraw, x: float, y: float, side: float, color: int) -> None:
-    """A little block seen from a corner, its middle at (x, y)."""
     half, rise = 0.86 * side, 0.5 * side
     far, west, east = (x, y - 2 * rise), (x - half, y - rise), (x + half, y - rise)
     low, low_west, low_east = (x, y + 2 * rise), (x - half, y + rise), (x + half, y + rise)
@@ -112,7 +110,7 @@ def _cube(draw: ImageDraw.ImageDraw, x: float, y: float, side: float, color: int
 
 @kept(128)
 def hotbar(counts: tuple[int, ...] | None, active: int, u: float) -> Image.Image:
-    """Six slots with key, block and count; the active colour (1..6) is framed. None: counts unknown."""
+    """Draw six slots with key, block and count; the active colour (1..6) is framed. None: counts unknown."""
     v = 2 * u  # drawn larger, for smooth edges
     slot, gap, pad = 58 * v, 6 * v, 7 * v
     picture, _ = _plate((6 * slot + 5 * gap + 2 * pad, slot + 2 * pad), 12 * v)
@@ -136,7 +134,7 @@ def hotbar(counts: tuple[int, ...] | None, active: int, u: float) -> Image.Image
 
 @kept(720)
 def compass(yaw_deg: int, u: float) -> Image.Image:
-    """A strip of the horizon with the compass points; the gaze is its middle. North is amber."""
+    """Draw a strip of the horizon with the compass points; its middle is the line of sight. North is amber."""
     wide, high = 300 * u, 40 * u
     picture, draw = _plate((wide, high), 10 * u)
     line = high * 0.43
@@ -158,7 +156,7 @@ def compass(yaw_deg: int, u: float) -> Image.Image:
 
 
 def chat(dialogue: Iterable[tuple[str, str]], wide: int, high: int, u: float) -> Picture:
-    """The latest utterances (speaker, text) that fit into a box; the newest stands out. Empty: one line says so."""
+    """Return the latest utterances (speaker, text) that fit into a box; the newest is brighter."""
     latest = list(dialogue)[-SHOWN_UTTERANCES:]
     return _chat(tuple((str(name), str(text)[:SHOWN_CHARACTERS]) for name, text in latest), wide, high, u)
 
@@ -199,7 +197,7 @@ def _chat(dialogue: Pairs, wide: int, high: int, u: float) -> Image.Image:
 
 @kept(256)
 def facts(pairs: Pairs, u: float) -> Image.Image:
-    """A plate with names and values in one line: "turn 3   step 120". A speaker's name has the speaker's colour."""
+    """Draw names and values in one line: "turn 3   step 120". A speaker's name has the speaker's colour."""
     pixels, pad, gap = round(14 * u), 12 * u, 16 * u
     wide = sum(width(name, pixels) + 6 * u + width(value, pixels) + gap for name, value in pairs)
     picture, draw = _plate((2 * pad - gap + wide, 30 * u), 9 * u)
@@ -214,18 +212,18 @@ def facts(pairs: Pairs, u: float) -> Image.Image:
 
 @kept(128)
 def score_bar(score: float, goal: float, done: bool, u: float) -> Image.Image:
-    """A bar with "score / goal"; green when done."""
+    """Draw a bar with "score / goal"; green when done."""
     wide, high = 250 * u, 30 * u
     picture, draw = _plate((wide, high), 9 * u)
     _bar(draw, 12 * u, high / 2, 158 * u, 5 * u, min(max(score / goal, 0.0), 1.0) if goal else 0.0)
-    told = f"{score:g} / {goal:g}"
-    draw_text(draw, (wide - 12 * u, high / 2), told, round(15 * u), colors.GOOD if done else TEXT, "r")
+    text = f"{score:g} / {goal:g}"
+    draw_text(draw, (wide - 12 * u, high / 2), text, round(15 * u), colors.GOOD if done else TEXT, "r")
     return picture
 
 
 @kept(64)
 def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool = True) -> Image.Image:
-    """The line that is being typed, scrolled so that the cursor is seen; `prompt` stands dim in an empty one."""
+    """Draw the text line, scrolled to the cursor; `prompt` stands dim in an empty one."""
     high, pad, pixels, line = 38 * u, 13 * u, round(16 * u), max(1, round(1.6 * u))
     picture, draw = _plate((wide, high), 9 * u, 0.9)
     draw.rounded_rectangle(
@@ -248,7 +246,7 @@ def entry(text: str, cursor: int, prompt: str, wide: int, u: float, caret: bool 
 
 @kept(64)
 def message(text: str, u: float, opacity: float = _GLASS) -> Image.Image:
-    """One line on a plate."""
+    """Draw one line on a plate."""
     pixels = round(14 * u)
     picture, draw = _plate((width(text, pixels) + 24 * u, 30 * u), 9 * u, opacity)
     draw_text(draw, (picture.width / 2, picture.height / 2), text, pixels, TEXT, "m")
@@ -257,7 +255,7 @@ def message(text: str, u: float, opacity: float = _GLASS) -> Image.Image:
 
 @kept(64)
 def title_line(text: str, room: int, u: float) -> Image.Image:
-    """A line of larger letters, cut where it has no room."""
+    """Draw a line of larger letters, truncated to `room` pixels."""
     pixels = round(19 * u)
     line = cut(" ".join(text.split())[:SHOWN_CHARACTERS], pixels, room)
     picture, draw = _blank((width(line, pixels), 30 * u))
@@ -267,7 +265,7 @@ def title_line(text: str, room: int, u: float) -> Image.Image:
 
 @kept(8)
 def legend(u: float) -> Image.Image:
-    """What translucent and framed blocks mean."""
+    """Draw the meaning of translucent and framed blocks."""
     pixels, side = round(11.5 * u), round(9 * u)
     entries = (("missing", (104, 113, 131), None), ("not in the target", PAGE, colors.REMOVED))
     wide = sum(width(text, pixels) + 28 * u for text, _, _ in entries)
@@ -283,7 +281,7 @@ def legend(u: float) -> Image.Image:
 
 @kept(16)
 def key_hints(pairs: Pairs, u: float) -> Image.Image:
-    """Keys and what they do, small, in one line."""
+    """Draw keys and what they do, small, in one line."""
     pixels, gap, middle, half = round(12.5 * u), 15 * u, 14 * u, 9 * u
     wide = sum(width(key, pixels) + 17 * u + width(name, pixels) + gap for key, name in pairs)
     picture, draw = _plate((20 * u - gap + wide, 28 * u), 9 * u, 0.55)
@@ -300,7 +298,7 @@ def key_hints(pairs: Pairs, u: float) -> Image.Image:
 
 @kept(32)
 def card(title: str, rows: Pairs, foot: str, u: float) -> Image.Image:
-    """A card for the middle of the window, with keys and their meanings: help, or a menu."""
+    """Draw a card with keys and their meanings: help, or a menu."""
     large, pixels, small = round(21 * u), round(15 * u), round(12.5 * u)
     step, pad = 27 * u, 26 * u
     left, right = (max((width(row[k], pixels) for row in rows), default=0.0) for k in (0, 1))
@@ -319,15 +317,12 @@ def card(title: str, rows: Pairs, foot: str, u: float) -> Image.Image:
 
 @kept(8)
 def backdrop(wide: int, high: int, opacity: float) -> Image.Image:
-    """The page's colour over everything."""
+    """Draw the page's colour over everything."""
     return _blank((wide, high), (*PAGE, round(255 * opacity)))[0]
 
 
 def framed(picture: Picture, title: str, u: float, aside: Picture | None = None) -> Image.Image:
-    """A picture uint8[height, width, 3] as a panel with round corners: its name at the left, a widget at the right.
-
-    Either is left out where it has no room.
-    """
+    """Return a picture as a panel with round corners, its title at the left, a widget at the right if there is room."""
     image = Image.fromarray(picture).convert("RGBA")
     image.putalpha(rounded_mask(image.size, max(1, round(10 * u))))
     left, gap = 0, round(8 * u)
@@ -342,7 +337,7 @@ def framed(picture: Picture, title: str, u: float, aside: Picture | None = None)
 
 @kept(16)
 def corner(anchor: str, u: float) -> Image.Image:
-    """The page's colour outside of a round corner, "lt", "rt", "lb" or "rb": makes panels of what lies below."""
+    """Draw the page's colour outside of a round corner, "lt", "rt", "lb" or "rb"."""
     radius = max(1, round(10 * u))
     picture, _ = _blank((2 * radius, 2 * radius), PAGE)
     picture.putalpha(rounded_mask(picture.size, radius).point(lambda value: 255 - value))

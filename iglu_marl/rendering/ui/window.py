@@ -1,6 +1,6 @@
-"""The window: it shows frames or screens and tells what was typed and clicked; the only module that imports pygame.
+"""The window: it shows frames or screens and returns input. The only module that imports pygame.
 
-All input comes from pygame's event queue and nowhere else, so whoever posts events there plays like a person.
+All input comes from pygame's event queue, so a program that posts events there can play like a person.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from iglu_marl.core.errors import RenderError
+from iglu_marl.core.extras import extra
 from iglu_marl.rendering.renderer import Picture, check_picture
 from iglu_marl.rendering.ui.layers import ImageLayer, Layer, composite, scaled
 from iglu_marl.rendering.ui.screens import WINDOW_SIZE
@@ -22,20 +23,21 @@ if TYPE_CHECKING:
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
-import pygame  # greets on import unless told not to
+with extra("window"):
+    import pygame  # prints a greeting on import without the variable above
 
 ENGINES = ("auto", "software", "opengl")
-_UNSEEN = ("offscreen", "dummy", "evdev")  # SDL's drivers without a screen, good for tests that ask for them
+_UNSEEN = ("offscreen", "dummy", "evdev")  # SDL's drivers without a screen, used only on request
 _DRIVER_NAMES = ("SDL_VIDEODRIVER", "SDL_VIDEO_DRIVER")
 _OTHER_NAMES = {"enter": "return", "[+]": "+", "[-]": "-"}  # keys of the number pad
 
 
 class WindowClosed(RenderError):
-    """The person at the window closed it, or left the game: an agent that is played there cannot go on."""
+    """The person closed the window or left the game, so an agent that plays there cannot continue."""
 
 
 class Key(NamedTuple):
-    """A key went down or up. name: as pygame calls it ("w", "space", "return", "f1"); text: what it writes."""
+    """A key went down or up. name: as in pygame ("w", "space", "return", "f1"); text: what it writes."""
 
     name: str
     down: bool
@@ -50,7 +52,7 @@ class Typed(NamedTuple):
 
 
 class MouseMoved(NamedTuple):
-    """The mouse moved by (dx, dy) pixels; `held` are the buttons held down (1 left, 2 middle, 3 right)."""
+    """The mouse moved by (dx, dy) pixels; `held` are the buttons that are down (1 left, 2 middle, 3 right)."""
 
     dx: float
     dy: float
@@ -73,22 +75,30 @@ class Wheel(NamedTuple):
 
 
 class Unfocused(NamedTuple):
-    """The keyboard went to another window: what was held down counts as released."""
+    """Another window has the keyboard; keys that were down count as released."""
 
 
 class Closed(NamedTuple):
-    """The window's own close button was pressed."""
+    """The window's close button was pressed."""
 
 
 Input = Key | Typed | MouseMoved | Button | Wheel | Unfocused | Closed
 
 
 class Window:
-    """A resizable window for frames (`show`) or screens (`draw`), with the input that it gets (`poll`).
+    """A resizable window that shows frames (`show`) or screens (`draw`) and returns input (`poll`).
 
     It opens when something is first shown. When the user closes it (with `show` and `pump`: or presses Escape),
-    `closed` becomes True and nothing is shown any more. pygame knows one window per process, so only one can be open
-    at a time.
+    `closed` becomes True and nothing more is shown. pygame has one window per process, so only one can be open at a
+    time.
+
+    Args:
+        title: the window's title.
+        fps: highest number of frames a second; `show` waits for it. None = no limit.
+        size: initial height and width; None = that of the first frame, or 600 × 960 for screens.
+        engine: "software", "opengl" (raises `RenderError` if a window cannot have it) or "auto": OpenGL if it runs on a
+            graphics card.
+
     """
 
     def __init__(
@@ -98,12 +108,6 @@ class Window:
         size: tuple[int, int] | None = None,
         engine: str = "auto",
     ) -> None:
-        """`fps` makes `show` wait, so that frames follow one another at most that fast.
-
-        size: height and width at the beginning; None = that of the first frame, or 600 × 960 for screens. engine: who
-        draws: "software", "opengl" (raises `RenderError` where a window cannot have it) or "auto": OpenGL where a
-        graphics card computes it.
-        """
         if fps is not None and not fps > 0:
             raise RenderError(f"fps is {fps!r}, expected a positive number or None")
         if engine not in ENGINES:
@@ -124,18 +128,13 @@ class Window:
         return self._closed
 
     @property
-    def is_open(self) -> bool:
-        """Whether there is a window on the screen now."""
-        return self._canvas is not None
-
-    @property
     def drawn_by(self) -> str:
-        """Who draws: "software", or OpenGL's own description of itself; empty before the opening."""
+        """The engine: "software", or OpenGL's name of its driver; empty before the window opens."""
         return "" if self._canvas is None else self._canvas.description
 
     @property
     def size(self) -> tuple[int, int]:
-        """Height and width in pixels, now or at the opening."""
+        """Height and width in pixels, now or when it opens."""
         if self._canvas is not None:
             width, height = pygame.display.get_window_size()
             return max(height, 1), max(width, 1)
@@ -144,9 +143,9 @@ class Window:
     # -- showing
 
     def show(self, frame: Picture) -> bool:
-        """Show a frame uint8[height, width, 3] and answer the window's events; False once it is closed.
+        """Show a frame uint8[height, width, 3] and handle the window's events; return False once it is closed.
 
-        A frame keeps its proportions. Raises `RenderError` for other arrays, and where no window can be opened.
+        A frame keeps its proportions. Raises `RenderError` for other arrays, or if no window can be opened.
         """
         if self._closed:
             return False
@@ -158,9 +157,10 @@ class Window:
         return self.pump()
 
     def draw(self, layers: Sequence[Layer]) -> bool:
-        """Show a screen (see `iglu_marl.rendering.ui.screens`), made for the window's `size`; False once it is closed.
+        """Show a screen (see `iglu_marl.rendering.ui.screens`), made for the window's `size`.
 
-        It answers no events: `poll` does. Raises `RenderError` where no window can be opened.
+        It handles no events: `poll` does. Returns False once the window is closed. Raises `RenderError` if no window
+        can be opened.
         """
         if self._closed:
             return False
@@ -170,14 +170,14 @@ class Window:
         return True
 
     def read(self) -> Picture:
-        """What the window shows, uint8[height, width, 3]. Raises `RenderError` when it is not open."""
+        """Return what the window shows, uint8[height, width, 3]. Raises `RenderError` if it is not open."""
         if self._canvas is None:
             raise RenderError("the window is not open, so there is nothing to read; show something first")
-        self._canvas.draw(self._shown(), self.size)  # what was flipped is gone
+        self._canvas.draw(self._shown(), self.size)  # a flip discards what was drawn
         return self._canvas.read()
 
     def open(self, size: tuple[int, int] | None = None) -> None:
-        """Open the window if it is not open yet. Raises `RenderError` where there is no display."""
+        """Open the window if it is not open yet. Raises `RenderError` if there is no display."""
         if self._canvas is not None or self._closed:
             return
         height, width = size or self.size
@@ -185,7 +185,7 @@ class Window:
             pygame.display.init()
             driver = pygame.display.get_driver()
             if driver in _UNSEEN and not any(os.environ.get(name) for name in _DRIVER_NAMES):
-                raise pygame.error("there is no display")  # SDL draws into nowhere then, and says nothing
+                raise pygame.error("there is no display")  # SDL would draw off screen without an error
             self._canvas = self._make_canvas((width, height))
         except pygame.error as error:
             pygame.display.quit()
@@ -228,7 +228,7 @@ class Window:
     # -- input
 
     def poll(self) -> list[Input]:
-        """What happened since the last call, oldest first. The window stays open when `Closed` is among it."""
+        """Return the events since the last call, oldest first. `Closed` among them leaves the window open."""
         if self._canvas is None:
             return []
         found: list[Input] = []
@@ -242,7 +242,7 @@ class Window:
         return found
 
     def pump(self) -> bool:
-        """Answer the window's events, waiting for the next frame's time; False when the window is closed.
+        """Handle the window's events until the next frame is due; return False if the window is closed.
 
         Escape closes it, as its close button does.
         """
@@ -263,14 +263,14 @@ class Window:
         return not self._closed
 
     def capture(self, on: bool) -> None:
-        """Keep the mouse in the window and hide it, so that it turns the gaze without an end; or let it go."""
+        """Grab and hide the mouse, so that it can turn the view without limits; or release it."""
         if on != self._captured and self._canvas is not None:
             pygame.event.set_grab(on)
             pygame.mouse.set_visible(not on)
             self._captured = on
 
     def typing(self, on: bool) -> None:
-        """Whether keys write text now: `Typed` is told only then, and held keys repeat."""
+        """Set whether keys write text: only then there are `Typed` events, and held keys repeat."""
         if on != self._typing and self._canvas is not None:
             (pygame.key.start_text_input if on else pygame.key.stop_text_input)()
             pygame.key.set_repeat(*((350, 35) if on else ()))
@@ -279,7 +279,7 @@ class Window:
     # -- drawing
 
     def _shown(self) -> Sequence[Layer]:
-        """The layers of a screen; or the frame in the middle of the window, as large as fits."""
+        """Return the layers of a screen, or the frame scaled to the window."""
         if self._frame is None:
             return self._layers
         return [ImageLayer(scaled(self._frame, self.size, smooth=True), 0, 0)]
@@ -292,7 +292,7 @@ class Window:
 
 
 class _Software:
-    """Draws in main memory, first-person pictures by the painter."""
+    """Draws in main memory, first-person pictures with the painter."""
 
     description, software = "software", True
 
@@ -300,22 +300,20 @@ class _Software:
         pygame.display.set_mode(size, pygame.RESIZABLE)
 
     def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
-        """Draw layers, from back to front."""
         self._picture = composite(layers, size)
         surface = pygame.display.get_surface()
         assert surface is not None
         surface.blit(pygame.image.frombuffer(self._picture.tobytes(), size[::-1], "RGB"), (0, 0))
 
     def read(self) -> Picture:
-        """What was drawn last."""
         return np.array(self._picture)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: it holds no resources."""
 
 
 def _opengl(size: tuple[int, int]) -> ScreenDrawer:
-    """A window with an OpenGL 3.3 context of its own, and what draws in it."""
+    """Return a drawer for a window with its own OpenGL 3.3 context."""
     for name, value in (
         (pygame.GL_CONTEXT_MAJOR_VERSION, 3),
         (pygame.GL_CONTEXT_MINOR_VERSION, 3),
@@ -330,7 +328,7 @@ def _opengl(size: tuple[int, int]) -> ScreenDrawer:
 
 
 def _read(event: pygame.event.Event) -> Input | None:
-    """An event of pygame as one of ours; None for those that are of no use here."""
+    """Return a pygame event as an `Input`; None if it is not used here."""
     if event.type == pygame.QUIT:
         return Closed()
     if event.type in (pygame.KEYDOWN, pygame.KEYUP):
@@ -344,7 +342,7 @@ def _read(event: pygame.event.Event) -> Input | None:
         held = tuple(number for number, down in enumerate(getattr(event, "buttons", ()), start=1) if down)
         return MouseMoved(float(event.rel[0]), float(event.rel[1]), held)
     if event.type in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP):
-        if event.button > 3:  # the wheel, as older programs are told it
+        if event.button > 3:  # the wheel, for older programs
             return None
         return Button(event.button, event.type == pygame.MOUSEBUTTONDOWN, *getattr(event, "pos", (0, 0)))
     if event.type == pygame.MOUSEWHEEL:

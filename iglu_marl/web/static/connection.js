@@ -1,8 +1,8 @@
-// The connection to a game: it is made again when it breaks, until the server says that it is over.
+// The connection to a game: reconnects until the server ends it.
 const FIRST_MS = 300, LONGEST_MS = 5000;
 
 export class Connection {
-  /** hear(message) gets what the server says; lost(seconds) is called when the connection breaks, and back() after. */
+  /** hear(message) handles a message of the server; lost() and back() are called when the connection breaks and returns. */
   constructor(token, {hear, lost, back}) {
     this.token = token; this.hear = hear; this.lost = lost; this.back = back;
     this.pause = FIRST_MS; this.ended = false; this.open = false;
@@ -14,10 +14,10 @@ export class Connection {
     const socket = this.socket = new WebSocket(`${scheme}//${location.host}/ws`);
     socket.onopen = () => socket.send(JSON.stringify({t: "join", token: this.token}));
     socket.onmessage = (event) => {
-      const told = JSON.parse(event.data);
-      if (told.t === "welcome") { this.token = told.token || this.token; this.pause = FIRST_MS; this.open = true; this.back(); }
-      if (told.t === "closed" || told.t === "elsewhere") this.ended = true;
-      this.hear(told);
+      const message = JSON.parse(event.data);
+      if (message.t === "welcome") { this.token = message.token || this.token; this.pause = FIRST_MS; this.open = true; this.back(); }
+      if (message.t === "closed" || message.t === "elsewhere") this.ended = true;
+      this.hear(message);
     };
     socket.onclose = () => {
       this.open = false;
@@ -28,7 +28,7 @@ export class Connection {
     };
   }
 
-  /** Whether it was sent: what is done while the connection is broken is not made up for. */
+  /** Send a message if connected, and return whether it was sent; nothing is sent later. */
   send(message) {
     if (!this.open || this.socket.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));

@@ -1,9 +1,9 @@
-// The games that were recorded, each with a link to the page that replays it.
+// Recorded games, each with a link to its replay.
 import {$, ask, clock, make, nameOf, title} from "./common.js";
 
 const who = (name) => (name === "person" ? "a person" : `the ${nameOf(name).replace(/^./, (letter) => letter.toLowerCase())}`);
 const sentence = ({architect, builder}) => title(`${who(architect)} explains, ${who(builder)} builds`);
-/** When it was begun, from the beginning of its name: 20261122-153012-... */
+/** When it started, from its name: 20261122-153012-... */
 const day = (name) => name.replace(/^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d).*/, "$1-$2-$3 $4:$5");
 
 const games = await ask("/api/gallery").catch(() => []);

@@ -1,13 +1,13 @@
-// The builder's hands: keys, mouse and touch become one command frame a twentieth of a second.
+// The builder's input: keys, mouse and touch become one command frame per 1/20 s.
 import {KEYS} from "./motion.js";
 
 const MOUSE_DEG = 0.14, TOUCH_DEG = 0.3, KEY_DEG = 4;
 const MOVES = {KeyW: "forward", KeyS: "back", KeyA: "left", KeyD: "right", Space: "up"};
 const LOOKS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1]};
-const AFTER_FRAMES = 20;  // frames go on for a second after the last thing that was done: one may be in the air
+const AFTER_FRAMES = 20;  // frames continue for a second after the last input, because the builder may be in the air
 
 export class Hands {
-  /** screen: what is looked at; doings: what keys and buttons do besides, and busy(): whether they do nothing now. */
+  /** screen: element with the view; doings: other actions of keys and buttons, and busy(): whether input is ignored. */
   constructor(screen, doings) {
     this.screen = screen; this.doings = doings;
     this.number = 0; this.unanswered = []; this.active = 1; this.quiet = AFTER_FRAMES;
@@ -24,7 +24,7 @@ export class Hands {
     return bits;
   }
 
-  // -- what is done
+  // -- actions
 
   turn(yaw, pitch) {
     const last = this.events[this.events.length - 1];
@@ -37,7 +37,7 @@ export class Hands {
   remove() { this.add(["remove"]); }
   endTurn() { this.add(["yield"]); }
 
-  /** The frame of this step, or null when nothing is done. */
+  /** The frame of this step, or null without input. */
   frame() {
     for (const code of this.keys) if (LOOKS[code]) this.turn(KEY_DEG * LOOKS[code][0], KEY_DEG * LOOKS[code][1]);
     const held = this.held, events = this.events;
@@ -53,7 +53,7 @@ export class Hands {
   answered(number) { this.unanswered = this.unanswered.filter((frame) => frame.n > number); }
   restart() { this.number = 0; this.unanswered = []; this.release(); }
 
-  // -- where it comes from
+  // -- sources of input
 
   get locked() { return document.pointerLockElement === this.screen; }
   lock() {
@@ -109,7 +109,7 @@ export class Hands {
     for (const name of ["pointerup", "pointercancel"]) this.screen.addEventListener(name, (event) => grips.delete(event.pointerId));
   }
 
-  /** A stick for the thumb: which keys it holds follows from where it is pulled. */
+  /** A stick for the thumb, which holds the keys of its direction. */
   useStick(pad, knob) {
     let grip = null;
     const pull = (event) => {

@@ -1,4 +1,4 @@
-// The lobby: choose a role, a partner and a task, and begin.
+// The lobby: choose a role, a partner and a task, and start.
 import {$, PARTNERS, ask, make, nameOf, title} from "./common.js";
 import {Painter, cellOf, paintScene, setColors} from "./drawing.js";
 
@@ -16,7 +16,7 @@ function showPartners() {
 }
 function showManner() {
   const name = $("partner").value;
-  $("manner").textContent = name === "person" ? "You are given a link to send." : title((PARTNERS[name] || ["", known.about[name] || ""])[1]);
+  $("manner").textContent = name === "person" ? "You get a link to send." : title((PARTNERS[name] || ["", known.about[name] || ""])[1]);
 }
 
 async function begin(event) {
@@ -31,7 +31,7 @@ async function begin(event) {
   $("start").disabled = false;
 }
 
-/** A small structure that turns, for a picture. */
+/** A small rotating structure, as decoration. */
 function decorate() {
   setColors(["#00a2e8", "#ffd500", "#35b04a", "#ff8c1a", "#8e44ad", "#e5322d"]);
   const painter = new Painter($("picture")), grid = new Int8Array(1089);

@@ -1,5 +1,5 @@
-// How a builder moves: the rules of docs/dynamics.md as far as walking needs them, so that one sees at once where one
-// goes. The server alone decides; what differs is corrected.
+// How a builder moves: the rules of docs/dynamics.md for walking, so that the page can show motion at once. The server
+// decides; differences are corrected.
 const SLICES_S = 0.05, GRAVITY = 20, JUMP = 6.928203230275509, WALK = 5, TERMINAL = 50, PADDING = 0.25, LIMIT = 2;
 const RADIANS = Math.PI / 180;
 const SAMPLES = 40, SAMPLES_PER_CELL = 5;
@@ -62,7 +62,7 @@ export function stepBody(body, held, yaw, pitch, grid) {
   return body;
 }
 
-/** What the hands reach: the solid cell that is looked at and the cell before it, or null. */
+/** The solid cell in sight within reach and the cell before it, or null. */
 export function reach(grid, body) {
   const around = (body.yaw - 90) * RADIANS, tilt = body.pitch * RADIANS, level = Math.cos(tilt);
   const way = [Math.cos(around) * level, Math.sin(tilt), Math.sin(around) * level].map((part) => part / SAMPLES_PER_CELL);
@@ -81,5 +81,5 @@ const inTheWay = (body, x, y, z) => {
   const legs = body.y - .75;
   return (y <= legs && legs <= y + 1) || (y <= legs + 1 && legs + 1 <= y + 1);
 };
-/** Whether a block would go there. */
+/** Whether a block can be placed there. */
 export const placeable = (found, body) => found && found.before && inZone(...found.before) && !inTheWay(body, ...found.before);

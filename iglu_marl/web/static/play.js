@@ -1,4 +1,4 @@
-// A game: what is seen, said and done, in either role.
+// The page of a game, for both roles.
 import {$, ask, clock, make, nameOf, title} from "./common.js";
 import {Connection} from "./connection.js";
 import {GROUND, NAMES, Painter, clamp, paintCross, paintScene, setColors} from "./drawing.js";
@@ -11,12 +11,12 @@ const HOME = {azimuth: 18, elevation: 34, zoom: 1}, PENDING_MS = 800, NOTE_MS = 
 const QUICK = {builder: ["What now?", "What color?", "Where does it go?", "Is it right?"], architect: ["Yes.", "No.", "Good!", "Remove it."]};
 const EVENTS = {
   "place: nothing in reach": "Too far away: look at a block or at the ground near you.", "place: eye inside a block": "You are inside of a block.",
-  "place: outside the zone": "Blocks go onto the white floor only.", "place: none left": "No block of this colour is left.",
+  "place: outside the zone": "Blocks can only stand on the white ground.", "place: none left": "No block of this colour is left.",
   "place: builder in the way": "You stand in the way: step back.", "remove: nothing in reach": "Too far away to break it.", "remove: ground": "The ground cannot be broken.",
 };
 const ENDS = {
-  complete: ["Complete!", "Everything is where it belongs."], time: ["Time is up.", ""], left: ["The game is over.", "Somebody has left."],
-  idle: ["The game is over.", "Nothing has happened for a long time."], failed: ["The game has failed.", "Something went wrong on the server. What was played is recorded."],
+  complete: ["Complete!", "All blocks are right."], time: ["Time is up.", ""], left: ["The game is over.", "Somebody has left."],
+  idle: ["The game is over.", "Nothing has happened for a long time."], failed: ["The game has failed.", "Something went wrong on the server. The game so far is recorded."],
 };
 
 const world = new World(), prediction = new Prediction(), glide = new Glide();
@@ -37,48 +37,48 @@ const hands = new Hands($("view"), {
 });
 function poseBody() { const pose = prediction.pose(hands.turned, performance.now()); return pose ? {x: pose[0], y: pose[1], z: pose[2], yaw: pose[3], pitch: pose[4]} : world.body; }
 
-// ---------------------------------------------------------------- what the server says
+// ---------------------------------------------------------------- messages of the server
 
 const HEARD = {
-  welcome(told) {
-    Object.assign(state, {role: told.role, watching: told.watching, facts: told, joined: true});
-    document.body.dataset.role = told.role; document.body.classList.toggle("watching", told.watching); document.body.classList.toggle("inside", inside());
-    setColors(told.colors);
-    if (told.token) history.replaceState(null, "", `#${told.token}`);
-    $("task").textContent = title(told.task);
-    $("words").maxLength = told.limit;
-    $("words").placeholder = state.role === "architect" ? "Tell the builder what to do" : matchMedia("(pointer: coarse), (max-width: 700px)").matches ? "Ask the architect" : "Ask the architect (T)";
-    showLinks(told.invite);
+  welcome(message) {
+    Object.assign(state, {role: message.role, watching: message.watching, facts: message, joined: true});
+    document.body.dataset.role = message.role; document.body.classList.toggle("watching", message.watching); document.body.classList.toggle("inside", inside());
+    setColors(message.colors);
+    if (message.token) history.replaceState(null, "", `#${message.token}`);
+    $("task").textContent = title(message.task);
+    $("words").maxLength = message.limit;
+    $("words").placeholder = state.role === "architect" ? "Instruct the builder" : matchMedia("(pointer: coarse), (max-width: 700px)").matches ? "Ask the architect" : "Ask the architect (T)";
+    showLinks(message.invite);
     hands.restart();
     showHotbar(); showQuick();
   },
-  status(told) {
+  status(message) {
     const before = state.status;
-    state.status = told;
+    state.status = message;
     const other = state.role === "architect" ? "builder" : "architect", agent = state.facts.agents?.[other];
-    $("who").textContent = state.watching ? "You watch" : agent ? `with ${agent === "agent" ? "an agent" : `the ${nameOf(agent).replace(/^./, (letter) => letter.toLowerCase())}`}` : told.here[other] ? "with a person" : "";
-    if (told.state !== "waiting" && state.facts.invite) showLinks("");
-    if (told.state === "paused" && before.state === "playing") hands.release();
+    $("who").textContent = state.watching ? "You watch" : agent ? `with ${agent === "agent" ? "an agent" : `the ${nameOf(agent).replace(/^./, (letter) => letter.toLowerCase())}`}` : message.here[other] ? "with a person" : "";
+    if (message.state !== "waiting" && state.facts.invite) showLinks("");
+    if (message.state === "paused" && before.state === "playing") hands.release();
     showVeil();
   },
-  frame(told) {
-    const fresh = world.take(told);
-    if (told.whole) $("lines").replaceChildren();
+  frame(message) {
+    const fresh = world.take(message);
+    if (message.whole) $("lines").replaceChildren();
     for (const [speaker, text] of fresh) addLine(speaker, text);
-    if (told.ack !== undefined) hands.answered(told.ack);
-    if (told.whole && state.role === "builder") { hands.active = world.active; showHotbar(); }
-    if (told.inventory || told.whole) showHotbar();
+    if (message.ack !== undefined) hands.answered(message.ack);
+    if (message.whole && state.role === "builder") { hands.active = world.active; showHotbar(); }
+    if (message.inventory || message.whole) showHotbar();
     if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(EVENTS[world.event[1]]); }
     showFacts();
     changed = true;
     tutorial?.see(world, fresh);
   },
-  note(told) { note(told.text); },
-  closed(told) { veil("You cannot play here.", told.text, true); },
-  elsewhere() { veil("The game goes on elsewhere.", "It was opened in another tab or on another device.", true); },
+  note(message) { note(message.text); },
+  closed(message) { veil("You cannot play here.", message.text, true); },
+  elsewhere() { veil("The game continues elsewhere.", "It was opened in another tab or on another device.", true); },
 };
 
-// ---------------------------------------------------------------- what is shown
+// ---------------------------------------------------------------- the page
 
 function note(text) {
   $("note").textContent = text;
@@ -94,7 +94,7 @@ function addLine(speaker, text) {
   if (low || mine) list.scrollTop = list.scrollHeight;
 }
 
-/** The links to pass on; an invitation that was taken is none any more. */
+/** Show the links to share; a used invitation is hidden. */
 function showLinks(invite) {
   state.facts.invite = invite;
   $("invite").hidden = state.watching; $("invite").textContent = invite ? "Invite" : "Share";
@@ -133,7 +133,7 @@ function showQuick() {
     return button;
   });
   if (inside()) {
-    const button = make("button", {type: "button", id: "endturn", textContent: "End turn", title: "I am done: what next? (Y)"});
+    const button = make("button", {type: "button", id: "endturn", textContent: "End turn", title: "I am done; what is next? (Y)"});
     button.addEventListener("click", endTurn);
     asks.push(button);
   }
@@ -160,11 +160,11 @@ function showVeil() {
   if (stands === "waiting" && state.facts.invite) {
     const field = make("input", {readOnly: true, value: `${location.origin}/play#${state.facts.invite}`, id: "waitlink"}), button = make("button", {type: "button", textContent: "Copy"});
     button.addEventListener("click", () => copy(field, button));
-    veil(`Waiting for the ${other}`, "Send this link to whom you want to play with:", false, field, button);
+    veil(`Waiting for the ${other}`, "Send this link to the person you want to play with:", false, field, button);
     return;
   }
   const away = ["architect", "builder"].filter((role) => !here[role] && (state.watching || role === other));
-  veil(away.length === 1 ? `The ${away[0]} is away` : "The game waits", `It goes on when everybody is there, or ends in ${Math.round(patience)} seconds.`);
+  veil(away.length === 1 ? `The ${away[0]} is away` : "The game waits", `It continues when everybody is there, or ends in ${Math.round(patience)} seconds.`);
 }
 
 function copy(field, button) {
@@ -178,7 +178,7 @@ async function openHelp() {
   if (!$("helptext").children.length) {
     const texts = await ask("/api/help").catch(() => ({instructions: [], places: [], questions: []})), builder = state.role === "builder";
     const keys = builder
-      ? [["Mouse, arrows", "look around"], ["W A S D", "walk"], ["Space", "jump"], ["Right button, E", "place a block"], ["Left button, Q", "break a block"], ["1 to 6, wheel", "choose a colour"], ["T", "talk; Enter sends, Esc goes back"], ["Y", "end your turn: what next?"], ["Esc", "the mouse is yours again"], ["H", "this help"]]
+      ? [["Mouse, arrows", "look around"], ["W A S D", "walk"], ["Space", "jump"], ["Right button, E", "place a block"], ["Left button, Q", "break a block"], ["1 to 6, wheel", "choose a colour"], ["T", "talk; Enter sends, Esc cancels"], ["Y", "end your turn"], ["Esc", "release the mouse"], ["H", "this help"]]
       : [["Type, Enter", "say something"], ["Drag, wheel", "look around, come closer"], ["Ghost", "what is missing is faint, what is wrong has a bright rim"], ["Top", "look from above; north is up"]];
     const list = (heading, examples) => [make("h3", {textContent: heading}), make("ul", {className: "examples"}, ...examples.map((text) => {
       const button = make("button", {type: "button", textContent: text});
@@ -186,7 +186,7 @@ async function openHelp() {
       return make("li", {}, button);
     }))];
     $("helptext").append(
-      make("p", {textContent: builder ? "The architect sees what is to be built and tells you. You do not see it: listen, build, and ask." : "You see the plan, the builder does not. Say what to build and where; north is the way to the N."}),
+      make("p", {textContent: builder ? "The architect sees the plan and explains it. You do not see it: listen, build, and ask." : "You see the plan, the builder does not. Say what to build and where; the N marks north."}),
       make("dl", {}, ...keys.flatMap(([key, meaning]) => [make("dt", {textContent: key}), make("dd", {textContent: meaning})])),
       ...(builder ? list("What an agent answers", texts.questions) : [...list("What an agent understands, for example", texts.instructions), ...list("Places", texts.places)]),
     );
@@ -194,14 +194,14 @@ async function openHelp() {
   if (!$("helpcard").open) $("helpcard").showModal();
 }
 
-// ---------------------------------------------------------------- what is done
+// ---------------------------------------------------------------- actions
 
 function say(text) {
   if (state.watching || !text.trim()) return;
   if (!connection.send({t: "say", text: text.trim().slice(0, state.facts.limit)})) note("Not sent: there is no connection.");
   else tutorial?.did("said");
 }
-function endTurn() { if (!inside()) return; hands.endTurn(); note("You have ended your turn: the architect tells you what comes next."); }
+function endTurn() { if (!inside()) return; hands.endTurn(); note("You have ended your turn. The architect speaks next."); }
 
 function step(now) {
   if (!inside() || state.status.state !== "playing" || !connection.open) { hands.unanswered = []; hands.release(); prediction.step(world, [], false, now); return; }
@@ -212,7 +212,7 @@ function step(now) {
 
 // ---------------------------------------------------------------- drawing
 
-/** The rim of what the hands reach. */
+/** The rim of the block in reach. */
 function paintReach(painter, found, body) {
   if (!found) return;
   const [x, y, z] = found.hit, {pen} = painter;
@@ -264,9 +264,9 @@ function paint(now) {
 function loop(now) {
   requestAnimationFrame(loop);
   if (!state.joined) return;
-  if (now - stepped > 5 * STEP_MS) stepped = now - STEP_MS;  // the page slept
+  if (now - stepped > 5 * STEP_MS) stepped = now - STEP_MS;  // the page was suspended
   while (now - stepped >= STEP_MS) { stepped += STEP_MS; step(stepped); changed = true; }
-  // From outside nothing moves between frames but what glides: 60 pictures a second would only heat a phone.
+  // views from outside change only with frames and interpolation: drawing 60 times a second would waste power
   if (now - drawn < (inside() ? FRAME_MS - 5 : 2 * FRAME_MS) || (!changed && !inside())) return;
   drawn = now; changed = false;
   paint(now);
@@ -327,15 +327,15 @@ function listen() {
 listen();
 addEventListener("hashchange", () => location.reload());  // another link in the same tab
 const token = location.hash.slice(1);
-if (!/^[\w-]{10,60}$/.test(token)) veil("There is no such game.", "The link is not whole.", true);
+if (!/^[\w-]{10,60}$/.test(token)) veil("There is no such game.", "The link is incomplete.", true);
 else {
   connection = new Connection(token, {
-    hear: (told) => { HEARD[told.t]?.(told); if (told.t === "welcome" && !tutorial && !told.watching) tutorial = new Tutorial(told.role); },
-    lost: () => { document.body.classList.add("lost"); note("The connection is lost. It is being made again …"); hands.release(); },
+    hear: (message) => { HEARD[message.t]?.(message); if (message.t === "welcome" && !tutorial && !message.watching) tutorial = new Tutorial(message.role); },
+    lost: () => { document.body.classList.add("lost"); note("The connection is lost. Reconnecting …"); hands.release(); },
     back: () => document.body.classList.remove("lost"),
   });
   requestAnimationFrame(loop);
-  // A page that is left may be kept for the way back, with its connection: who is not here shall be seen to be away.
+  // browsers may keep a page that was left, with its connection; close it, so that others see that the person is away
   addEventListener("pagehide", () => connection.suspend());
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 }

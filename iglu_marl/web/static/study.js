@@ -1,4 +1,4 @@
-// A participant's way through a study: the server says what comes next.
+// A participant's way through a study; the server chooses the next stage.
 import {$, ask, make} from "./common.js";
 
 const KEPT = "iglu-marl-study", POLL_MS = 2000;
@@ -32,33 +32,33 @@ const shownCode = (text) => (view.code ? [make("p", {}, text, make("b", {classNa
 
 const STAGES = {
   consent: () => [paragraphs(view.text), [button("I agree", () => next({agree: true})), button("I do not agree", () => next({agree: false}), false)]],
-  instructions: () => [paragraphs(view.text || "You are going to play a game."), [button("Go on", () => next({}))]],
-  game: () => [paragraphs(view.practice ? "First a game to practise." : view.games > 1 ? `Game ${view.game} of ${view.games}.` : "Now the game."), [button("Play", play)]],
-  questions: () => [paragraphs("Some questions about what you have done."), [...view.questions.map(field), make("button", {textContent: "Send", className: "main"})]],
+  instructions: () => [paragraphs(view.text || "You are going to play a game."), [button("Continue", () => next({}))]],
+  game: () => [paragraphs(view.practice ? "First, a practice game." : view.games > 1 ? `Game ${view.game} of ${view.games}.` : "Now the game."), [button("Play", play)]],
+  questions: () => [paragraphs("Some questions about your games."), [...view.questions.map(field), make("button", {textContent: "Send", className: "main"})]],
   done: () => [[...paragraphs("That was all. Thank you!"), ...shownCode("Your completion code: ")], []],
-  failed: () => [[...paragraphs("Thank you for your time. Some answers were not those of somebody who reads with attention, so this takes no part in the study."), ...shownCode("Your code: ")], []],
+  failed: () => [[...paragraphs("Thank you for your time. Some of your answers did not pass our attention checks, so they do not count in the study."), ...shownCode("Your code: ")], []],
   expired: () => [[...paragraphs("The time for this study is over. Thank you; you can close this page."), ...shownCode("Your code: ")], []],
   refused: () => [paragraphs("You do not take part. Thank you for your time; you can close this page."), []],
 };
 
-function show(told) {
-  view = told;
-  localStorage.setItem(KEPT, told.token);
-  $("title").textContent = document.title = told.title;
-  const [text, parts] = STAGES[told.stage]();
+function show(answered) {
+  view = answered;
+  localStorage.setItem(KEPT, answered.token);
+  $("title").textContent = document.title = answered.title;
+  const [text, parts] = STAGES[answered.stage]();
   $("text").replaceChildren(...text); $("form").replaceChildren(...parts);
-  document.body.dataset.stage = told.stage;
+  document.body.dataset.stage = answered.stage;
   scrollTo(0, 0);
 }
 
-/** Into the game, or wait for a partner. */
+/** Enter the game, or wait for a partner. */
 async function play() {
   clearTimeout(polling);
   await attempt(async () => {
-    const told = await ask("/api/study/game", {token: view.token});
-    if (told.play) { location.assign(`/play#${told.play}`); return; }
-    if (told.stage) { show(await ask("/api/study/enter", {token: view.token})); return; }
-    $("text").replaceChildren(make("p", {textContent: "Waiting for your partner …"}), make("p", {textContent: `At most ${Math.ceil(told.wait)} seconds more. Please keep this page open.`}));
+    const answered = await ask("/api/study/game", {token: view.token});
+    if (answered.play) { location.assign(`/play#${answered.play}`); return; }
+    if (answered.stage) { show(await ask("/api/study/enter", {token: view.token})); return; }
+    $("text").replaceChildren(make("p", {textContent: "Waiting for your partner …"}), make("p", {textContent: `At most ${Math.ceil(answered.wait)} seconds more. Please keep this page open.`}));
     $("form").replaceChildren();
     polling = setTimeout(play, POLL_MS);
   });
@@ -66,7 +66,7 @@ async function play() {
 
 function askForCode() {
   $("title").textContent = "Study";
-  $("form").replaceChildren(make("label", {className: "field"}, "Your participant code", make("input", {name: "code", required: true, maxLength: 64})), make("p", {}, make("button", {textContent: "Go on", className: "main"})));
+  $("form").replaceChildren(make("label", {className: "field"}, "Your participant code", make("input", {name: "code", required: true, maxLength: 64})), make("p", {}, make("button", {textContent: "Continue", className: "main"})));
 }
 
 $("form").addEventListener("submit", (event) => {

@@ -1,18 +1,18 @@
-// The first minute: a step at a time, each done when it has been done.
+// The tutorial of the first minute: each step ends when the person has done it.
 import {$} from "./common.js";
 
 const STEPS = {
   builder: [
     ["Click into the world and look around with the mouse (arrow keys and dragging do, too).", "looked"],
     ["Walk with W, A, S and D. Space jumps.", "walked"],
-    ["Choose a colour with the keys 1 to 6, look at the floor in front of you, and place a block with the right button (or E).", "placed"],
+    ["Choose a colour with the keys 1 to 6, look at the ground in front of you, and place a block with the right button (or E).", "placed"],
     ["Look at your block and break it with the left button (or Q).", "removed"],
-    ["What the architect says stands in the chat. T lets you ask. Now build what you are told!", "said"],
+    ["The chat shows what the architect says. Press T to ask. Now follow the instructions!", "said"],
   ],
   architect: [
     ["This is the build, with a ghost of the plan. Drag to look around.", "turned"],
-    ["The builder does not see the plan. Tell it: \"Place a red block in the middle.\" Help has more examples.", "said"],
-    ["What is missing is faint, what does not belong there has a bright rim. Go on until all blocks fit!", "waited"],
+    ["The builder does not see the plan. Write: \"Place a red block in the middle.\" Help has more examples.", "said"],
+    ["Missing blocks are faint, wrong ones have a bright rim. Continue until all blocks fit!", "waited"],
   ],
 };
 const KNOWN = "iglu-marl-tutorial-";

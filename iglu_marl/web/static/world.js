@@ -1,4 +1,4 @@
-// What this role is shown of the game, kept up to date from frames; and the builder as it is drawn.
+// This role's view of the game, updated by frames; and the builder as it is drawn.
 import {cellOf, clamp} from "./drawing.js";
 import {stepBody} from "./motion.js";
 
@@ -16,27 +16,27 @@ export class World {
   }
 
   /** Take a frame; returns the utterances that are new. */
-  take(told) {
-    if (told.whole) this.forget();
-    for (const name of GRIDS) if (told[name]) {
-      if (told.whole || !this[name]) this[name] = new Int8Array(1089);
-      for (const [x, y, z, color] of told[name]) {
+  take(message) {
+    if (message.whole) this.forget();
+    for (const name of GRIDS) if (message[name]) {
+      if (message.whole || !this[name]) this[name] = new Int8Array(1089);
+      for (const [x, y, z, color] of message[name]) {
         this[name][cellOf(x, y, z)] = color;
         if (name === "grid") { this.pending.delete(cellOf(x, y, z)); this.edits += 1; }
       }
     }
-    for (const name of ["tick", "floor", "inventory", "score", "event", "look", "active"]) if (told[name] !== undefined) this[name] = told[name];
-    if (told.agentPos) {
-      const [x, y, z, pitch, yaw] = told.agentPos;
+    for (const name of ["tick", "floor", "inventory", "score", "event", "look", "active"]) if (message[name] !== undefined) this[name] = message[name];
+    if (message.agentPos) {
+      const [x, y, z, pitch, yaw] = message.agentPos;
       this.body = Object.assign(this.body || {speed: 0, slices: 2}, {x, y, z, pitch, yaw});
     }
-    if (told.body && this.body) [this.body.speed, this.body.slices] = told.body;
-    const said = told.said || [];
+    if (message.body && this.body) [this.body.speed, this.body.slices] = message.body;
+    const said = message.said || [];
     this.said.push(...said);
     return said;
   }
 
-  /** The build with blocks that were placed here and are not yet there. */
+  /** The build, with blocks that were placed here and not yet confirmed by the server. */
   withPending(now) {
     for (const [cell, [, until]] of this.pending) if (now > until) this.pending.delete(cell);
     if (!this.pending.size) return null;
@@ -48,7 +48,7 @@ export class World {
 
 const turnTo = (from, to) => ((to - from) % 360 + 540) % 360 - 180;
 
-/** Somebody else's builder: it glides after where it was last seen. */
+/** Another person's builder: it glides towards its last known pose. */
 export class Glide {
   pose(body, now) {
     const wanted = [body.x, body.y, body.z, body.yaw, body.pitch];
@@ -60,11 +60,11 @@ export class Glide {
   }
 }
 
-/** One's own builder, ahead of the server by the frames that it has not yet answered. */
+/** The own builder, ahead of the server by the frames that were not yet answered. */
 export class Prediction {
   constructor() { this.last = null; this.next = null; this.off = [0, 0, 0]; this.at = 0; }
 
-  /** After each step: where one is when the server has taken everything. fresh: the last frame is of this step. */
+  /** After each step: the pose after all frames that were sent. fresh: the last frame is of this step. */
   step(world, unanswered, fresh, now) {
     if (!world.body) return;
     const body = {...world.body, yaw: world.body.yaw + world.look[0], pitch: clamp(world.body.pitch + world.look[1], -90, 90)};
@@ -77,14 +77,14 @@ export class Prediction {
     }
     if (!fresh) base = {...body};
     if (this.next) {
-      // What was shown up to now and what comes out differ where the server knew better: that fades away.
+      // the difference between the shown and the server's pose fades away
       const off = ["x", "y", "z"].map((axis) => this.next[axis] - base[axis]);
       this.off = Math.max(...off.map(Math.abs)) > JUMPED ? [0, 0, 0] : this.off.map((value, k) => value + off[k]);
     }
     this.last = base; this.next = body; this.at = now;
   }
 
-  /** The pose to draw; the turn that was made since the last step is seen at once. */
+  /** The pose to draw, with the turn since the last step. */
   pose(turned, now) {
     if (!this.next) return null;
     const share = clamp((now - this.at) / STEP_MS, 0, 1), kept = Math.exp(-(now - (this.drawn || now)) / 1000 / CORRECT_S);
@@ -95,7 +95,7 @@ export class Prediction {
   }
 }
 
-/** Where a cell is in the words of architects: "2 E 3 N, height 1". */
+/** The place of a cell, as architects write it: "2 E 3 N, height 1". */
 export function inWords(x, y, z) {
   const steps = [[x, "E", "W"], [-z, "N", "S"]].filter(([count]) => count).map(([count, plus, minus]) => `${Math.abs(count)} ${count > 0 ? plus : minus}`);
   return `${steps.join(" ") || "middle"}, height ${y + 2}`;

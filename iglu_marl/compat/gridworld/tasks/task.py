@@ -31,7 +31,7 @@ class Task(tasks.Task):
         task_id: str | None = None,
         ids: str | None = None,
     ) -> None:
-        said = tasks.told(chat, last_instruction, task_id, ids)
+        said = tasks.task_of_text(chat, last_instruction, task_id, ids)
         super().__init__(said, target_grid, starting_grid, full_grid, invariant)
 
 

@@ -1,8 +1,8 @@
-"""A learner on a rung of the ladder, by the protocol: train, measure, write the result file, report.
+"""A learner on a level of the benchmark, by the protocol: train, measure, write the result file, report.
 
-    python examples/ladder.py --rung see-place-v0 --seeds 5 --output see-place.json
+    python examples/benchmark_levels.py --level see-place-v0 --seeds 5 --output see-place.json
 
-The learner is that of the audits, a linear policy trained by REINFORCE with NumPy alone: enough for the lowest rungs.
+The learner is that of the audits, a linear policy trained by REINFORCE with NumPy alone: enough for the lowest levels.
 Put your own in its place: what `train` returns is a function that makes a builder for an environment.
 """
 
@@ -23,30 +23,32 @@ Maker = Callable[[Any], Agent]
 Curve = list[tuple[int, float]]
 
 
-def train(rung: benchmark.Rung, budget: int, seed: int, every: int) -> tuple[Maker, Curve]:
-    """A builder for the rung, trained on its training split, and what it reached there each `every` steps."""
-    tasks = some_of(rung.tasks("train"), 256)
-    seen = cells_of_tasks([*tasks, *some_of(rung.tasks("test"), 256)])  # which cells a policy has weights for
+def train(level: benchmark.Level, budget: int, seed: int, every: int) -> tuple[Maker, Curve]:
+    """A builder for the level, trained on its training split, and what it reached there each `every` steps."""
+    tasks = some_of(level.tasks("train"), 256)
+    seen = cells_of_tasks(
+        [*tasks, *some_of(level.tasks("test"), 256)]
+    )  # which cells a policy has weights for
     curve: Curve = [(0, 0.0)]
 
     def measure(steps: int, policy: LinearPolicy) -> None:
         if steps >= min(curve[-1][0] + every, budget):
             curve.append((steps, float(policy.successes(tasks).mean())))
 
-    sees = (*rung.sees, *(("target",) * rung.sees_target))
-    policy = train_linear(rung, tasks, sees, budget, seed, cells=seen, after=measure)
+    sees = (*level.sees, *(("target",) * level.sees_target))
+    policy = train_linear(level, tasks, sees, budget, seed, cells=seen, after=measure)
     return lambda env: LinearBuilder(policy), curve
 
 
 def main(
-    rung: str = "see-place-v0",
+    level: str = "see-place-v0",
     seeds: int = 5,
     budget: int | None = None,
     episodes: int = 40,
     output: Path | None = None,
 ) -> benchmark.Result:
     """Train for each seed, measure all runs on the test split, and show the report."""
-    step = benchmark.find(rung)
+    step = benchmark.find(level)
     steps = step.budget if budget is None else budget
     runs = []
     for seed in range(seeds):
@@ -62,7 +64,7 @@ def main(
         episodes=episodes,
         curves=curves,
         budget=steps,
-        command=f"examples/ladder.py --rung {rung} --seeds {seeds} --budget {steps} --episodes {episodes}",
+        command=f"examples/benchmark_levels.py --level {level} --seeds {seeds} --budget {steps} --episodes {episodes}",
         output=output,
     )
     print(markdown([result]))
@@ -70,12 +72,10 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rung", default="see-place-v0")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--level", default="see-place-v0")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--budget", type=int, help="environment steps of each run; the rung's by default")
+    parser.add_argument("--budget", type=int, help="environment steps of each run; the level's by default")
     parser.add_argument("--episodes", type=int, default=40)
     parser.add_argument("--output", type=Path, help="the result file")
     main(**vars(parser.parse_args()))

@@ -1,10 +1,11 @@
-"""Tapes: the event stream that the browser tool recorded while somebody built, as typed events and as worlds.
+"""Action logs: the events that the browser tool recorded while a person built, and the worlds they lead to.
 
-A world file of the IGLU packs holds, besides the world at the end, everything that its builder did on the way
-there: one line per event, `<index> <verb> <arguments>`. `read_recording` reads such a file; `parse_tape` reads
-the stream alone. Both recorder versions are known: the older one wrote the cells of `block_change` through a
-wrong stride, which is undone here. All cells and positions of events are the voxel engine's own (a block fills
-[x, x + 1), and y = 63 is the layer on the floor); `iglu_marl.data.iglu.trajectory` has them in this project's.
+A world file of the IGLU packs holds the final world and the log of its builder's actions, one event per line:
+`<index> <verb> <arguments>`. `read_recording` reads such a file, `parse_action_log` reads a log alone.
+
+Both recorder versions are read. The older one wrote the cells of `block_change` with a wrong stride; this module
+corrects them. Cells and positions are in the coordinates of the voxel engine: a block fills [x, x + 1), and y = 63 is
+the layer on the ground. `iglu_marl.data.iglu.trajectory` converts them to this project's coordinates.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any, NamedTuple
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, in_zone
-from iglu_marl.core.parsing import reading
+from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, parse_world
+from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, LOG_KEY, parse_numbers, parse_world
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
 Voxel = tuple[int, int, int]
@@ -30,24 +31,24 @@ KEYS = ("step_forward", "step_backward", "step_left", "step_right")
 
 
 class RecorderVersion(str, Enum):
-    """Which version of the recorder wrote a tape; told by the form of its placements and removals."""
+    """Version of the recorder that wrote a log, inferred from the form of its placements and removals."""
 
     OLDER = "older"  # wrong stride in `block_change`
     NEWER = "newer"  # camera and view vector with every placement and removal
-    UNKNOWN = "unknown"  # a tape without either; read as the newer one
+    UNKNOWN = "unknown"  # no placement or removal; read as the newer version
 
     __str__ = str.__str__
 
 
 class CameraRay(NamedTuple):
-    """The line along which somebody pointed: the third-person camera, 4 behind the eye, and the unit view vector."""
+    """Aim of an action: position of the third-person camera, 4 cells behind the eye, and unit view vector."""
 
     camera: Point
     view: Point
 
 
 class VoxelChange(NamedTuple):
-    """One cell that changed: the voxel ids before and after, 0 for air."""
+    """Change of one cell, with the voxel ids before and after; 0 is air."""
 
     cell: Voxel
     old: int
@@ -55,14 +56,14 @@ class VoxelChange(NamedTuple):
 
 
 class AvatarMoved(NamedTuple):
-    """The avatar's feet are elsewhere."""
+    """New position of the avatar's feet."""
 
     tick: int
     position: Point
 
 
 class Looked(NamedTuple):
-    """The avatar looks elsewhere: radians, pitch up positive, yaw 0 = north and counter-clockwise."""
+    """New gaze of the avatar in radians: pitch up positive, yaw 0 = north and counter-clockwise."""
 
     tick: int
     pitch: float
@@ -70,14 +71,14 @@ class Looked(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """Cells that changed in one tick."""
+    """Changes of cells in one tick."""
 
     tick: int
     changes: tuple[VoxelChange, ...]
 
 
 class Placed(NamedTuple):
-    """A block is asked for: voxel id, cell, and in the newer recorder the aim."""
+    """Action of placing a block: voxel id, cell, and (newer recorder) the aim."""
 
     tick: int
     voxel: int
@@ -86,7 +87,7 @@ class Placed(NamedTuple):
 
 
 class Broke(NamedTuple):
-    """A block's removal is asked for."""
+    """Action of removing a block."""
 
     tick: int
     cell: Voxel
@@ -94,14 +95,14 @@ class Broke(NamedTuple):
 
 
 class Pressed(NamedTuple):
-    """A key press, one of `KEYS`; repeats included. Where it led is told by `AvatarMoved`."""
+    """Key press, one of `KEYS`, including repeats. `AvatarMoved` has the resulting position."""
 
     tick: int
     key: str
 
 
 class SetUp(NamedTuple):
-    """The tool starts to set up the given world, or has finished."""
+    """Start or end of the tool's set-up of the given world."""
 
     tick: int
     finished: bool
@@ -110,49 +111,38 @@ class SetUp(NamedTuple):
 Event = AvatarMoved | Looked | Changed | Placed | Broke | Pressed | SetUp
 
 
-class TapeProblem(SkipReason, unit="line"):
-    """Why a line of a tape is not used, or not as it stands."""
+class LogProblem(SkipReason, unit="line"):
+    """Why a line of a log is skipped or changed."""
 
-    UNKNOWN_LINE = "not an event that the recorder is known to write"
-    BAD_NUMBERS = "arguments that are no finite numbers, or too many or few of them"
+    UNKNOWN_LINE = "not an event of a known recorder"
+    BAD_NUMBERS = "a wrong number of arguments, or an argument that is not a finite number"
     BACKWARDS = "an index smaller than the one before; the line is used"
-    MIXED = "short and long forms of actions in one tape; its cells are taken as they stand"
+    MIXED = "short and long forms of actions in one log; cells are used unchanged"
     UNLIKE = "a cell that did not hold what the change says; the change is used"
 
 
 def undo_stride(cell: Voxel) -> Voxel:
-    """The true cell behind one that the older recorder wrote in a `block_change`."""
+    """Return the true cell for one that the older recorder wrote in a `block_change`."""
     x, y, z = cell
     index = (z + 5) + 9 * (y - 63) + 99 * (x + 5)
     return index // 99 - 5, index % 99 // 11 + 63, index % 99 % 11 - 5
 
 
-# ---------------------------------------------------------------------------------------------- the event stream
-
-
 @dataclass(frozen=True)
-class Tape:
-    """A parsed event stream.
-
-    events: in the order of the lines. recorder: which version wrote it. skipped: lines with a problem.
-    """
+class ActionLog:
+    """A parsed action log: its events in order, the recorder's version, and the lines with a problem."""
 
     events: tuple[Event, ...]
     recorder: RecorderVersion = RecorderVersion.UNKNOWN
-    skipped: tuple[Skipped[TapeProblem], ...] = ()
+    skipped: tuple[Skipped[LogProblem], ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each verb occurs, under the names of the format ("pos_change", "action break", ...)."""
+        """Number of events by the verbs of the format ("pos_change", "action break", …)."""
         return dict(Counter(_verb(event) for event in self.events))
 
-    @property
-    def last_tick(self) -> int:
-        """The index of the last event; 0 of an empty tape."""
-        return max((event.tick for event in self.events), default=0)
-
     def worlds(self) -> Iterator[tuple[Changed, VoxelWorld]]:
-        """Each change of the world with the world after it; the same dict every time, updated."""
+        """Yield each change with the world after it. The dict is the same each time, updated in place."""
         world: VoxelWorld = {}
         for event in self.events:
             if isinstance(event, Changed):
@@ -161,7 +151,7 @@ class Tape:
                 yield event, world
 
     def world(self, until: int | None = None) -> VoxelWorld:
-        """The world after all changes up to the index `until` (default: all), from an empty one."""
+        """Return the world after all changes up to index `until` (default: all), from an empty world."""
         world: VoxelWorld = {}
         for event in self.events:
             if isinstance(event, Changed) and (until is None or event.tick <= until):
@@ -169,25 +159,11 @@ class Tape:
                     _put(world, cell, new)
         return world
 
-    def world_by_actions(self) -> VoxelWorld:
-        """The world that the placements and removals alone give.
-
-        It is the same but where a block changed its id without an action, which happens in a few tapes.
-        """
-        world: VoxelWorld = {}
-        for event in self.events:
-            if isinstance(event, Placed):
-                world[event.cell] = event.voxel
-            elif isinstance(event, Broke):
-                world.pop(event.cell, None)
-        return world
-
     def set_up_until(self, previous: VoxelWorld | None = None) -> int:
-        """The index at which the given world stands and the person's work begins.
+        """Return the index at which the given world is complete and the person's work begins.
 
-        That is the finish marker. Tapes without one: the first index at which the world is `previous` (the world
-        before the step, where the file tells it); else the end of the actions that follow the start marker without
-        a gap; else 0.
+        It is the first of these that exists: the end marker; the first index at which the world equals `previous`;
+        the end of the actions that follow the start marker without a gap; 0.
         """
         for event in self.events:
             if isinstance(event, SetUp) and event.finished:
@@ -236,14 +212,14 @@ _VERBS: dict[type, str] = {
 
 
 def _point(text: str) -> list[float]:
-    """The numbers of "(1, 2.5, -3)"."""
+    """Parse "(1, 2.5, -3)"."""
     if not (text.startswith("(") and text.endswith(")")):
         raise ValueError(text)
     return [float(part) for part in text[1:-1].split(",")]
 
 
 def _finite(numbers: list[float], count: int) -> list[float]:
-    if len(numbers) != count or not all(abs(number) < 1e9 for number in numbers):  # nor nan
+    if len(numbers) != count or not all(abs(number) < 1e9 for number in numbers):  # False for nan
         raise ValueError(numbers)
     return numbers
 
@@ -304,15 +280,15 @@ _READERS: dict[str, Callable[[int, str], Event | None]] = {
 }
 
 
-def parse_tape(text: str) -> Tape:
-    """The events of a tape. Lines that cannot be read are left out and stand in `Tape.skipped`.
+def parse_action_log(text: str) -> ActionLog:
+    """Parse an action log. Lines that cannot be read are listed in `ActionLog.skipped`.
 
-    Raises `DataError` when `text` is not a string.
+    Raises `DataError` if `text` is not a string.
     """
     if not isinstance(text, str):
-        raise DataError(f"a tape is {text!r:.80}, expected text with one event per line")
+        raise DataError(f"an action log is {text!r:.80}, expected text with one event per line")
     events: list[Event] = []
-    report = Report[TapeProblem]()
+    report = Report[LogProblem]()
     last = 0
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -323,26 +299,26 @@ def parse_tape(text: str) -> Tape:
         try:
             event = reader(tick, arguments) if reader and tick is not None else None
         except (ValueError, OverflowError):
-            report.skip(TapeProblem.BAD_NUMBERS, "", number, line[:120])
+            report.skip(LogProblem.BAD_NUMBERS, "", number, line[:120])
             continue
         if event is None:
-            report.skip(TapeProblem.UNKNOWN_LINE, "", number, line[:120])
+            report.skip(LogProblem.UNKNOWN_LINE, "", number, line[:120])
             continue
         if event.tick < last:
-            report.skip(TapeProblem.BACKWARDS, "", number, line[:120])
+            report.skip(LogProblem.BACKWARDS, "", number, line[:120])
         last = event.tick
         events.append(event)
     recorder = _recorder(events, report)
     if recorder is RecorderVersion.OLDER:
         events = [_decoded(event) for event in events]
     _compare(events, report)
-    return Tape(tuple(events), recorder, tuple(report.skipped))
+    return ActionLog(tuple(events), recorder, tuple(report.skipped))
 
 
-def _recorder(events: list[Event], report: Report[TapeProblem]) -> RecorderVersion:
+def _recorder(events: list[Event], report: Report[LogProblem]) -> RecorderVersion:
     forms = {event.aim is None for event in events if isinstance(event, (Placed, Broke))}
     if len(forms) == 2:
-        report.skip(TapeProblem.MIXED)
+        report.skip(LogProblem.MIXED)
     if not forms:
         return RecorderVersion.UNKNOWN
     return RecorderVersion.OLDER if forms == {True} else RecorderVersion.NEWER
@@ -356,59 +332,50 @@ def _decoded(event: Event) -> Event:
     )
 
 
-def _compare(events: list[Event], report: Report[TapeProblem]) -> None:
-    """Notes changes of cells that held something else than the tape says."""
+def _compare(events: list[Event], report: Report[LogProblem]) -> None:
+    """Report changes of cells that did not hold the old block that the log names."""
     world: VoxelWorld = {}
     for event in events:
         if isinstance(event, Changed):
             for change in event.changes:
                 if world.get(change.cell, 0) != change.old:
-                    report.skip(TapeProblem.UNLIKE, detail=f"index {event.tick}: {tuple(change)}")
+                    report.skip(LogProblem.UNLIKE, detail=f"index {event.tick}: {tuple(change)}")
                 _put(world, change.cell, change.new)
 
 
-# ---------------------------------------------------------------------------------------------- the world file
-
-
 @dataclass(frozen=True)
-class TapeRecording:
-    """A world file with its tape.
+class BuildRecording:
+    """A world file with its action log."""
 
-    name: the file. tape: what was done. ending: the world at the end as the file tells it, voxel ids by cell.
-    position, look: the avatar's feet and (pitch, yaw) at the end, None where the file does not tell.
-    previous: the world before the step, which only some files tell.
-    """
-
-    name: str
-    tape: Tape
+    name: str  # the file
+    log: ActionLog  # the builder's actions
+    # The final world in the file, voxel ids by cell.
     ending: Mapping[Voxel, int] = field(default_factory=dict)
-    position: Point | None = None
+    position: Point | None = None  # the avatar's feet at the end; None if the file does not have them
+    # The avatar's (pitch, yaw) at the end; None if the file does not have them.
     look: tuple[float, float] | None = None
-    previous: Mapping[Voxel, int] | None = None
+    previous: Mapping[Voxel, int] | None = None  # the world before the step; only some files have it
 
     @property
     def reproduces(self) -> bool:
-        """Whether the tape's changes lead from an empty world to the world at the end."""
-        return self.tape.world() == self.ending
+        """Whether the changes in the log lead from an empty world to the final world in the file."""
+        return self.log.world() == self.ending
 
     @property
     def start(self) -> int:
-        """The index at which the given world stands and the person's work begins (see `Tape.set_up_until`)."""
-        return self.tape.set_up_until(None if self.previous is None else dict(self.previous))
+        """Index at which the person's work begins (see `ActionLog.set_up_until`)."""
+        return self.log.set_up_until(None if self.previous is None else dict(self.previous))
 
     @property
     def blocks(self) -> list[Block]:
-        """The world at the end as sorted blocks (x, y, z, color id) in this project's terms."""
+        """The final world as sorted blocks (x, y, z, color id) in this project's coordinates."""
         return to_blocks(self.ending)[0]
 
 
-Recording = TapeRecording  # its name in `iglu_marl.data`
-
-
 def to_blocks(world: Mapping[Voxel, int]) -> tuple[list[Block], list[tuple[Voxel, int]]]:
-    """A voxel world as sorted blocks (x, y, z, color id) in this project's terms, and what is no such block.
+    """Convert a voxel world to sorted blocks (x, y, z, color id) in this project's coordinates.
 
-    The second list has (cell, voxel id) of blocks outside the zone or of an unknown id.
+    The second list has (cell, voxel id) of blocks that are outside the zone or have an unknown id.
     """
     blocks, odd = [], []
     for (x, y, z), voxel in world.items():
@@ -419,34 +386,34 @@ def to_blocks(world: Mapping[Voxel, int]) -> tuple[list[Block], list[tuple[Voxel
     return sorted(blocks), sorted(odd)
 
 
-def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "world") -> TapeRecording:
-    """A world file: JSON text, or what was parsed from it. A file without a tape has an empty one.
+def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "world") -> BuildRecording:
+    """Read a world file with its action log, which may be missing.
 
-    Raises `DataError` for what is no world file; `name` names it there.
+    Args:
+        content: JSON text, or the parsed object.
+        name: name of the file, for errors and for `BuildRecording.name`.
+
+    Raises:
+        DataError: if this is not a world file.
+
     """
-    with reading(name):
+    with wrap_errors(name):
         parsed = parse_world(content, name)
         if not isinstance(parsed, Mapping):
-            raise DataError(f"{name} is {type(parsed).__name__}, expected an object with a tape")
-        tape = parsed.get("tape")
+            raise DataError(f"{name} is {type(parsed).__name__}, expected an object with an action log")
+        text = parsed.get(LOG_KEY)
         avatar = parsed.get("avatarInfo")
         place = avatar if isinstance(avatar, Mapping) else {}
         before = parsed.get("prevWorldEndingState")
-        position, look = _numbers(place.get("pos"), 3), _numbers(place.get("look"), 2)
-        return TapeRecording(
+        position, look = parse_numbers(place.get("pos"), 3), parse_numbers(place.get("look"), 2)
+        return BuildRecording(
             name,
-            parse_tape("" if tape is None else tape),
+            parse_action_log("" if text is None else text),
             _voxels(parsed.get("worldEndingState"), name),
             None if position is None else (position[0], position[1], position[2]),
             None if look is None else (look[0], look[1]),
             None if before is None else _voxels(before, name),
         )
-
-
-def _numbers(value: Any, count: int) -> list[float] | None:
-    good = isinstance(value, list) and len(value) == count
-    good = good and all(type(v) in (int, float) and abs(v) < 1e9 for v in value)  # nor nan
-    return [float(number) for number in value] if good else None
 
 
 def _voxels(state: Any, name: str) -> VoxelWorld:

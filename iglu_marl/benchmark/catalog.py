@@ -1,13 +1,14 @@
-"""The rungs of the ladder, as data, and `make`, which gives their environments.
+"""The levels of the benchmark as data, and `make`, which returns their environments.
 
-Families differ in what the builder goes by; within one, rungs lead from what is solved in a minute to the full game.
-A rung's name ends in its version: whatever changes about it gives it another.
+Families differ in what the builder observes. Within a family, levels range from one solved in a minute to the full
+game. A level's name ends in its version; any change to a level needs a new version.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -37,7 +38,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.text import similar
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.single import GridworldEnv
-from iglu_marl.envs.vector import GridworldVectorEnv
+from iglu_marl.envs.vector import BuilderVectorEnv, split_options
 from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation.metrics import net_actions
@@ -48,11 +49,11 @@ from iglu_marl.tasks import TaskSource
 Family = Literal["see", "told", "pictures", "symbols", "words", "partners", "models"]
 FAMILIES: dict[Family, str] = {
     "see": "a builder that sees the target",
-    "told": "a builder that is told, and sees its pose and the blocks",
-    "pictures": "a builder that is told, and sees pictures",
-    "symbols": "architect and builder with symbols that mean nothing at first",
+    "told": "a builder that gets instructions, and sees its pose and the blocks",
+    "pictures": "a builder that gets instructions and sees pictures",
+    "symbols": "architect and builder with symbols without a given meaning",
     "words": "architect and builder with words, where the builder may ask",
-    "partners": "architect and builder who have never met",
+    "partners": "architect and builder that never trained together",
 }
 PAIRS: tuple[Family, ...] = ("symbols", "words", "partners")
 
@@ -64,20 +65,43 @@ GRID_ACTIONS: tuple[dict[str, Any], ...] = (
     {"attack": 1},
     *({"hotbar": color} for color in COLORS),
 )
-"""What a builder with grid actions can do in a step: nothing; turn right, left or round, look down or up by 45°; go one
-cell forward, back, left or right; break; place one of six colours."""
+"""The 17 grid actions: nothing; turn right, left or round; look down or up by 45°; go one cell forward, back, left or
+right; break; place one of six colours."""
+
+_KEYS = {"pose": "agentPos", "target": "target_grid"}  # observation keys that differ from the names in `sees`
+
+
+class HasLevel:
+    """A record of a level. Its old attribute `rung` works for one version."""
+
+    level: str
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "rung":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        warnings.warn("the attribute `rung` is now `level`", DeprecationWarning, stacklevel=2)
+        return self.level
 
 
 @dataclass(frozen=True)
-class Rung:
-    """One step of the ladder.
+class Level:
+    """A level of the benchmark.
 
-    content, held_out: what is asked for, and by what the splits differ. controls: "grid" (`GRID_ACTIONS`), "walking"
-    (the 18 actions) or "flying". sees: what the builder does; sees_target: whether also the target. max_steps: of an
-    episode.
-    architects: names of the scripted ones that speak, by split, where some do. game: other fields of `GameConfig`.
-    spare: how many changes of blocks more than asked for a success may have taken; None: any number.
-    budget: environment steps of training. seeds: how many runs a result is made of.
+    Args:
+        name: id with version, such as "see-place-v0".
+        about: one sentence on the tasks.
+        content: generator of the tasks.
+        held_out: rules that separate the test split from the training split.
+        controls: "grid" (`GRID_ACTIONS`), "walking" (18 actions) or "flying".
+        sees: observation fields of the builder.
+        max_steps: steps per episode.
+        budget: environment steps of training.
+        spare: block changes allowed in a success beyond the necessary ones; None: any number.
+        seeds: number of training runs in a result.
+        sees_target: whether the builder also observes the target.
+        architects: names of the scripted architects by split, if any.
+        game: other fields of `GameConfig`.
+
     """
 
     name: str
@@ -96,7 +120,7 @@ class Rung:
 
     @property
     def family(self) -> Family:
-        """The first word of the name."""
+        """First word of the name."""
         return self.name.split("-")[0]  # type: ignore[return-value]
 
     @property
@@ -106,25 +130,25 @@ class Rung:
 
     @property
     def is_live(self) -> bool:
-        """Whether a scripted architect speaks within the environment of a lone builder."""
+        """Whether a scripted architect speaks inside a single-builder environment."""
         return bool(self.architects) and not self.is_pair
 
     def tasks(self, split: SplitName) -> TaskSource:
-        """What is asked for in a split."""
+        """Return the tasks of a split."""
         return split_tasks(self.content, self.held_out, split)
 
     def is_success(self, task: Task, completed: bool, changes: int) -> bool:
-        """Whether an episode counts: the target was completed, with no more changes of blocks than allowed."""
+        """Whether an episode is a success: the target was completed within `allowed_changes`."""
         return completed and changes <= self.allowed_changes(task)
 
     def allowed_changes(self, task: Task) -> float:
-        """How many changes of blocks a success may have taken; inf: any number."""
+        """Return the largest number of block changes in a success; inf: any number."""
         if self.spare is None:
             return math.inf
         return len(net_actions(task.start_grid, task.target_grid)) + self.spare
 
     def config(self, split: SplitName, **fields: Any) -> GameConfig:
-        """The game of a split, of two agents."""
+        """Return the configuration of the two-agent game of a split."""
         controls = "discrete" if self.controls == "grid" else self.controls
         chosen: dict[str, Any] = {
             "tasks": self.tasks(split),
@@ -135,44 +159,55 @@ class Rung:
             "max_steps": self.max_steps,
             "max_turns": None,
             "turn_steps": None,
-            "wrong_scale": 0.02,  # so little that a builder which knows nothing yet still dares to place
+            "wrong_scale": 0.02,  # small enough that an untrained builder explores placing
         }
         return GameConfig(**{**chosen, **self.game, **fields})
 
     @property
     def digest(self) -> str:
-        """12 hexadecimal digits that change with any field of the rung."""
-        return hashlib.blake2b(repr(self).encode(), digest_size=6).hexdigest()
+        """Hash of all fields, 12 hexadecimal digits."""
+        content = "Rung" + repr(self).removeprefix("Level")  # the class's name when the digests were written
+        return hashlib.blake2b(content.encode(), digest_size=6).hexdigest()
 
 
 # ---------------------------------------------------------------------------------------------------- environments
 
 
-def make(rung: str | Rung, split: SplitName = "train", num_envs: int | None = None, **options: Any) -> Any:
-    """The environment of a rung.
+def make(level: str | Level, split: SplitName = "train", num_envs: int | None = None, **options: Any) -> Any:
+    """Return the environment of a level.
 
-    | | one | `num_envs` |
+    | families | without `num_envs` | with `num_envs` |
     |---|---|---|
-    | one builder (see, told, pictures) | a Gymnasium environment | a Gymnasium vector environment |
-    | a pair (symbols, words, partners) | a parallel environment | a `VectorGame` |
+    | `see`, `told`, `pictures` (one builder) | Gymnasium environment | Gymnasium vector environment |
+    | `symbols`, `words`, `partners` (two agents) | parallel environment | `VectorGame` |
 
-    Where a scripted architect speaks as the game goes on, `num_envs` gives a `SyncVectorEnv` of single environments.
-    Builders of rungs with grid actions have `GRID_ACTIONS` by number. options: of the vector environment or
-    `VectorGame`. Raises `ConfigError` for an unknown rung or split.
+    If a scripted architect speaks during a single-builder episode, `num_envs` returns a `SyncVectorEnv`. Builders with
+    grid actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target with
+    `sees_target`) and gets empty infos. In two-agent games, the builder's info has the `event` of its last action.
+
+    Args:
+        level: a level or its name.
+        split: "train" or "test".
+        num_envs: number of parallel games; None: one.
+        options: passed to the vector environment or `VectorGame`.
+
+    Raises:
+        ConfigError: if the level or the split is unknown.
+
     """
-    rung = find(rung)
-    config = rung.config(split)
-    if rung.is_pair:
+    level = find(level)
+    config = level.config(split)
+    if level.is_pair:
         env: Any = parallel_env(config) if num_envs is None else VectorGame(num_envs, config, **options)
-    elif rung.is_live and num_envs is not None:
-        return SyncVectorEnv([lambda: builder_env(rung, split)] * num_envs, **options)
+    elif level.is_live and num_envs is not None:
+        return SyncVectorEnv([lambda: builder_env(level, split)] * num_envs, **options)
     else:
-        env = builder_env(rung, split, num_envs=num_envs, **options)
-    return discretize(env, table=GRID_ACTIONS) if rung.controls == "grid" else env
+        env = builder_env(level, split, num_envs=num_envs, **options)
+    return discretize(env, table=GRID_ACTIONS) if level.controls == "grid" else env
 
 
 def builder_env(
-    rung: Rung,
+    level: Level,
     split: SplitName,
     *,
     num_envs: int | None = None,
@@ -181,29 +216,30 @@ def builder_env(
     fields: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Any:
-    """A builder's environment, with its own actions.
+    """Return the environment of one builder, with the game's own actions.
 
-    sees: instead of what the rung shows, with "target" if it is to be seen. alone: nobody speaks live. fields: of
-    `GameConfig`, instead of the rung's. options: of the environment.
+    level: a level. split: "train" or "test". num_envs: number of parallel games; None: one. sees: replaces the level's
+    observation fields; may hold "target". alone: whether to leave out the level's scripted architect. fields: fields
+    of `GameConfig` that replace the level's. options: passed to the environment.
     """
-    shown = rung.sees if sees is None else sees
+    shown = (*level.sees, *(("target",) * level.sees_target)) if sees is None else sees
     chosen: dict[str, Any] = {
         "render": "pov" in shown,
         "vector_state": "pose" in shown or "grid" in shown,
-        "target_in_obs": rung.sees_target if sees is None else "target" in shown,
-        "config": rung.config(split, builder_can_ask=False, **(fields or {})),
+        "target_in_obs": "target" in shown,
+        "config": level.config(split, builder_can_ask=False, **(fields or {})),
     }
-    if num_envs is not None:
-        return GridworldVectorEnv(num_envs, **chosen, **options)
-    if rung.is_live and not alone:
-        names = rung.architects[split]
-        game = parallel_env(rung.config(split))
-        chosen["config"] = rung.config(split, builder_can_ask=False, turn_steps=50)
-        return GridworldEnv(architect=factory(names[0], Role.ARCHITECT)(game), **chosen, **options)
-    return GridworldEnv(**chosen, **options)
+    if level.is_live and not alone and num_envs is None:
+        game = parallel_env(level.config(split))
+        chosen["architect"] = factory(level.architects[split][0], Role.ARCHITECT)(game)
+        chosen["config"] = level.config(split, builder_can_ask=False, turn_steps=50)
+    batch, own = ({}, options) if num_envs is None else split_options(options)
+    env = GridworldEnv(**chosen, **own)
+    env.show_only([_KEYS.get(name, name) for name in shown])
+    return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)
 
 
-# ------------------------------------------------------------------------------------------------------ the ladder
+# ---------------------------------------------------------------------------------------------------------- levels
 
 _STATE = ("grid", "pose", "inventory", "dialog")
 _PICTURES = ("pov", "compass", "inventory", "dialog")
@@ -226,110 +262,110 @@ def _symbols(size: int, length: int) -> dict[str, Any]:
     }
 
 
-_LISTED: tuple[Rung, ...] = (
+_LISTED: tuple[Level, ...] = (
     # --- a builder that sees the target
-    Rung(
+    Level(
         "see-place-v0", f"{_PLACE}.", PlacedBlocks(), _PAIRS, "grid", ("grid", "pose"), 6, 300_000,
         sees_target=True, seeds=10,
     ),
-    Rung(
+    Level(
         "see-ground-v0", f"{_ANYWHERE}.", PlacedBlocks(GROUND), _PAIRS, "grid", ("grid", "pose"), 24, 2_000_000,
         sees_target=True,
     ),
-    Rung(
+    Level(
         "see-few-v0", "Structures of 3 to 6 blocks in up to 2 layers, walking.", Structures(3, 6, 2, 3, 3), _SHAPES,
         "walking", ("grid", "pose", "inventory"), 400, 10_000_000, spare=4, sees_target=True,
     ),
-    Rung(
+    Level(
         "see-structures-v0", f"{_WHOLE}, walking.", Structures(), _SHAPES, "walking",
         ("grid", "pose", "inventory"), 3000, 50_000_000, spare=None, sees_target=True,
     ),
-    # --- a builder that is told
-    Rung(
+    # --- a builder that gets instructions
+    Level(
         "told-place-v0", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _PAIRS, "grid", _STATE, 6,
         500_000, seeds=10,
     ),
-    Rung(
+    Level(
         "told-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking.", PlacedBlocks(GROUND, wordings=8),
         (*_PAIRS, HeldOut("sentences", 14)), "walking", _STATE, 120, 10_000_000,
     ),
-    Rung(
+    Level(
         "told-shapes-v0", "A row, tower, wall or square, told in one sentence, walking.", Shapes(),
         (HeldOut("sizes", 6),), "walking", _STATE, 600, 20_000_000, spare=4,
     ),
-    Rung(
+    Level(
         "told-structures-v0", f"{_WHOLE}, told block by block, walking.", Structures(), _SHAPES, "walking", _STATE,
         5000, 50_000_000, spare=None, architects=_SCRIPTED,
     ),
-    Rung(
+    Level(
         "told-human-v0", "Changes that people asked for in the IGLU single-turn corpus, walking.", HumanInstructions(),
         (HeldOut("structures"),), "walking", _STATE, 1000, 20_000_000, spare=None, game={"chat": "text"},
     ),
-    # --- a builder that is told, and sees pictures
-    Rung(
+    # --- a builder that gets instructions and sees pictures
+    Level(
         "pictures-place-v0", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _PAIRS, "grid",
         _PICTURES, 6, 500_000, seeds=10, game={"pov_size": (32, 32)},
     ),
-    Rung(
+    Level(
         "pictures-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking from anywhere.",
         Spawned(PlacedBlocks(GROUND, wordings=8)), (*_PAIRS, HeldOut("poses", 0.25)), "walking", _PICTURES, 150,
         20_000_000,
     ),
-    Rung(
+    Level(
         "pictures-layers-v0",
         "A block of the 3 lowest layers removed and another one placed, among 6, walking from anywhere.",
         Spawned(Changes()), (*_PAIRS, HeldOut("poses", 0.25)), "walking", _PICTURES, 400, 50_000_000,
     ),
-    Rung(
+    Level(
         "pictures-structures-v0", f"{_WHOLE}, told block by block, walking.", Structures(), _SHAPES, "walking",
         _PICTURES, 5000, 100_000_000, spare=None, architects=_SCRIPTED,
     ),
     # --- a pair with symbols
-    Rung(
+    Level(
         "symbols-place-v0", f"{_PLACE}; 2 symbols of 8.", PlacedBlocks(), _PAIRS, "grid", ("grid", "pose", "dialog"), 6,
         500_000, seeds=10, game=_symbols(8, 2),
     ),
-    Rung(
+    Level(
         "symbols-two-v0", "Two blocks of 3 colours in the 8 cells around the builder, 252 meanings; 4 symbols of 12.",
         PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("combinations", 0.2),), "grid", ("grid", "pose", "dialog"), 16,
         5_000_000, game=_symbols(12, 4),
     ),
-    Rung(
+    Level(
         "symbols-walk-v0", "Two blocks of 3 colours in the 8 cells around the builder, walking; 4 symbols of 12.",
         PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("combinations", 0.2),), "walking", ("grid", "pose", "dialog"), 160,
         20_000_000, game=_symbols(12, 4),
     ),
-    Rung(
+    Level(
         "symbols-structures-v0", f"{_WHOLE}, walking, pictures; messages of 8 symbols of 32.", Structures(), _SHAPES,
         "walking", _PICTURES, 3000, 100_000_000, spare=None,
         game={**_symbols(32, 8), "dialog_length": 64, "architect_sees": ("target_grid", "grid", "pose", "dialog")},
     ),
     # --- a pair with words
-    Rung(
+    Level(
         "words-place-v0", f"{_PLACE}.", PlacedBlocks(), _PAIRS, "grid", _STATE, 12, 1_000_000, seeds=10, game=_TALK,
     ),
-    Rung(
+    Level(
         "words-ground-v0", f"{_ANYWHERE}, walking.", PlacedBlocks(GROUND), _PAIRS, "walking", _STATE, 160, 20_000_000,
         game=_TALK,
     ),
-    Rung(
+    Level(
         "words-few-v0", "Structures of 3 to 6 blocks in up to 2 layers, walking.", Structures(3, 6, 2, 3, 3), _SHAPES,
         "walking", _STATE, 800, 50_000_000, spare=4, game=_TALK,
     ),
-    Rung(
+    Level(
         "words-structures-v0", f"{_WHOLE}, walking, pictures.", Structures(), _SHAPES, "walking", _PICTURES, 5000,
         100_000_000, spare=None, game=_TALK,
     ),
-    # --- partners that never met
-    Rung(
+    # --- partners that never trained together
+    Level(
         "partners-place-v0", f"{_PLACE}; 2 symbols of 8; architects and builders of different runs.", PlacedBlocks(),
         _PAIRS, "grid", ("grid", "pose", "dialog"), 6, 500_000, seeds=10, game=_symbols(8, 2),
     ),
-    Rung(
+    Level(
         "partners-ground-v0", f"{_ANYWHERE}, walking; other scripted architects in the test than in training.",
         PlacedBlocks(GROUND), _PAIRS, "walking", _STATE, 160, 20_000_000, game=_TALK, architects=_MET,
     ),
-    Rung(
+    Level(
         "partners-structures-v0",
         f"{_WHOLE}, walking, pictures; other scripted architects in the test than in training.", Structures(),
         _SHAPES, "walking", _PICTURES, 5000, 100_000_000, spare=None, game=_TALK, architects=_MET,
@@ -341,14 +377,14 @@ _TEXT = {"chat": "text", "builder_can_ask": True}
 
 def _for_models(
     name: str, about: str, content: Content, held_out: HeldOut, steps: int, architect: str
-) -> Rung:
-    return Rung(
+) -> Level:
+    return Level(
         f"models-{name}-v0", about, content, (held_out,), "flying", ("dialog", "inventory", "pose", "grid"), steps, 0,
         spare=None, seeds=1, architects={"test": (architect,)} if architect else {}, game=_TEXT,
     )  # fmt: skip
 
 
-MODEL_RUNGS: tuple[Rung, ...] = (
+MODEL_LEVELS: tuple[Level, ...] = (
     _for_models(
         "absolute", "One block anywhere on the ground, told by its coordinates in one of 8 wordings.",
         PlacedBlocks(GROUND, wordings=8), HeldOut("pairs", 6), 200, "replay",
@@ -377,26 +413,28 @@ MODEL_RUNGS: tuple[Rung, ...] = (
         Structures(3, 6, 2, 3, 3), HeldOut("shapes", 0.25), 1000, "",
     ),
 )  # fmt: skip
-"""The rungs for language models (`iglu_marl.benchmark.models`): the builder is measured; without an architect, the
-architect is."""
+"""Levels for language models (`iglu_marl.benchmark.models`). The builder is measured, or the architect on levels
+without a scripted one."""
 
-_BY_NAME = {rung.name: rung for rung in (*_LISTED, *MODEL_RUNGS)}
+_BY_NAME = {level.name: level for level in (*_LISTED, *MODEL_LEVELS)}
 
 
-def rungs(family: Family | None = None) -> tuple[Rung, ...]:
-    """All rungs of learning, or those of a family, from the easiest to the full game.
+def levels(family: Family | None = None) -> tuple[Level, ...]:
+    """Return all levels for learners, or those of a family, from the easiest to the full game.
 
-    Raises `ConfigError` for another family.
+    Raises `ConfigError` if `family` is unknown.
     """
     if family is not None and family not in FAMILIES:
         raise ConfigError(f"family is {family!r}, expected one of {', '.join(FAMILIES)}")
-    return tuple(rung for rung in _LISTED if family in (None, rung.family))
+    return tuple(level for level in _LISTED if family in (None, level.family))
 
 
-def find(rung: str | Rung) -> Rung:
-    """A rung by its name. Raises `ConfigError` for an unknown one."""
-    if isinstance(rung, Rung):
-        return rung
-    if rung not in _BY_NAME:
-        raise ConfigError(f"rung is {rung!r}{similar(rung, _BY_NAME)}, expected one of {', '.join(_BY_NAME)}")
-    return _BY_NAME[rung]
+def find(level: str | Level) -> Level:
+    """Return a level by its name. Raises `ConfigError` if there is no such level."""
+    if isinstance(level, Level):
+        return level
+    if level not in _BY_NAME:
+        raise ConfigError(
+            f"level is {level!r}{similar(level, _BY_NAME)}, expected one of {', '.join(_BY_NAME)}"
+        )
+    return _BY_NAME[level]

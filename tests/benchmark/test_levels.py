@@ -1,4 +1,4 @@
-"""The rungs of the ladder: splits that share no content, environments that work, no target for a builder."""
+"""The levels of the benchmark: splits that share no content, environments that work, no target for a builder."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ import pytest
 from requirements import shared_folder
 
 from iglu_marl import ConfigError, Task
-from iglu_marl.benchmark import FAMILIES, HeldOut, Rung, find, make, rungs
+from iglu_marl.benchmark import FAMILIES, Level, find, levels, make, read_audits
 from iglu_marl.benchmark.splits import (
     AROUND,
     GROUND,
     SPLITS,
     Changes,
+    HeldOut,
     HumanInstructions,
     PlacedBlocks,
     Shapes,
+    SplitName,
     Structures,
     another,
     content_key,
@@ -32,8 +34,8 @@ from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.language import Context, understand
 
 HUMAN = "told-human-v0"  # needs a corpus
-NAMES = [rung.name for rung in rungs() if rung.name != HUMAN]
-SPLIT_ONCE = {(rung.content, rung.held_out): rung.name for rung in rungs() if rung.name != HUMAN}
+NAMES = [level.name for level in levels() if level.name != HUMAN]
+SPLIT_ONCE = {(level.content, level.held_out): level.name for level in levels() if level.name != HUMAN}
 
 
 @pytest.fixture
@@ -54,41 +56,41 @@ def moved(task: Task) -> Iterator[Task]:
 # ---------------------------------------------------------------------------------------------------------- splits
 
 
-def check_disjoint(rung: Rung, count: int = 60) -> None:
-    parts = {split: some_of(rung.tasks(split), count, seed=3) for split in SPLITS}
+def check_disjoint(level: Level, count: int = 60) -> None:
+    parts = {split: some_of(level.tasks(split), count, seed=3) for split in SPLITS}
     keys = {split: set(map(content_key, tasks)) for split, tasks in parts.items()}
-    assert all(parts.values()), rung.name
-    assert not keys["train"] & keys["test"], rung.name
+    assert all(parts.values()), level.name
+    assert not keys["train"] & keys["test"], level.name
     for split, tasks in parts.items():
         for task in tasks:
-            assert in_split(task, rung.held_out, split)
+            assert in_split(task, level.held_out, split)
             assert not task.is_complete_at_start
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SPLIT_ONCE.values())
 def test_splits_share_no_content_up_to_rotations_and_shifts(name: str) -> None:
-    rung = find(name)
-    check_disjoint(rung)
-    for task in some_of(rung.tasks("train"), 6) + some_of(rung.tasks("test"), 6):
+    level = find(name)
+    check_disjoint(level)
+    for task in some_of(level.tasks("train"), 6) + some_of(level.tasks("test"), 6):
         if task.is_invariant:  # so that no rule lets a target in that is another one turned
             for other in moved(task):
                 assert content_key(other) == content_key(task)
-                assert [rule(other) for rule in rung.held_out] == [rule(task) for rule in rung.held_out]
+                assert [rule(other) for rule in level.held_out] == [rule(task) for rule in level.held_out]
 
 
 @pytest.mark.slow
 def test_what_people_asked_for_is_split_by_structure(corpus: None) -> None:
-    rung = find(HUMAN)
-    check_disjoint(rung, count=2000)
-    structures = [{task.task_id for task in rung.tasks(split)} for split in SPLITS]
+    level = find(HUMAN)
+    check_disjoint(level, count=2000)
+    structures = [{task.task_id for task in level.tasks(split)} for split in SPLITS]
     assert not structures[0] & structures[1]
     assert min(map(len, structures)) > 5
 
 
 def test_finite_splits_are_whole() -> None:
-    rung = find("see-place-v0")
-    train, test = (list(rung.tasks(split)) for split in SPLITS)
+    level = find("see-place-v0")
+    train, test = (list(level.tasks(split)) for split in SPLITS)
     assert (len(train), len(test)) == (20, 4)
     for tasks in (train, test):
         assert (
@@ -164,8 +166,8 @@ def test_splits_name_what_is_wrong() -> None:
         (lambda: HeldOut("weather"), "rule is 'weather', expected one of pairs"),
         (lambda: split_tasks(content, rules, "dev"), "split is 'dev', expected one of train, test"),  # type: ignore[arg-type]
         (lambda: split_tasks(content, (), "train"), "held_out is empty"),
-        (lambda: find("see-everything-v9"), "rung is 'see-everything-v9', expected one of see-place-v0"),
-        (lambda: rungs("smell"), "family is 'smell', expected one of see"),  # type: ignore[arg-type]
+        (lambda: find("see-everything-v9"), "level is 'see-everything-v9', expected one of see-place-v0"),
+        (lambda: levels("smell"), "family is 'smell', expected one of see"),  # type: ignore[arg-type]
     ):
         with pytest.raises(ConfigError, match=said):
             change()
@@ -174,50 +176,61 @@ def test_splits_name_what_is_wrong() -> None:
 # ---------------------------------------------------------------------------------------------------- environments
 
 
-def test_the_ladder_leads_from_a_minute_to_the_full_game() -> None:
-    assert len(rungs()) == len({rung.name for rung in rungs()}) == len({rung.digest for rung in rungs()})
+def test_the_benchmark_leads_from_a_minute_to_the_full_game() -> None:
+    assert (
+        len(levels()) == len({level.name for level in levels()}) == len({level.digest for level in levels()})
+    )
     for family in FAMILIES:
-        steps = rungs(family)
+        steps = levels(family)
         assert len(steps) >= 3
-        assert [rung.budget for rung in steps] == sorted(rung.budget for rung in steps) or family == "told"
+        assert [level.budget for level in steps] == sorted(
+            level.budget for level in steps
+        ) or family == "told"
         assert steps[0].controls == "grid"
-        full = next(rung for rung in steps if "structures" in rung.name)
+        full = next(level for level in steps if "structures" in level.name)
         assert full.controls == "walking"
         assert (full.content.least, full.content.most) == (12, 20)  # type: ignore[attr-defined]
-        assert all(rung.name.endswith("-v0") and rung.seeds >= 5 for rung in steps)
+        assert all(level.name.endswith("-v0") and level.seeds >= 5 for level in steps)
 
 
-def test_a_digest_changes_with_the_rung() -> None:
-    rung = find("see-place-v0")
-    assert dataclasses.replace(rung, max_steps=7).digest != rung.digest
-    assert dataclasses.replace(rung, content=PlacedBlocks(AROUND)).digest != rung.digest
-    assert dataclasses.replace(rung).digest == rung.digest
+def test_a_digest_changes_with_the_level() -> None:
+    level = find("see-place-v0")
+    assert dataclasses.replace(level, max_steps=7).digest != level.digest
+    assert dataclasses.replace(level, content=PlacedBlocks(AROUND)).digest != level.digest
+    assert dataclasses.replace(level).digest == level.digest
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_every_rung_has_its_environments(name: str) -> None:
-    rung = find(name)
-    for split in SPLITS:
-        env = make(name, split)
-        many = make(name, split, 2)
-        if rung.is_pair:
-            seen, _ = env.reset(seed=1)
-            batch, _ = many.reset(seed=1)
-            assert set(seen) == set(batch) == {ARCHITECT, BUILDER}
-            env.step({agent: env.action_space(agent).sample() for agent in env.agents})
-            many.step({agent: many.batched_action_space(agent).sample() for agent in many.possible_agents})
-            shown, space = seen[BUILDER], env.observation_space(BUILDER)
-        else:
-            shown, _ = env.reset(seed=1)
-            many.reset(seed=1)
-            env.step(env.action_space.sample())
-            many.step(many.action_space.sample())
-            space = env.observation_space
-        assert space.contains(shown)
-        assert ("target_grid" in shown) == rung.sees_target
+def shown_alone(env: Any, actions: Any) -> list[tuple[Any, Any]]:
+    """Observation and infos of an episode's start and of a step."""
+    seen, infos = env.reset(seed=1)
+    assert env.observation_space.contains(seen)
+    later, _, _, _, more = env.step(actions.sample())
+    return [(seen, infos), (later, more)]
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize(
+    "level", [level for level in levels() if level.name != HUMAN], ids=lambda level: level.name
+)
+def test_every_level_shows_what_it_lists_and_nothing_else(level: Level, split: SplitName) -> None:
+    """Alone and in vectors, at the start and after a step: no other key in observations, no target in infos."""
+    listed = {"pose": "agentPos", "target": "target_grid"}
+    keys = {listed.get(name, name) for name in (*level.sees, *(("target",) * level.sees_target))}
+    for env in (make(level, split), make(level, split, 2)):
+        if not level.is_pair:
+            for seen, infos in shown_alone(env, env.action_space):
+                assert set(seen) == keys
+                assert infos == {}
+            env.close()
+            continue
+        shown = [env.reset(seed=1)]
+        space = getattr(env, "batched_action_space", env.action_space)
+        step = env.step({agent: space(agent).sample() for agent in env.possible_agents})
+        for seen, infos in (*shown, (step[0], step[4])):
+            assert set(seen) == set(infos) == {ARCHITECT, BUILDER}
+            assert set(seen[BUILDER]) == keys
+            assert set(infos[BUILDER]) <= {"event"}
         env.close()
-        many.close()
 
 
 @pytest.mark.slow
@@ -235,13 +248,24 @@ def test_what_is_asked_for_follows_from_the_seed() -> None:
     assert np.array_equal(single, many.reset(seed=4)[0]["dialog"])
 
 
-def test_some_rungs_begin_anywhere() -> None:
-    rung = find("pictures-ground-v0")
-    poses = {split: [task.pose for task in some_of(rung.tasks(split), 30)] for split in SPLITS}
+def test_some_levels_begin_anywhere() -> None:
+    level = find("pictures-ground-v0")
+    poses = {split: [task.pose for task in some_of(level.tasks(split), 30)] for split in SPLITS}
     turned = {split: [pose.yaw_deg for pose in found if pose] for split, found in poses.items()}
     assert len(set(poses["train"])) == 30
     assert max(turned["train"]) < 270 <= min(turned["test"])
-    env = make(rung, "test")
+    env = make(level, "test")
     env.reset(seed=0)
     worlds = env.unwrapped.episode.worlds
     assert worlds.seen_pose[0, 4] == pytest.approx(env.unwrapped.task.pose.yaw_deg)
+
+
+def test_the_old_names_are_deprecated() -> None:
+    import iglu_marl.benchmark
+
+    for old, new in {"rungs": "levels", "Rung": "Level", "MODEL_RUNGS": "MODEL_LEVELS"}.items():
+        with pytest.warns(DeprecationWarning, match=new):
+            assert getattr(iglu_marl.benchmark, old) is getattr(iglu_marl.benchmark, new)
+    audit = next(iter(read_audits().values()))
+    with pytest.warns(DeprecationWarning, match="`level`"):
+        assert audit.rung == audit.level

@@ -1,4 +1,4 @@
-"""Writing tapes: the event stream of a turn in the form of the newer recorder (see `event_stream`)."""
+"""Writer of world files with action logs, in the form of the newer recorder (see `action_log`)."""
 
 from __future__ import annotations
 
@@ -20,25 +20,17 @@ from iglu_marl.core.grid import (
     in_zone,
     index_of,
 )
-from iglu_marl.data.iglu.multiturn import FLOOR_Y
+from iglu_marl.data.iglu.multiturn import FLOOR_Y, LOG_KEY, VOXEL_OF_COLOR
 from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT
 
 Pose = tuple[float, float, float, float, float]  # eye x, y, z (cells), yaw, pitch (degrees)
 Path = tuple[tuple[Pose, BlockGrid], ...]  # pose and world after each step
 
-VOXEL_OF_COLOR = {
-    Color.BLUE: 57,
-    Color.YELLOW: 50,
-    Color.GREEN: 59,
-    Color.ORANGE: 47,
-    Color.PURPLE: 56,
-    Color.RED: 60,
-}
 _CAMERA_DISTANCE = 4.0  # of the third-person camera behind the eye
 
 
 def _number(value: float) -> str:
-    """A number as the recorder writes it: without a fraction where there is none."""
+    """Format a number like the recorder: whole numbers without a fraction."""
     value = round(value, 6)
     return str(int(value)) if value == int(value) else repr(value)
 
@@ -47,9 +39,7 @@ def _numbers(values: Iterable[float]) -> str:
     return ", ".join(map(_number, values))
 
 
-class _Tape:
-    """Writes one event stream in the form of the newer recorder."""
-
+class _LogWriter:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.index = 0
@@ -64,7 +54,7 @@ class _Tape:
         self._line(f"action {text}")
 
     def stand(self, pose: Pose) -> None:
-        """Be at a pose of this project; its eye is `EYE_HEIGHT` above the feet."""
+        """Move the avatar to a pose of this project, whose eye is `EYE_HEIGHT` above the feet."""
         x, y, z, yaw, pitch = pose
         feet = (x + 0.5, y - EYE_HEIGHT + FLOOR_Y + 0.5, z + 0.5)
         yaw = (yaw + 180.0) % 360.0 - 180.0
@@ -87,7 +77,7 @@ class _Tape:
         return " ".join(map(_number, (*camera, *view)))
 
     def change(self, before: BlockGrid, after: BlockGrid) -> None:
-        """The actions that lead from one world to another, removals first, and the change."""
+        """Write the actions that lead from one world to another, removals first, and the change."""
         cells = cells_of(before != after).tolist()
         if not cells:
             return
@@ -104,7 +94,7 @@ class _Tape:
         self._line(f"block_change  {' '.join(parts)}")
 
     def set_up(self, world: BlockGrid) -> None:
-        """The given world, as the tool sets it up."""
+        """Write the tool's set-up of the given world."""
         self.action("start_recover_world_state")
         self.change(np.zeros(ZONE_SHAPE, np.int8), world)
         self.action("finish_recover_world_state")
@@ -126,13 +116,13 @@ def _solid(world: BlockGrid, cell: Cell) -> bool:
 
 
 def _touches(world: BlockGrid, cell: Cell) -> bool:
-    """Whether a block can be put at a cell, against another one or the ground."""
+    """Whether a block at a cell touches another block or the ground."""
     x, y, z = cell
     return any(_solid(world, (x + dx, y + dy, z + dz)) for dx, dy, dz in _SIDES)
 
 
 def _stand(world: BlockGrid, cell: Cell) -> Pose:
-    """A place from which a cell is looked at through free space: towards what it can be put against, if it is free."""
+    """Return a pose that looks at a cell through free space, if possible towards a neighbor that supports it."""
     x, y, z = cell
     best, most = _SIDES[0], -1
     for dx, dy, dz in _SIDES:
@@ -150,15 +140,15 @@ def _stand(world: BlockGrid, cell: Cell) -> Pose:
     return float(eye[0]), float(eye[1]) + EYE_HEIGHT - RECORDED_EYE_HEIGHT, float(eye[2]), yaw, pitch
 
 
-def _tape_of(before: BlockGrid, goal: BlockGrid, path: Path | None) -> _Tape:
-    """The tape of a turn: its own way where it is known, else from block to block, each against another."""
-    tape = _Tape()
-    tape.set_up(before)
+def _write_log(before: BlockGrid, goal: BlockGrid, path: Path | None) -> _LogWriter:
+    """Write the log of a turn: the recorded path if known, then the missing blocks, supported ones first."""
+    log = _LogWriter()
+    log.set_up(before)
     world = np.array(before)
     if path is not None:
         for pose, grid in path:
-            tape.change(world, grid)
-            tape.stand(pose)
+            log.change(world, grid)
+            log.stand(pose)
             world = np.array(grid)
     left = [(x, y, z) for x, y, z in cells_of(world != goal).tolist()]
     while left:
@@ -166,24 +156,24 @@ def _tape_of(before: BlockGrid, goal: BlockGrid, path: Path | None) -> _Tape:
         left.remove(cell)
         after = np.array(world)
         after[index_of(cell)] = color_at(goal, cell)
-        tape.stand(_stand(world, cell))
-        tape.change(world, after)
+        log.stand(_stand(world, cell))
+        log.change(world, after)
         world = after
-    return tape
+    return log
 
 
 def world_file(before: BlockGrid, goal: BlockGrid, path: Path | None = None) -> dict[str, Any]:
-    """The contents of a world file, JSON-ready: how the world `before` became the world `goal`.
+    """Return the contents of a world file, as JSON values: how the world `before` became the world `goal`.
 
-    path: the poses and worlds on the way; None or incomplete: the rest is made up, block by block.
+    `path` has the poses and worlds on the way. Where it is None or ends early, the rest is generated block by block.
     """
-    tape = _tape_of(before, goal, path)
+    log = _write_log(before, goal, path)
     blocks = [[x, y + FLOOR_Y, z, _voxel(color)] for x, y, z, color in grid_to_blocks(goal)]
     return {
         "gameId": 19,  # as in every file upstream
         "stepId": 1,
-        "avatarInfo": {"pos": list(tape.feet), "look": list(tape.look)},
+        "avatarInfo": {"pos": list(log.feet), "look": list(log.look)},
         "worldEndingState": {"blocks": blocks},
-        "tape": tape.text(),
+        LOG_KEY: log.text(),
         "clarification_question": "null",
     }

@@ -12,22 +12,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from made_packs import world_by_actions
 
 from iglu_marl import DataError
 from iglu_marl.core.controls import Controls
-from iglu_marl.data import bundled, nearest_controls, parse_tape, read_recording, trajectory_of
-from iglu_marl.data.iglu.event_stream import (
+from iglu_marl.data import bundled, nearest_controls, parse_action_log, read_recording, trajectory_of
+from iglu_marl.data.iglu.action_log import (
     AvatarMoved,
     Broke,
+    BuildRecording,
     CameraRay,
     Changed,
+    LogProblem,
     Looked,
     Placed,
     Pressed,
     RecorderVersion,
     SetUp,
-    TapeProblem,
-    TapeRecording,
     to_blocks,
     undo_stride,
 )
@@ -68,7 +69,7 @@ def multiturn(shared: Path) -> Pack:
 
 
 @pytest.fixture(scope="module")
-def recordings(multiturn: Pack) -> list[TapeRecording]:
+def recordings(multiturn: Pack) -> list[BuildRecording]:
     names = [name for name in multiturn.names() if name.startswith("builder-data/")]
     return [read_recording(multiturn.read(name), name=name) for name in names]
 
@@ -82,10 +83,10 @@ def truth(shared: Path) -> dict[str, Any]:
 
 
 def test_every_kind_of_line() -> None:
-    tape = parse_tape(TAPE)
+    tape = parse_action_log(TAPE)
     assert tape.skipped == ()
     assert tape.recorder is RecorderVersion.NEWER
-    assert tape.last_tick == 31
+    assert tape.events[-1].tick == 31
     aim = CameraRay((0.5, 64.6, 8.5), (0, 0, -1))
     assert tape.events[0] == SetUp(0, False)
     assert tape.events[3] == AvatarMoved(2, (0, 63, 6.5))
@@ -96,61 +97,61 @@ def test_every_kind_of_line() -> None:
     assert tape.events[11] == Broke(30, (0, 63, 0), aim)
     assert tape.counts["action select_and_place_block"] == 2
     assert sum(tape.counts.values()) == len(tape.events) == 13
-    assert tape.world() == tape.world_by_actions() == {(0, 64, 0): 60}
+    assert tape.world() == world_by_actions(tape) == {(0, 64, 0): 60}
     assert tape.world(until=20) == {(0, 63, 0): 57}
     assert [len(world) for _, world in tape.worlds()] == [1, 2, 1]
 
 
 def test_several_cells_in_one_line_and_no_last_line_end() -> None:
-    (event,) = parse_tape("8 block_change  (-2, 63, 1, 0, 56) (0, 65, 1, 0, 56)").events
+    (event,) = parse_action_log("8 block_change  (-2, 63, 1, 0, 56) (0, 65, 1, 0, 56)").events
     assert event == Changed(8, (((-2, 63, 1), 0, 56), ((0, 65, 1), 0, 56)))
-    assert parse_tape("").events == parse_tape("\n\n").events == ()
+    assert parse_action_log("").events == parse_action_log("\n\n").events == ()
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("5 jump", TapeProblem.UNKNOWN_LINE),
-        ("5 action dance", TapeProblem.UNKNOWN_LINE),
-        ("5 action step_left 3", TapeProblem.UNKNOWN_LINE),
-        ("five pos_change (1, 2, 3)", TapeProblem.UNKNOWN_LINE),
-        ("-5 pos_change (1, 2, 3)", TapeProblem.UNKNOWN_LINE),
-        ("²5 pos_change (1, 2, 3)", TapeProblem.UNKNOWN_LINE),
-        ("5 pos_change (1, 2)", TapeProblem.BAD_NUMBERS),
-        ("5 pos_change (1, 2, 3", TapeProblem.BAD_NUMBERS),
-        ("5 pos_change (1, 2, nan)", TapeProblem.BAD_NUMBERS),
-        ("5 set_look (inf, 0)", TapeProblem.BAD_NUMBERS),
-        ("5 set_look (1e400, 0)", TapeProblem.BAD_NUMBERS),
-        ("5 block_change  (0, 63, 0, 0)", TapeProblem.BAD_NUMBERS),
-        ("5 block_change  (0.5, 63, 0, 0, 57)", TapeProblem.BAD_NUMBERS),
-        ("5 block_change", TapeProblem.BAD_NUMBERS),
-        ("5 action break 0 63", TapeProblem.BAD_NUMBERS),
-        ("5 action break 0 63 0 1 2 3", TapeProblem.BAD_NUMBERS),
-        ("5 action select_and_place_block 57 0 63", TapeProblem.BAD_NUMBERS),
+        ("5 jump", LogProblem.UNKNOWN_LINE),
+        ("5 action dance", LogProblem.UNKNOWN_LINE),
+        ("5 action step_left 3", LogProblem.UNKNOWN_LINE),
+        ("five pos_change (1, 2, 3)", LogProblem.UNKNOWN_LINE),
+        ("-5 pos_change (1, 2, 3)", LogProblem.UNKNOWN_LINE),
+        ("²5 pos_change (1, 2, 3)", LogProblem.UNKNOWN_LINE),
+        ("5 pos_change (1, 2)", LogProblem.BAD_NUMBERS),
+        ("5 pos_change (1, 2, 3", LogProblem.BAD_NUMBERS),
+        ("5 pos_change (1, 2, nan)", LogProblem.BAD_NUMBERS),
+        ("5 set_look (inf, 0)", LogProblem.BAD_NUMBERS),
+        ("5 set_look (1e400, 0)", LogProblem.BAD_NUMBERS),
+        ("5 block_change  (0, 63, 0, 0)", LogProblem.BAD_NUMBERS),
+        ("5 block_change  (0.5, 63, 0, 0, 57)", LogProblem.BAD_NUMBERS),
+        ("5 block_change", LogProblem.BAD_NUMBERS),
+        ("5 action break 0 63", LogProblem.BAD_NUMBERS),
+        ("5 action break 0 63 0 1 2 3", LogProblem.BAD_NUMBERS),
+        ("5 action select_and_place_block 57 0 63", LogProblem.BAD_NUMBERS),
     ],
 )
-def test_lines_that_cannot_be_read_are_noted(line: str, problem: TapeProblem) -> None:
-    tape = parse_tape(f"1 pos_change (0, 63, 0)\n{line}\n6 set_look (0, 1)\n")
+def test_lines_that_cannot_be_read_are_noted(line: str, problem: LogProblem) -> None:
+    tape = parse_action_log(f"1 pos_change (0, 63, 0)\n{line}\n6 set_look (0, 1)\n")
     assert [type(event) for event in tape.events] == [AvatarMoved, Looked]
     assert [(entry.problem, entry.line) for entry in tape.skipped] == [(problem, 2)]
     assert line[:20] in str(tape.skipped[0])
 
 
 def test_odd_orders_and_changes_are_noted() -> None:
-    tape = parse_tape("5 pos_change (0, 63, 0)\n4 pos_change (0, 64, 0)\n")
-    assert [entry.problem for entry in tape.skipped] == [TapeProblem.BACKWARDS]
-    tape = parse_tape("5 block_change  (0, 63, 0, 57, 60)\n")
-    assert [entry.problem for entry in tape.skipped] == [TapeProblem.UNLIKE]
+    tape = parse_action_log("5 pos_change (0, 63, 0)\n4 pos_change (0, 64, 0)\n")
+    assert [entry.problem for entry in tape.skipped] == [LogProblem.BACKWARDS]
+    tape = parse_action_log("5 block_change  (0, 63, 0, 57, 60)\n")
+    assert [entry.problem for entry in tape.skipped] == [LogProblem.UNLIKE]
     assert tape.world() == {(0, 63, 0): 60}
-    tape = parse_tape("1 action break 0 63 0\n2 action break 0 63 1 0 0 0 0 0 1\n")
-    assert [entry.problem for entry in tape.skipped] == [TapeProblem.MIXED]
+    tape = parse_action_log("1 action break 0 63 0\n2 action break 0 63 1 0 0 0 0 0 1\n")
+    assert [entry.problem for entry in tape.skipped] == [LogProblem.MIXED]
 
 
 @given(st.text(st.sampled_from("0123456789 (),.-\nactionbrekposlkchg_"), max_size=200))
 def test_any_text_is_parsed(text: str) -> None:
-    tape = parse_tape(text)
+    tape = parse_action_log(text)
     lines = [line for line in text.split("\n") if line.strip()]
-    unread = [s for s in tape.skipped if s.problem in (TapeProblem.UNKNOWN_LINE, TapeProblem.BAD_NUMBERS)]
+    unread = [s for s in tape.skipped if s.problem in (LogProblem.UNKNOWN_LINE, LogProblem.BAD_NUMBERS)]
     assert len(tape.events) + len(unread) == len(lines)
 
 
@@ -164,7 +165,7 @@ def test_worlds_with_odd_blocks_are_refused() -> None:
     for blocks in ([[0, 63, 0]], [[0, 63, 0, "red"]], [[0, 63, 0, 57], [0, 63, 0, 60]]):
         with pytest.raises(DataError, match="each cell once"):
             read_recording(world_file(blocks=blocks))
-    with pytest.raises(DataError, match="a tape is"):
+    with pytest.raises(DataError, match="an action log is"):
         read_recording(world_file(tape=3))  # type: ignore[arg-type]
     assert read_recording({**world_file(), "avatarInfo": None}).position is None
 
@@ -185,16 +186,16 @@ def test_the_stride_of_the_older_recorder_is_undone(x: int, y: int, z: int) -> N
 
 @pytest.mark.slow
 def test_every_file_of_the_multi_turn_pack_is_reproduced(
-    recordings: list[TapeRecording], truth: dict[str, Any]
+    recordings: list[BuildRecording], truth: dict[str, Any]
 ) -> None:
     expected = truth["iglu_multiturn"]["tape"]
     verbs: Counter[str] = Counter()
     cells: Counter[str] = Counter()
     for recording in recordings:
-        tape = recording.tape
+        tape = recording.log
         verbs.update(tape.counts)
         assert recording.reproduces, recording.name
-        assert tape.world_by_actions() == recording.ending, recording.name
+        assert world_by_actions(tape) == recording.ending, recording.name
         assert tape.skipped == (), recording.name
         assert set(tape.world(recording.start)) <= {c for _, w in tape.worlds() for c in w} or not tape.events
         for event in tape.events:
@@ -205,7 +206,7 @@ def test_every_file_of_the_multi_turn_pack_is_reproduced(
                     cells["unknown_id"] += new != 0 and new not in COLOR_OF_VOXEL
     assert dict(verbs) == expected["verbs"]
     assert dict(+cells) == expected["block_change_cells"]
-    kinds = Counter(recording.tape.recorder for recording in recordings)
+    kinds = Counter(recording.log.recorder for recording in recordings)
     replay = expected["replay"]
     assert kinds == {
         RecorderVersion.OLDER: replay["files_short"],
@@ -214,18 +215,16 @@ def test_every_file_of_the_multi_turn_pack_is_reproduced(
     }
 
 
-def test_every_item_of_the_multi_turn_pack(recordings: list[TapeRecording], truth: dict[str, Any]) -> None:
+def test_every_item_of_the_multi_turn_pack(recordings: list[BuildRecording], truth: dict[str, Any]) -> None:
     by_name = {recording.name: recording for recording in recordings}
     forms = {"short": RecorderVersion.OLDER, "camera": RecorderVersion.NEWER}
     for item in truth["iglu_multiturn"]["items"]:
         recording = by_name[item["path"]]
         told = item["tape"]
-        assert recording.tape.counts == told["verbs"]
-        assert recording.tape.recorder is forms[told["format"]]
-        assert recording.tape.last_tick == told["last_tick"]
-        unknown = [
-            e for e in recording.tape.events if isinstance(e, Placed) and e.voxel not in COLOR_OF_VOXEL
-        ]
+        assert recording.log.counts == told["verbs"]
+        assert recording.log.recorder is forms[told["format"]]
+        assert max((event.tick for event in recording.log.events), default=0) == told["last_tick"]
+        unknown = [e for e in recording.log.events if isinstance(e, Placed) and e.voxel not in COLOR_OF_VOXEL]
         assert len(unknown) == told["unknown_block_ids_in_placements"]
         assert list(recording.position or ()) == item["avatar_pos"]
         assert list(recording.look or ()) == item["avatar_look"]
@@ -242,13 +241,13 @@ def test_tapes_of_the_single_turn_pack(shared: Path) -> None:
         assert recording.blocks == read_world(content), name
 
 
-def test_set_up_ends_where_the_persons_work_begins(recordings: list[TapeRecording]) -> None:
+def test_set_up_ends_where_the_persons_work_begins(recordings: list[BuildRecording]) -> None:
     unmarked = 0
     for recording in recordings:
-        world = recording.tape.world(recording.start)
+        world = recording.log.world(recording.start)
         if recording.previous is not None:
             assert world == recording.previous, recording.name
-            unmarked += not any(isinstance(e, SetUp) for e in recording.tape.events)
+            unmarked += not any(isinstance(e, SetUp) for e in recording.log.events)
     assert unmarked > 10, "files without markers are among them"
     assert read_recording(world_file()).start == 3
     plain = TAPE.replace("3 action finish_recover_world_state\n", "")
@@ -300,12 +299,12 @@ def test_unknown_ids_and_cells_outside_are_kept_apart() -> None:
     assert len(path.edits) == 1
 
 
-def test_people_pointed_at_what_they_changed(recordings: list[TapeRecording]) -> None:
+def test_people_pointed_at_what_they_changed(recordings: list[BuildRecording]) -> None:
     """Poses, gazes and cells fit together: the recorded line of sight meets the edited cell."""
     seen = agreed = 0
     for recording in recordings[::7]:
         world: dict[Any, int] = {}
-        for event in recording.tape.events:
+        for event in recording.log.events:
             if isinstance(event, (Placed, Broke)):
                 if event.tick > recording.start and event.aim is not None:
                     hit, before = _first(world, event.aim)
@@ -336,7 +335,7 @@ def _first(world: dict[Any, int], aim: CameraRay) -> tuple[Any, Any]:
 # -- the nearest controls
 
 
-def test_controls_rebuild_what_people_built(recordings: list[TapeRecording]) -> None:
+def test_controls_rebuild_what_people_built(recordings: list[BuildRecording]) -> None:
     space = Controls("continuous").space
     for recording in recordings[::23]:
         path = trajectory_of(recording)
@@ -384,4 +383,4 @@ def test_the_bundled_tapes_are_whole() -> None:
     for file in sorted(folder.glob("1-*/step-2")):
         recording = read_recording(file.read_bytes(), name=file.parent.name)
         assert recording.reproduces
-        assert recording.tape.skipped == ()
+        assert recording.log.skipped == ()

@@ -1,7 +1,7 @@
-"""The two doors through which others play: text for language models, messages for browsers.
+"""The interfaces for other programs: text for language models, messages for browsers.
 
-Half of the amount are replies to `TextGame`, good ones, bad ones and changed good ones, against what a reply should do;
-the other half are messages of players and watchers to the server, without a network.
+Half of the amount are replies to `TextGame`: correct, wrong and mutated ones. The other half are messages of players
+and watchers to the server, without a network.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.trust.driver import Figures, expect, main, tell
+from benchmarks.trust.driver import Figures, expect, main, show_progress
 from iglu_marl import StateError
 from iglu_marl.text import TextGame
 from iglu_marl.text.game import edits_of, order_text
@@ -25,22 +25,21 @@ COLORS = ("blue", "green", "red", "orange", "purple", "yellow")
 
 
 def drive(amount: int, seed: int) -> Figures:
-    """Drive both doors."""
     os.environ["IGLU_MARL_OFFLINE"] = "1"
     rng = np.random.default_rng(seed)
     figures = {"replies": 0, "read": 0, "games": 0, "messages": 0, "connections": 0}
     while figures["replies"] < amount // 2:
         text_game(rng, figures)
-        tell(figures)
+        show_progress(figures)
     server = Server()
     while figures["messages"] < amount // 2:
         web_game(server, rng, figures)
-        tell(figures)
+        show_progress(figures)
     return figures
 
 
 def text_game(rng: np.random.Generator, figures: dict[str, int]) -> None:
-    """One game: what was not read changes nothing, what is gained adds up, and it ends when it says so."""
+    """Play one game: unreadable replies change nothing, gains add up, and it ends when it reports the end."""
     role = str(rng.choice(("builder", "both")))
     partner = "none" if role == "builder" and rng.random() < 0.8 else "scripted"
     seen = str(rng.choice(("full", "delta")))
@@ -93,7 +92,7 @@ def text_game(rng: np.random.Generator, figures: dict[str, int]) -> None:
 
 
 def reply(rng: np.random.Generator, game: TextGame) -> Any:
-    """Something that a model may answer."""
+    """Return a reply that a model may send."""
     kind = rng.integers(6)
     if kind == 0:
         return str(rng.choice(REPLIES))
@@ -117,7 +116,7 @@ def reply(rng: np.random.Generator, game: TextGame) -> Any:
 
 
 def web_game(server: Server, rng: np.random.Generator, figures: dict[str, int]) -> None:
-    """One game: all messages are answered in the protocol, and nobody is told what is another's."""
+    """Play one game: all messages follow the protocol, and no player gets another's secrets."""
     for room in server.app.state.rooms.rooms.values():
         room.end("left")
     partner = str(rng.choice(("person", "scripted")))
@@ -141,15 +140,15 @@ def web_game(server: Server, rng: np.random.Generator, figures: dict[str, int]) 
         for _ in range(int(rng.integers(1, 12))):
             number += 1
             sent.append(message(rng, number))
-        told = server.connect(sent)
+        sent_back = server.connect(sent)
         figures["messages"] += len(sent)
         figures["connections"] += 1
-        expect(told and told[0]["type"] == "websocket.accept", "a connection was not accepted")
-        texts = [part["text"] for part in told if part["type"] == "websocket.send"]
+        expect(sent_back and sent_back[0]["type"] == "websocket.accept", "a connection was not accepted")
+        texts = [part["text"] for part in sent_back if part["type"] == "websocket.send"]
         shown = [json.loads(text) for text in texts]
         expect(all("t" in part for part in shown), "a message without a kind")
         others = {seat.token for seat in room.seats.values() if seat.token} - {token}
-        expect(not any(other in text for other in others for text in texts), "another's token was told")
+        expect(not any(other in text for other in others for text in texts), "another's token was sent")
         if role == "builder":
             secret = [
                 part
@@ -160,11 +159,11 @@ def web_game(server: Server, rng: np.random.Generator, figures: dict[str, int]) 
     watched = server.connect(
         [json.dumps({"t": "join", "token": next(iter(room.watch.values()))}), message(rng, 1)]
     )
-    expect(not any(token in part.get("text", "") for part in watched), "a watcher was told a player's token")
+    expect(not any(token in part.get("text", "") for part in watched), "a watcher was sent a player's token")
 
 
 def message(rng: np.random.Generator, number: int) -> str:
-    """Something that a page, or somebody else, may send."""
+    """Return a message that a page, or an attacker, may send."""
     kind = rng.integers(5)
     if kind == 0:
         return str(rng.choice(MESSAGES)).split("\n")[0]
