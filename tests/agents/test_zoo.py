@@ -175,6 +175,7 @@ def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str
     "line",
     [
         "record game.jsonl --builder pov-walker-v1 --max-steps 60 --json",
+        "record game.jsonl --architect symbols-pair-v0 --builder symbols-pair-v0 --tasks own.py:Tasks --json",
         "evaluate --builder pov-walker-v1 --builder scripted --tasks random --count 1 --max-steps 60 --json",
         "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 60 --json",
     ],
@@ -182,6 +183,8 @@ def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str
 def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:
     """What a trained agent sees, and how it acts and speaks, stands on its card; a command line does not repeat it."""
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
+    own = 'from iglu_marl.benchmark import find\n\ndef Tasks():\n    return find("symbols-two-v0").tasks("test")\n'
+    (tmp_path / "own.py").write_text(own, encoding="utf-8")
     done = run(tmp_path, line)
     assert "Error" not in done.stderr
     assert json.loads(done.stdout)

@@ -30,7 +30,7 @@ from iglu_marl.core.text import csv_text
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation import Evaluation, best_open_loop, tasks_of
 from iglu_marl.evaluation.metrics import Interval, bootstrap
-from iglu_marl.evaluation.report import dots, games_csv, heatmap, markdown, page, pairs_csv
+from iglu_marl.evaluation.report import cell, dots, games_csv, heatmap, markdown, page, pairs_csv
 from iglu_marl.evaluation.results import MEASURES
 from iglu_marl.evaluation.selection import digest, factory, named
 from iglu_marl.tasks import BundledTasks, RandomTasks
@@ -596,6 +596,20 @@ def test_a_setting_is_solved_without_looking_and_the_sequence_shows_how() -> Non
     for task in COLOURS:
         env.reset(options={"task": task})
         assert any(env.step(action)[2] for action in found.actions)
+
+
+@pytest.mark.slow
+def test_the_baseline_in_the_docs_is_what_the_command_gives(root: Path) -> None:
+    """Two of its pairs, played again; should this fail, run the command that stands above the table."""
+    text = (root / "docs" / "evaluation.md").read_text(encoding="utf-8").partition("Mean builder steps")[2]
+    head, _, *lines = (
+        [part.strip() for part in line.strip().strip("|").split("|")]
+        for line in re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)[0].splitlines()
+    )
+    table = {(line[0], name): part for line in lines for name, part in zip(head[1:], line[1:], strict=True)}
+    for architect, builder in (("precise", "careful"), ("vague", "hasty")):
+        found = evaluate(architect, builder, config={"max_steps": 2000}, progress=False)
+        assert table[architect, builder] == cell("steps", found.matrix("steps")[architect][builder])
 
 
 @pytest.mark.slow
