@@ -31,6 +31,7 @@ from iglu_marl.language import (
 from iglu_marl.language.repair import (
     Understanding,
     begins_with_verb,
+    is_remark,
     try_instruction,
     understand,
     understand_answer,
@@ -132,6 +133,8 @@ class ScriptedBuilder(BuilderBase):
 
     def _take(self, text: str) -> None:
         pending, self._pending = self._pending, None
+        if pending is None and is_remark(text, self._context):
+            return
         said = parse_small_talk(text)
         if said is not None and not (pending is not None and is_yes(text)):
             if said.talk == DialogueAct.TRY_AGAIN and self._task is not None:

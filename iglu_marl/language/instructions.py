@@ -185,6 +185,7 @@ def parse(text: str, context: Context | None = None) -> Instruction | Failure:
     `Sequence`. The reading of least cost counts; several of them make an `Ambiguous`, which the world decides. An
     unknown word, or a text without a reading, is a failure: no word is ignored.
 
-    context: accepted for completeness. It changes no reading, since `outcomes` resolves references.
+    context: its names can be used in the text; `outcomes` resolves references.
     """
-    return cast("Instruction | Failure", read_text(text))
+    names = frozenset(context.names) if context is not None else frozenset()
+    return cast("Instruction | Failure", read_text(text, names))

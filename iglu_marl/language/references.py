@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
@@ -18,6 +18,7 @@ from iglu_marl.language.shapes import (
     VECTORS,
     Direction,
     Kind,
+    Noun,
     as_color,
     facing,
     is_figure,
@@ -204,7 +205,7 @@ class Blocks:
 
     Args:
         colors: ids 1..6 to choose from, () = any.
-        kind: a `Kind`.
+        kind: a `Kind`, or a name that was given.
         count: number of things that fit, None = all that fit, one at least.
         extreme: the furthest in this direction ("the highest", "the northernmost").
         size: of a row, column or tower.
@@ -222,7 +223,7 @@ class Blocks:
     """
 
     colors: tuple[int, ...] = ()
-    kind: Kind = Kind.BLOCK
+    kind: Kind | Noun = Kind.BLOCK
     count: int | None = 1
     extreme: Direction | None = None
     size: int | None = None
@@ -238,7 +239,8 @@ class Blocks:
         if len(set(colors)) < len(colors):
             raise DialogueError(f"colours {colors} of a description, expected each once")
         try:
-            object.__setattr__(self, "kind", Kind(self.kind))
+            if not isinstance(self.kind, Noun):
+                object.__setattr__(self, "kind", Kind(self.kind))
             if self.extreme is not None:
                 object.__setattr__(self, "extreme", Direction(self.extreme))
         except ValueError as error:
@@ -338,6 +340,15 @@ def is_several(where: Any) -> TypeGuard[Beside]:
 
 
 @dataclass(frozen=True)
+class Named:
+    """What a name stands for: cells, all blocks if `whole`; plural: several things that may touch."""
+
+    cells: tuple[Cell, ...] = ()
+    plural: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True)
 class Context:
     """What an instruction may refer to besides the blocks.
 
@@ -347,6 +358,7 @@ class Context:
         earlier: cells of the instructions before `last`, oldest first.
         before: the last instruction and the grid that it met, for "undo", "the same again" and corrections.
         further: the grids before that.
+        names: what names stand for, by their singular.
 
     """
 
@@ -356,6 +368,13 @@ class Context:
     earlier: tuple[tuple[Cell, ...], ...] = ()
     before: tuple[Any, npt.NDArray[np.int8]] | None = field(default=None, compare=False)
     further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
+    names: Mapping[str, Named] = field(default_factory=dict, hash=False)
+
+    def noticing(self, word: str, plural: bool, cells: tuple[Cell, ...]) -> Context:
+        """Return the context in which blocks that others built have the name of which the architect spoke."""
+        known = self.names.get(word)
+        named = Named((*(known.cells if known else ()), *cells), plural or known is not None)
+        return replace(self, names={**self.names, word: named}, last=cells)
 
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
         """Return the context that follows `instruction`, carried out on `grid` with this `ExpectedWorld`."""
@@ -370,6 +389,7 @@ class Context:
             earlier=(*self.earlier, self.last, *outcome.earlier),
             before=(instruction, grid) if again is None else (again, outcome.grid),
             further=self.further[1:] if again is not None else (grid, *self.further),
+            names={**self.names, **outcome.names},
         )
 
 
@@ -395,6 +415,7 @@ class Resolution:
     earlier: tuple[tuple[Cell, ...], ...] = ()
     before: tuple[Any, npt.NDArray[np.int8]] | None = None
     further: tuple[npt.NDArray[np.int8], ...] = ()
+    names: Mapping[str, Named] = field(default_factory=dict)
     _blocks: dict[Cell, int] | None = field(default=None, repr=False)
 
     @classmethod
@@ -409,6 +430,7 @@ class Resolution:
             context.earlier,
             context.before,
             context.further,
+            context.names,
         )
 
     def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Resolution:
@@ -459,11 +481,42 @@ def shifted(cell: Cell, by: Cell) -> Cell:
     return cell[0] + by[0], cell[1] + by[1], cell[2] + by[2]
 
 
-def find_items(setting: Resolution, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
+def connected(cells: Iterable[Cell]) -> list[Item]:
+    """Return the groups of cells that are connected through faces, sorted."""
+    todo, found = set(cells), []
+    while todo:
+        group = [todo.pop()]
+        for cell in group:
+            near = {shifted(cell, way) for way in VECTORS.values()} & todo
+            group += near
+            todo -= near
+        found.append(tuple(sorted(group)))
+    return sorted(found)
+
+
+def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution) -> list[Item]:
+    """Return the things that a name stands for."""
+    named = setting.names.get(noun.word)
+    if named is None:
+        raise Unresolved(Reason.NO_MATCH, noun.word)
+    cells = [
+        cell
+        for cell in (setting.blocks if named.whole else named.cells)
+        if setting.color_at(cell) and (not colors or setting.color_at(cell) in colors)
+    ]
+    if not named.plural:
+        return [tuple(sorted(cells))] if cells else []
+    groups = connected(cells)
+    return groups if len(groups) > 1 else [(cell,) for cell in sorted(cells)]
+
+
+def find_items(setting: Resolution, kind: Kind | Noun, colors: tuple[int, ...]) -> list[Item]:
     """Return all things of a kind, sorted (defined in `iglu_marl.language.scene`).
 
     Without `colors`, only whole things; else things of one of the colours. Columns are towers, structures are groups.
     """
+    if isinstance(kind, Noun):
+        return _named(kind, colors, setting)
     if kind in (Kind.H, Kind.X, Kind.CUBE):
         return [item for item in find_items(setting, Kind.STRUCTURE, colors) if is_figure(kind, item)]
     if kind is Kind.BLOCK:

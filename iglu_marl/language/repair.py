@@ -39,11 +39,15 @@ from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import (
     first_place,
     grammar,
+    instruction_of_clauses,
     instruction_words,
+    read_clauses,
+    read_text,
     tokens,
     unknown_words,
 )
 from iglu_marl.language.grammar.spelling import near
+from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.instructions import parse
 from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus, anchors
 from iglu_marl.language.references import (
@@ -125,9 +129,48 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
     """Read an utterance in a world."""
     context = context or Context()
     told = parse(text, context)
+    if isinstance(told, Failure) and (told.partial is None or told.reason is Reason.UNKNOWN_WORD):
+        heard = _understand_clauses(told, grid, context)
+        if heard is not None:
+            return heard
     if isinstance(told, Failure):
         return Understanding(text, told.partial, _diagnosed(told))
     return try_instruction(text, told, grid, context)
+
+
+_REFERRING = frozenset(("other", "one", "ones", "same", "again", "more", "less", "there", "undo", "instead", "back"))
+
+
+def is_remark(text: str, context: Context) -> bool:
+    """Return whether a text asks for nothing: "Great job so far!"."""
+    said = tokens(text)
+    if "?" in text or not said or not _REFERRING.isdisjoint(said) or parse_small_talk(text) is not None:
+        return False
+    if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
+        return False
+    found = read_clauses(text, frozenset(context.names))
+    return failure.reason in _BY_CLAUSES and not found.parts and not found.unread
+
+
+_BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD)
+
+
+def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Understanding | None:
+    """Read a text phrase by phrase that no rule covers as a whole; None if that does not do."""
+    text = failure.text
+    if failure.reason not in _BY_CLAUSES or "?" in text:
+        return None
+    found = read_clauses(text, frozenset(context.names))
+    if found.unread or not found.parts:
+        return None
+    made = instruction_of_clauses(found.parts)
+    if made is None:
+        return None
+    if isinstance(made, Failure):
+        return Understanding(text, made.partial, replace(made, text=text))
+    heard = try_instruction(text, made, grid, context)
+    follows = not isinstance(heard.found, Failure) or heard.found.reason is not Reason.NOT_UNDERSTOOD
+    return heard if follows else None
 
 
 def try_instruction(text: str, instruction: Instruction, grid: Grid, context: Context) -> Understanding:
@@ -282,7 +325,7 @@ class _Answer:
         self.setting = Resolution.of(grid, context)
         self.further: Understanding | None = None  # answered, but something else is missing
         self.unknown = question.detail if question.reason is Reason.UNKNOWN_WORD else ""
-        told = parse(pending.text)  # earlier answers are not in this text
+        told = parse(pending.text, context)  # earlier answers are not in this text
         read = told.partial if isinstance(told, Failure) else told
         self.text = pending.text if read == pending.instruction else ""
 
@@ -441,7 +484,7 @@ class _Answer:
             for at in range(len(said) - len(vague) + 1):
                 if said[at : at + len(vague)] == vague:
                     text = " ".join([*said[:at], str(n), *said[at + len(vague) :]])
-                    told = parse(text)
+                    told = read_text(text)
                     if not isinstance(told, Failure):
                         yield try_instruction(text, told, self.grid, self.context)
                         return
@@ -662,7 +705,7 @@ class _Answer:
     def _read_all(self, ways: list[list[str]]) -> Iterator[Understanding]:
         for words in ways:
             text = " ".join(words)
-            told = parse(text)
+            told = read_text(text)
             if not isinstance(told, Failure):
                 yield try_instruction(text, told, self.grid, self.context)
             elif told.partial is not None or told.reason is Reason.UNKNOWN_WORD:
@@ -707,7 +750,7 @@ def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[st
     places = [len(said)] if at_end else range(len(said), 0, -1)
     for at in places:
         longer = " ".join([*said[:at], *words, *said[at:]])
-        told = parse(longer)
+        told = read_text(longer)
         if not isinstance(told, Failure) or told.partial is not None:
             yield longer, told
 

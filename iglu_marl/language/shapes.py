@@ -89,6 +89,21 @@ def on_map(direction: Direction, view: Direction | None) -> Direction | None:
     return None if view is None else COMPASS[(COMPASS.index(view) + _QUARTERS[direction]) % 4]
 
 
+@dataclass(frozen=True)
+class Noun:
+    """A name that the architect gave to blocks: "mast". It stands where a `Kind` does."""
+
+    word: str
+
+    @property
+    def value(self) -> str:
+        """The word."""
+        return self.word
+
+    def __str__(self) -> str:
+        return self.word
+
+
 class Kind(str, Enum):
     """Kinds of block groups. Block and structure cannot be built as a `Shape`."""
 

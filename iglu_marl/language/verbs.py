@@ -6,8 +6,8 @@ mean in the world at hand: `outcomes` returns the worlds that an instruction lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, get_args
 
 import numpy as np
@@ -42,6 +42,7 @@ from iglu_marl.language.references import (
     Edge,
     Item,
     LastBlock,
+    Named,
     NextTo,
     Offset,
     PartOf,
@@ -314,6 +315,24 @@ class Correct:
 
 
 @dataclass(frozen=True)
+class Name:
+    """Give a name to something: "this is the mast".
+
+    Args:
+        word: singular of the name.
+        of: what it names; None = all blocks, now and later.
+        plural: whether it names several things.
+        more: add to what has the name already.
+
+    """
+
+    word: str
+    of: Reference | None = None
+    plural: bool = False
+    more: bool = False
+
+
+@dataclass(frozen=True)
 class Pick:
     """Answer to "which one?": the one at this place. Changes nothing itself."""
 
@@ -382,6 +401,7 @@ Instruction = (
     | Repeat
     | Correct
     | AssertCount
+    | Name
     | Pick
     | Facing
     | Sequence
@@ -439,6 +459,7 @@ class ExpectedWorld:
         cells: cells that the instruction is about, in order.
         earlier: the same for its parts before the last one.
         idle: indices of its parts that change nothing.
+        names: names that it gives or extends.
 
     """
 
@@ -446,6 +467,7 @@ class ExpectedWorld:
     cells: tuple[Cell, ...]
     earlier: tuple[tuple[Cell, ...], ...] = ()
     idle: tuple[int, ...] = ()
+    names: Mapping[str, Named] = field(default_factory=dict, compare=False)
 
 
 def outcomes(
@@ -520,7 +542,35 @@ def _follow(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld
     rule = _RULES.get(type(instruction))
     if rule is None:
         raise DialogueError(f"instruction is {instruction!r:.80}, expected an Instruction")
+    if isinstance(instruction, (Resize, Extend, Move)) and setting.names:
+        return _with_names(instruction, setting, rule(instruction, setting))
     return rule(instruction, setting)
+
+
+def _with_names(
+    instruction: Resize | Extend | Move, setting: Resolution, worlds: list[ExpectedWorld]
+) -> list[ExpectedWorld]:
+    """Let names follow what grows or moves."""
+    old = set(_cells(instruction.blocks, setting))
+    own = {word: named for word, named in setting.names.items() if old.issubset(named.cells)}
+    return [
+        replace(
+            world,
+            names={word: replace(named, cells=(*named.cells, *world.cells)) for word, named in own.items()},
+        )
+        for world in worlds
+    ]
+
+
+def _name(instruction: Name, setting: Resolution) -> list[ExpectedWorld]:
+    same = ExpectedWorld(setting.grid, setting.last)
+    if instruction.of is None:
+        return [replace(same, names={instruction.word: Named(whole=True)})]
+    known = setting.names.get(instruction.word) if instruction.more else None
+    cells = tuple(_cells(instruction.of, setting))
+    plural = instruction.plural or known is not None
+    named = Named((*(known.cells if known else ()), *cells), plural)
+    return [replace(same, names={instruction.word: named})]
 
 
 def _changed(setting: Resolution, blocks: Iterable[tuple[Cell, int]]) -> ExpectedWorld:
@@ -932,7 +982,10 @@ def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(instruction, Facing):
         return replace(instruction, then=_change_last_part(instruction.then, change))
     if isinstance(instruction, Sequence):
-        return Sequence((*instruction.parts[:-1], _change_last_part(instruction.parts[-1], change)))
+        last = max((i for i, part in enumerate(instruction.parts) if not isinstance(part, Name)), default=0)
+        parts = [*instruction.parts]
+        parts[last] = _change_last_part(parts[last], change)
+        return Sequence(tuple(parts))
     if isinstance(instruction, Ambiguous):
         return Ambiguous(tuple(_change_last_part(reading, change) for reading in instruction.readings))
     return change(instruction)
@@ -940,7 +993,7 @@ def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
 
 def _last_part(instruction: Any) -> Any:
     if isinstance(instruction, Sequence):
-        return _last_part(instruction.parts[-1])
+        return _last_part(next(p for p in reversed(instruction.parts) if not isinstance(p, Name)))
     return instruction
 
 
@@ -1075,7 +1128,7 @@ def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:
     for number, part in enumerate(instruction.parts, start=1):
         following: list[tuple[ExpectedWorld, Resolution]] = []
         failure: Unresolved | None = None
-        remark = isinstance(part, (AssertCount, KeepOnly)) or (
+        remark = isinstance(part, (AssertCount, KeepOnly, Name)) or (
             isinstance(part, SetFocus) and number < len(instruction.parts)
         )
         for met, now in found:
@@ -1083,6 +1136,9 @@ def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:
                 for outcome in _follow(part, now):
                     told = expand_anaphor(part, now.before), now.grid
                     after = replace(now.then(outcome.grid, outcome.cells), before=told)
+                    after.names = {**now.names, **outcome.names}
+                    if isinstance(part, Name):
+                        after = replace(now, names=after.names)
                     same = not remark and np.array_equal(outcome.grid, now.grid)
                     idle = (*met.idle, number - 1) if same else met.idle
                     following.append((replace(outcome, idle=idle), after))
@@ -1092,7 +1148,10 @@ def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:
             assert failure is not None
             raise failure
         found = following[:MAX_OUTCOMES]
-    return [replace(outcome, earlier=after.earlier[len(setting.earlier) :]) for outcome, after in found]
+    return [
+        replace(outcome, earlier=after.earlier[len(setting.earlier) :], names=after.names)
+        for outcome, after in found
+    ]
 
 
 def _pick(instruction: Pick, setting: Resolution) -> list[ExpectedWorld]:
@@ -1113,6 +1172,7 @@ _RULES: dict[type, Callable[[Any, Resolution], list[ExpectedWorld]]] = {
     Repeat: _again,
     Correct: _amend,
     AssertCount: _check,
+    Name: _name,
     Ambiguous: _either,
     Remove: _remove,
     Replace: _replace,

@@ -56,8 +56,10 @@ _RULE = re.compile(
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
 NUMBER, ORDINAL = "#", "#th"  # keys of numbers in tables of first words
-OPEN = (NUMBER, "rest", "some")
-"""Slots without rules: digits, all words up to the end of the sentence, and some of them."""
+NAMES = {"name": (False, True), "names": (True, True), "new_name": (False, False), "new_names": (True, False)}
+"""Slots of nouns outside the grammar: whether they are plural, and whether they name something that exists."""
+OPEN = (NUMBER, "rest", "some", *NAMES)
+"""Slots without rules: digits, all words up to the end of the sentence, some of them, and nouns outside the grammar."""
 
 
 @dataclass
@@ -358,8 +360,8 @@ def _table(entries: Iterable[tuple[Any, set[str]]]) -> dict[str, list[Any]]:
     """Index entries by first word, with "rest" for any other word and "" for none, cheapest first."""
     told = list(entries)
     table: dict[str, list[Any]] = {}
-    for word in set().union({"rest", ""}, *(first for _, first in told)):
-        keys = ("",) if word == "" else (word, *[NUMBER] * is_number(word), "rest", "some", "")
+    for word in set().union({"rest", ""}, *(first - NAMES.keys() for _, first in told)):
+        keys = ("",) if word == "" else (word, *[NUMBER] * is_number(word), "rest", "some", *NAMES, "")
         met = {id(entry): entry for key in keys for entry, first in told if key in first}
         table[word] = list(met.values())
     return table
@@ -470,11 +472,15 @@ class Parser:
         furthest: index of the first word that no rule got past.
         against: the last contradiction: where it ends, minus its cost, and the message.
         too_deep: whether some text is nested beyond `MAX_DEPTH`.
+        nouns: words that may fill the slots of nouns outside the grammar: singular, whether it is plural, and whether
+            it names something that exists.
 
     """
 
-    def __init__(self, grammar: Grammar, said: list[str]) -> None:
-        self.grammar, self.said = grammar, said
+    def __init__(
+        self, grammar: Grammar, said: list[str], nouns: Mapping[str, tuple[str, bool, bool]] = {}
+    ) -> None:
+        self.grammar, self.said, self.nouns = grammar, said, nouns
         self.memory: dict[tuple[str, int], list[Read]] = {}
         self.furthest = self.depth = 0
         self.against = (0, 0, 0, "")
@@ -549,6 +555,12 @@ class Parser:
                     end += 1
                 for stop in range(at + 1 if node.category == "some" else max(end, at + 1), end + 1):
                     yield ((node.name, tuple(self.said[at:stop])),), stop, 0
+                return
+            if node.category in NAMES:
+                noun = self.nouns.get(self.said[at]) if at < len(self.said) else None
+                if noun is not None and noun[1:] == NAMES[node.category]:
+                    self.furthest = max(self.furthest, at + 1)
+                    yield ((node.name, noun[0]),), at + 1, 0
                 return
             if node.category == NUMBER:
                 if at < len(self.said) and is_number(self.said[at]):

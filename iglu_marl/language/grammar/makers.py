@@ -50,7 +50,7 @@ from iglu_marl.language.references import (
     Union,
     is_several,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Noun, Shape, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Build,
@@ -60,6 +60,7 @@ from iglu_marl.language.verbs import (
     Facing,
     Mirror,
     Move,
+    Name,
     Pick,
     Place,
     Remove,
@@ -103,6 +104,17 @@ class Around:
 @dataclass(frozen=True)
 class Remark:
     """Words that are no request."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A property of a placement that stands anywhere in its clause. axis: along which a size is meant."""
+
+    name: str
+    value: Any
+    plural: bool = False
+    axis: str | None = None
+    word: str = ""
 
 
 @dataclass(frozen=True)
@@ -351,7 +363,8 @@ define("corners_two", lambda x, y: NOTHING if x == y else Each(Spots((x, y))))
 
 @maker
 def on_top_of(of: Any) -> Any:
-    if not isinstance(of, Blocks) or of.kind not in (Kind.TOWER, Kind.COLUMN):
+    corner = isinstance(of, Blocks) and isinstance(of.where, PartOf) and isinstance(of.where.of, Portion)
+    if not isinstance(of, Blocks) or (of.kind not in (Kind.TOWER, Kind.COLUMN) and not corner):
         return NOTHING  # the end is open
     return Beside(((Direction.UP, 1),), of)
 
@@ -1828,3 +1841,49 @@ def nothing(x: tuple[str, ...] = ()) -> Any:
 define("check", lambda n, c=None: AssertCount(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]
+
+
+# ---------------------------------------------------------------------------------------------- pieces of clauses
+
+define("named", lambda word: Noun(word))
+define("name_it", lambda word: Name(word, Anaphor()))
+define("name_them", lambda word: Name(word, PluralAnaphor(), plural=True))
+define("piece_count", lambda n: Piece("count", n))
+define("piece_total", lambda n: Piece("total", n))
+define("piece_color", lambda c: Piece("color", c))
+define("piece_same_color", lambda: Piece("color", SAME))
+define("piece_block", lambda: Piece("block", True))
+define("piece_kind", lambda k: Piece("kind", k))
+define("piece_name", lambda word, plural=False: Piece("name", word, plural))
+define("piece_area", lambda n, m, d=None: Piece("area", (n, m) if d is None else (n, m, d)))
+for _name in ("long", "wide", "high"):
+    define(f"piece_{_name}", lambda n, x=None, _name=_name: Piece(_name, n, axis=x))
+define("piece_thick", lambda n: Piece("thick", n))
+define("piece_levels", lambda n, m: Piece("high", m) if n == 1 else NOTHING)
+define("piece_level", lambda n: Piece("level", Level(n)) if 1 <= n <= 9 else NOTHING)
+define("piece_upright", lambda: Piece("upright", True))
+define("piece_axis", lambda axis: Piece("axis", axis))
+define("piece_hollow", lambda: Piece("hollow", True))
+define("numbers_one", lambda n: (n,))
+define("numbers_more", lambda n, more: (n, *more))
+define("numbers_range", lambda n, m: tuple(range(n, m + 1)) or NOTHING)
+define("columns_xz", lambda x, z: tuple((a, b) for a in x for b in z))
+define("column_xz", lambda a, b: ((a, b),))
+define("spots_x", lambda x: Spots(tuple((a, 0) for a in x)) if len(x) > 1 else Spot(x[0], 0))
+
+
+@maker
+def spots_corners(n: int, m: int, place: Any) -> Any:
+    if not isinstance(place, Spot) or n % 2 == 0 or m % 2 == 0:
+        return NOTHING
+    return Spots(tuple((place.x + i * (n // 2), place.z + j * (m // 2)) for i in (-1, 1) for j in (-1, 1)))
+
+
+define("columns_more", lambda one, more: (*one, *more))
+define("spot_xz", lambda at: Spot(*at[0]) if len(at) == 1 else NOTHING)
+define("spots_xz", lambda at: Spots(at) if 1 < len(at) == len(set(at)) else NOTHING)
+
+
+@maker
+def core_in_named(word: str, way: Direction | None = None, several: bool = False) -> Any:
+    return NounPhrase(extreme=way, where=PartOf(Blocks(kind=Noun(word), count=None if several else 1)))

@@ -9,10 +9,10 @@ from importlib import resources
 from itertools import pairwise
 from typing import Any
 
-from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
-from iglu_marl.language.grammar import scene_makers
+from iglu_marl.language.grammar import clauses, scene_makers
 from iglu_marl.language.grammar.answers import Incomplete
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, Topic, View
@@ -35,9 +35,10 @@ from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import Build, Correct, Facing, Pick, Place, Replace, Sequence
 
 MAX_WORDS = 220
-_FILES = ("grammar.txt", "answers.txt", "asked.txt", "questions.txt")
+_FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
+_OF_CLAUSES = ("piece", "idle", "naming")
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=\s)-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
@@ -59,6 +60,7 @@ def grammar() -> Grammar:
         "number_word": list(numbers.items()),
         "ordinal": list(ordinals.items()),
         "color": [(name, color_id(name)) for name in templates()["colors"]],
+        "coordinate": [(str(n), n) for n in range(-5, 6)],
     }
     return Grammar(text, MAKERS | scene_makers.MAKERS, lexicon)
 
@@ -92,8 +94,8 @@ _PLACEMENTS = (PlaceGoal, Place, Build, CellEdit, Elided)  # the next clause may
 class Reader(Parser):
     """Reads whole texts, clause by clause, at least cost."""
 
-    def __init__(self, said: list[str]) -> None:
-        super().__init__(grammar(), said)
+    def __init__(self, said: list[str], names: frozenset[str] = frozenset()) -> None:
+        super().__init__(grammar(), said, clauses.nouns_of(said, names, known_only=True))
         self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
 
     def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
@@ -337,9 +339,33 @@ def _facing(view: Direction, rest: Any) -> Any:
     return Facing(view, rest)
 
 
-def read_text(text: str) -> Any:
-    """Return the instruction in a text, or a `Failure`."""
-    return _read(text)[0]
+def read_text(text: str, names: frozenset[str] = frozenset()) -> Any:
+    """Return the instruction in a text, or a `Failure`. names: nouns that name something."""
+    return _read(text, names)[0]
+
+
+@lru_cache(maxsize=4096)
+def read_clauses(text: str, names: frozenset[str] = frozenset()) -> clauses.Clauses:
+    """Return what can be read of a text, phrase by phrase."""
+    said: list[str] = []
+    for number, part in enumerate(clauses.normal(text).split(",")):
+        said += [","] * (number > 0) + tokens(part)
+        said += ["."] * part.rstrip().endswith((".", ";", "!", "?"))
+    while said[-1:] in ([","], ["."]):
+        said.pop()
+    if not said or len(said) > MAX_WORDS:
+        return clauses.Clauses((), (text,))
+    return clauses.ClauseReader(said, names).read()
+
+
+def instruction_of_clauses(parts: tuple[Any, ...]) -> Any:
+    """Return the instruction that clauses make, a `Failure` if it lacks something, or None."""
+    try:
+        made = instruction_of(parts)
+    except (DialogueError, GridError, LanguageError):
+        return None
+    lack = _lacking(made)
+    return made if lack is None else Failure(lack[0], lack[1], partial=made)
 
 
 def respelled(text: str) -> tuple[tuple[str, str], ...]:
@@ -351,7 +377,8 @@ def respelled(text: str) -> tuple[tuple[str, str], ...]:
 def instruction_words() -> frozenset[str]:
     """Return all words of instructions, answers and questions to the architect."""
     rules = grammar()
-    return rules.words_of("clause", *(name for name in rules.roots if name not in ASKED_OF_SCENES))
+    found = rules.words_of("clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *_OF_CLAUSES)))
+    return frozenset(word for word in found if word[0] != "-")
 
 
 @lru_cache(maxsize=1)
@@ -367,20 +394,20 @@ def unknown_words(said: list[str]) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
-    said = tokens(text)
+def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tuple[str, str], ...]]:
+    said = clauses.joined(tokens(text), names)
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
-    unknown = unknown_words(said)
-    plain = _read_words(said, text)
+    unknown = [word for word in unknown_words(said) if not {word, clauses.singular(word)[0]} & names]
+    plain = _read_words(said, text, names)
     if not unknown or not isinstance(plain, Failure):
         return plain, ()  # also if the unknown words are in a remark
     found: list[tuple[Any, list[str]]] = []
     least = 0
-    for rank, words in respellings(said, instruction_words()):
+    for rank, words in respellings(said, instruction_words() | names):
         if found and rank > least:
             break
-        told = _read_words(words, text)
+        told = _read_words(words, text, names)
         if not isinstance(told, Failure) or told.partial is not None:
             found.append((told, words))
             least = rank
@@ -392,10 +419,10 @@ def _read(text: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
     return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
 
 
-def _read_words(said: list[str], text: str) -> Any:
+def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset()) -> Any:
     if len(said) > MAX_WORDS:
         return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
-    reader = Reader(said)
+    reader = Reader(said, names)
     least, readings = reader.texts(0)
     if reader.too_deep:
         return Failure(Reason.NOT_UNDERSTOOD, f"more than {MAX_DEPTH} nested parts", text)

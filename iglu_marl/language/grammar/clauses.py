@@ -1,0 +1,476 @@
+"""Clauses: texts that no rule covers as a whole, read phrase by phrase.
+
+A text is covered by phrases: whole instructions of the grammar, pieces of a placement (number, colour, shape, size,
+place, name) in any order, words without a meaning of their own, and remarks. The cover of least cost counts. Pieces
+between two cuts make one placement, and each piece can be given once. A noun that the grammar does not know names what
+is placed. Other unknown words belong to no phrase: their sentence is not read, and `Clauses.unread` has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+from iglu_marl.core.errors import DialogueError, GridError, LanguageError
+from iglu_marl.language.grammar.engine import NOTHING, Contradiction, Parser, is_number
+from iglu_marl.language.grammar.makers import Modifiers, Piece, Remark, View, put
+from iglu_marl.language.placing import SAME, BlockSpec, PlaceGoal, SetFocus
+from iglu_marl.language.references import Anaphor
+from iglu_marl.language.shapes import Kind
+from iglu_marl.language.verbs import Name, Place, Sequence
+
+DEBUG = False
+MAX_STATES = 40
+"""Number of partial covers that are kept at each word."""
+_CUT, _SKIP = 3, 40
+_SIGNS = {"+x": "east", "-x": "west", "+z": "south", "-z": "north"}
+_BREAKS = (".", ",")
+_JOINING = ("and", "then", "but", "so")
+_IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man", "wolves": "wolf"}
+_NOT_NEW = frozenset(
+    "each every both all any of to from on in at with than as like off onto into under below above behind beside near "
+    "between around along across by its their other same".split()
+)
+"""Words before a noun, behind which it means something that exists."""
+
+
+def normal(text: str) -> str:
+    """Return a text with signs as words: coordinates, ranges, directions of axes, drawn-out words."""
+    text = text.replace("\u2019", "'").replace("\u2212", "-")
+    text = re.sub(r"([+-][xz])\b(?: direction)?", lambda sign: _SIGNS[sign[1].lower()], text, flags=re.I)
+    text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", r" x is \1 z is \2 ", text)
+    text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", r" x is \1 z is \2 ", text)
+    text = re.sub(r"along (?:the )?([xz])[- ]axis", lambda m: "east to west" if m[1] in "xX" else "north to south", text)
+    text = re.sub(r"(-?\d)\s*\.\.\s*(-?\d)", r"\1 to \2", text)
+    text = re.sub(r"(\d)x(\d)", r"\1 x \2", text)
+    text = re.sub(r"\b([xz])\s*=\s*", r"\1 is ", text, flags=re.I)
+    text = re.sub(r"(\b[xz] (?:is )?-?\d),(?=\s*(?:and )?[xz] )", r"\1 and", text, flags=re.I)
+    text = re.sub(r"(?<=\d),(?=\s*-?\d\b)", " and", text)
+    text = re.sub(r"([a-z])\1{2,}", r"\1", text)
+    return re.sub(r"\s[=:]\s|:(?=\s)|\s-+\s|\u2014|\u2013", " . ", text)
+
+
+def singular(word: str) -> tuple[str, bool]:
+    """Return the singular of a noun, and whether it is plural."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word], True
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y", True
+    if len(word) > 4 and word.endswith(("ches", "shes", "xes", "sses")):
+        return word[:-2], True
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1], True
+    return word, False
+
+
+@dataclass(frozen=True)
+class Clauses:
+    """What was read of a text: instructions in order, and the sentences that were not read."""
+
+    parts: tuple[Any, ...] = ()
+    unread: tuple[str, ...] = ()
+    noun: tuple[str, bool] | None = None  # the first new noun, and whether it is plural
+
+
+@dataclass(frozen=True)
+class _Cover:
+    """Phrases that cover the words so far, and their cost."""
+
+    cost: int = 0
+    done: tuple[Any, ...] = ()
+    open: tuple[Any, ...] = ()  # pieces of the placement that is being read
+    path: tuple[Any, ...] = ()
+    whole: bool = False  # ends with a whole instruction: only a break or a joining word may follow
+
+    def closed(self) -> _Cover | None:
+        """Return the cover in which the open placement is complete; None if its pieces contradict each other."""
+        if not self.open:
+            return self
+        made = _placement(self.open)
+        if made is None:
+            return None
+        parts, cost = made
+        return replace(self, cost=self.cost + cost, done=self.done + parts, open=())
+
+
+def words_between() -> frozenset[str]:
+    """Return the words that are no names."""
+    return _own_words()
+
+
+@lru_cache(maxsize=1)
+def _own_words() -> frozenset[str]:
+    from iglu_marl.language.grammar.reader import grammar, instruction_words
+
+    return instruction_words() | grammar().words_of("piece", "idle", "naming")
+
+
+@lru_cache(maxsize=1)
+def _parts() -> frozenset[str]:
+    """Return the words of the grammar that are names of parts, too."""
+    from iglu_marl.language.grammar.reader import grammar
+
+    return frozenset(grammar().lists["part"])
+
+
+@lru_cache(maxsize=1)
+def _telling() -> frozenset[str]:
+    """Return the words that a remark cannot have: colours, numbers, sides and verbs of building."""
+    from iglu_marl.language.grammar.reader import grammar
+
+    verbs = [grammar().lists[name] for name in ("remove", "replace", "move", "copy", "mirror", "extend", "stack")]
+    single = {phrase for phrases in verbs for phrase in phrases if " " not in phrase}
+    weak = {"a", "make", "have", "get", "let", "one", "lose", "go", "up", "down", "kill"}
+    return (grammar().words_of("tint", "number", "side") | single) - weak
+
+
+def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict[str, tuple[str, bool, bool]]:
+    """Return the nouns in a text that the grammar does not know: names, and new ones."""
+    if known_only and not names:
+        return {}
+    known = words_between()
+    found = {}
+    for word in said:
+        one, plural = singular(word)
+        if one in names or word in names:
+            found[word] = (one if one in names else word, plural and one in names, True)
+        elif not known_only and word.isalpha() and (word not in known or one in _parts()) and len(word) > 1:
+            found[word] = (one, plural, False)
+    return found
+
+
+def joined(said: list[str], names: Set[str]) -> list[str]:
+    """Return the words with names of several words as one."""
+    for name in names:
+        parts = name.split("_")
+        at = 0
+        while len(parts) > 1 and at + len(parts) <= len(said):
+            *first, last = said[at : at + len(parts)]
+            if first == parts[:-1] and singular(last)[0] == parts[-1]:
+                said = [*said[:at], "_".join([*first, last]), *said[at + len(parts) :]]
+            at += 1
+    return said
+
+
+class ClauseReader:
+    """Reads a text phrase by phrase. said: words, with "." and "," between."""
+
+    def __init__(self, said: list[str], names: Set[str]) -> None:
+        from iglu_marl.language.grammar.reader import grammar
+
+        said = joined(said, names)
+        self.breaks: dict[int, str] = {}
+        self.said: list[str] = []
+        for word in said:
+            if word in _BREAKS:
+                if self.breaks.get(len(self.said)) != ".":
+                    self.breaks[len(self.said)] = word
+            else:
+                self.said.append(word)
+        self.names = names
+        self.parser = Parser(grammar(), self.said, nouns_of(self.said, names))
+        self.ends = sorted({at for at, mark in self.breaks.items() if mark == "."} | {len(self.said)})
+
+    def read(self) -> Clauses:
+        """Return the instructions of the text, and what is not read."""
+        states: dict[int, list[_Cover]] = {0: [_Cover()]}
+        for at in range(len(self.said)):
+            here = self._pruned(states.get(at, []))
+            for cover in here:
+                for end, phrase, cost in self._phrases(at):
+                    after = self._extended(cover, phrase, cost, at, end)
+                    for one in after:
+                        if DEBUG: one=replace(one,path=(*cover.path,(" ".join(self.said[at:end]),type(phrase).__name__+':'+getattr(phrase,'name',''),cost)))
+                        states.setdefault(end, []).append(one)
+        covers = [done for cover in states.get(len(self.said), []) if (done := cover.closed()) is not None]
+        if not covers:
+            return Clauses((), (" ".join(self.said),), self._first_new())
+        best = min(covers, key=lambda cover: cover.cost)
+        if DEBUG:
+            for c in sorted(covers, key=lambda cover: cover.cost)[:2]: print("    PATH",c.cost,c.path)
+        return self._result(best)
+
+    def _result(self, cover: _Cover) -> Clauses:
+        parts: list[Any] = []
+        unread: list[str] = []
+        for part in cover.done:
+            if isinstance(part, _Unread):
+                unread.append(part.text)
+            elif part is not None:
+                parts.append(part)
+        return Clauses(tuple(_with_names(parts)), tuple(unread), self._first_new())
+
+    def _first_new(self) -> tuple[str, bool] | None:
+        for at, word in enumerate(self.said):
+            one, plural, known = self.parser.nouns.get(word, ("", False, True))
+            if not known and self._may_be_new(at):
+                return one, plural
+        return None
+
+    @staticmethod
+    def _pruned(covers: list[_Cover]) -> list[_Cover]:
+        best: dict[Any, _Cover] = {}
+        for cover in sorted(covers, key=lambda cover: cover.cost):
+            best.setdefault((cover.done, cover.open), cover)
+        return list(best.values())[:MAX_STATES]
+
+    def _extended(self, cover: _Cover, phrase: Any, cost: int, at: int, end: int) -> Iterator[_Cover]:
+        piece = isinstance(phrase, (Piece, Modifiers))
+        can_cut = at == 0 or at in self.breaks or self.said[at - 1] in _JOINING
+        if cover.whole and not can_cut and (piece or phrase is not None):
+            return
+        if piece and _fits(cover.open, phrase):
+            extra = 1 if at in self.breaks and cover.open else 0
+            yield _Cover(cover.cost + cost + extra, cover.done, (*cover.open, phrase))
+        if phrase is None:
+            yield replace(cover, cost=cover.cost + cost)
+            return
+        if piece and not cover.open:
+            return
+        closed = cover.closed() if can_cut or not cover.open else None
+        if closed is None:
+            return
+        if piece:
+            yield _Cover(closed.cost + cost + _CUT, closed.done, (phrase,))
+        else:
+            yield _Cover(closed.cost + cost, (*closed.done, phrase), whole=not isinstance(phrase, _Unread))
+
+    def _phrases(self, at: int) -> list[tuple[int, Any, int]]:
+        found: list[tuple[int, Any, int]] = []
+        start = at == 0 or at in self.breaks or self._after_idle(at)
+        stop = next(end for end in self.ends if end > at)
+        if start:
+            for category in ("clause", "viewed", "naming"):
+                found += [(end, value, cost) for value, end, cost in self.parser.read(category, at)]
+            for value, end, cost in self.parser.read("remark", at):
+                found.append((end, None if isinstance(value, Remark) else value, cost + 2))
+        for value, end, cost in self.parser.read("piece", at):
+            if value.name == "kind" and (word := singular(self.said[end - 1]))[0] in _parts():
+                value = replace(value, word=word[0], plural=word[1])
+            if value.name != "name" or self._may_be_new(at):
+                found.append((end, value, cost + 1))
+        found += [(end, value, cost + 1) for value, end, cost in self.parser.read("mod", at)]
+        found += [(end, None, cost + 1) for _, end, cost in self.parser.read("idle", at)]
+        found = [one for one in found if one[0] > at]
+        if at == 0 or at in self.breaks:
+            rest = self.said[at:stop]
+            inside = at != 0 and self.breaks[at] == ","
+            placed = inside and any(end > at + 1 for _, end, _ in self.parser.read("where", at))
+            if not placed and not _telling().intersection(rest) and not any(map(_is_count, rest)):
+                found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
+            found.append((stop, _Unread(" ".join(rest)), _SKIP * (1 + len(rest) // 4)))
+        return found
+
+    def _may_be_new(self, at: int) -> bool:
+        """Return whether a noun can be that of something new."""
+        while at and (self.said[at - 1] in ("the", "a", "an", "this") or self.parser.read("tint", at - 1)):
+            at -= 1
+        return at == 0 or at in self.breaks or self.said[at - 1] not in _NOT_NEW
+
+    def _after_idle(self, at: int) -> bool:
+        return any(
+            self.parser.read("idle", start) and any(end == at for _, end, _ in self.parser.read("idle", start))
+            for start in range(max(0, at - 4), at)
+        )
+
+
+def _is_count(word: str) -> bool:
+    return is_number(word.removeprefix("-"))
+
+
+@dataclass(frozen=True)
+class _Unread:
+    text: str
+
+
+@dataclass
+class _Sizes:
+    """Sizes of a thing along its sides."""
+
+    long: int | None = None
+    wide: int | None = None
+    high: int | None = None
+    thick: int | None = None
+    axes: dict[str, str] = field(default_factory=dict)
+
+
+_SINGLE = ("count", "color", "kind", "area", "long", "wide", "high", "thick", "level", "name", "block", "total", "upright")
+
+
+def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
+    """Return whether a piece can be added: each is given once."""
+    if isinstance(phrase, Modifiers):
+        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where}
+        return len(places | set(phrase.where)) <= 3
+    names = [part.name for part in open_ if isinstance(part, Piece)]
+    if phrase.name == "name" and names.count("name") < 2:
+        return True
+    return phrase.name not in names
+
+
+def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
+    """Return the instructions that pieces make, and the cost of what is missing; None if they contradict."""
+    given = {part.name: part for part in pieces if isinstance(part, Piece)}
+    mods = Modifiers()
+    try:
+        for part in pieces:
+            if isinstance(part, Modifiers):
+                mods = mods.plus(part)
+    except Contradiction:
+        return None
+    mods = replace(mods, where=tuple(dict.fromkeys(mods.where)))
+    names = [part for part in pieces if isinstance(part, Piece) and part.name == "name"]
+    bare = set(given) <= {"name"} or (set(given) == {"name", "count"} and given["count"].value == 1)
+    if bare and names and mods == Modifiers():
+        return tuple(_Heading(part.value, part.plural, article="count" in given) for part in names), 4
+    cost = 0
+    if len(names) > 1:
+        cost += 6
+    try:
+        made = _made(given, mods)
+    except (DialogueError, GridError, LanguageError):
+        return None
+    if made is None or made is NOTHING:
+        return None
+    goals = made.parts if isinstance(made, Sequence) else (made,)
+    for goal in goals:
+        if isinstance(goal, PlaceGoal):
+            cost += 15 * (goal.new.color is None) + 12 * (not goal.where)
+    if not {"count", "color", "kind", "name", "area", "block"} & set(given):
+        cost += 20
+    told = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
+    if not told and "kind" in given and given["kind"].word:
+        told = (_Heading(given["kind"].word, given["kind"].plural, True),)
+    return (*goals, *told), cost
+
+
+@dataclass(frozen=True)
+class _Heading:
+    """A name that stands before or in what it names."""
+
+    word: str
+    plural: bool
+    placed: bool = False
+    article: bool = False
+
+
+def _made(given: Mapping[str, Piece], mods: Modifiers) -> Any:
+    def value(name: str, default: Any = None) -> Any:
+        return given[name].value if name in given else default
+
+    kind, count, color = value("kind", Kind.BLOCK), value("count"), value("color")
+    sizes = {name: value(name) for name in ("long", "wide", "high", "thick") if name in given}
+    area = value("area")
+    plural = any(part.plural for part in given.values())
+    if value("hollow"):
+        mods = mods.plus(Modifiers(hollow=True))
+    if value("upright"):
+        mods = mods.plus(Modifiers(standing=True))
+    if "axis" in given:
+        mods = mods.plus(Modifiers(axis=value("axis")))
+    if "level" in given:
+        mods = mods.plus(Modifiers((value("level"),)))
+    if mods.also is not None and count == 2:
+        mods = replace(mods, split=True)
+    if "total" in given:
+        mods = mods.plus(Modifiers(total=value("total")))
+    if area is not None:
+        kind, mods = _area(kind, area, sizes, mods)
+        if kind is None:
+            return None
+    elif sizes:
+        kind, mods, count = _sized(kind, sizes, given, mods, count)
+        if kind is None:
+            return None
+    if count is None:
+        count = None if plural and kind is Kind.BLOCK else 1
+    new = BlockSpec(count, color, kind, vague=count is None and kind is Kind.BLOCK)
+    if new.vague and mods.where:
+        new = replace(new, vague=False)
+    return put(new, mods)
+
+
+def _area(kind: Any, area: tuple[int, ...], sizes: dict[str, int], mods: Modifiers) -> tuple[Any, Modifiers]:
+    high = sizes.pop("high", None) or sizes.pop("thick", None)
+    if sizes:
+        return None, mods
+    if area[:2] == (1, 1) and high:
+        return Kind.TOWER, mods.plus(Modifiers(tall=high))
+    if kind in (Kind.BLOCK, Kind.ROW):
+        kind = Kind.RECTANGLE
+    if kind is Kind.TOWER:
+        kind = Kind.RECTANGLE
+    if high and high > 1:
+        area = (*area[:2], high)
+    return kind, mods.plus(Modifiers(area=area))
+
+
+def _sized(
+    kind: Any, sizes: dict[str, int], given: Mapping[str, Piece], mods: Modifiers, count: int | None
+) -> tuple[Any, Modifiers, int | None]:
+    thick = sizes.pop("thick", None)
+    if thick not in (None, 1):
+        sizes["high" if "high" not in sizes else "wide"] = thick
+    flat = {name: n for name, n in sizes.items() if name != "high"}
+    axis = next((given[name].axis for name in flat if given[name].axis), None)
+    if len(flat) == 2:
+        (one, n), (two, m) = flat.items()
+        if given[two].axis and not given[one].axis:
+            n, m, axis = m, n, given[two].axis
+        if min(n, m) == 1 and "high" in sizes and sizes["high"] > 1:
+            return Kind.WALL, _with_axis(mods.plus(Modifiers(area=(max(n, m), sizes["high"]))), axis), count
+        if min(n, m) == 1:
+            return Kind.ROW, _with_axis(mods.plus(Modifiers(long=max(n, m))), axis), count
+        area = (n, m, sizes["high"]) if sizes.get("high", 1) > 1 else (n, m)
+        return Kind.RECTANGLE, _with_axis(mods.plus(Modifiers(area=area)), axis), count
+    if len(flat) == 1 and sizes.get("high", 1) > 1:
+        (n,) = flat.values()
+        if n == 1:
+            return Kind.TOWER, mods.plus(Modifiers(tall=sizes["high"])), count
+        return Kind.WALL, _with_axis(mods.plus(Modifiers(area=(n, sizes["high"]))), axis), count
+    if len(flat) == 1:
+        (n,) = flat.values()
+        return (Kind.ROW if kind is Kind.BLOCK else kind), _with_axis(mods.plus(Modifiers(long=n)), axis), count
+    high = sizes.get("high", 1)
+    if high == 1:
+        return kind, mods, count
+    if kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN):
+        return Kind.TOWER, mods.plus(Modifiers(tall=high)), count
+    return kind, mods.plus(Modifiers(tall=high)), count
+
+
+def _with_axis(mods: Modifiers, axis: str | None) -> Modifiers:
+    return mods if axis is None or mods.axis is not None else mods.plus(Modifiers(axis=axis))
+
+
+def _with_names(parts: list[Any]) -> Iterator[Any]:
+    """Yield the instructions, each followed by the name of what it places.
+
+    A heading names the placements behind it, up to the next heading; the first one of a text that places nothing
+    names the whole.
+    """
+    heading: _Heading | None = None
+    met: set[str] = set()
+    for number, part in enumerate(parts):
+        if isinstance(part, _Heading):
+            if not part.placed:
+                heading = part
+                rest = parts[number + 1 :]
+                if part.article and all(isinstance(other, _Heading) for other in rest):
+                    yield Name(part.word)
+            continue
+        yield part
+        named = parts[number + 1] if number + 1 < len(parts) and isinstance(parts[number + 1], _Heading) else None
+        named = named if named is not None and named.placed else None
+        if heading is not None and _places(part):
+            yield Name(heading.word, Anaphor(), heading.plural, heading.word in met)
+            met.add(heading.word)
+        if named is not None and (heading is None or heading.word != named.word):
+            yield Name(named.word, Anaphor(), named.plural)
+
+
+def _places(part: Any) -> bool:
+    return type(part).__name__ in ("PlaceGoal", "Place", "Build", "CellEdit")
