@@ -121,10 +121,18 @@ def _telling() -> frozenset[str]:
     """Return the words that a remark cannot have: colours, numbers, sides and verbs of building."""
     from iglu_marl.language.grammar.reader import grammar
 
+    return _changing() | (grammar().words_of("number", "side") - {"one", "a"})
+
+
+@lru_cache(maxsize=1)
+def _changing() -> frozenset[str]:
+    """Return the colours and the verbs of building."""
+    from iglu_marl.language.grammar.reader import grammar
+
     verbs = [grammar().lists[name] for name in ("remove", "replace", "move", "copy", "mirror", "extend", "stack")]
     single = {phrase for phrases in verbs for phrase in phrases if " " not in phrase}
-    weak = {"a", "make", "have", "get", "let", "one", "lose", "go", "up", "down", "kill"}
-    return (grammar().words_of("tint", "number", "side") | single) - weak
+    weak = {"make", "making", "have", "get", "let", "lose", "kill", "change", "want"}
+    return (grammar().words_of("tint") | single) - weak
 
 
 def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict[str, tuple[str, bool, bool]]:
@@ -204,11 +212,18 @@ class ClauseReader:
         return Clauses(tuple(_with_names(parts)), tuple(unread), self._first_new())
 
     def _first_new(self) -> tuple[str, bool] | None:
-        for at, word in enumerate(self.said):
-            one, plural, known = self.parser.nouns.get(word, ("", False, True))
-            if not known and self._may_be_new(at):
-                return one, plural
-        return None
+        found = [
+            (not self._tells(at), at)
+            for at, word in enumerate(self.said)
+            if not self.parser.nouns.get(word, ("", False, True))[2] and self._may_be_new(at)
+        ]
+        return self.parser.nouns[self.said[min(found)[1]]][:2] if found else None
+
+    def _tells(self, at: int) -> bool:
+        """Return whether the sentence of a word says more than that something is there."""
+        start = max((end for end in self.ends if end <= at), default=0)
+        words = self.said[start : next(end for end in self.ends if end > at)]
+        return not _telling().isdisjoint(words) or any(map(_is_count, words))
 
     @staticmethod
     def _pruned(covers: list[_Cover]) -> list[_Cover]:
@@ -244,7 +259,8 @@ class ClauseReader:
         stop = next(end for end in self.ends if end > at)
         if start:
             for category in ("clause", "viewed", "naming"):
-                found += [(end, value, cost) for value, end, cost in self.parser.read(category, at)]
+                whole = self.parser.read(category, at)
+                found += [(end, value, cost + _lacking(value)) for value, end, cost in whole]
             for value, end, cost in self.parser.read("remark", at):
                 found.append((end, None if isinstance(value, Remark) else value, cost + 2))
         for value, end, cost in self.parser.read("piece", at):
@@ -258,6 +274,8 @@ class ClauseReader:
         if at == 0 or at in self.breaks:
             rest = self.said[at:stop]
             inside = at != 0 and self.breaks[at] == ","
+            if self.said[at] == "so" and not _changing().intersection(rest):
+                found.append((stop, None, 12 + 2 * len(rest)))  # what follows from the request
             placed = inside and any(end > at + 1 for _, end, _ in self.parser.read("where", at))
             if not placed and not _telling().intersection(rest) and not any(map(_is_count, rest)):
                 found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
@@ -336,15 +354,18 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     if made is None or made is NOTHING:
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
-    for goal in goals:
-        if isinstance(goal, PlaceGoal):
-            cost += 15 * (goal.new.color is None) + 12 * (not goal.where)
+    cost += sum(map(_lacking, goals))
     if not {"count", "color", "kind", "name", "area", "block"} & set(given):
         cost += 20
     told = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
     if not told and "kind" in given and given["kind"].word:
         told = (_Heading(given["kind"].word, given["kind"].plural, True),)
     return (*goals, *told), cost
+
+
+def _lacking(goal: Any) -> int:
+    """Return the cost of what a placement lacks."""
+    return 15 * (goal.new.color is None) + 12 * (not goal.where) if isinstance(goal, PlaceGoal) else 0
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,7 @@ class Modifiers:
     axis: str | None = None
     tall: int | None = None
     long: int | None = None
+    wide: int | None = None
     each: bool = False
     also: Any = None
     split: bool = False
@@ -872,6 +873,7 @@ define("mod_long_side", lambda axis: Modifiers(long_side=axis))
 define("mod_axis", lambda axis, k=None: Modifiers(axis=axis, again=_kind(k)))
 define("mod_tall", lambda n, c=None: Modifiers(tall=n, color=c))
 define("mod_long", lambda n, c=None: Modifiers(long=n, color=c))
+define("mod_wide", lambda n, c=None: Modifiers(wide=n, color=c))
 define("mod_gap", lambda n: Modifiers(gap=n))
 define("mod_flat", lambda: Modifiers(flat=True))
 define(
@@ -1211,6 +1213,13 @@ def _checked(new: BlockSpec, wheres: tuple[Any, ...], total: int) -> Any:
 def _described(new: BlockSpec, mods: Modifiers) -> Any:
     kind, sizes, standing, count = new.kind, new.sizes, new.standing, new.count
     color = new.color
+    if mods.wide is not None and mods.long not in (None, mods.wide):  # "5 long and 3 wide"
+        kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW) and count == 1 else kind
+        high = () if mods.tall in (None, 1) else (mods.tall,)
+        mods = replace(mods, area=(mods.long, mods.wide, *high), long=None, tall=None)
+    elif mods.wide is not None:
+        mods = replace(mods, long=mods.wide)
+    mods = replace(mods, wide=None)
     if mods.alone and count != 1:
         return NOTHING  # "two blocks: an orange one and ..."
     if mods.color is not None:
