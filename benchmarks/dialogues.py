@@ -1,0 +1,373 @@
+"""How well a builder follows whole dialogues: `python -m benchmarks.dialogues [SOURCE ...]`.
+
+A source is `bundled`, the Minecraft Dialogue Corpus, a pack in the IGLU multi-turn layout, or a JSON file of dialogues
+(docs/understanding.md). Without one: the bundled sessions, and what is found in the folder `--shared`.
+
+Each session is heard twice, with one builder each:
+
+- from the true world: each turn starts in the world that people left. It is right if the result is an accepted world.
+- in its own world: each turn starts in the world that the builder made. The end is compared with the true end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from iglu_marl import DataError, Role, Subtasks
+from iglu_marl.agents.scripted.builder import ScriptedBuilder
+from iglu_marl.agents.scripted.plan_executor import PlanExecutor
+from iglu_marl.core.grid import blocks_to_grid, color_id
+from iglu_marl.data import Corpus, MultiturnDataset, bundled
+from iglu_marl.data.mdc.action_sequences import turns
+from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_counts, micro, net_actions
+from iglu_marl.language import DialogueAct, say
+
+Grid = npt.NDArray[np.int8]
+EMPTY = blocks_to_grid(())
+TAKEN = ("request", "no request", "question", "refusal")  # how a text is taken
+OUTCOMES = ("right", "asked", "wrong", "nothing")  # of a turn
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What was said in a turn, the world before it, and the worlds that are accepted after it.
+
+    ask: whether a question is the right reaction. answer: the architect's answer to it, if any.
+    mistaken: whether the person who built made a mistake, which the next turn corrects.
+    """
+
+    lines: tuple[tuple[Role, str], ...]
+    before: Grid
+    worlds: tuple[Grid, ...]
+    ask: bool = False
+    answer: str | None = None
+    mistaken: bool = False
+
+
+@dataclass(frozen=True)
+class Session:
+    """A dialogue with its worlds."""
+
+    name: str
+    turns: tuple[Turn, ...]
+
+
+class _InstantExecutor(PlanExecutor):
+    """Builds at once, without a body."""
+
+    def pursue(self, goal: Grid) -> bool:
+        self.settled = goal.copy()
+        return True
+
+    def settle(self) -> Grid:
+        return self.settled
+
+
+class Follower(ScriptedBuilder):
+    """A scripted builder without a body: it hears texts, and follows them at once.
+
+    said: its reply to the last text, "" if none. taken: how it took that text, one of `TAKEN`.
+    """
+
+    def __init__(self, grid: Grid = EMPTY) -> None:
+        super().__init__(can_ask=True)
+        self._executor = _InstantExecutor(self.game, type(self).__name__)
+        x, y, z, yaw, _ = self._executor.pose
+        self._context = replace(self._context, yaw_deg=yaw, position=(x, y, z))
+        self.said, self.taken = "", "no request"
+        self.show(grid)
+
+    @property
+    def grid(self) -> Grid:
+        """The world as the builder left it."""
+        return self._executor.settle()
+
+    def show(self, grid: Grid) -> None:
+        """Replace the world. A question about a request that others carried out is dropped."""
+        if not np.array_equal(grid, self.grid):
+            self._executor.settled, self._executor.changes, self._pending = grid.copy(), {}, None
+
+    def heard(self, role: Role, text: str) -> None:
+        """Hear a line of the dialogue. Lines of the person who built are ignored."""
+        if role is Role.ARCHITECT:
+            self.hear(text)
+
+    def hear(self, text: str) -> None:
+        """Hear a text of the architect, and do what it asks for."""
+        self._aside = self._remark = ""
+        self._followed = False
+        self._take(text)
+        self.said = " ".join(filter(None, (self._aside, self._remark)))
+        if self._followed:
+            self.taken = "request"
+        elif self.said in ("", say(DialogueAct.OKAY)):
+            self.taken = "no request"
+        else:
+            self.taken = "question" if "?" in self.said else "refusal"
+
+    def _work_on(self, *arguments: Any) -> None:
+        self._followed = True
+        super()._work_on(*arguments)
+
+
+# ------------------------------------------------------------------------------------------------------- sources
+
+
+def _joined(given: Iterable[Turn]) -> tuple[Turn, ...]:
+    """Return the turns in which the architect speaks; others belong to the turn before."""
+    found: list[Turn] = []
+    for turn in given:
+        if found and all(role is not Role.ARCHITECT for role, _ in turn.lines):
+            found[-1] = replace(found[-1], lines=found[-1].lines + turn.lines, worlds=turn.worlds)
+        else:
+            found.append(turn)
+    return tuple(found)
+
+
+def session_of(name: str, session: Subtasks) -> Session:
+    worlds = [EMPTY if session.starting_grid is None else session.starting_grid, *session.structures]
+    pairs = zip(session.turns, worlds[:-1], worlds[1:], strict=True)
+    return Session(
+        name,
+        _joined(Turn(tuple((u.role, u.text) for u in d), before, (after,)) for d, before, after in pairs),
+    )
+
+
+def sessions_in_file(path: Path) -> list[Session]:
+    """Read a JSON file of dialogues."""
+    return [_read_session(entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def _read_session(entry: dict[str, Any]) -> Session:
+    before, found = EMPTY, []
+    for turn in entry["turns"]:
+        lines = turn.get("dialogue") or [(Role.ARCHITECT, text) for text in turn["say"]]
+        worlds = tuple(
+            blocks_to_grid((x, y, z, color_id(color)) for x, y, z, color in world) for world in turn["worlds"]
+        )
+        if found and found[-1].mistaken:  # the correction leads to what was asked for
+            found[-1] = replace(found[-1], worlds=worlds)
+        found.append(
+            Turn(
+                tuple((Role(role), text) for role, text in lines), before, worlds,
+                turn.get("ask", False), turn.get("answer"), turn.get("mistake", False),
+            )
+        )  # fmt: skip
+        before = worlds[0]
+    return Session(entry["name"], _joined(found))
+
+
+def read_source(source: str, split: str = "val") -> list[Session]:
+    """Return the sessions of a source. Raises `DataError` if it is none."""
+    if source == "bundled":
+        return _named(bundled.load())
+    if source.endswith(".json"):
+        return sessions_in_file(Path(source))
+    try:
+        corpus = Corpus.open(source, fetch=False)
+    except DataError:
+        return _named(MultiturnDataset(path=source, fetch=False).tasks)
+    chosen = (one for one in corpus.sessions.values() if split in ("all", one.split))
+    made = ((one.name, turns(one)) for one in chosen)
+    return [session_of(name, session) for name, session in made if session is not None]
+
+
+def _named(tasks: Any) -> list[Session]:
+    entries = [(name, one) for name, sessions in tasks.items() for one in sessions]
+    return [session_of(one.task_id or f"{name}-{n}", one) for n, (name, one) in enumerate(entries)]
+
+
+def found_in(shared: Path) -> Iterator[str]:
+    """Yield the default sources."""
+    yield "bundled"
+    yield from (str(path) for path in sorted(shared.glob("data/dialogues-*.json")))
+    yield from (str(path) for path in sorted(shared.glob("data/mdc.zip")))
+
+
+# ----------------------------------------------------------------------------------------------------- following
+
+
+def _hear(follower: Follower, turn: Turn) -> tuple[list[dict[str, str]], bool]:
+    """Let a follower hear a turn; return how it took each text, and whether it only asked."""
+    before, texts = follower.grid.copy(), []
+    for role, text in turn.lines:
+        follower.heard(role, text)
+        if role is Role.ARCHITECT:
+            texts.append({"text": text, "taken": follower.taken, "said": follower.said})
+    asked = follower.taken == "question" and np.array_equal(follower.grid, before)
+    if turn.ask and asked and turn.answer:
+        follower.hear(turn.answer)
+        texts.append({"answer": turn.answer, "taken": follower.taken, "said": follower.said})
+    return texts, asked
+
+
+def from_true_world(session: Session) -> list[dict[str, Any]]:
+    """Return a row for each turn, which starts in the true world."""
+    follower, rows = Follower(), []
+    for turn in session.turns:
+        follower.show(turn.before)
+        texts, asked = _hear(follower, turn)
+        asked = asked and turn.ask
+        if any(np.array_equal(follower.grid, world) for world in turn.worlds):
+            outcome = "asked" if asked else "right"
+        elif not np.array_equal(follower.grid, turn.before):
+            outcome = "wrong"
+        else:
+            outcome = "asked" if asked else "nothing"
+        counts = [action_counts(turn.before, world, follower.grid) for world in turn.worlds]
+        requests = sum(text["taken"] != "no request" for text in texts)
+        unchanged = any(np.array_equal(turn.before, world) for world in turn.worlds)
+        for text in texts:  # where the world changed, one of the texts was a request
+            idle = text["taken"] == "no request" and (requests or unchanged)
+            text["read"] = "yes" if text["taken"] == "request" or idle else "no"
+        rows.append({"texts": texts, "outcome": outcome, "counts": max(counts, key=lambda one: one.f1)})
+    return rows
+
+
+def in_own_world(session: Session) -> dict[str, Any]:
+    """Return what a builder made of a whole session.
+
+    A correction is only heard where the builder did not do what was asked for.
+    """
+    follower, texts, needless = Follower(session.turns[0].before), [], False
+    for turn in session.turns:
+        if needless:
+            needless = False
+            continue
+        before = follower.grid.copy()
+        texts += _hear(follower, turn)[0]
+        made = net_actions(before, follower.grid)
+        needless = turn.mistaken and any(made == net_actions(turn.before, world) for world in turn.worlds)
+    taken = [text["taken"] for text in texts]
+    start, ends = session.turns[0].before, session.turns[-1].worlds
+    actions = [action_counts(start, end, follower.grid) for end in ends]
+    shares = [intersection_counts(follower.grid, end, invariant=False) for end in ends]
+    return {
+        "counts": max(actions, key=lambda one: one.f1),
+        "structure": max(shares, key=lambda one: one.f1),
+        "finished": any(np.array_equal(follower.grid, end) for end in ends),
+        "questions": taken.count("question"),
+        "answered": sum(pair == ("question", "request") for pair in zip(taken, taken[1:], strict=False)),
+    }
+
+
+def follow(session: Session) -> dict[str, Any]:
+    """Follow a session in both ways."""
+    return {"name": session.name, "turns": from_true_world(session), "own": in_own_world(session)}
+
+
+# -------------------------------------------------------------------------------------------------------- report
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return the figures of both ways."""
+    done = [turn for row in rows for turn in row["turns"]]
+    texts = [text for turn in done for text in turn["texts"] if "text" in text]
+    outcomes = Counter(turn["outcome"] for turn in done)
+    actions = micro(turn["counts"] for turn in done)
+    own = [row["own"] for row in rows]
+    built, structure = micro(one["counts"] for one in own), micro(one["structure"] for one in own)
+    return {
+        "true": {
+            "sessions": len(rows),
+            "texts": len(texts),
+            "read": sum(text["read"] == "yes" for text in texts),
+            **{f"taken as {kind}": sum(text["taken"] == kind for text in texts) for kind in TAKEN},
+            "turns": len(done),
+            **{outcome: outcomes[outcome] for outcome in OUTCOMES},
+            **_scores(actions),
+        },
+        "own": {
+            "sessions": len(rows),
+            **_scores(built),
+            "share of the structure": structure.recall,
+            "F1 of the structure": structure.f1,
+            "finished": sum(one["finished"] for one in own),
+            "questions": sum(one["questions"] for one in own),
+            "answered": sum(one["answered"] for one in own),
+        },
+    }
+
+
+def _scores(counts: Counts) -> dict[str, float]:
+    return {"F1": counts.f1, "precision": counts.precision, "recall": counts.recall}
+
+
+def show(figures: dict[str, dict[str, dict[str, float]]], console: Console) -> None:
+    for way, title in (("true", "from the true world"), ("own", "in its own world")):
+        table = Table("", *figures, title=title)
+        for name in next(iter(figures.values()))[way]:
+            table.add_row(name, *(_cell(name, one[way]) for one in figures.values()))
+        console.print(table)
+
+
+def _cell(name: str, figures: dict[str, float]) -> str:
+    value = figures[name]
+    whole = {"read": "texts", **dict.fromkeys(OUTCOMES, "turns"), "finished": "sessions"}.get(name)
+    if whole:
+        return f"{value} ({value / max(1, figures[whole]):.1%})"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def transcript(row: dict[str, Any]) -> str:
+    lines = [f"== {row['name']}: {row['own']}"]
+    for turn in row["turns"]:
+        lines.append(f"-- {turn['outcome']}")
+        lines += [
+            f"   {text.get('text') or text['answer']!r}\n      {text['taken']}: {text['said']}"
+            for text in turn["texts"]
+        ]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.dialogues", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="bundled, a JSON file, a pack or folder")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="where others are looked for")
+    parser.add_argument(
+        "--split", default="val", choices=("train", "val", "test", "all"), help="of Minecraft"
+    )
+    parser.add_argument("--count", type=int, help="largest number of sessions of each source")
+    parser.add_argument("--show", type=int, default=0, help="number of transcripts to print of each source")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--json", type=Path, help="file for all figures and turns")
+    args = parser.parse_args(arguments)
+    figures, results = {}, {}
+    console = Console(stderr=True)
+    with ProcessPoolExecutor(args.processes) as pool:
+        for source in args.sources or found_in(args.shared):
+            began, name = time.perf_counter(), Path(source).stem
+            sessions = read_source(source, args.split)[: args.count]
+            run = map(follow, sessions) if args.processes == 1 else pool.map(follow, sessions, chunksize=2)
+            rows = [*track(run, name, len(sessions), console=console)]
+            figures[name] = summary(rows)
+            seconds = round(time.perf_counter() - began, 1)
+            results[name] = {**figures[name], "seconds": seconds, "sessions": rows}
+            print("\n".join(map(transcript, rows[: args.show])), end="\n" if args.show else "")
+    show(figures, Console())
+    if args.json is not None:
+        settings = {key: str(value) for key, value in vars(args).items()}
+        args.json.write_text(json.dumps({"settings": settings, "sources": results}) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
