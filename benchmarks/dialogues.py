@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,11 @@ from rich.table import Table
 from iglu_marl import DataError, Role, Subtasks
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
-from iglu_marl.core.grid import blocks_to_grid, color_id
+from iglu_marl.core.grid import blocks_to_grid, cells_of, color_id
 from iglu_marl.data import Corpus, MultiturnDataset, bundled
 from iglu_marl.data.mdc.action_sequences import turns
 from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_counts, micro, net_actions
-from iglu_marl.language import DialogueAct, say
+from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
 
 Grid = npt.NDArray[np.int8]
 EMPTY = blocks_to_grid(())
@@ -81,7 +82,8 @@ class _InstantExecutor(PlanExecutor):
 class Follower(ScriptedBuilder):
     """A scripted builder without a body: it hears texts, and follows them at once.
 
-    said: its reply to the last text, "" if none. taken: how it took that text, one of `TAKEN`.
+    said: its reply to the last text, "" if none. taken: how it took that text, one of `TAKEN`. understood: whether
+    that text is an instruction that it knows, whether or not it can be followed here.
     """
 
     def __init__(self, grid: Grid = EMPTY) -> None:
@@ -89,8 +91,8 @@ class Follower(ScriptedBuilder):
         self._executor = _InstantExecutor(self.game, type(self).__name__)
         x, y, z, yaw, _ = self._executor.pose
         self._context = replace(self._context, yaw_deg=yaw, position=(x, y, z))
-        self.said, self.taken = "", "no request"
-        self.show(grid)
+        self._executor.settled = self._shown = grid.copy()
+        self.said, self.taken, self.understood = "", "no request", False
 
     @property
     def grid(self) -> Grid:
@@ -98,9 +100,20 @@ class Follower(ScriptedBuilder):
         return self._executor.settle()
 
     def show(self, grid: Grid) -> None:
-        """Replace the world. A question about a request that others carried out is dropped."""
+        """Replace the world by what people left.
+
+        Where the builder did something else, it takes their changes since the last call for its own, and drops what it
+        asked.
+        """
         if not np.array_equal(grid, self.grid):
+            cells = tuple((x, y, z) for x, y, z in cells_of(grid != self._shown).tolist())
+            known = self._context
+            self._context = replace(
+                known, last=cells, earlier=(*known.earlier, known.last), before=None,
+                further=(self._shown, *known.further),
+            )  # fmt: skip
             self._executor.settled, self._executor.changes, self._pending = grid.copy(), {}, None
+        self._shown = grid.copy()
 
     def heard(self, role: Role, text: str) -> None:
         """Hear a line of the dialogue. Lines of the person who built are ignored."""
@@ -118,7 +131,13 @@ class Follower(ScriptedBuilder):
         elif self.said in ("", say(DialogueAct.OKAY)):
             self.taken = "no request"
         else:
-            self.taken = "question" if "?" in self.said else "refusal"
+            self.taken = "question" if self._asks() else "refusal"
+        self.understood = self._followed or not isinstance(parse(text), Failure)
+
+    def _asks(self) -> bool:
+        """Return whether it asked about the request, not about a word."""
+        act = parse_small_talk(self.said)
+        return "?" in self.said and (act is None or act.talk != DialogueAct.MEAN_OTHER)
 
     def _work_on(self, *arguments: Any) -> None:
         self._followed = True
@@ -202,13 +221,15 @@ def found_in(shared: Path) -> Iterator[str]:
 # ----------------------------------------------------------------------------------------------------- following
 
 
-def _hear(follower: Follower, turn: Turn) -> tuple[list[dict[str, str]], bool]:
+def _hear(follower: Follower, turn: Turn) -> tuple[list[dict[str, Any]], bool]:
     """Let a follower hear a turn; return how it took each text, and whether it only asked."""
     before, texts = follower.grid.copy(), []
     for role, text in turn.lines:
         follower.heard(role, text)
         if role is Role.ARCHITECT:
-            texts.append({"text": text, "taken": follower.taken, "said": follower.said})
+            texts.append(
+                {"text": text, "taken": follower.taken, "said": follower.said, "read": follower.understood}
+            )
     asked = follower.taken == "question" and np.array_equal(follower.grid, before)
     if turn.ask and asked and turn.answer:
         follower.hear(turn.answer)
@@ -233,8 +254,8 @@ def from_true_world(session: Session) -> list[dict[str, Any]]:
         requests = sum(text["taken"] != "no request" for text in texts)
         unchanged = any(np.array_equal(turn.before, world) for world in turn.worlds)
         for text in texts:  # where the world changed, one of the texts was a request
-            idle = text["taken"] == "no request" and (requests or unchanged)
-            text["read"] = "yes" if text["taken"] == "request" or idle else "no"
+            if text["taken"] == "no request" and (requests or unchanged):
+                text["read"] = True
         rows.append({"texts": texts, "outcome": outcome, "counts": max(counts, key=lambda one: one.f1)})
     return rows
 
@@ -262,7 +283,7 @@ def in_own_world(session: Session) -> dict[str, Any]:
         "structure": max(shares, key=lambda one: one.f1),
         "finished": any(np.array_equal(follower.grid, end) for end in ends),
         "questions": taken.count("question"),
-        "answered": sum(pair == ("question", "request") for pair in zip(taken, taken[1:], strict=False)),
+        "answered": sum(pair == ("question", "request") for pair in pairwise(taken)),
     }
 
 
@@ -286,7 +307,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
         "true": {
             "sessions": len(rows),
             "texts": len(texts),
-            "read": sum(text["read"] == "yes" for text in texts),
+            "read": sum(text["read"] for text in texts),
             **{f"taken as {kind}": sum(text["taken"] == kind for text in texts) for kind in TAKEN},
             "turns": len(done),
             **{outcome: outcomes[outcome] for outcome in OUTCOMES},
