@@ -16,7 +16,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -134,6 +134,10 @@ class Follower(ScriptedBuilder):
             self.taken = "question" if self._asks() else "refusal"
         self.understood = self._followed or not isinstance(parse(text), Failure)
 
+    def report(self) -> dict[str, Any]:
+        """Return how it took the last text."""
+        return {"taken": self.taken, "said": self.said, "read": self.understood}
+
     def _asks(self) -> bool:
         """Return whether it asked about the request, not about a word."""
         act = parse_small_talk(self.said)
@@ -142,9 +146,6 @@ class Follower(ScriptedBuilder):
     def _work_on(self, *arguments: Any) -> None:
         self._followed = True
         super()._work_on(*arguments)
-
-
-# ------------------------------------------------------------------------------------------------------- sources
 
 
 def _joined(given: Iterable[Turn]) -> tuple[Turn, ...]:
@@ -158,22 +159,14 @@ def _joined(given: Iterable[Turn]) -> tuple[Turn, ...]:
     return tuple(found)
 
 
-def session_of(name: str, session: Subtasks) -> Session:
+def _of_corpus(name: str, session: Subtasks) -> Session:
     worlds = [EMPTY if session.starting_grid is None else session.starting_grid, *session.structures]
-    pairs = zip(session.turns, worlds[:-1], worlds[1:], strict=True)
-    return Session(
-        name,
-        _joined(Turn(tuple((u.role, u.text) for u in d), before, (after,)) for d, before, after in pairs),
-    )
+    lines = [tuple((one.role, one.text) for one in turn) for turn in session.turns]
+    return Session(name, _joined(Turn(said, worlds[n], (worlds[n + 1],)) for n, said in enumerate(lines)))
 
 
-def sessions_in_file(path: Path) -> list[Session]:
-    """Read a JSON file of dialogues."""
-    return [_read_session(entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
-
-
-def _read_session(entry: dict[str, Any]) -> Session:
-    before, found = EMPTY, []
+def _of_file(entry: dict[str, Any]) -> Session:
+    before, found = EMPTY, list[Turn]()
     for turn in entry["turns"]:
         lines = turn.get("dialogue") or [(Role.ARCHITECT, text) for text in turn["say"]]
         worlds = tuple(
@@ -181,12 +174,9 @@ def _read_session(entry: dict[str, Any]) -> Session:
         )
         if found and found[-1].mistaken:  # the correction leads to what was asked for
             found[-1] = replace(found[-1], worlds=worlds)
-        found.append(
-            Turn(
-                tuple((Role(role), text) for role, text in lines), before, worlds,
-                turn.get("ask", False), turn.get("answer"), turn.get("mistake", False),
-            )
-        )  # fmt: skip
+        said = tuple((Role(role), text) for role, text in lines)
+        more = turn.get("ask", False), turn.get("answer"), turn.get("mistake", False)
+        found.append(Turn(said, before, worlds, *more))
         before = worlds[0]
     return Session(entry["name"], _joined(found))
 
@@ -196,45 +186,37 @@ def read_source(source: str, split: str = "val") -> list[Session]:
     if source == "bundled":
         return _named(bundled.load())
     if source.endswith(".json"):
-        return sessions_in_file(Path(source))
+        return [*map(_of_file, json.loads(Path(source).read_text(encoding="utf-8")))]
     try:
         corpus = Corpus.open(source, fetch=False)
     except DataError:
         return _named(MultiturnDataset(path=source, fetch=False).tasks)
     chosen = (one for one in corpus.sessions.values() if split in ("all", one.split))
     made = ((one.name, turns(one)) for one in chosen)
-    return [session_of(name, session) for name, session in made if session is not None]
+    return [_of_corpus(name, session) for name, session in made if session is not None]
 
 
 def _named(tasks: Any) -> list[Session]:
     entries = [(name, one) for name, sessions in tasks.items() for one in sessions]
-    return [session_of(one.task_id or f"{name}-{n}", one) for n, (name, one) in enumerate(entries)]
-
-
-def found_in(shared: Path) -> Iterator[str]:
-    """Yield the default sources."""
-    yield "bundled"
-    yield from (str(path) for path in sorted(shared.glob("data/dialogues-*.json")))
-    yield from (str(path) for path in sorted(shared.glob("data/mdc.zip")))
-
-
-# ----------------------------------------------------------------------------------------------------- following
+    return [_of_corpus(one.task_id or f"{name}-{n}", one) for n, (name, one) in enumerate(entries)]
 
 
 def _hear(follower: Follower, turn: Turn) -> tuple[list[dict[str, Any]], bool]:
     """Let a follower hear a turn; return how it took each text, and whether it only asked."""
-    before, texts = follower.grid.copy(), []
+    before, texts = follower.grid.copy(), list[dict[str, Any]]()
     for role, text in turn.lines:
         follower.heard(role, text)
         if role is Role.ARCHITECT:
-            texts.append(
-                {"text": text, "taken": follower.taken, "said": follower.said, "read": follower.understood}
-            )
+            texts.append({"text": text, **follower.report()})
     asked = follower.taken == "question" and np.array_equal(follower.grid, before)
     if turn.ask and asked and turn.answer:
         follower.hear(turn.answer)
-        texts.append({"answer": turn.answer, "taken": follower.taken, "said": follower.said})
+        texts.append({"answer": turn.answer, **follower.report()})
     return texts, asked
+
+
+def _accepted(grid: Grid, worlds: Iterable[Grid]) -> bool:
+    return any(np.array_equal(grid, world) for world in worlds)
 
 
 def from_true_world(session: Session) -> list[dict[str, Any]]:
@@ -243,21 +225,24 @@ def from_true_world(session: Session) -> list[dict[str, Any]]:
     for turn in session.turns:
         follower.show(turn.before)
         texts, asked = _hear(follower, turn)
-        asked = asked and turn.ask
-        if any(np.array_equal(follower.grid, world) for world in turn.worlds):
-            outcome = "asked" if asked else "right"
-        elif not np.array_equal(follower.grid, turn.before):
+        right = _accepted(follower.grid, turn.worlds)
+        if not right and not np.array_equal(follower.grid, turn.before):
             outcome = "wrong"
+        elif asked and turn.ask:
+            outcome = "asked"
         else:
-            outcome = "asked" if asked else "nothing"
-        counts = [action_counts(turn.before, world, follower.grid) for world in turn.worlds]
-        requests = sum(text["taken"] != "no request" for text in texts)
-        unchanged = any(np.array_equal(turn.before, world) for world in turn.worlds)
-        for text in texts:  # where the world changed, one of the texts was a request
-            if text["taken"] == "no request" and (requests or unchanged):
+            outcome = "right" if right else "nothing"
+        idle = [text for text in texts if text["taken"] == "no request"]
+        if len(idle) < len(texts) or _accepted(turn.before, turn.worlds):  # else one of them was a request
+            for text in idle:
                 text["read"] = True
-        rows.append({"texts": texts, "outcome": outcome, "counts": max(counts, key=lambda one: one.f1)})
+        counts = _best(action_counts(turn.before, world, follower.grid) for world in turn.worlds)
+        rows.append({"texts": texts, "outcome": outcome, "counts": counts})
     return rows
+
+
+def _best(counts: Iterable[Counts]) -> Counts:
+    return max(counts, key=lambda one: one.f1)
 
 
 def in_own_world(session: Session) -> dict[str, Any]:
@@ -276,12 +261,10 @@ def in_own_world(session: Session) -> dict[str, Any]:
         needless = turn.mistaken and any(made == net_actions(turn.before, world) for world in turn.worlds)
     taken = [text["taken"] for text in texts]
     start, ends = session.turns[0].before, session.turns[-1].worlds
-    actions = [action_counts(start, end, follower.grid) for end in ends]
-    shares = [intersection_counts(follower.grid, end, invariant=False) for end in ends]
     return {
-        "counts": max(actions, key=lambda one: one.f1),
-        "structure": max(shares, key=lambda one: one.f1),
-        "finished": any(np.array_equal(follower.grid, end) for end in ends),
+        "counts": _best(action_counts(start, end, follower.grid) for end in ends),
+        "structure": _best(intersection_counts(follower.grid, end, invariant=False) for end in ends),
+        "finished": _accepted(follower.grid, ends),
         "questions": taken.count("question"),
         "answered": sum(pair == ("question", "request") for pair in pairwise(taken)),
     }
@@ -292,17 +275,12 @@ def follow(session: Session) -> dict[str, Any]:
     return {"name": session.name, "turns": from_true_world(session), "own": in_own_world(session)}
 
 
-# -------------------------------------------------------------------------------------------------------- report
-
-
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
     """Return the figures of both ways."""
     done = [turn for row in rows for turn in row["turns"]]
     texts = [text for turn in done for text in turn["texts"] if "text" in text]
     outcomes = Counter(turn["outcome"] for turn in done)
-    actions = micro(turn["counts"] for turn in done)
     own = [row["own"] for row in rows]
-    built, structure = micro(one["counts"] for one in own), micro(one["structure"] for one in own)
     return {
         "true": {
             "sessions": len(rows),
@@ -311,22 +289,21 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
             **{f"taken as {kind}": sum(text["taken"] == kind for text in texts) for kind in TAKEN},
             "turns": len(done),
             **{outcome: outcomes[outcome] for outcome in OUTCOMES},
-            **_scores(actions),
+            **_scores(turn["counts"] for turn in done),
         },
         "own": {
             "sessions": len(rows),
-            **_scores(built),
-            "share of the structure": structure.recall,
-            "F1 of the structure": structure.f1,
-            "finished": sum(one["finished"] for one in own),
-            "questions": sum(one["questions"] for one in own),
-            "answered": sum(one["answered"] for one in own),
+            **_scores(one["counts"] for one in own),
+            "share of a structure": float(np.mean([one["structure"].recall for one in own])),
+            "F1 of a structure": float(np.mean([one["structure"].f1 for one in own])),
+            **{key: sum(one[key] for one in own) for key in ("finished", "questions", "answered")},
         },
     }
 
 
-def _scores(counts: Counts) -> dict[str, float]:
-    return {"F1": counts.f1, "precision": counts.precision, "recall": counts.recall}
+def _scores(counts: Iterable[Counts]) -> dict[str, float]:
+    total = micro(counts)
+    return {"F1": total.f1, "precision": total.precision, "recall": total.recall}
 
 
 def show(figures: dict[str, dict[str, dict[str, float]]], console: Console) -> None:
@@ -349,18 +326,17 @@ def transcript(row: dict[str, Any]) -> str:
     lines = [f"== {row['name']}: {row['own']}"]
     for turn in row["turns"]:
         lines.append(f"-- {turn['outcome']}")
-        lines += [
-            f"   {text.get('text') or text['answer']!r}\n      {text['taken']}: {text['said']}"
-            for text in turn["texts"]
-        ]
+        for text in turn["texts"]:
+            lines.append(
+                f"   {text.get('text', text.get('answer'))!r}\n      {text['taken']}: {text['said']}"
+            )
     return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.dialogues", description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="bundled, a JSON file, a pack or folder")
     parser.add_argument("--shared", type=Path, default=Path("../shared"), help="where others are looked for")
     parser.add_argument(
@@ -372,9 +348,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="file for all figures and turns")
     args = parser.parse_args(arguments)
     figures, results = {}, {}
+    found = [*args.shared.glob("data/dialogues-*.json"), *args.shared.glob("data/mdc.zip")]
     console = Console(stderr=True)
     with ProcessPoolExecutor(args.processes) as pool:
-        for source in args.sources or found_in(args.shared):
+        for source in args.sources or ["bundled", *map(str, sorted(found))]:
             began, name = time.perf_counter(), Path(source).stem
             sessions = read_source(source, args.split)[: args.count]
             run = map(follow, sessions) if args.processes == 1 else pool.map(follow, sessions, chunksize=2)
