@@ -221,7 +221,7 @@ def _accepted(grid: Grid, worlds: Iterable[Grid]) -> bool:
 
 def from_true_world(session: Session) -> list[dict[str, Any]]:
     """Return a row for each turn, which starts in the true world."""
-    follower, rows = Follower(), []
+    follower, rows = Follower(session.turns[0].before), []
     for turn in session.turns:
         follower.show(turn.before)
         texts, asked = _hear(follower, turn)
