@@ -32,11 +32,12 @@ from rich.table import Table
 from iglu_marl import DataError, Role, Subtasks
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
-from iglu_marl.core.grid import blocks_to_grid, cells_of, color_id
+from iglu_marl.core.grid import blocks_to_grid, cells_of, color_at, color_id
 from iglu_marl.data import Corpus, MultiturnDataset, bundled
 from iglu_marl.data.mdc.action_sequences import turns
 from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_counts, micro, net_actions
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
+from iglu_marl.language.grammar.reader import read_clauses
 
 Grid = npt.NDArray[np.int8]
 EMPTY = blocks_to_grid(())
@@ -93,6 +94,7 @@ class Follower(ScriptedBuilder):
         self._context = replace(self._context, yaw_deg=yaw, position=(x, y, z))
         self._executor.settled = self._shown = grid.copy()
         self.said, self.taken, self.understood = "", "no request", False
+        self._noun: tuple[str, bool] | None = None
 
     @property
     def grid(self) -> Grid:
@@ -102,18 +104,20 @@ class Follower(ScriptedBuilder):
     def show(self, grid: Grid) -> None:
         """Replace the world by what people left.
 
-        Where the builder did something else, it takes their changes since the last call for its own, and drops what it
-        asked.
+        Where the builder did something else, it takes their changes since the last call for its own, gives them the
+        name of which the architect spoke, and drops what it asked.
         """
         if not np.array_equal(grid, self.grid):
             cells = tuple((x, y, z) for x, y, z in cells_of(grid != self._shown).tolist())
             known = self._context
+            if self._noun and cells:
+                known = known.noticing(*self._noun, tuple(cell for cell in cells if color_at(grid, cell)))
             self._context = replace(
                 known, last=cells, earlier=(*known.earlier, known.last), before=None,
                 further=(self._shown, *known.further),
             )  # fmt: skip
             self._executor.settled, self._executor.changes, self._pending = grid.copy(), {}, None
-        self._shown = grid.copy()
+        self._shown, self._noun = grid.copy(), None
 
     def heard(self, role: Role, text: str) -> None:
         """Hear a line of the dialogue. Lines of the person who built are ignored."""
@@ -124,7 +128,10 @@ class Follower(ScriptedBuilder):
         """Hear a text of the architect, and do what it asks for."""
         self._aside = self._remark = ""
         self._followed = False
+        new = read_clauses(text, frozenset(self._context.names)).noun
         self._take(text)
+        if not self._followed:
+            self._noun = self._noun or new
         self.said = " ".join(filter(None, (self._aside, self._remark)))
         if self._followed:
             self.taken = "request"

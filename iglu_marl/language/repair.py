@@ -35,6 +35,7 @@ from iglu_marl.language.grammar.answers import (
     Toward,
     Until,
 )
+from iglu_marl.language.grammar.clauses import asks_for_nothing
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import (
     first_place,
@@ -144,7 +145,7 @@ _REFERRING = frozenset(("other", "one", "ones", "same", "again", "more", "less",
 def is_remark(text: str, context: Context) -> bool:
     """Return whether a text asks for nothing: "Great job so far!"."""
     said = tokens(text)
-    if "?" in text or not said or not _REFERRING.isdisjoint(said) or parse_small_talk(text) is not None:
+    if "?" in text or not said or not asks_for_nothing(said) or not _REFERRING.isdisjoint(said) or parse_small_talk(text) is not None:
         return False
     if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
         return False
@@ -232,7 +233,10 @@ def understand_answer(
         found = answer.filled(part)
         if found is not None:
             return found
-    new = understand(reply, grid, context)
+    if not isinstance(whole, Failure) or begins_with_verb(reply):
+        new = understand(reply, grid, context)
+    else:
+        new = Understanding(reply, whole.partial, _diagnosed(whole))
     if answer.further is not None and isinstance(new.found, Failure):
         return answer.further
     nothing = new.instruction is None or isinstance(new.instruction, (AssertCount, KeepOnly, SetFocus))

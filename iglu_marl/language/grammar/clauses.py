@@ -28,6 +28,8 @@ MAX_STATES = 40
 _CUT, _SKIP = 3, 40
 _SIGNS = {"+x": "east", "-x": "west", "+z": "south", "-z": "north"}
 _BREAKS = (".", ",")
+_REMARKING = frozenset("so that that's which because since like for you i we or whatever wherever please".split())
+"""Words with which a remark begins behind a comma."""
 _JOINING = ("and", "then", "but", "so")
 _IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man", "wolves": "wolf"}
 _NOT_NEW = frozenset(
@@ -50,6 +52,7 @@ def normal(text: str) -> str:
     text = re.sub(r"(\b[xz] (?:is )?-?\d),(?=\s*(?:and )?[xz] )", r"\1 and", text, flags=re.I)
     text = re.sub(r"(?<=\d),(?=\s*-?\d\b)", " and", text)
     text = re.sub(r"([a-z])\1{2,}", r"\1", text)
+    text = re.sub(r"(?<![\w)])-(\d)", r" minus \1", text)
     return re.sub(r"\s[=:]\s|:(?=\s)|\s-+\s|\u2014|\u2013", " . ", text)
 
 
@@ -124,6 +127,11 @@ def _telling() -> frozenset[str]:
     return _changing() | (grammar().words_of("number", "side") - {"one", "a"})
 
 
+def asks_for_nothing(said: list[str]) -> bool:
+    """Return whether words can be a remark: without colours and verbs of building."""
+    return _changing().isdisjoint(said)
+
+
 @lru_cache(maxsize=1)
 def _changing() -> frozenset[str]:
     """Return the colours and the verbs of building."""
@@ -131,6 +139,7 @@ def _changing() -> frozenset[str]:
 
     verbs = [grammar().lists[name] for name in ("remove", "replace", "move", "copy", "mirror", "extend", "stack")]
     single = {phrase for phrases in verbs for phrase in phrases if " " not in phrase}
+    single |= {"put", "place", "add", "build", "lay", "fill", "connect", "surround", "cover", "take"}
     weak = {"make", "making", "have", "get", "let", "lose", "kill", "change", "want"}
     return (grammar().words_of("tint") | single) - weak
 
@@ -263,12 +272,19 @@ class ClauseReader:
                 found += [(end, value, cost + _lacking(value)) for value, end, cost in whole]
             for value, end, cost in self.parser.read("remark", at):
                 found.append((end, None if isinstance(value, Remark) else value, cost + 2))
-        for value, end, cost in self.parser.read("piece", at):
+        pieces = self.parser.read("piece", at)
+        kinds = {end for value, end, _ in pieces if value.name == "kind"}
+        for value, end, cost in pieces:
+            if value.name == "name" and end in kinds:
+                continue
             if value.name == "kind" and (word := singular(self.said[end - 1]))[0] in _parts():
                 value = replace(value, word=word[0], plural=word[1])
             if value.name != "name" or self._may_be_new(at):
                 found.append((end, value, cost + 1))
-        found += [(end, value, cost + 1) for value, end, cost in self.parser.read("mod", at)]
+        for value, end, cost in self.parser.read("mod", at):
+            one = end == at + 1 and value in (Modifiers(color=value.color), Modifiers(way=value.way))
+            if not one or value.way is not None and self.said[at - 1 : at] != ["the"]:
+                found.append((end, value, cost + 1))
         found += [(end, None, cost + 1) for _, end, cost in self.parser.read("idle", at)]
         found = [one for one in found if one[0] > at]
         if at == 0 or at in self.breaks:
@@ -277,6 +293,8 @@ class ClauseReader:
             if self.said[at] == "so" and not _changing().intersection(rest):
                 found.append((stop, None, 12 + 2 * len(rest)))  # what follows from the request
             placed = inside and any(end > at + 1 for _, end, _ in self.parser.read("where", at))
+            if inside and self.said[at] not in _REMARKING:
+                placed = True
             if not placed and not _telling().intersection(rest) and not any(map(_is_count, rest)):
                 found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
             found.append((stop, _Unread(" ".join(rest)), _SKIP * (1 + len(rest) // 4)))
@@ -284,9 +302,11 @@ class ClauseReader:
 
     def _may_be_new(self, at: int) -> bool:
         """Return whether a noun can be that of something new."""
+        if at + 1 not in self.breaks and self.said[at + 1 : at + 2] in (["the"], ["a"], ["an"], ["of"]):
+            return False
         while at and (self.said[at - 1] in ("the", "a", "an", "this") or self.parser.read("tint", at - 1)):
             at -= 1
-        return at == 0 or at in self.breaks or self.said[at - 1] not in _NOT_NEW
+        return at == 0 or at in self.breaks or self.said[at - 1] not in (*_NOT_NEW, "one", "ones")
 
     def _after_idle(self, at: int) -> bool:
         return any(
@@ -296,7 +316,7 @@ class ClauseReader:
 
 
 def _is_count(word: str) -> bool:
-    return is_number(word.removeprefix("-"))
+    return is_number(word) or word == "minus"
 
 
 @dataclass(frozen=True)
@@ -355,8 +375,9 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
     cost += sum(map(_lacking, goals))
-    if not {"count", "color", "kind", "name", "area", "block"} & set(given):
-        cost += 20
+    if not {"count", "kind", "name", "area", "block"} & set(given):
+        if "color" not in given or not mods.where:
+            return None
     told = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
     if not told and "kind" in given and given["kind"].word:
         told = (_Heading(given["kind"].word, given["kind"].plural, True),)
@@ -454,6 +475,8 @@ def _sized(
         return Kind.WALL, _with_axis(mods.plus(Modifiers(area=(n, sizes["high"]))), axis), count
     if len(flat) == 1:
         (n,) = flat.values()
+        if kind is Kind.WALL:
+            return None, mods, count  # its height is missing
         return (Kind.ROW if kind is Kind.BLOCK else kind), _with_axis(mods.plus(Modifiers(long=n)), axis), count
     high = sizes.get("high", 1)
     if high == 1:

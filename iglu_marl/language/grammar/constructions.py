@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
 
+from iglu_marl.language.grammar.clauses import nouns_of
 from iglu_marl.language.grammar.engine import (
     Category,
     CategorySlot,
@@ -23,6 +24,7 @@ from iglu_marl.language.templates import templates
 
 _WORDS = {name: tuple(texts) for name, texts in templates()["examples"]["without_rules"].items()}
 _PLAIN = {name: tuple(texts) for name, texts in templates()["examples"]["with_rules"].items()}
+_NAMES = frozenset(("mast", "leg"))
 _CHOICES = 24  # examples tried per rule
 _KEPT = 4  # examples of a category in other rules
 
@@ -94,7 +96,8 @@ def _readable(
     for full in (False, True):
         for text in islice(_texts(rule.pattern, examples, full), _CHOICES):
             said = tokens(text)
-            if said and any(end == len(said) for _, end, _ in Parser(rules, said).read(category.name)):
+            nouns = nouns_of(said, _NAMES)
+            if said and any(end == len(said) for _, end, _ in Parser(rules, said, nouns).read(category.name)):
                 yield text
 
 

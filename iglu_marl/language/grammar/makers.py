@@ -1868,11 +1868,11 @@ define("piece_area", lambda n, m, d=None: Piece("area", (n, m) if d is None else
 for _name in ("long", "wide", "high"):
     define(f"piece_{_name}", lambda n, x=None, _name=_name: Piece(_name, n, axis=x))
 define("piece_thick", lambda n: Piece("thick", n))
-define("piece_levels", lambda n, m: Piece("high", m) if n == 1 else NOTHING)
 define("piece_level", lambda n: Piece("level", Level(n)) if 1 <= n <= 9 else NOTHING)
 define("piece_upright", lambda: Piece("upright", True))
 define("piece_axis", lambda axis: Piece("axis", axis))
 define("piece_hollow", lambda: Piece("hollow", True))
+define("coordinate", lambda n, sign=1: sign * n if n <= 5 else NOTHING)
 define("numbers_one", lambda n: (n,))
 define("numbers_more", lambda n, more: (n, *more))
 define("numbers_range", lambda n, m: tuple(range(n, m + 1)) or NOTHING)

@@ -60,7 +60,6 @@ def grammar() -> Grammar:
         "number_word": list(numbers.items()),
         "ordinal": list(ordinals.items()),
         "color": [(name, color_id(name)) for name in templates()["colors"]],
-        "coordinate": [(str(n), n) for n in range(-5, 6)],
     }
     return Grammar(text, MAKERS | scene_makers.MAKERS, lexicon)
 
@@ -377,8 +376,7 @@ def respelled(text: str) -> tuple[tuple[str, str], ...]:
 def instruction_words() -> frozenset[str]:
     """Return all words of instructions, answers and questions to the architect."""
     rules = grammar()
-    found = rules.words_of("clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *_OF_CLAUSES)))
-    return frozenset(word for word in found if word[0] != "-")
+    return rules.words_of("clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *_OF_CLAUSES)))
 
 
 @lru_cache(maxsize=1)
