@@ -340,7 +340,7 @@ def is_several(where: Any) -> TypeGuard[Beside]:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedCells:
     """What a name stands for: cells, all blocks if `whole`; plural: several things that may touch."""
 
     cells: tuple[Cell, ...] = ()
@@ -368,12 +368,12 @@ class Context:
     earlier: tuple[tuple[Cell, ...], ...] = ()
     before: tuple[Any, npt.NDArray[np.int8]] | None = field(default=None, compare=False)
     further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
-    names: Mapping[str, Named] = field(default_factory=dict, hash=False)
+    names: Mapping[str, NamedCells] = field(default_factory=dict, hash=False)
 
     def noticing(self, word: str, plural: bool, cells: tuple[Cell, ...]) -> Context:
         """Return the context in which blocks that others built have the name of which the architect spoke."""
         known = self.names.get(word)
-        named = Named((*(known.cells if known else ()), *cells), plural or known is not None)
+        named = NamedCells((*(known.cells if known else ()), *cells), plural or known is not None)
         return replace(self, names={**self.names, word: named}, last=cells)
 
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
@@ -415,7 +415,7 @@ class Resolution:
     earlier: tuple[tuple[Cell, ...], ...] = ()
     before: tuple[Any, npt.NDArray[np.int8]] | None = None
     further: tuple[npt.NDArray[np.int8], ...] = ()
-    names: Mapping[str, Named] = field(default_factory=dict)
+    names: Mapping[str, NamedCells] = field(default_factory=dict)
     _blocks: dict[Cell, int] | None = field(default=None, repr=False)
 
     @classmethod

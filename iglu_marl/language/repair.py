@@ -22,6 +22,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.core.grid import Cell, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
+from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import (
     Above,
     ColorList,
@@ -48,7 +49,6 @@ from iglu_marl.language.grammar.reader import (
     unknown_words,
 )
 from iglu_marl.language.grammar.spelling import near
-from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.instructions import parse
 from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus, anchors
 from iglu_marl.language.references import (
@@ -69,11 +69,13 @@ from iglu_marl.language.references import (
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.verbs import (
+    Build,
     Correct,
     ExpectedWorld,
     Facing,
     Instruction,
     Move,
+    Name,
     Pick,
     Place,
     Repeat,
@@ -139,13 +141,21 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
     return try_instruction(text, told, grid, context)
 
 
-_REFERRING = frozenset(("other", "one", "ones", "same", "again", "more", "less", "there", "undo", "instead", "back"))
+_REFERRING = frozenset(
+    ("other", "one", "ones", "same", "again", "more", "less", "there", "undo", "instead", "back")
+)
 
 
 def is_remark(text: str, context: Context) -> bool:
     """Return whether a text asks for nothing: "Great job so far!"."""
     said = tokens(text)
-    if "?" in text or not said or not asks_for_nothing(said) or not _REFERRING.isdisjoint(said) or parse_small_talk(text) is not None:
+    if (
+        "?" in text
+        or not said
+        or not asks_for_nothing(said)
+        or not _REFERRING.isdisjoint(said)
+        or parse_small_talk(text) is not None
+    ):
         return False
     if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
         return False
@@ -233,6 +243,9 @@ def understand_answer(
         found = answer.filled(part)
         if found is not None:
             return found
+    joined = _join_answer(pending, question, reply, grid, context)
+    if joined is not None:
+        return joined
     if not isinstance(whole, Failure) or begins_with_verb(reply):
         new = understand(reply, grid, context)
     else:
@@ -244,6 +257,29 @@ def understand_answer(
     if question.missing != "word":  # a fragment does not replace an instruction
         nothing = nothing or _is_fragment(reply) or _mentions(new.instruction, (Correct,))
     return None if nothing else new
+
+
+def _join_answer(
+    pending: Understanding, question: Failure, reply: str, grid: Grid, context: Context
+) -> Understanding | None:
+    """Read an answer as further pieces of the placement that lacks something."""
+    if question.reason not in _LACKING or "?" in reply:
+        return None
+    text = f"{pending.text.rstrip(' .!')} , {reply}"
+    heard = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
+    if heard is None or heard.instruction is None or _placements(heard.instruction) != 1:
+        return None
+    return heard if _placements(pending.instruction) == 1 else None
+
+
+_LACKING = (Reason.NO_COLOR, Reason.NO_PLACE, Reason.NO_NUMBER, Reason.NO_HEIGHT, Reason.NO_DIRECTION)
+
+
+def _placements(instruction: Any) -> int:
+    """Return the number of instructions besides names, if all of them are placements; else 0."""
+    parts = instruction.parts if isinstance(instruction, Sequence) else (instruction,)
+    parts = tuple(part for part in parts if not isinstance(part, Name))
+    return len(parts) if all(isinstance(p, (PlaceGoal, Place, Build, CellEdit)) for p in parts) else 0
 
 
 _DEPENDENT = (Anaphor, LastBlock, PluralAnaphor, Repeat, Correct, AssertCount, Pick)

@@ -42,7 +42,7 @@ from iglu_marl.language.references import (
     Edge,
     Item,
     LastBlock,
-    Named,
+    NamedCells,
     NextTo,
     Offset,
     PartOf,
@@ -467,7 +467,7 @@ class ExpectedWorld:
     cells: tuple[Cell, ...]
     earlier: tuple[tuple[Cell, ...], ...] = ()
     idle: tuple[int, ...] = ()
-    names: Mapping[str, Named] = field(default_factory=dict, compare=False)
+    names: Mapping[str, NamedCells] = field(default_factory=dict, compare=False)
 
 
 def outcomes(
@@ -565,11 +565,11 @@ def _with_names(
 def _name(instruction: Name, setting: Resolution) -> list[ExpectedWorld]:
     same = ExpectedWorld(setting.grid, setting.last)
     if instruction.of is None:
-        return [replace(same, names={instruction.word: Named(whole=True)})]
+        return [replace(same, names={instruction.word: NamedCells(whole=True)})]
     known = setting.names.get(instruction.word) if instruction.more else None
     cells = tuple(_cells(instruction.of, setting))
     plural = instruction.plural or known is not None
-    named = Named((*(known.cells if known else ()), *cells), plural)
+    named = NamedCells((*(known.cells if known else ()), *cells), plural)
     return [replace(same, names={instruction.word: named})]
 
 

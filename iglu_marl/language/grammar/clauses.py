@@ -10,32 +10,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.grammar.engine import NOTHING, Contradiction, Parser, is_number
-from iglu_marl.language.grammar.makers import Modifiers, Piece, Remark, View, put
-from iglu_marl.language.placing import SAME, BlockSpec, PlaceGoal, SetFocus
+from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, put
+from iglu_marl.language.placing import BlockSpec, PlaceGoal
 from iglu_marl.language.references import Anaphor
 from iglu_marl.language.shapes import Kind
-from iglu_marl.language.verbs import Name, Place, Sequence
+from iglu_marl.language.verbs import Name, Sequence
 
-DEBUG = False
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
 _CUT, _SKIP = 3, 40
 _SIGNS = {"+x": "east", "-x": "west", "+z": "south", "-z": "north"}
 _BREAKS = (".", ",")
-_REMARKING = frozenset("so that that's which because since like for you i we or whatever wherever please".split())
+_REMARKING = frozenset(
+    ("so", "that", "that's", "which", "because", "since", "like", "for", "you", "i", "we", "or", "whatever", "wherever",
+     "please")
+)  # fmt: skip
 """Words with which a remark begins behind a comma."""
 _JOINING = ("and", "then", "but", "so")
-_IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man", "wolves": "wolf"}
+_IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man"}
 _NOT_NEW = frozenset(
-    "each every both all any of to from on in at with than as like off onto into under below above behind beside near "
-    "between around along across by its their other same".split()
-)
+    ("each", "every", "both", "all", "any", "of", "to", "from", "on", "in", "at", "with", "than", "as", "like", "off",
+     "onto", "into", "under", "below", "above", "behind", "beside", "near", "between", "around", "along", "across",
+     "by", "its", "their", "other", "same", "one", "ones")
+)  # fmt: skip
 """Words before a noun, behind which it means something that exists."""
 
 
@@ -45,7 +48,8 @@ def normal(text: str) -> str:
     text = re.sub(r"([+-][xz])\b(?: direction)?", lambda sign: _SIGNS[sign[1].lower()], text, flags=re.I)
     text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", r" x is \1 z is \2 ", text)
     text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", r" x is \1 z is \2 ", text)
-    text = re.sub(r"along (?:the )?([xz])[- ]axis", lambda m: "east to west" if m[1] in "xX" else "north to south", text)
+    text = re.sub(r"along (?:the )?x[- ]axis", "east to west", text, flags=re.I)
+    text = re.sub(r"along (?:the )?z[- ]axis", "north to south", text, flags=re.I)
     text = re.sub(r"(-?\d)\s*\.\.\s*(-?\d)", r"\1 to \2", text)
     text = re.sub(r"(\d)x(\d)", r"\1 x \2", text)
     text = re.sub(r"\b([xz])\s*=\s*", r"\1 is ", text, flags=re.I)
@@ -85,7 +89,6 @@ class _Cover:
     cost: int = 0
     done: tuple[Any, ...] = ()
     open: tuple[Any, ...] = ()  # pieces of the placement that is being read
-    path: tuple[Any, ...] = ()
     whole: bool = False  # ends with a whole instruction: only a break or a joining word may follow
 
     def closed(self) -> _Cover | None:
@@ -99,13 +102,9 @@ class _Cover:
         return replace(self, cost=self.cost + cost, done=self.done + parts, open=())
 
 
-def words_between() -> frozenset[str]:
-    """Return the words that are no names."""
-    return _own_words()
-
-
 @lru_cache(maxsize=1)
 def _own_words() -> frozenset[str]:
+    """Return the words that are no names."""
     from iglu_marl.language.grammar.reader import grammar, instruction_words
 
     return instruction_words() | grammar().words_of("piece", "idle", "naming")
@@ -137,7 +136,9 @@ def _changing() -> frozenset[str]:
     """Return the colours and the verbs of building."""
     from iglu_marl.language.grammar.reader import grammar
 
-    verbs = [grammar().lists[name] for name in ("remove", "replace", "move", "copy", "mirror", "extend", "stack")]
+    verbs = [
+        grammar().lists[name] for name in ("remove", "replace", "move", "copy", "mirror", "extend", "stack")
+    ]
     single = {phrase for phrases in verbs for phrase in phrases if " " not in phrase}
     single |= {"put", "place", "add", "build", "lay", "fill", "connect", "surround", "cover", "take"}
     weak = {"make", "making", "have", "get", "let", "lose", "kill", "change", "want"}
@@ -148,7 +149,7 @@ def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict
     """Return the nouns in a text that the grammar does not know: names, and new ones."""
     if known_only and not names:
         return {}
-    known = words_between()
+    known = _own_words()
     found = {}
     for word in said:
         one, plural = singular(word)
@@ -200,14 +201,11 @@ class ClauseReader:
                 for end, phrase, cost in self._phrases(at):
                     after = self._extended(cover, phrase, cost, at, end)
                     for one in after:
-                        if DEBUG: one=replace(one,path=(*cover.path,(" ".join(self.said[at:end]),type(phrase).__name__+':'+getattr(phrase,'name',''),cost)))
                         states.setdefault(end, []).append(one)
         covers = [done for cover in states.get(len(self.said), []) if (done := cover.closed()) is not None]
         if not covers:
             return Clauses((), (" ".join(self.said),), self._first_new())
         best = min(covers, key=lambda cover: cover.cost)
-        if DEBUG:
-            for c in sorted(covers, key=lambda cover: cover.cost)[:2]: print("    PATH",c.cost,c.path)
         return self._result(best)
 
     def _result(self, cover: _Cover) -> Clauses:
@@ -242,7 +240,7 @@ class ClauseReader:
         return list(best.values())[:MAX_STATES]
 
     def _extended(self, cover: _Cover, phrase: Any, cost: int, at: int, end: int) -> Iterator[_Cover]:
-        piece = isinstance(phrase, (Piece, Modifiers))
+        piece = isinstance(phrase, (Property, Modifiers))
         can_cut = at == 0 or at in self.breaks or self.said[at - 1] in _JOINING
         if cover.whole and not can_cut and (piece or phrase is not None):
             return
@@ -283,7 +281,7 @@ class ClauseReader:
                 found.append((end, value, cost + 1))
         for value, end, cost in self.parser.read("mod", at):
             one = end == at + 1 and value in (Modifiers(color=value.color), Modifiers(way=value.way))
-            if not one or value.way is not None and self.said[at - 1 : at] != ["the"]:
+            if not one or (value.way is not None and self.said[at - 1 : at] != ["the"]):
                 found.append((end, value, cost + 1))
         found += [(end, None, cost + 1) for _, end, cost in self.parser.read("idle", at)]
         found = [one for one in found if one[0] > at]
@@ -306,11 +304,12 @@ class ClauseReader:
             return False
         while at and (self.said[at - 1] in ("the", "a", "an", "this") or self.parser.read("tint", at - 1)):
             at -= 1
-        return at == 0 or at in self.breaks or self.said[at - 1] not in (*_NOT_NEW, "one", "ones")
+        return at == 0 or at in self.breaks or self.said[at - 1] not in _NOT_NEW
 
     def _after_idle(self, at: int) -> bool:
         return any(
-            self.parser.read("idle", start) and any(end == at for _, end, _ in self.parser.read("idle", start))
+            self.parser.read("idle", start)
+            and any(end == at for _, end, _ in self.parser.read("idle", start))
             for start in range(max(0, at - 4), at)
         )
 
@@ -324,26 +323,12 @@ class _Unread:
     text: str
 
 
-@dataclass
-class _Sizes:
-    """Sizes of a thing along its sides."""
-
-    long: int | None = None
-    wide: int | None = None
-    high: int | None = None
-    thick: int | None = None
-    axes: dict[str, str] = field(default_factory=dict)
-
-
-_SINGLE = ("count", "color", "kind", "area", "long", "wide", "high", "thick", "level", "name", "block", "total", "upright")
-
-
 def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
     """Return whether a piece can be added: each is given once."""
     if isinstance(phrase, Modifiers):
         places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where}
         return len(places | set(phrase.where)) <= 3
-    names = [part.name for part in open_ if isinstance(part, Piece)]
+    names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
     return phrase.name not in names
@@ -351,7 +336,7 @@ def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
 
 def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     """Return the instructions that pieces make, and the cost of what is missing; None if they contradict."""
-    given = {part.name: part for part in pieces if isinstance(part, Piece)}
+    given = {part.name: part for part in pieces if isinstance(part, Property)}
     mods = Modifiers()
     try:
         for part in pieces:
@@ -360,7 +345,7 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     except Contradiction:
         return None
     mods = replace(mods, where=tuple(dict.fromkeys(mods.where)))
-    names = [part for part in pieces if isinstance(part, Piece) and part.name == "name"]
+    names = [part for part in pieces if isinstance(part, Property) and part.name == "name"]
     bare = set(given) <= {"name"} or (set(given) == {"name", "count"} and given["count"].value == 1)
     if bare and names and mods == Modifiers():
         return tuple(_Heading(part.value, part.plural, article="count" in given) for part in names), 4
@@ -399,7 +384,7 @@ class _Heading:
     article: bool = False
 
 
-def _made(given: Mapping[str, Piece], mods: Modifiers) -> Any:
+def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     def value(name: str, default: Any = None) -> Any:
         return given[name].value if name in given else default
 
@@ -441,9 +426,7 @@ def _area(kind: Any, area: tuple[int, ...], sizes: dict[str, int], mods: Modifie
         return None, mods
     if area[:2] == (1, 1) and high:
         return Kind.TOWER, mods.plus(Modifiers(tall=high))
-    if kind in (Kind.BLOCK, Kind.ROW):
-        kind = Kind.RECTANGLE
-    if kind is Kind.TOWER:
+    if kind in (Kind.BLOCK, Kind.ROW, Kind.TOWER):
         kind = Kind.RECTANGLE
     if high and high > 1:
         area = (*area[:2], high)
@@ -451,7 +434,7 @@ def _area(kind: Any, area: tuple[int, ...], sizes: dict[str, int], mods: Modifie
 
 
 def _sized(
-    kind: Any, sizes: dict[str, int], given: Mapping[str, Piece], mods: Modifiers, count: int | None
+    kind: Any, sizes: dict[str, int], given: Mapping[str, Property], mods: Modifiers, count: int | None
 ) -> tuple[Any, Modifiers, int | None]:
     thick = sizes.pop("thick", None)
     if thick not in (None, 1):
@@ -477,7 +460,11 @@ def _sized(
         (n,) = flat.values()
         if kind is Kind.WALL:
             return None, mods, count  # its height is missing
-        return (Kind.ROW if kind is Kind.BLOCK else kind), _with_axis(mods.plus(Modifiers(long=n)), axis), count
+        return (
+            (Kind.ROW if kind is Kind.BLOCK else kind),
+            _with_axis(mods.plus(Modifiers(long=n)), axis),
+            count,
+        )
     high = sizes.get("high", 1)
     if high == 1:
         return kind, mods, count
@@ -507,7 +494,9 @@ def _with_names(parts: list[Any]) -> Iterator[Any]:
                     yield Name(part.word)
             continue
         yield part
-        named = parts[number + 1] if number + 1 < len(parts) and isinstance(parts[number + 1], _Heading) else None
+        named = (
+            parts[number + 1] if number + 1 < len(parts) and isinstance(parts[number + 1], _Heading) else None
+        )
         named = named if named is not None and named.placed else None
         if heading is not None and _places(part):
             yield Name(heading.word, Anaphor(), heading.plural, heading.word in met)

@@ -107,7 +107,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Property:
     """A property of a placement that stands anywhere in its clause. axis: along which a size is meant."""
 
     name: str
@@ -130,7 +130,7 @@ class NounPhrase:
     """A reference without its number of things."""
 
     colors: tuple[int, ...] = ()
-    kind: Kind = Kind.BLOCK
+    kind: Kind | Noun = Kind.BLOCK
     size: int | None = None
     extreme: Direction | None = None
     where: Any = None
@@ -723,7 +723,7 @@ def new_shape(
     return BlockSpec(k, SAME if color is None else color, kind, () if n is None else (n,))
 
 
-def _hollowed(kind: Kind) -> Any:
+def _hollowed(kind: Any) -> Any:
     return Kind.RING if kind in (Kind.SQUARE, Kind.RECTANGLE, Kind.RING) else NOTHING
 
 
@@ -1857,21 +1857,21 @@ __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "
 define("named", lambda word: Noun(word))
 define("name_it", lambda word: Name(word, Anaphor()))
 define("name_them", lambda word: Name(word, PluralAnaphor(), plural=True))
-define("piece_count", lambda n: Piece("count", n))
-define("piece_total", lambda n: Piece("total", n))
-define("piece_color", lambda c: Piece("color", c))
-define("piece_same_color", lambda: Piece("color", SAME))
-define("piece_block", lambda: Piece("block", True))
-define("piece_kind", lambda k: Piece("kind", k))
-define("piece_name", lambda word, plural=False: Piece("name", word, plural))
-define("piece_area", lambda n, m, d=None: Piece("area", (n, m) if d is None else (n, m, d)))
+define("piece_count", lambda n: Property("count", n))
+define("piece_total", lambda n: Property("total", n))
+define("piece_color", lambda c: Property("color", c))
+define("piece_same_color", lambda: Property("color", SAME))
+define("piece_block", lambda: Property("block", True))
+define("piece_kind", lambda k: Property("kind", k))
+define("piece_name", lambda word, plural=False: Property("name", word, plural))
+define("piece_area", lambda n, m, d=None: Property("area", (n, m) if d is None else (n, m, d)))
 for _name in ("long", "wide", "high"):
-    define(f"piece_{_name}", lambda n, x=None, _name=_name: Piece(_name, n, axis=x))
-define("piece_thick", lambda n: Piece("thick", n))
-define("piece_level", lambda n: Piece("level", Level(n)) if 1 <= n <= 9 else NOTHING)
-define("piece_upright", lambda: Piece("upright", True))
-define("piece_axis", lambda axis: Piece("axis", axis))
-define("piece_hollow", lambda: Piece("hollow", True))
+    define(f"piece_{_name}", lambda n, x=None, _name=_name: Property(_name, n, axis=x))
+define("piece_thick", lambda n: Property("thick", n))
+define("piece_level", lambda n: Property("level", Level(n)) if 1 <= n <= 9 else NOTHING)
+define("piece_upright", lambda: Property("upright", True))
+define("piece_axis", lambda axis: Property("axis", axis))
+define("piece_hollow", lambda: Property("hollow", True))
 define("coordinate", lambda n, sign=1: sign * n if n <= 5 else NOTHING)
 define("numbers_one", lambda n: (n,))
 define("numbers_more", lambda n, more: (n, *more))

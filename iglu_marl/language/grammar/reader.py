@@ -376,7 +376,9 @@ def respelled(text: str) -> tuple[tuple[str, str], ...]:
 def instruction_words() -> frozenset[str]:
     """Return all words of instructions, answers and questions to the architect."""
     rules = grammar()
-    return rules.words_of("clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *_OF_CLAUSES)))
+    return rules.words_of(
+        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *_OF_CLAUSES))
+    )
 
 
 @lru_cache(maxsize=1)
