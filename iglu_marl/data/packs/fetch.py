@@ -487,4 +487,4 @@ def _check_pack(info: PackInfo, path: Path) -> None:
         if info.sha256 is None:
             for name in pack.names():
                 with contextlib.suppress(PlaceholderError):  # upstream has some
-                    pack.check(name)
+                    pack.read(name)
