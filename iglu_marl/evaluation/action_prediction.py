@@ -198,16 +198,20 @@ def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
         unit = task.task_id or f"task-{number}"
         name = f"{unit}/{known[unit]}" if known[unit] else unit
         known[unit] += 1
-        found = sorted(net_actions(start, target), key=lambda one: (one.place, one.y, one.x, one.z))
         yield Sample(
             name=name,
             unit=unit,
             situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
             target=target,
-            actions=tuple(found),
+            actions=tuple(net_edits(start, target)),
             tags=skills(target, start) or ("plain",),
             invariant=task.is_invariant,
         )
+
+
+def net_edits(before: npt.ArrayLike, after: npt.ArrayLike) -> list[NetAction]:
+    """Return the fewest actions from one grid to another: removals before placements, from the ground up."""
+    return sorted(net_actions(before, after), key=lambda one: (one.place, one.y, one.x, one.z))
 
 
 def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) -> BlockGrid:
