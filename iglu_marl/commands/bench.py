@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import statistics
@@ -18,7 +17,7 @@ from rich.text import Text
 from typer import Option
 
 from iglu_marl.commands.options import Json
-from iglu_marl.commands.output import stoppable, styled, text_console
+from iglu_marl.commands.output import print_json, stoppable, styled, text_console
 from iglu_marl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -44,9 +43,7 @@ def bench(
     console = text_console(stderr=as_json)
     with stoppable(lambda: "No measurement is kept."):
         figures = measure_all(quick, only, console)
-    if as_json:
-        print(json.dumps(figures))
-    else:
+    if not print_json(as_json, figures):
         show(figures, console, goals)
 
 

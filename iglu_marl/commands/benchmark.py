@@ -16,10 +16,11 @@ from iglu_marl.commands.options import (
     LLMModel,
     LLMView,
     a_level,
-    at_least,
     choice,
     expect,
     expect_one_of,
+    integer,
+    output_to,
 )
 from iglu_marl.commands.output import stoppable, text_console
 
@@ -82,15 +83,12 @@ def list_levels(names: Levels = None, as_json: Json = False) -> None:
 def audit_levels(
     names: Levels = None,
     budget: Annotated[
-        int | None,
-        Option(help="Environment steps per trained control. Default: a learner's.", callback=at_least(1)),
+        int | None, integer(1, "Environment steps per trained control. Default: a learner's.")
     ] = None,
-    tasks: Annotated[int, Option(help="Number of tasks, half of each split.", callback=at_least(2))] = 128,
-    games: Annotated[int, Option(help="Games of scripted builder and oracle.", callback=at_least(1))] = 16,
+    tasks: Annotated[int, integer(2, "Number of tasks, half of each split.")] = 128,
+    games: Annotated[int, integer(1, "Games of scripted builder and oracle.")] = 16,
     quick: Annotated[bool, Option("--quick", help="10,000 steps, 16 tasks, 2 games.")] = False,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="JSON file; other levels in it are kept.")
-    ] = None,
+    output: Annotated[Path | None, output_to("JSON file; other levels in it are kept.")] = None,
     as_json: Json = False,
 ) -> bool:
     """Compute the shortcut baselines and references of levels. Exit code 1 if a baseline beats chance."""
@@ -132,15 +130,13 @@ def run_level(
     llm_view: LLMView = None,
     name: Annotated[str, Option(help="Name of the agent in the result.")] = "",
     split: Annotated[str, choice("train", "test")] = "test",
-    episodes: Annotated[int, Option(help="Games of each run.", callback=at_least(1))] = 200,
-    budget: Annotated[
-        int, Option(help="Environment steps of training, for the file.", callback=at_least(0))
-    ] = 0,
+    episodes: Annotated[int, integer(1, "Games of each run.")] = 200,
+    budget: Annotated[int, integer(0, "Environment steps of training, for the file.")] = 0,
     command: Annotated[str, Option(help="Command that trained the agent, for the file.")] = "",
     controls: Annotated[
         bool, Option("--controls/--no-controls", help="Also measure it muted, scrambled or hidden.")
     ] = True,
-    output: Annotated[Path | None, Option("--output", "-o", help="The result file to write (JSON).")] = None,
+    output: Annotated[Path | None, output_to("The result file to write (JSON).")] = None,
     as_json: Json = False,
 ) -> None:
     """Measure agents on a level."""
@@ -180,9 +176,7 @@ def report_results(
     published: Annotated[
         list[Path] | None, Option(help="A result file to compare with; several times for several.")
     ] = None,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Folder for benchmark.md, benchmark.csv and plots.")
-    ] = None,
+    output: Annotated[Path | None, output_to("Folder for benchmark.md, benchmark.csv and plots.")] = None,
     as_json: Json = False,
 ) -> None:
     """Print tables of result files, with the controls of the levels; write plots."""
