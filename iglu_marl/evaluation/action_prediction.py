@@ -682,17 +682,15 @@ def predict_actions(
     if on_error not in ("raise", "count"):
         raise ConfigError(f"on_error is {on_error!r}, expected 'raise' or 'count'")
     result = Predictions({"predictor": name, **(settings or {})})
-    log: RowLog[Prediction] | None = None
-    if output is not None:
-        log = RowLog(
-            made_folder(output) / LOG,
-            result.settings,
-            form=(FORMAT, VERSION),
-            what="predictions",
-            from_json=Prediction.from_json,
-            to_json=Prediction.to_json,
-        )
-    known = {row.name: row for row in (log.rows if log else []) if row.scored}
+    log: RowLog[Prediction] = RowLog(
+        None if output is None else made_folder(output) / LOG,
+        result.settings,
+        form=(FORMAT, VERSION),
+        what="predictions",
+        from_json=Prediction.from_json,
+        to_json=Prediction.to_json,
+    )
+    known = {row.name: row for row in log.rows if row.scored}
     rows: dict[int, Prediction] = {}  # by the number of the sample
 
     def left() -> Iterator[tuple[int, Sample]]:
@@ -709,13 +707,11 @@ def predict_actions(
     try:
         for (number, _), row in in_flight(predicted, left(), concurrency):
             rows[number] = row
-            if log is not None:
-                log.add(row)
+            log.add(row)
             on_done()
         result.rows = [rows[number] for number in sorted(rows)]
     finally:
-        if log is not None:
-            log.close()
+        log.close()
     if output is not None:
         write_text(Path(output, "predictions.json"), json.dumps(result.to_json(), indent=1) + "\n")
     return result
