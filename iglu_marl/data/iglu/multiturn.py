@@ -153,9 +153,7 @@ def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
 def parse_numbers(value: Any, count: int) -> list[float] | None:
     """Return a JSON list of `count` finite numbers as floats; None for anything else."""
     good = isinstance(value, list) and len(value) == count
-    good = good and all(
-        type(number) in (int, float) and abs(number) < 1e9 for number in value
-    )  # False for nan
+    good = good and all(type(n) in (int, float) and abs(n) < 1e9 for n in value)  # False for nan
     return [float(number) for number in value] if good else None
 
 
@@ -294,43 +292,33 @@ def read_session(
     if len(names) > 1:
         raise DataError(f"the rows are of the sessions {', '.join(names)}, expected those of one session")
     turns = _Turns(names[0] if names else "", report)
-    exact = _exact(ordered, worlds, turns, progressive, invariant)
-    if exact is not None:
-        report.sessions += 1
-        report.turns += len(exact)
-        if steps is not None:
-            steps[turns.session] = turns.steps
-        return exact
-    seen: set[Row] = set()
-    for row in ordered:
-        known = row in seen
-        seen.add(row)
-        if not row.qualified:
-            turns.skip(MultiturnSkip.UNQUALIFIED, row.step)
-        elif known:
-            turns.skip(MultiturnSkip.DUPLICATE_ROW, row.step)
-        elif row.step % 2:
-            turns.hear_architect(row)
-        elif row.question:
-            turns.add(Role.BUILDER, row.question, row.step)
-        elif not _close_turn(turns, worlds, row.step):
-            break
-    turns.end()
-    if not turns.worlds:
-        turns.skip(MultiturnSkip.EMPTY_SESSION)
-        return None
+    session = _exact(ordered, worlds, turns, progressive, invariant)
+    if session is None:
+        seen: set[Row] = set()
+        for row in ordered:
+            known = row in seen
+            seen.add(row)
+            if not row.qualified:
+                turns.skip(MultiturnSkip.UNQUALIFIED, row.step)
+            elif known:
+                turns.skip(MultiturnSkip.DUPLICATE_ROW, row.step)
+            elif row.step % 2:
+                turns.hear_architect(row)
+            elif row.question:
+                turns.add(Role.BUILDER, row.question, row.step)
+            elif not _close_turn(turns, worlds, row.step):
+                break
+        turns.end()
+        if not turns.worlds:
+            turns.skip(MultiturnSkip.EMPTY_SESSION)
+            return None
+        options: dict[str, Any] = {"progressive": progressive, "invariant": invariant}
+        session = Subtasks(turns.dialog, turns.worlds, task_id=turns.session, ids="iglu", **options)
     report.sessions += 1
-    report.turns += len(turns.worlds)
+    report.turns += len(session)
     if steps is not None:
         steps[turns.session] = turns.steps
-    return Subtasks(
-        turns.dialog,
-        turns.worlds,
-        task_id=turns.session,
-        ids="iglu",
-        progressive=progressive,
-        invariant=invariant,
-    )
+    return session
 
 
 def _exact(
