@@ -444,8 +444,6 @@ def judge(
     seed: int = 0,
     temperature: float = 0.5,
     knows: Knows = "pictures",
-    layer: int | None = None,
-    verb: int = 0,
 ) -> list[Attempt]:
     """Play games on held-out pairs of cell and colour with a model alone, all at once."""
     torch.manual_seed(seed)
@@ -458,7 +456,6 @@ def judge(
         held_out=True,
         temperature=temperature,
         games=episodes,
-        site={"layer": layer, "verb": verb},
     )
     while len(school.outcomes) < episodes:
         school.round()
