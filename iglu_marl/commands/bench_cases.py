@@ -365,20 +365,14 @@ import gymnasium as gym, numpy as np, iglu_marl, iglu_marl.envs.{module}, time
 t = time.perf_counter()
 env = {make}
 env.reset(seed=0)
-env.step({action})
+env.step(env.action_space.sample())
 print(time.perf_counter() - t)
 """
-_STATE_ONLY = _FIRST_STEP.format(
-    module="single", make="gym.make('IGLUGridworldVector-v0')", action="env.action_space.sample()"
-)
-_STATE_ONLY_VECTOR = _FIRST_STEP.format(
-    module="vector",
-    make="gym.make_vec('IGLUGridworldVector-v0', num_envs=64)",
-    action="env.action_space.sample()",
-)
-_PIXELS_TOO = _FIRST_STEP.format(
-    module="single", make="gym.make('IGLUGridworld-v0')", action="env.action_space.sample()"
-)
+_MADE_BY = {
+    "state only": "gym.make('IGLUGridworldVector-v0')",
+    "state only, vector": "gym.make_vec('IGLUGridworldVector-v0', num_envs=64)",
+    "pixels": "gym.make('IGLUGridworld-v0')",
+}
 
 
 def _in_new_process(code: str, cache: str | None = None) -> float:
@@ -403,8 +397,8 @@ def starts(rounds: int, compile_too: bool) -> list[Start]:
     found = [Start("import iglu_marl", [_in_new_process(_IMPORT) for _ in range(rounds)])]
     if not compile_too:
         return found
-    programs = {"state only": _STATE_ONLY, "state only, vector": _STATE_ONLY_VECTOR, "pixels": _PIXELS_TOO}
-    for name, code in programs.items():
+    for name, make in _MADE_BY.items():
+        code = _FIRST_STEP.format(module="vector" if "make_vec" in make else "single", make=make)
         with tempfile.TemporaryDirectory() as cache:
             first = _in_new_process(code, cache)
             again = [_in_new_process(code, cache) for _ in range(rounds)]
