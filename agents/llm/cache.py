@@ -11,7 +11,6 @@ from typing import Any
 
 from iglu_marl import DataError
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
-from iglu_marl.data.packs.cache import cache_folder
 
 FORMAT, VERSION = "iglu_marl llm reply", 1
 _LARGEST = 16_000_000  # bytes
@@ -20,7 +19,12 @@ _log = logging.getLogger(__name__)
 
 def default_folder() -> Path:
     """Return the cache folder: below `IGLU_MARL_CACHE` if set, else in the user's cache folder."""
-    return cache_folder() / "llm"
+    place = os.environ.get("IGLU_MARL_CACHE")
+    if place:
+        return Path(place).expanduser() / "llm"
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("iglu_marl", appauthor=False)) / "llm"
 
 
 class ReplyCache:
