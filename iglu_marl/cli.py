@@ -28,7 +28,7 @@ from iglu_marl.commands.demo import demo
 from iglu_marl.commands.evaluate import evaluate
 from iglu_marl.commands.export import export
 from iglu_marl.commands.film import film
-from iglu_marl.commands.language import check, parse, sample
+from iglu_marl.commands.language import parse, sample
 from iglu_marl.commands.llm import export_prompts, run_benchmark
 from iglu_marl.commands.new import new
 from iglu_marl.commands.options import in_options
@@ -178,10 +178,9 @@ _add_group(
 )
 _add_group(
     "language",
-    "Generate, parse and check questions and statements about worlds.",
+    "Generate and parse questions and statements about worlds.",
     sample=sample,
     parse=parse,
-    check=check,
 )
 _add_group(
     "study",

@@ -54,7 +54,6 @@ SHORTER = {
     "iglu-marl demo": "--video-format none",
     "iglu-marl record": "--max-steps 40",
     "iglu-marl benchmark run": "--episodes 1",
-    "iglu-marl language check": "--count 200",
     "iglu-marl language sample": "--count 2",
     "iglu-marl llm export generated": "--count 4",
 }

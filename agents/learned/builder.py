@@ -18,8 +18,8 @@ from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.extras import extra
-from iglu_marl.core.grid import NetAction, cells_of, color_at, index_of
-from iglu_marl.evaluation.action_prediction import Predictor, Situation
+from iglu_marl.core.grid import NetAction, color_at
+from iglu_marl.evaluation.action_prediction import Predictor, Situation, edited, net_edits
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
@@ -110,13 +110,13 @@ class LearnedBuilder(BuilderBase):
         self._intended = self._edits(situation)
         self._before, self._heeded = now, len(self._said)
         executor.steps, self._goal = [], now
-        whole = _done(now, self._intended)
+        whole = edited(now, self._intended)
         steps = self._way_to(whole)
         if steps is not None:
             executor.steps, self._goal = steps, whole
             return
         for action in self._intended:
-            more = _done(self._goal, [action])
+            more = edited(self._goal, [action])
             further = self._way_to(more)
             if further is not None:
                 executor.steps, self._goal = further, more
@@ -125,7 +125,7 @@ class LearnedBuilder(BuilderBase):
         """What it makes of a situation."""
         found = self._predict(situation)
         if isinstance(found, np.ndarray):
-            return _edits(situation.grid, found)
+            return net_edits(situation.grid, found)
         return [NetAction(*one) for one in found]
 
     def _remember(self) -> None:
@@ -180,24 +180,6 @@ def _loaded(model: str | os.PathLike[str] | Pretrained) -> TrainedModel:
     return TrainedModel.load(model, decoding="steps")
 
 
-def _done(grid: Grid, actions: list[NetAction]) -> Grid:
-    """A grid after actions."""
-    after = grid.copy()
-    for place, x, y, z, color in actions:
-        after[index_of((x, y, z))] = color if place else 0
-    return after
-
-
 def _holds(grid: Grid, action: NetAction) -> bool:
     """Whether a grid is as an action leaves its cell."""
     return color_at(grid, action.cell) == (action.color if action.place else 0)
-
-
-def _edits(before: Grid, after: npt.NDArray[Any]) -> list[NetAction]:
-    """Return the edits between two grids: removals before placements, from the ground up."""
-    cells = [(x, y, z) for x, y, z in cells_of(before != after).tolist()]
-    old = [(cell, color_at(before, cell)) for cell in cells]
-    new = [(cell, color_at(after, cell)) for cell in cells]
-    return [NetAction(False, *cell, color) for cell, color in old if color] + [
-        NetAction(True, *cell, color) for cell, color in new if color
-    ]

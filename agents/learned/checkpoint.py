@@ -171,8 +171,5 @@ class TrainedModel:
 
 def save_tensors(state: Any, path: Path) -> None:
     """Call `torch.save` atomically."""
-    with (
-        atomic_write(path) as partial,
-        partial.open("wb") as file,
-    ):  # a file: a name would become part of the content
-        torch.save(state, file)
+    with atomic_write(path) as partial, partial.open("wb") as file:
+        torch.save(state, file)  # to a file: a name would become part of the content

@@ -52,13 +52,11 @@ def random_request(
     rng: np.random.Generator,
     grid: npt.NDArray[np.int8],
     held_out: bool,
-    layer: int | None = None,
-    verb: int = 0,
     near: tuple[int, int, int] | None = None,
 ) -> Request | None:
     """Return a cell of the three lowest layers to fill or to clear, mostly near a given cell; None if there is none."""
-    level = int(rng.choice(LAYERS, p=(0.45, 0.3, 0.25))) if layer is None else layer
-    what = verb or (REMOVE if rng.random() < 0.3 else PLACE)
+    level = int(rng.choice(LAYERS, p=(0.45, 0.3, 0.25)))
+    what = REMOVE if rng.random() < 0.3 else PLACE
     filled = grid != 0
     fit = filled[level] if what == REMOVE else ~filled[level]
     if what == PLACE and rng.random() < 0.8:  # mostly where it has something to hold on to
@@ -94,7 +92,7 @@ class Site(NamedTuple):
     asked: Request
 
 
-def random_site(rng: np.random.Generator, held_out: bool, layer: int | None = None, verb: int = 0) -> Site:
+def random_site(rng: np.random.Generator, held_out: bool) -> Site:
     """Return up to seven columns, a builder in the open, and a request."""
     while True:
         grid = np.zeros((9, 11, 11), np.int8)
@@ -102,7 +100,7 @@ def random_site(rng: np.random.Generator, held_out: bool, layer: int | None = No
             high = rng.integers(1, LAYERS + 1)
             grid[:high, x, z] = rng.integers(1, 7, high)
             grid[: rng.integers(0, high + 1) if rng.random() < 0.15 else 0, x, z] = 0  # what floats
-        asked = random_request(rng, grid, held_out, layer, verb)
+        asked = random_request(rng, grid, held_out)
         x, z = rng.uniform(-5.5, 5.5, 2)
         at = np.rint((x, z)).astype(int) + 5
         beside = grid[:2, max(at[0] - 1, 0) : at[0] + 2, max(at[1] - 1, 0) : at[1] + 2]
@@ -146,7 +144,7 @@ class School:
 
     knows: what the learner may know. teach: without it the learner plays on its own, for a test, and each game that
     was begun counts. alone: the share of games in which the learner begins. games: largest number; None: no
-    limit. site: arguments of `random_site`.
+    limit.
     """
 
     def __init__(
@@ -161,7 +159,6 @@ class School:
         temperature: float = 1.0,
         alone: float = 1.0,
         games: int | None = None,
-        site: dict[str, Any] | None = None,
     ) -> None:
         self.n, self.model, self.rng, self.teach, self.held_out = n, model, rng, teach, held_out
         self.temperature, self.alone = temperature, alone
@@ -172,8 +169,7 @@ class School:
         self.steps, self.changes, self.needed = (np.zeros(n, int) for _ in range(3))
         self.request, self.cells = np.zeros((n, 2), int), np.zeros((n, 3), np.float32)
         self.outcomes: list[Attempt] = []
-        self.games, self.site = games, site or {}
-        self.begun = 0
+        self.games, self.begun = games, 0
         self.idle = np.zeros(n, bool)
         self.plans = self.failed = 0
         self._pictures = np.zeros((n, senses.SIDE, senses.SIDE), np.uint8)
@@ -188,7 +184,7 @@ class School:
         if self.games is not None and self.begun > self.games:
             self.idle[index] = True
             return
-        site = random_site(self.rng, self.held_out, **self.site)
+        site = random_site(self.rng, self.held_out)
         world = Worlds(1)
         world.grid[0], world.pose[0] = site.grid, site.pose
         world.inventory[0] = BLOCKS_PER_COLOR - np.bincount(site.grid.ravel(), minlength=7)[1:]

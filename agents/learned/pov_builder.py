@@ -17,7 +17,6 @@ from typing_extensions import Unpack
 from iglu_marl import AgentError, DataError, Role
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.learned import pov_senses as senses
-from iglu_marl.agents.learned.pov_memory import Recollection
 from iglu_marl.agents.learned.pov_model import (
     CHANGE,
     DONE,
@@ -25,7 +24,6 @@ from iglu_marl.agents.learned.pov_model import (
     PLACE,
     REMOVE,
     WORDS,
-    Policy,
     PovModel,
     best_places,
 )
@@ -70,7 +68,7 @@ class Body:
 
     def __init__(self, n: int, model: PovModel, knows: Knows = "pictures") -> None:
         self.model, self.knows = model, knows
-        self.odometry, self.recollection = senses.Odometry(n), Recollection(n)
+        self.odometry = senses.Odometry(n)
         self.memory = np.zeros((n, senses.GROUND), np.float32)
         self.before = np.zeros((n, senses.SIDE, senses.SIDE), np.uint8)
         self.hands = np.zeros((n, 6), np.float32)  # when the request was made
@@ -80,7 +78,6 @@ class Body:
     def forget(self, chosen: Any, hands: senses.Floats) -> None:
         """Reset chosen walkers, given the blocks in their hands."""
         self.odometry.forget(chosen)
-        self.recollection.forget(chosen)
         self.memory[chosen] = 0.0
         self.before[chosen] = senses.NOWHERE
         self.hands[chosen] = hands
@@ -136,22 +133,12 @@ class Body:
         eye = np.stack([place[:, 0], eye_y, place[:, 1]], 1)
         offset = (cells - eye).astype(np.float32)
         frame = senses.axes(yaw_deg, odometry.pitch)
-        remembers = self.model.policy.remembers  # and distinguishes left from right near its target
-        quarters = np.rint(yaw_deg / 90 * remembers).astype(int)
-        near = senses.glimpses(pictures, frame, offset, quarters)
-        features = senses.features(odometry, yaw_deg, offset, doubt, request, hands - self.hands)
-        if remembers:
-            self.recollection.look(pictures, frame, eye, odometry, hands)
-            features = np.concatenate(
-                [features, self.recollection.features(eye, yaw_deg, quarters, cells)], 1
-            )
-        return Seen(features, near)
+        near = senses.glimpses(pictures, frame, offset)
+        return Seen(senses.features(odometry, yaw_deg, offset, doubt, request, hands - self.hands), near)
 
     def act(self, actions: npt.NDArray[np.int64], yaw_deg: senses.Floats) -> None:
         """Process the actions; yaw_deg: before them."""
-        done = np.where(actions == DONE, Action.NOOP, actions)
-        self.odometry.act(done, yaw_deg)
-        self.recollection.act(done)
+        self.odometry.act(np.where(actions == DONE, Action.NOOP, actions), yaw_deg)
 
 
 class PovBuilder(BuilderBase):
@@ -187,9 +174,8 @@ class PovBuilder(BuilderBase):
         super()._forget(seed)
         self._rng = np.random.default_rng(seed)
         self._body = Body(1, self.model)
-        self._requests: list[
-            tuple[int, int, tuple[int, int, int]]
-        ] = []  # verb, colour, cell; the next one first
+        # Verb, colour, cell; the next one first.
+        self._requests: list[tuple[int, int, tuple[int, int, int]]] = []
         self._begun, self._waited, self._steps = False, 0, 0
 
     def act(self, observation: Any) -> Any:
@@ -283,7 +269,6 @@ def load(path: str | os.PathLike[str]) -> PovModel:
 def model_of(tensors: Mapping[str, npt.NDArray[Any]]) -> PovModel:
     """Return the model with these weights in evaluation mode."""
     state = {name: torch.from_numpy(part.astype(np.float32)) for name, part in tensors.items()}
-    remembers = state["policy.net.0.weight"].shape[1] > Policy().net[0].in_features
-    model = PovModel(len(state["reader.words.weight"]), remembers)
+    model = PovModel(len(state["reader.words.weight"]))
     model.load_state_dict(state)
     return model.eval()

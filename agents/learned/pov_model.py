@@ -8,7 +8,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from iglu_marl.agents.learned.pov_memory import MEMORIES
 from iglu_marl.agents.learned.pov_senses import ACTIONS, FEATURES, GLIMPSES, NONE, NOWHERE, REACHES
 from iglu_marl.rendering import palette
 
@@ -42,9 +41,7 @@ class SentenceReader(nn.Module):
 
     def forward(self, words: Tensor) -> ReadRequest:
         """Return the logits."""
-        words = torch.where(
-            words < self.words.num_embeddings, words, 1
-        )  # the vocabulary may have grown since
+        words = torch.where(words < self.words.num_embeddings, words, 1)  # the vocabulary may have grown
         seen, _ = self.memory(self.words(words))
         there = (words > 0)[..., None]
         highest = seen.masked_fill(~there, -10.0).amax(1)
@@ -128,17 +125,13 @@ LOOKS = 9
 
 
 class Policy(nn.Module):
-    """Maps features float32 [n, features] and glimpses uint8 [n, GLIMPSES] to logits of actions [n, ACTIONS + 1].
+    """Maps features float32 [n, FEATURES] and glimpses uint8 [n, GLIMPSES] to logits of actions [n, ACTIONS + 1]."""
 
-    remembers: whether `MEMORIES` further features follow.
-    """
-
-    def __init__(self, remembers: bool = False, width: int = 256) -> None:
+    def __init__(self, width: int = 256) -> None:
         super().__init__()
-        self.remembers, self.features = remembers, FEATURES + MEMORIES * remembers
         self.register_buffer("shown", _shown(), persistent=False)
         self.net = nn.Sequential(
-            nn.Linear(self.features + GLIMPSES * (LOOKS + 1), width),
+            nn.Linear(FEATURES + GLIMPSES * (LOOKS + 1), width),
             nn.ReLU(),
             nn.Linear(width, width),
             nn.ReLU(),
@@ -155,20 +148,11 @@ class Policy(nn.Module):
 
 
 class PovModel(nn.Module):
-    """Reader, localiser and policy. words: size of the vocabulary; remembers: see `Policy`."""
+    """Reader, localiser and policy. words: size of the vocabulary."""
 
-    def __init__(self, words: int, remembers: bool = False) -> None:
+    def __init__(self, words: int) -> None:
         super().__init__()
-        self.reader, self.localiser, self.policy = SentenceReader(words), Localiser(), Policy(remembers)
-
-    def learn_from(self, other: PovModel) -> None:
-        """Copy another model's weights; a memory that it lacks starts with zero weights."""
-        state = other.state_dict()
-        first = "policy.net.0.weight"
-        if self.policy.remembers and not other.policy.remembers:
-            none = torch.zeros(len(state[first]), MEMORIES)
-            state[first] = torch.cat([state[first][:, :FEATURES], none, state[first][:, FEATURES:]], 1)
-        self.load_state_dict(state)
+        self.reader, self.localiser, self.policy = SentenceReader(words), Localiser(), Policy()
 
 
 def size_of(model: nn.Module) -> int:

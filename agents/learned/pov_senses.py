@@ -74,8 +74,7 @@ class Odometry:
 
     way: cells walked east and south since the start, float32 [n, 2]. pitch: degrees, level at the start. air: steps
     since a jump began, 0 on the ground. active: the colour in hand. last: the last two actions, int [n, 2], -1 at the
-    start. A step after which the picture has not changed was no step: something blocked it. walked_into: the step that
-    was blocked, east and south, else 0.
+    start. A step after which the picture has not changed was no step: something blocked it.
     """
 
     def __init__(self, n: int) -> None:
@@ -83,7 +82,6 @@ class Odometry:
         self.air, self.active = np.zeros(n, np.int64), np.ones(n, np.int64)
         self.last = np.full((n, 2), -1)
         self.walked, self.blocked = np.zeros((n, 2), np.float32), np.zeros(n, bool)
-        self.walked_into = np.zeros((n, 2), np.float32)
 
     def forget(self, chosen: Any) -> None:
         """Reset chosen walkers."""
@@ -106,8 +104,7 @@ class Odometry:
     def look(self, changed: npt.NDArray[np.bool_]) -> None:
         """Return whether the picture changed with the last action, bool [n]; if not, a wall blocked it."""
         self.blocked = self.walked.any(1) & ~changed
-        self.walked_into = self.walked * ~changed[:, None]
-        self.way -= self.walked_into
+        self.way -= self.walked * ~changed[:, None]
         self.walked = self.walked * changed[:, None]
 
     @property
@@ -217,23 +214,13 @@ def pixels(
     return row, column, inside
 
 
-def turned(points: Floats, quarters: npt.NDArray[np.int64]) -> Floats:
-    """Rotate points [k, 3], given for a walker that faces north, by quarter turns to the right: float32 [n, k, 3]."""
-    cosine, sine = np.cos(np.pi / 2 * quarters).round(), np.sin(np.pi / 2 * quarters).round()
-    x, y, z = points.T
-    east, south = np.outer(cosine, x) - np.outer(sine, z), np.outer(sine, x) + np.outer(cosine, z)
-    return np.stack([east, np.broadcast_to(y, east.shape), south], -1).astype(np.float32)
-
-
-def glimpses(
-    pictures: Pictures, frame: Floats, offset: Floats, quarters: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint8]:
+def glimpses(pictures: Pictures, frame: Floats, offset: Floats) -> npt.NDArray[np.uint8]:
     """Return palette indices uint8 [n, GLIMPSES] around the target and all over the picture.
 
-    frame: `axes`; offset: from the eye to the target cell's centre in the map, float32 [n, 3]; quarters: see `turned`.
+    frame: `axes`; offset: from the eye to the target cell's centre in the map, float32 [n, 3].
     """
     n = len(pictures)
-    row, column, inside = pixels((offset[:, None] + turned(_SIGHTS, quarters)) @ frame.transpose(0, 2, 1))
+    row, column, inside = pixels((offset[:, None] + _SIGHTS) @ frame.transpose(0, 2, 1))
     near = np.where(inside, pictures[np.arange(n)[:, None], row, column], NOWHERE)
     fixed = np.concatenate([_SCREEN, _CENTRE])
     return np.concatenate([near, pictures[:, fixed[:, 0], fixed[:, 1]]], 1).astype(np.uint8)

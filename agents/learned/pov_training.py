@@ -7,7 +7,6 @@ from its checkpoint; the policy's latest examples are collected again.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from torch.nn import functional
 from iglu_marl import ConfigError, DataError
 from iglu_marl.agents.learned import pov_senses as senses
 from iglu_marl.agents.learned.checkpoint import save_tensors
-from iglu_marl.agents.learned.imitation import HELD_OUT, LAYERS, Attempt, Labelled, School, is_held_out
+from iglu_marl.agents.learned.imitation import HELD_OUT, LAYERS, Attempt, School, is_held_out
 from iglu_marl.agents.learned.pov_builder import Knows, encode, save, words_known
 from iglu_marl.agents.learned.pov_model import (
     PovModel,
@@ -206,7 +205,6 @@ class PovConfig:
     sentences: different ones for the reader, which sees them in `reading_steps` batches. walks: for the localiser, of
     `PICTURES` pictures each. labels: of the teacher, for the policy; of the first `shown` of them it only looks on.
     updates: of the policy for `GATHERED` labels. memory: labels that are kept. knows: what the policy may know.
-    remembers: whether it remembers blocks and its own actions (see `pov_memory.py`).
     """
 
     sentences: int = 8000
@@ -219,44 +217,38 @@ class PovConfig:
     memory: int = 400_000
     learning_rate: float = 1e-3
     knows: Knows = "pictures"
-    remembers: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Raise `ConfigError` for values out of range."""
         for name, value in asdict(self).items():
-            if name not in ("knows", "remembers") and value < (0 if name in ("seed", "shown") else 1e-9):
+            if name != "knows" and value < (0 if name in ("seed", "shown") else 1e-9):
                 raise ConfigError(f"{name} is {value!r}, expected more than 0")
         if self.knows not in get_args(Knows):
             raise ConfigError(f"knows is {self.knows!r}, expected one of {', '.join(get_args(Knows))}")
 
 
-class Examples:
-    """The latest labels of a teacher, in a ring buffer."""
+class Ring:
+    """The latest rows of columns, in a ring buffer. columns: shape of an entry, and dtype."""
 
-    def __init__(self, room: int, features: int) -> None:
-        self.features = np.zeros((room, features), np.float16)
-        self.glimpses = np.zeros((room, senses.GLIMPSES), np.uint8)
-        self.colors, self.labels = np.zeros((2, room), np.int64)
-        self.count = 0
+    def __init__(self, room: int, **columns: tuple[tuple[int, ...], Any]) -> None:
+        self.columns = {name: np.zeros((room, *shape), kind) for name, (shape, kind) in columns.items()}
+        self.room, self.count = room, 0
 
-    def add(self, batch: Labelled) -> None:
-        """Replace the oldest by a batch."""
-        rows = np.arange(self.count, self.count + len(batch.labels)) % len(self.labels)
-        for name, part in vars(batch).items():
-            getattr(self, name)[rows] = part
+    def add(self, **parts: npt.NDArray[Any]) -> None:
+        """Replace the oldest rows."""
+        rows = np.arange(self.count, self.count + len(next(iter(parts.values())))) % self.room
+        for name, part in parts.items():
+            self.columns[name][rows] = part
         self.count += len(rows)
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[torch.Tensor, ...]:
-        """Sample features, glimpses, colours and labels."""
-        rows = rng.integers(0, min(self.count, len(self.labels)), size)
-        parts = (
-            self.features[rows].astype(np.float32),
-            self.glimpses[rows],
-            self.colors[rows],
-            self.labels[rows],
+        """Sample rows of all columns."""
+        rows = rng.integers(0, min(self.count, self.room), size)
+        drawn = (part[rows] for part in self.columns.values())
+        return tuple(
+            torch.from_numpy(part.astype(np.float32) if part.dtype == np.float16 else part) for part in drawn
         )
-        return tuple(torch.from_numpy(part) for part in parts)
 
 
 def mirrored(
@@ -281,30 +273,6 @@ def mirrored(
     return torch.cat([reach.flatten(1), lines, memories[:, -1:]], 1), starts
 
 
-class Places:
-    """The latest memories of the ground, and start positions by odometry, in a ring buffer."""
-
-    def __init__(self, room: int) -> None:
-        self.memories, self.starts = (
-            np.zeros((room, senses.GROUND), np.float32),
-            np.zeros((room, 2), np.float32),
-        )
-        self.count = 0
-
-    def add(self, memories: senses.Floats, starts: senses.Floats) -> None:
-        """Replace the oldest."""
-        rows = np.arange(self.count, self.count + len(starts)) % len(self.starts)
-        self.memories[rows], self.starts[rows] = memories, starts
-        self.count += len(rows)
-
-    def loss(self, model: PovModel, rng: np.random.Generator, size: int) -> torch.Tensor:
-        """Return the localiser's loss on a sample."""
-        rows = rng.integers(0, min(self.count, len(self.starts)), size)
-        parts = torch.from_numpy(self.memories[rows]), torch.from_numpy(self.starts[rows])
-        memories, starts = mirrored(*parts, rng)
-        return surprise(model.localiser(memories), starts).mean()
-
-
 class PovRun:
     """A training run in a folder; see `train`."""
 
@@ -312,7 +280,7 @@ class PovRun:
         self.folder, self.config, self.report = folder, config, report
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.model = PovModel(2 + len(words_known()), config.remembers)
+            self.model = PovModel(2 + len(words_known()))
         self.optimizers = {
             name: torch.optim.Adam(getattr(self.model, name).parameters(), rate)
             for name, rate in (("reader", 2e-3), ("localiser", 2e-3), ("policy", config.learning_rate))
@@ -364,21 +332,30 @@ class PovRun:
     def imitate(self) -> None:
         """Train the policy."""
         config, rng = self.config, self._rng(2)
-        examples = Examples(config.memory, self.model.policy.features)
-        places = Places(config.memory)
+        features, glimpses = (senses.FEATURES,), (senses.GLIMPSES,)
+        examples = Ring(
+            config.memory,
+            features=(features, np.float16),
+            glimpses=(glimpses, np.uint8),
+            colors=((), np.int64),
+            labels=((), np.int64),
+        )
+        places = Ring(config.memory, memories=((senses.GROUND,), np.float32), starts=((2,), np.float32))
         school = School(GAMES, self.model, rng, config.knows)
         while self.done["labels"] < config.labels:
             school.alone = 0.85 * (self.done["labels"] >= config.shown)
             aim = examples.count + GATHERED
             while examples.count < aim:
-                examples.add(school.round())
-                places.add(school.body.memory, school.body.start)
+                examples.add(**vars(school.round()))
+                places.add(memories=school.body.memory, starts=school.body.start)
             for _ in range(config.updates):
-                features, glimpses, colors, labels = examples.draw(rng, config.batch)
-                loss = functional.cross_entropy(self.model.policy(features, glimpses, colors), labels)
+                *seen, labels = examples.draw(rng, config.batch)
+                loss = functional.cross_entropy(self.model.policy(*seen), labels)
                 self._learn("policy", loss, self.done["labels"] / config.labels)
                 if self.localises:
-                    self._learn("localiser", places.loss(self.model, rng, config.batch), 0.5)
+                    memories, starts = places.draw(rng, config.batch)
+                    memories, starts = mirrored(memories, starts, rng)
+                    self._learn("localiser", surprise(self.model.localiser(memories), starts).mean(), 0.5)
             self.done["labels"] += GATHERED
             self._note("labels", loss)
 
@@ -409,7 +386,7 @@ class PovRun:
 
     def begin(self, model: PovModel) -> None:
         """Start with the weights of a trained reader and localiser."""
-        self.model.learn_from(model)
+        self.model.load_state_dict(model.state_dict())
         self.done = {"reading": self.config.reading_steps, "walks": self.config.walks, "labels": 0}
 
     def load(self) -> None:
@@ -460,27 +437,6 @@ def train(
     return run.model.eval()
 
 
-def curve_writer(folder: Path, tensorboard: bool) -> Callable[[dict[str, Any]], None]:
-    """Return a function that writes rows of the curve as JSON lines, and optionally for TensorBoard."""
-    folder.mkdir(parents=True, exist_ok=True)
-    board: Any = None
-    if tensorboard:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise ConfigError(f"--tensorboard needs TensorBoard ({error}): pip install tensorboard") from None
-        board = SummaryWriter(str(folder))
-
-    def write(row: dict[str, Any]) -> None:
-        with (folder / CURVE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        if board is not None:
-            board.add_scalar(f"loss/{row['stage']}", row["loss"], row[row["stage"]])
-            board.flush()
-
-    return write
-
-
 def judge(
     model: PovModel,
     episodes: int = 300,
@@ -488,8 +444,6 @@ def judge(
     seed: int = 0,
     temperature: float = 0.5,
     knows: Knows = "pictures",
-    layer: int | None = None,
-    verb: int = 0,
 ) -> list[Attempt]:
     """Play games on held-out pairs of cell and colour with a model alone, all at once."""
     torch.manual_seed(seed)
@@ -502,7 +456,6 @@ def judge(
         held_out=True,
         temperature=temperature,
         games=episodes,
-        site={"layer": layer, "verb": verb},
     )
     while len(school.outcomes) < episodes:
         school.round()

@@ -32,17 +32,8 @@ from iglu_marl.evaluation.action_prediction import Sample
 from iglu_marl.evaluation.metrics import Counts, micro
 
 CHECKPOINT, CURVE = "checkpoint.pt", "curve.csv"
-COLUMNS = (
-    "epoch",
-    "seconds",
-    "place_loss",
-    "remove_loss",
-    "color_loss",
-    "f1",
-    "precision",
-    "recall",
-    "threshold",
-)
+LOSSES, SCORES = ("place_loss", "remove_loss", "color_loss"), ("f1", "precision", "recall")
+COLUMNS = ("epoch", "seconds", *LOSSES, *SCORES, "threshold")
 THRESHOLDS = tuple(round(0.04 + 0.01 * step, 3) for step in range(37))  # 0.04 to 0.4
 STEP_THRESHOLDS = (0.08, 0.09, 0.1, 0.12, 0.15, 0.2, 0.3)
 WARM_UP = 200  # optimizer steps
@@ -162,13 +153,8 @@ class Training:
         threshold, best = _best_threshold(self.average, self.held_out, **self._where())
         self.epoch += 1
         self.seconds += time.perf_counter() - began
-        row = dict(
-            zip(
-                COLUMNS,
-                (self.epoch, self.seconds, *loss.tolist(), best.f1, best.precision, best.recall, threshold),
-                strict=True,
-            )
-        )
+        scores = (best.f1, best.precision, best.recall)
+        row = dict(zip(COLUMNS, (self.epoch, self.seconds, *loss.tolist(), *scores, threshold), strict=True))
         self.curve.append(row)
         if not self.best or best.f1 > self.best["f1"]:
             state = {name: part.detach().clone() for name, part in self.average.state_dict().items()}

@@ -47,19 +47,8 @@ KINDS: dict[str, dict[Role, str]] = {
     },
 }
 """By kind and role, the class: its `for_env(env, model=...)` gets the `Pretrained`."""
-CARD = (
-    "kind",
-    "about",
-    "roles",
-    "game",
-    "network",
-    "data",
-    "budget",
-    "results",
-    "command",
-    "check",
-    "versions",
-)
+PLAYS = ("kind", "about", "roles", "game", "network")  # entries of a card: how the agent plays
+CARD = (*PLAYS, "data", "budget", "results", "command", "check", "versions")
 
 
 @dataclass(frozen=True)

@@ -119,9 +119,8 @@ class LLMArchitect(Decider):
         self._asked = False
         self._seen = self._built = b""
         self._still = self._silences = 0  # turns without a change; silent replies in a row
-        self._settled: int | None = (
-            None  # turns since a change of the build; None: no change since the last request
-        )
+        # Turns since a change of the build; None: no change since the last request.
+        self._settled: int | None = None
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode. Raises `AgentError` if `role` is not the architect."""
@@ -205,14 +204,6 @@ class LLMArchitect(Decider):
         )
 
 
-def architect_rules(client: ModelClient, *, limit: str, codec: Codec | None = None) -> Message:
-    """Return the system message of an architect. limit: length limit of an utterance, with its unit."""
-    text = "structured" if client.settings.structured else "plain"
-    form = client.part("tools" if client.by_tools else text).strip()
-    system = client.part("system", limit=limit, examples=examples(), form=form)
-    return Message("system", (system + client.vocabulary_section(codec)).strip())
-
-
 def architect_chat(
     client: ModelClient,
     said: Sequence[Utterance],
@@ -249,7 +240,10 @@ def architect_chat(
         place, gaze = describe_pose(Pose.from_observation(observation))
         parts["pose"] = client.part("pose", place=place, gaze=gaze)
     user = Message("user", client.part("turn", **parts).strip(), tuple(pictures))
-    return architect_rules(client, limit=limit, codec=codec if tokens else None), user
+    text = "tools" if client.by_tools else "structured" if client.settings.structured else "plain"
+    system = client.part("system", limit=limit, examples=examples(), form=client.part(text).strip())
+    rules = Message("system", (system + client.vocabulary_section(codec if tokens else None)).strip())
+    return rules, user
 
 
 def _scene(client: ModelClient, observation: Mapping[str, Any], what: str, pictures: list[bytes]) -> str:

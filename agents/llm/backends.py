@@ -11,15 +11,8 @@ from iglu_marl.agents.llm.local import LocalBackend
 from iglu_marl.agents.llm.messages import Backend
 from iglu_marl.agents.llm.settings import LLMSettings
 
-_AGENT_FIELDS = (
-    "view",
-    "changes",
-    "history",
-    "attempts",
-    "max_edits",
-    "prompts",
-    "transcript",
-)  # fields that do not concern the backend
+# Fields that do not concern the backend.
+_AGENT_FIELDS = ("view", "changes", "history", "attempts", "max_edits", "prompts", "transcript")
 
 _lock = threading.Lock()
 _shared: dict[str, tuple[Backend, int]] = {}

@@ -196,18 +196,6 @@ class LLMBuilder(Decider, BuilderBase):
         )
 
 
-def builder_rules(client: ModelClient, *, limit: str, can_ask: bool, codec: Codec | None = None) -> Message:
-    """Return the system message of a builder. limit: length limit of an utterance, with its unit."""
-    system = client.part(
-        "system",
-        form=client.part("tools" if client.by_tools else "json").strip(),
-        max_edits=client.settings.max_edits,
-        say=client.part("can_ask", limit=limit) if can_ask else "",
-        say_form=client.part("can_ask_form").strip() if can_ask else "",
-    )
-    return Message("system", (system + client.vocabulary_section(codec)).strip())
-
-
 def builder_chat(
     client: ModelClient,
     said: Sequence[Utterance],
@@ -253,5 +241,12 @@ def builder_chat(
         dialogue=client.dialogue_section(said, done),
         note=client.note_section(),
     )
-    rules = builder_rules(client, limit=limit, can_ask=can_ask, codec=codec)
+    system = client.part(
+        "system",
+        form=client.part("tools" if client.by_tools else "json").strip(),
+        max_edits=client.settings.max_edits,
+        say=client.part("can_ask", limit=limit) if can_ask else "",
+        say_form=client.part("can_ask_form").strip() if can_ask else "",
+    )
+    rules = Message("system", (system + client.vocabulary_section(codec)).strip())
     return rules, Message("user", user.strip(), pictures)

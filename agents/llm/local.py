@@ -28,12 +28,7 @@ class _Pending:
         self.request = request
         self.size = sum(len(part.text) for part in request.messages)
         self.ids: list[int] = []
-        self.reply: Reply | None = None
-        self.error: BaseException | None = None
-
-    @property
-    def is_done(self) -> bool:
-        return self.reply is not None or self.error is not None
+        self.outcome: Reply | BaseException | None = None
 
 
 class LocalBackend:
@@ -63,14 +58,13 @@ class LocalBackend:
         self._pending.extend(sorted(own, key=lambda one: one.size))  # less padding
         replies = []
         for one in own:
-            while not one.is_done:
+            while one.outcome is None:
                 with self._serving:
-                    if not one.is_done:  # otherwise another thread has answered it
+                    if one.outcome is None:  # otherwise another thread has answered it
                         self._answer_batch(self._next_batch())
-            if one.error is not None:
-                raise one.error
-            assert one.reply is not None
-            replies.append(one.reply)
+            if isinstance(one.outcome, BaseException):
+                raise one.outcome
+            replies.append(one.outcome)
         return replies
 
     def _next_batch(self) -> list[_Pending]:
@@ -89,11 +83,11 @@ class LocalBackend:
                 room = self.context_tokens - self.settings.max_reply_tokens
                 if len(one.ids) > room:
                     detail = f"{len(one.ids)} tokens, expected at most {room} beside the reply"
-                    one.reply = Reply(failure=RequestFailure.TOO_LONG, detail=detail)
-            self._generate_within_budget([one for one in batch if one.reply is None])
+                    one.outcome = Reply(failure=RequestFailure.TOO_LONG, detail=detail)
+            self._generate_within_budget([one for one in batch if one.outcome is None])
         except BaseException as error:  # `complete` raises it in each waiting thread
             for one in batch:
-                one.error = error
+                one.outcome = error
 
     def fits(self, request: ChatRequest) -> bool:
         """Return whether the chat and its reply fit into the context."""
@@ -141,13 +135,13 @@ class LocalBackend:
                 granted.append(one)
             else:
                 detail = f"{sum(self.budget.spent)} tokens are spent"
-                one.reply = Reply(failure=RequestFailure.OVER_BUDGET, detail=detail)
+                one.outcome = Reply(failure=RequestFailure.OVER_BUDGET, detail=detail)
         if granted:
             made = self._generate([one.ids for one in granted], [one.request.seed for one in granted])
             for one, reply in zip(granted, made, strict=True):
                 reserved = TokenCount(len(one.ids), self.settings.max_reply_tokens)
                 self.budget.settle(reserved, TokenCount(reply.prompt_tokens, reply.completion_tokens))
-                one.reply = reply
+                one.outcome = reply
 
     def _generate(self, prompts: list[list[int]], seeds: list[int]) -> list[Reply]:
         import torch

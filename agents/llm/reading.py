@@ -15,10 +15,8 @@ from iglu_marl.core.text import strip_control
 from iglu_marl.planning import Edit
 
 MAX_CHARACTERS = 50_000  # of a reply without its thoughts; the end of a longer one is read
-_OPENINGS, _LEAD = (
-    500,
-    200,
-)  # JSON candidates that are tried; characters before one that may call it an example
+_OPENINGS = 500  # JSON candidates that are tried
+_LEAD = 200  # characters before one that may call it an example
 _THOUGHT = re.compile(
     r"(?i:</?(?:seed:)?(?:think|thinking|thought|reasoning)>)|\[/?THINK\]|◁/?think▷|<\|(?:begin|end)_of_thought\|>"
 )
@@ -117,10 +115,8 @@ def read_message(text: str) -> str:
     The reply is a JSON object `{"say": "Place …"}`, or the plain message, optionally after a label or opening line.
     """
     answer = strip_thoughts(text)
-    text, is_long = (
-        _FENCE.sub("", answer).strip(),
-        len(answer) == MAX_CHARACTERS,
-    )  # at whose end the message is
+    text = _FENCE.sub("", answer).strip()
+    is_long = len(answer) == MAX_CHARACTERS  # the message is at its end
     if (found := _find_order(text)) is not None:
         if not isinstance(found.get("say"), str):
             raise Unreadable(f'"say" is {_abbreviate(found.get("say"))}, expected a text')

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from iglu_marl import ConfigError
+from iglu_marl.core.arguments import as_flag, check_option
 
 PREFIX = "IGLU_MARL_LLM_"
 VIEWS = ("layers", "coordinates", "auto", "picture")
@@ -111,8 +112,7 @@ class LLMSettings:
             ("dtype", DTYPES),
             ("thinking", THINKING),
         ):
-            if getattr(self, name) not in known:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(known)}")
+            check_option(name, getattr(self, name), known)
         if self.endpoint:
             _check_address(self.endpoint)
         if self.view == "picture" and not (self.pictures and self.endpoint):
@@ -211,9 +211,7 @@ def _check_value(part: Any, value: Any) -> Any:
             raise ConfigError(f"{name} is {value!r:.80}, expected a text")
         return os.fspath(value)
     if part.type == "bool":
-        if not isinstance(value, bool):
-            raise ConfigError(f"{name} is {value!r:.80}, expected True or False")
-        return value
+        return as_flag(name, value)
     whole = part.type == "int"
     low, high = part.metadata["least"], part.metadata["most"]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):

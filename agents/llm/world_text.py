@@ -25,18 +25,13 @@ _WINDS = ("north", "north-east", "east", "south-east", "south", "south-west", "w
 Grid = npt.NDArray[Any]
 
 
-def height_of(y: int) -> int:
-    """Return the height, 1..9, of a block at y = -1..7."""
-    return y + 2
-
-
 def place_of(cell: Cell) -> str:
     """Format a cell (x, y, z) as `2 east, 3 north, height 1`."""
     x, y, z = cell
     across = f"{abs(x)} {'east' if x > 0 else 'west'}" if x else ""
     along = f"{abs(z)} {'south' if z > 0 else 'north'}" if z else ""
     place = ", ".join(part for part in (across, along) if part) or "centre"
-    return f"{place}, height {height_of(y)}"
+    return f"{place}, height {y + 2}"
 
 
 def _blocks(grid: Grid) -> list[tuple[Cell, int]]:
@@ -59,7 +54,7 @@ def layers_text(grid: Grid) -> str:
     used = [f"{letter} = {name}" for letter, name in zip(LETTERS, COLOR_NAMES, strict=True) if letter != "."]
     lines = [f"({', '.join(used)}, . = empty; west to east, north at the top; all else is empty)"]
     for y in sorted({cell[1] for cell, _ in blocks}):
-        lines.append(f"height {height_of(y)}{' (on the ground)' if y == MIN_Y else ''}:")
+        lines.append(f"height {y + 2}{' (on the ground)' if y == MIN_Y else ''}:")
         lines.append(f"{'':>9}" + " ".join(f"{_mark(x, 'E', 'W'):>2}" for x in east))
         for z in south:
             row = " ".join(f"{LETTERS[color_at(grid, (x, y, z))]:>2}" for x in east)

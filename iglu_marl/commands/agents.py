@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from rich.table import Table
 from typer import Option
 
 from iglu_marl.commands.options import Json, completed_from, expect_one_of
-from iglu_marl.commands.output import text_console
+from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.dialogue import Role
 
 
@@ -28,8 +27,7 @@ def agents(
     if role is not None:
         expect_one_of("--role", role, roles)
     rows = [row for one in Role if role in (None, one.value) for row in _agents(one)]
-    if as_json:
-        print(json.dumps(rows))
+    if print_json(as_json, rows):
         return
     table = Table("role", "name", "what it does")
     for row in rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import statistics
@@ -14,11 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from rich.text import Text
 from typer import Option
 
 from iglu_marl.commands.options import Json
-from iglu_marl.commands.output import stoppable, styled, text_console
+from iglu_marl.commands.output import print_json, stoppable, text_console
 from iglu_marl.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,19 +33,14 @@ def bench(
     only: Annotated[
         str, Option(help="Run measurements with this name: single, vector, start, memory, …")
     ] = "",
-    goals: Annotated[
-        bool, Option("--goals", help="Show the limits of this project, and which are exceeded.")
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure the speed on this machine: steps, resets, scores, pictures, start, memory."""
     console = text_console(stderr=as_json)
     with stoppable(lambda: "No measurement is kept."):
         figures = measure_all(quick, only, console)
-    if as_json:
-        print(json.dumps(figures))
-    else:
-        show(figures, console, goals)
+    if not print_json(as_json, figures):
+        show(figures, console)
 
 
 def chosen_cases(quick: bool, only: str) -> list[BenchCase]:
@@ -86,7 +79,6 @@ def time_of(case: BenchCase, round_s: float) -> dict[str, Any]:
         "rounds_us": rounds,
         "processor_us": statistics.median(of_processor),
         "per_second": 1e6 / median,
-        "goal_us": case.goal_us,
     }
 
 
@@ -129,15 +121,13 @@ def measure_all(quick: bool, only: str, console: Console) -> dict[str, Any]:
                     "name": start.name,
                     "median_s": statistics.median(start.seconds),
                     "rounds": len(start.seconds),
-                    "goal_s": start.goal_s,
                 }
                 for start in starts(1 if quick else ROUNDS, not quick)
             ]
         progress.advance(bar)
         if only in ("", "memory"):
             progress.update(bar, description="memory")
-            names = ("name", "bytes", "goal_bytes")
-            figures["memory"] = [dict(zip(names, row, strict=True)) for row in memory()]
+            figures["memory"] = [{"name": name, "bytes": used} for name, used in memory()]
     return figures
 
 
@@ -153,54 +143,36 @@ def _rate(per_second: float) -> str:
     return f"{per_second / 1e3:.0f} k/s" if per_second >= 1e4 else f"{per_second:,.0f} /s"
 
 
-def _met(value: float, goal: float | None, shown: str) -> Text | str:
-    if goal is None:
-        return ""
-    return styled(f"≤ {shown}", "green") if value <= goal else styled(f"≤ {shown}: no", "red")
-
-
-def _measures_table(rows: list[dict[str, Any]], goals: bool) -> Table:
-    table = Table(
-        *("what", "time", "processor", "per second", *("limit",) * goals),
-        title="Medians of five rounds, per item",
-    )
+def _measures_table(rows: list[dict[str, Any]]) -> Table:
+    table = Table("what", "time", "processor", "per second", title="Medians of five rounds, per item")
     group = None
     for row in rows:
         if row["group"] != group:
             group = row["group"]
             table.add_section()
             table.add_row(group, style="bold")
-        goal = "" if row["goal_us"] is None else _met(row["median_us"], row["goal_us"], _time(row["goal_us"]))
-        table.add_row(
-            f" {row['name']}",
-            _time(row["median_us"]),
-            _time(row["processor_us"]),
-            _rate(row["per_second"]),
-            *(goal,) * goals,
-        )
+        times = (_time(row[name]) for name in ("median_us", "processor_us"))
+        table.add_row(f" {row['name']}", *times, _rate(row["per_second"]))
     return table
 
 
-def show(figures: dict[str, Any], console: Console, goals: bool = False) -> None:
-    """Print the figures as tables, with the limits of the project on request."""
+def show(figures: dict[str, Any], console: Console) -> None:
+    """Print the figures as tables."""
     about, measures = figures["machine"], figures["measures"]
     console.print(
         f"{about['processor']}, {about['cores']} cores; Python {about['python']}, Numba {about['numba']}"
     )
     if measures:
-        console.print(_measures_table(measures, goals))
+        console.print(_measures_table(measures))
         waited = statistics.median(row["median_us"] / row["processor_us"] for row in measures)
         if waited > BUSY:
             console.print(
                 f"The machine is busy: wall time is {waited:.1f} times processor time.", style="yellow"
             )
-    others = Table("what", "", *("limit",) * goals)
+    others = Table("what", "")
     for row in figures["start"]:
-        goal = "" if row["goal_s"] is None else _met(row["median_s"], row["goal_s"], f"{row['goal_s']:g} s")
-        others.add_row(row["name"], f"{row['median_s']:.2f} s", *(goal,) * goals)
+        others.add_row(row["name"], f"{row['median_s']:.2f} s")
     for row in figures["memory"]:
-        most = row["goal_bytes"]
-        goal = "" if most is None else _met(row["bytes"], most, f"{most:,}")
-        others.add_row(row["name"], f"{row['bytes']:,} bytes", *(goal,) * goals)
+        others.add_row(row["name"], f"{row['bytes']:,} bytes")
     if figures["start"] or figures["memory"]:
         console.print(others)

@@ -10,21 +10,12 @@ from rich.console import Group
 from rich.table import Table
 from typer import Argument, Option
 
-from iglu_marl.commands.options import (
-    Json,
-    LLMEndpoint,
-    LLMModel,
-    LLMView,
-    a_level,
-    at_least,
-    choice,
-    expect,
-    expect_one_of,
-)
+from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import stoppable, text_console
 
 Levels = Annotated[
-    list[str] | None, Argument(help="Names of levels, or of families. Default: all.", autocompletion=a_level)
+    list[str] | None,
+    Argument(help="Names of levels, or of families. Default: all.", autocompletion=opt.a_level),
 ]
 
 
@@ -35,14 +26,14 @@ def _chosen(names: list[str] | None) -> list[str]:
     found: dict[str, None] = {}
     everything = [*benchmark.FAMILIES, *(level.name for level in benchmark.levels())]
     for name in names or list(benchmark.FAMILIES):
-        expect_one_of("NAMES", name, everything)
+        opt.expect_one_of("NAMES", name, everything)
         family = name if name in benchmark.FAMILIES else None
         parts = benchmark.levels(family) if family else (benchmark.find(name),)
         found.update(dict.fromkeys(level.name for level in parts))
     return list(found)
 
 
-def list_levels(names: Levels = None, as_json: Json = False) -> None:
+def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
     """List the levels: tasks, what is held out, and whether the shortcut baselines fail."""
     from iglu_marl import benchmark
 
@@ -82,16 +73,13 @@ def list_levels(names: Levels = None, as_json: Json = False) -> None:
 def audit_levels(
     names: Levels = None,
     budget: Annotated[
-        int | None,
-        Option(help="Environment steps per trained control. Default: a learner's.", callback=at_least(1)),
+        int | None, opt.integer(1, "Environment steps per trained control. Default: a learner's.")
     ] = None,
-    tasks: Annotated[int, Option(help="Number of tasks, half of each split.", callback=at_least(2))] = 128,
-    games: Annotated[int, Option(help="Games of scripted builder and oracle.", callback=at_least(1))] = 16,
+    tasks: Annotated[int, opt.integer(2, "Number of tasks, half of each split.")] = 128,
+    games: Annotated[int, opt.integer(1, "Games of scripted builder and oracle.")] = 16,
     quick: Annotated[bool, Option("--quick", help="10,000 steps, 16 tasks, 2 games.")] = False,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="JSON file; other levels in it are kept.")
-    ] = None,
-    as_json: Json = False,
+    output: Annotated[Path | None, opt.output_to("JSON file; other levels in it are kept.")] = None,
+    as_json: opt.Json = False,
 ) -> bool:
     """Compute the shortcut baselines and references of levels. Exit code 1 if a baseline beats chance."""
     from iglu_marl import benchmark
@@ -120,28 +108,26 @@ def audit_levels(
 
 
 def run_level(
-    level: Annotated[str, Argument(help="The name of a level.", autocompletion=a_level)],
+    level: Annotated[str, Argument(help="The name of a level.", autocompletion=opt.a_level)],
     builder: Annotated[
         list[str] | None, Option(help="By name, or module:attribute; once for each run. Default: scripted.")
     ] = None,
     architect: Annotated[
         list[str] | None, Option(help="One per builder, for pairs. Default: the level's scripted ones.")
     ] = None,
-    model: LLMModel = None,
-    endpoint: LLMEndpoint = None,
-    llm_view: LLMView = None,
+    model: opt.LLMModel = None,
+    endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
     name: Annotated[str, Option(help="Name of the agent in the result.")] = "",
-    split: Annotated[str, choice("train", "test")] = "test",
-    episodes: Annotated[int, Option(help="Games of each run.", callback=at_least(1))] = 200,
-    budget: Annotated[
-        int, Option(help="Environment steps of training, for the file.", callback=at_least(0))
-    ] = 0,
+    split: Annotated[str, opt.choice("train", "test")] = "test",
+    episodes: Annotated[int, opt.integer(1, "Games of each run.")] = 200,
+    budget: Annotated[int, opt.integer(0, "Environment steps of training, for the file.")] = 0,
     command: Annotated[str, Option(help="Command that trained the agent, for the file.")] = "",
     controls: Annotated[
         bool, Option("--controls/--no-controls", help="Also measure it muted, scrambled or hidden.")
     ] = True,
-    output: Annotated[Path | None, Option("--output", "-o", help="The result file to write (JSON).")] = None,
-    as_json: Json = False,
+    output: Annotated[Path | None, opt.output_to("The result file to write (JSON).")] = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Measure agents on a level."""
     from iglu_marl import benchmark
@@ -149,7 +135,7 @@ def run_level(
 
     builders = builder or ["scripted"]
     if architect is not None:
-        expect(
+        opt.expect(
             "--architect",
             architect,
             len(architect) == len(builders),
@@ -180,10 +166,8 @@ def report_results(
     published: Annotated[
         list[Path] | None, Option(help="A result file to compare with; several times for several.")
     ] = None,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Folder for benchmark.md, benchmark.csv and plots.")
-    ] = None,
-    as_json: Json = False,
+    output: Annotated[Path | None, opt.output_to("Folder for benchmark.md, benchmark.csv and plots.")] = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Print tables of result files, with the controls of the levels; write plots."""
     from iglu_marl import benchmark

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +11,8 @@ from typer import Option
 from iglu_marl import data
 from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
 from iglu_marl.commands.films import Film, film_of_timeline, film_of_turns, replay_of
-from iglu_marl.commands.options import Json, PackPath
-from iglu_marl.commands.output import text_console
+from iglu_marl.commands.options import Json, PackPath, output_to
+from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.task import Task
@@ -32,7 +31,7 @@ Named = tuple[str, str, str, Film | None]  # session, structure, split, film
 
 def browse(
     source: Annotated[str, source_argument(*CORPORA)],
-    output: Annotated[Path, Option("--output", "-o", help="Output folder.")] = Path("corpus"),
+    output: Annotated[Path, output_to("Output folder.")] = Path("corpus"),
     path: PackPath = None,
     structure: Annotated[
         list[str] | None, Option(help="Structure, such as C7; may be repeated. Default: all.")
@@ -67,8 +66,7 @@ def browse(
     index = write_corpus(output, title, sessions(), about=about, overwrite=overwrite)
     pages = len(list((index.parent / "sessions").iterdir()))
     facts: dict[str, Any] = {"source": source, "sessions": pages, "left_out": left_out, "file": str(index)}
-    if as_json:
-        print(json.dumps(facts))
+    if print_json(as_json, facts):
         return
     console = text_console(as_json)
     without = f"; {len(left_out)} without poses are left out" if left_out else ""

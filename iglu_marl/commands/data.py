@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +11,8 @@ from rich.progress import TextColumn
 from rich.table import Column, Table
 from typer import Argument, Option
 
-from iglu_marl.commands.options import FollowLinks, Json, PackPath
-from iglu_marl.commands.output import text_console
+from iglu_marl.commands.options import FollowLinks, Json, PackPath, output_to
+from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import PlaceholderError
 from iglu_marl.data.packs.archive import MemberError, Pack
@@ -59,8 +58,7 @@ def list_packs(as_json: Json = False) -> None:
         table.add_row(info.name, f"{info.title} ({info.licence}{size})", here)
     console.print(table)
     console.print(f"Download folder: {pack_folder()}. IGLU_DATA_PATH names further places.")
-    if as_json:
-        print(json.dumps(facts))
+    print_json(as_json, facts)
 
 
 # ------------------------------------------------------------------------------------------------------- fetch
@@ -71,9 +69,7 @@ def fetch_packs(
         list[str] | None, Argument(metavar="PACK...", help="Packs to download. Default: all.")
     ] = None,
     url: Annotated[str | None, Option(help="URL of the pack, if only one is named.")] = None,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Download folder. Default: the cache of this user.")
-    ] = None,
+    output: Annotated[Path | None, output_to("Download folder. Default: the cache of this user.")] = None,
     force: Annotated[bool, Option("--force", help="Download existing packs again.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -92,8 +88,7 @@ def fetch_packs(
         console.print(
             f"  [green]is at[/] {path} ({_megabytes(path.stat().st_size)}); licence: {info.licence}"
         )
-    if as_json:
-        print(json.dumps(found))
+    print_json(as_json, found)
 
 
 # -------------------------------------------------------------------------------------------------------- info
@@ -134,8 +129,7 @@ def show_pack(
         from iglu_marl.commands.corpora import open_corpus
 
         facts["statistics"] = data.statistics(open_corpus(name, path))
-    if as_json:
-        print(json.dumps(facts))
+    if print_json(as_json, facts):
         return
     facts |= facts.pop("statistics", {})
     table = Table(Column(no_wrap=True), Column(overflow="fold"), title=info.title, show_header=False)
@@ -199,8 +193,7 @@ def verify_pack(
             problems = problems_of(info, pack, lambda size: progress.advance(bar, size))
         upstream = _like_upstream(info, pack)
     facts |= {"whole": not problems, "problems": problems, "upstream_file": upstream}
-    if as_json:
-        print(json.dumps(facts))
+    if print_json(as_json, facts):
         return not problems
     console = text_console(as_json)
     console.print(f"{facts['location']}: {facts['files']:,} files, {_megabytes(facts['bytes'])}")

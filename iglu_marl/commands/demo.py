@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -13,8 +12,8 @@ from rich.table import Table
 from typer import Option
 
 from iglu_marl.commands.game_video import write_game_video
-from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskId, Tasks, choice
-from iglu_marl.commands.output import progress_bar, stoppable, styled, text_console
+from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskId, Tasks, choice, output_to
+from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import made_folder, write_text
@@ -40,9 +39,9 @@ def demo(
     ] = False,
     controls: ScriptedControls = "walking",
     seed: Seed = 0,
-    output: Annotated[
-        Path, Option("--output", "-o", help="Folder for pictures, replay page, transcript and videos.")
-    ] = Path("iglu-marl-demo"),
+    output: Annotated[Path, output_to("Folder for pictures, replay page, transcript and videos.")] = Path(
+        "iglu-marl-demo"
+    ),
     video_format: Annotated[str, choice("mp4", "gif", "both", "none", about="videos to write")] = "none",
     as_json: Json = False,
 ) -> bool:
@@ -67,9 +66,7 @@ def demo(
             if file.suffix == ".html":
                 console.print(f"Watch it: open {file.resolve()} in a browser")
     facts = {**_facts(trajectory, controls, seed, files), **more}
-    if as_json:
-        print(json.dumps(facts))
-    else:
+    if not print_json(as_json, facts):
         _summary(console, facts, output)
     return trajectory.completed
 

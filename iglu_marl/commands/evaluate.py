@@ -36,8 +36,8 @@ def evaluate(
     architect: Annotated[list[str] | None, _agent_names(opt.an_architect)] = None,
     builder: Annotated[list[str] | None, _agent_names(opt.a_builder)] = None,
     tasks: opt.TaskSource = "bundled",
-    count: Annotated[int | None, Option(help="Maximum number of tasks.", callback=opt.at_least(1))] = None,
-    episodes: Annotated[int, Option(help="Games per pair and task.", callback=opt.at_least(1))] = 1,
+    count: Annotated[int | None, opt.integer(1, "Maximum number of tasks.")] = None,
+    episodes: Annotated[int, opt.integer(1, "Games per pair and task.")] = 1,
     controls: opt.Controls = None,
     chat: opt.Chat = None,
     api: opt.Api = "aec",
@@ -56,17 +56,13 @@ def evaluate(
     llm_view: opt.LLMView = None,
     concurrency: opt.Concurrency = None,
     processes: opt.Processes = 1,
-    examples: Annotated[
-        int, Option(help="Number of tasks whose games the report shows.", callback=opt.at_least(0))
-    ] = 3,
+    examples: Annotated[int, opt.integer(0, "Number of tasks whose games the report shows.")] = 3,
     keep_going: opt.KeepGoing = False,
     seed: opt.Seed = 0,
     output: Annotated[
         Path | None,
-        Option(
-            "--output",
-            "-o",
-            help="Output folder. An evaluation in it is resumed. Default: a new one in iglu-marl-evaluation/.",
+        opt.output_to(
+            "Output folder. An evaluation in it is resumed. Default: a new one in iglu-marl-evaluation/."
         ),
     ] = None,
     as_json: opt.Json = False,

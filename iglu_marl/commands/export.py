@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +10,8 @@ from typer import Option
 
 from iglu_marl import data
 from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
-from iglu_marl.commands.options import Json, PackPath, at_least, one_of
-from iglu_marl.commands.output import text_console
+from iglu_marl.commands.options import Json, PackPath, integer, one_of, output_to
+from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.parsing import PlaceholderError
 from iglu_marl.data.packs.archive import MemberError
@@ -59,10 +58,7 @@ def _minari(
 
 def export(
     source: Annotated[str, source_argument(*CORPORA)],
-    output: Annotated[
-        str,
-        Option("--output", "-o", help="File (tasks), new folder (layout, parquet) or dataset id (minari)."),
-    ],
+    output: Annotated[str, output_to("File (tasks), new folder (layout, parquet) or dataset id (minari).")],
     form: Annotated[
         str,
         Option(
@@ -74,10 +70,8 @@ def export(
     ] = "tasks",
     path: PackPath = None,
     pixels: Annotated[bool, Option("--pixels", help="With minari: add a picture of each step.")] = False,
-    processes: Annotated[int, Option(help="With minari: number of processes.", callback=at_least(1))] = 1,
-    stride: Annotated[
-        int, Option(help="With minari: use every n-th frame of a recording.", callback=at_least(1))
-    ] = 1,
+    processes: Annotated[int, integer(1, "With minari: number of processes.")] = 1,
+    stride: Annotated[int, integer(1, "With minari: use every n-th frame of a recording.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Write tasks, sessions or recordings of a corpus in a format of other tools."""
@@ -100,9 +94,7 @@ def export(
         corpus = open_corpus(source, path)
         report = data.write_sessions(output, corpus.tasks if isinstance(corpus, data.Dataset) else corpus)
         facts |= {"sessions": report.sessions, "turns": report.turns, "noted": report.counts}
-    if as_json:
-        print(json.dumps(facts))
-    else:
+    if not print_json(as_json, facts):
         console.print(", ".join(f"{key} {_shown(value)}" for key, value in facts.items()))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -12,8 +11,8 @@ import numpy as np
 from typer import Option
 
 from iglu_marl.commands.films import Film, FilmScene, Moments, film_of_session, film_of_world_file, replay_of
-from iglu_marl.commands.options import Json, PackPath, choice, ends_in, positive
-from iglu_marl.commands.output import progress_bar, text_console
+from iglu_marl.commands.options import Json, PackPath, choice, ends_in, output_to, positive
+from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import made_folder
 from iglu_marl.core.parsing import read_file
@@ -37,13 +36,7 @@ def film(
     session: Annotated[str | None, Option(help="Session of the Minecraft Dialogue Corpus, by name.")] = None,
     data: PackPath = None,
     output: Annotated[
-        Path,
-        Option(
-            "--output",
-            "-o",
-            help="Video (.mp4, .gif) or page (.html) to write.",
-            callback=ends_in(".mp4", ".gif", ".html"),
-        ),
+        Path, output_to("Video (.mp4, .gif) or page (.html) to write.", ends_in(".mp4", ".gif", ".html"))
     ] = Path("recording.mp4"),
     view: Annotated[
         str, choice("composed", "eyes", about="kind of picture; eyes is what the person saw")
@@ -79,8 +72,7 @@ def film(
         scenes = timeline(shown, fps, speed, max_seconds)
         path, facts["video_s"] = _write_video(shown, scenes, view, fps, output, as_json)
     facts["file"] = str(path)
-    if as_json:
-        print(json.dumps(facts))
+    print_json(as_json, facts)
     console = text_console(as_json)
     for key, value in facts.items():
         console.print(f"{key.replace('_', ' '):>20}  {value}")
@@ -154,38 +146,26 @@ def timeline(film: Film, fps: float, speed: float, max_seconds: float) -> list[F
     return [film.scenes[index] for index in picked]
 
 
-class _Camera:
-    """Draws scenes of a film."""
-
-    def __init__(self, film: Film, view: str) -> None:
-        self.film, self.view = film, view
-        self.moments = Moments(film)
-
-    def draw(self, scene: FilmScene) -> Picture:
-        """The picture of a scene, uint8[height, width, 3]."""
-        from iglu_marl.rendering import composed_frame
-        from iglu_marl.rendering.painter import paint_scenes
-        from iglu_marl.rendering.renderer import EYE_LENS
-
-        if self.view == "eyes":
-            return paint_scenes(scene.grid[None], [scene.pose], EYES_SIZE, lens=EYE_LENS)[0]
-        moment = self.moments.of(scene)
-        time = f"{moment['status'].pop('time_s'):.0f} s"
-        return composed_frame(
-            **{**moment, "status": {**moment["status"], "title": self.film.title, "time": time}}
-        )
-
-
 def frames(film: Film, scenes: list[FilmScene], view: str, fps: float) -> tuple[Iterator[Picture], int]:
     """The pictures of the video, and how many there are. scenes: those of `timeline`."""
-    camera = _Camera(film, view)
-    still = round(STILL_S * fps)
+    from iglu_marl.rendering import composed_frame
+    from iglu_marl.rendering.painter import paint_scenes
+    from iglu_marl.rendering.renderer import EYE_LENS
+
+    moments, still = Moments(film), round(STILL_S * fps)
+
+    def picture_of(scene: FilmScene) -> Picture:
+        if view == "eyes":
+            return paint_scenes(scene.grid[None], [scene.pose], EYES_SIZE, lens=EYE_LENS)[0]
+        moment = moments.of(scene)
+        status = {**moment["status"], "title": film.title}
+        return composed_frame(**{**moment, "status": {**status, "time": f"{status.pop('time_s'):.0f} s"}})
 
     def draw() -> Iterator[Picture]:
         last: tuple[FilmScene, Picture] | None = None
         for scene in scenes:
             if last is None or scene is not last[0]:
-                last = scene, camera.draw(scene)
+                last = scene, picture_of(scene)
             yield last[1]
         assert last is not None
         yield from [last[1]] * still

@@ -94,9 +94,8 @@ def make_agents(
     elif partner == "none":
         architect = Idle("")
     elif partner == "replay":
-        architect = ReplayArchitect.for_env(
-            env, patience=1
-        )  # the next turn starts when the person ends this one
+        # The next turn starts when the person ends this one.
+        architect = ReplayArchitect.for_env(env, patience=1)
     else:
         architect = partner_for(env, Role.ARCHITECT, partner)
     return {ARCHITECT: architect, BUILDER: builder}

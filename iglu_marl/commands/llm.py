@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
-from iglu_marl.commands.output import stoppable, text_console
+from iglu_marl.commands.output import print_json, stoppable, text_console
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.data.splits import Split
@@ -24,7 +24,7 @@ GENERATED = 200  # games
 
 def export_prompts(
     source: Annotated[str, source_argument(*SOURCES)],
-    output: Annotated[Path, Option("--output", "-o", help="New folder for JSON lines and a data card.")],
+    output: Annotated[Path, opt.output_to("New folder for JSON lines and a data card.")],
     data: opt.PackPath = None,
     split: Annotated[str, opt.choice("all", "train", "val", "test", about="part of the source")] = "all",
     role: Annotated[
@@ -32,8 +32,7 @@ def export_prompts(
     ] = "builder",
     text_view: opt.TextView = "layers",
     count: Annotated[
-        int | None,
-        Option(help="Maximum number of records of a split, or of generated games.", callback=opt.at_least(1)),
+        int | None, opt.integer(1, "Maximum number of records of a split, or of generated games.")
     ] = None,
     seed: opt.Seed = 0,
     transcript: Annotated[Path | None, Option(help="For transcript: the file of the LLM agents.")] = None,
@@ -63,8 +62,7 @@ def export_prompts(
         "seed": seed,
     }
     found = write_dataset(records, output, about)
-    if as_json:
-        print(json.dumps({"output": str(output), "records": found}))
+    print_json(as_json, {"output": str(output), "records": found})
     console = text_console(as_json)
     counts = ", ".join(f"{number:,} {name}" for name, number in found.items())
     console.print(f"{counts}: {output}")
@@ -76,7 +74,7 @@ def run_benchmark(
     ] = "llm",
     level: Annotated[list[str] | None, Option(help="A level; may be repeated. Default: all.")] = None,
     name: Annotated[str, Option(help="Name of the agent in tables.")] = "",
-    episodes: Annotated[int, Option(help="Games of each level.", callback=opt.at_least(1))] = 20,
+    episodes: Annotated[int, opt.integer(1, "Games of each level.")] = 20,
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     concurrency: opt.Concurrency = None,
@@ -85,9 +83,9 @@ def run_benchmark(
     references: Annotated[
         bool, Option("--references/--no-references", help="Also show random and scripted agents.")
     ] = True,
-    output: Annotated[
-        Path, Option("--output", "-o", help="Output folder. An existing run in it is resumed.")
-    ] = Path("iglu-marl-models"),
+    output: Annotated[Path, opt.output_to("Output folder. An existing run in it is resumed.")] = Path(
+        "iglu-marl-models"
+    ),
     as_json: opt.Json = False,
 ) -> bool:
     """Run the benchmark of language models.

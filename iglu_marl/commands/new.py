@@ -6,9 +6,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
-from iglu_marl.commands.options import one_of
+from iglu_marl.commands.options import one_of, output_to
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import made_folder, write_text
@@ -26,7 +26,7 @@ def new(
         str, Argument(metavar="KIND", help="builder, architect or task-source.", callback=one_of(*SCORED))
     ],
     name: Annotated[str, Argument(metavar="NAME", help="Name of the file and, in CamelCase, of the class.")],
-    output: Annotated[Path, Option("--output", "-o", help="Folder for NAME.py and test_NAME.py.")] = Path(),
+    output: Annotated[Path, output_to("Folder for NAME.py and test_NAME.py.")] = Path(),
 ) -> None:
     """Write a builder, architect or task source that runs, with its test, and print the command that scores it."""
     if not name.isidentifier() or name != name.lower() or name.startswith("_"):

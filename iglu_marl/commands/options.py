@@ -172,8 +172,18 @@ def choice(*names: str, about: str = "") -> Any:
     )
 
 
+def integer(least: int, about: str) -> Any:
+    """Return an option whose value is an integer of `least` or more."""
+    return Option(help=about, callback=at_least(least))
+
+
+def output_to(about: str, check: Check | None = None) -> Any:
+    """Return the option for the file or folder to write."""
+    return Option("--output", "-o", help=about, callback=check)
+
+
 Json = Annotated[bool, Option("--json", help="Print the result as JSON only.")]
-Seed = Annotated[int, Option(help="Seed of all randomness.", callback=at_least(0))]
+Seed = Annotated[int, integer(0, "Seed of all randomness.")]
 
 # tasks and corpora
 Tasks = Annotated[
@@ -227,17 +237,17 @@ Api = Annotated[
     ),
 ]
 TextView = Annotated[str, choice("layers", "coordinates", "auto", about="form of the world in the prompts")]
-Processes = Annotated[int, Option(help="Number of processes.", callback=at_least(1))]
+Processes = Annotated[int, integer(1, "Number of processes.")]
 MinariAgent = Annotated[
     str, Option("--agent", help="With --minari: the agent to export, builder_0 or architect_0.")
 ]
 Host = Annotated[str, Option(help="Address to listen at. Default: this machine only.")]
 Port = Annotated[int, Option(help="Port to listen at.", callback=within(0, 65_535))]
-MaxSteps = Annotated[int, Option(help="Maximum number of builder steps per game.", callback=at_least(1))]
+MaxSteps = Annotated[int, integer(1, "Maximum number of builder steps per game.")]
 KeepGoing = Annotated[
     bool, Option("--keep-going", help="Count an error of an agent as a failure, and continue.")
 ]
-Episode = Annotated[int, Option(help="Index of a game in the recording, from 0.", callback=at_least(0))]
+Episode = Annotated[int, integer(0, "Index of a game in the recording, from 0.")]
 # Language models: these options apply to the agents named llm while the command runs.
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import re
 import signal
@@ -46,6 +47,13 @@ def text_console(as_json: bool = False, stderr: bool = False) -> Console:
     return _PlainConsole(
         quiet=as_json, stderr=stderr, markup=False, emoji=False, highlight=False, soft_wrap=True
     )
+
+
+def print_json(as_json: bool, value: Any) -> bool:
+    """Print a value as JSON if that is wanted, and return whether it is."""
+    if as_json:
+        print(json.dumps(value))
+    return as_json
 
 
 def new_path(folder: str, *about: str, suffix: str = "") -> Path:

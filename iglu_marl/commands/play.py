@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
 
 from iglu_marl.commands import options as opt
-from iglu_marl.commands.output import new_path, text_console
+from iglu_marl.commands.output import new_path, print_json, text_console
 from iglu_marl.core.dialogue import Role
 
 
@@ -35,8 +34,7 @@ def play(
     seed: opt.Seed = 0,
     engine: opt.Engine = "auto",
     output: Annotated[
-        Path | None,
-        Option("--output", "-o", help="Recording to write. Default: a new one in iglu-marl-play/."),
+        Path | None, opt.output_to("Recording to write. Default: a new one in iglu-marl-play/.")
     ] = None,
     keep: Annotated[bool, Option("--keep/--no-keep", help="Record the game.")] = True,
     as_json: opt.Json = False,
@@ -74,9 +72,7 @@ def play(
         "recording": None if path is None else str(path),
         **({} if counts is None else {"model": counts}),
     }
-    if as_json:
-        print(json.dumps(facts))
-    else:
+    if not print_json(as_json, facts):
         _summary(facts)
     return how == "complete"
 

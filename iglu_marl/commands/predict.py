@@ -43,7 +43,7 @@ def predict(
     ] = "mdc",
     data: opt.PackPath = None,
     split: Annotated[str, opt.choice("train", "val", "test", about="part of the corpus")] = "val",
-    count: Annotated[int | None, Option(help="Maximum number of samples.", callback=opt.at_least(1))] = None,
+    count: Annotated[int | None, opt.integer(1, "Maximum number of samples.")] = None,
     samples: Annotated[str, opt.choice("net", "acl2020", about="definition of a sample of mdc")] = "net",
     protocol: Annotated[str, opt.choice("acl2020", "v2", about="scoring protocol")] = "acl2020",
     decoding: Annotated[
@@ -61,10 +61,8 @@ def predict(
     keep_going: opt.KeepGoing = False,
     output: Annotated[
         Path | None,
-        Option(
-            "--output",
-            "-o",
-            help="Output folder. Predictions in it are resumed. Default: a new one in iglu-marl-predictions/.",
+        opt.output_to(
+            "Output folder. Predictions in it are resumed. Default: a new one in iglu-marl-predictions/."
         ),
     ] = None,
     as_json: opt.Json = False,

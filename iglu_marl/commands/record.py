@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from iglu_marl.commands import options as opt
-from iglu_marl.commands.output import game_facts, progress_bar, stoppable, text_console
+from iglu_marl.commands.output import game_facts, print_json, progress_bar, stoppable, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 
@@ -29,7 +29,7 @@ def record(
     tasks: opt.TaskSource = "bundled",
     task: opt.TaskId = None,
     data: opt.Data = None,
-    episodes: Annotated[int, Option(help="Number of games.", callback=opt.at_least(1))] = 1,
+    episodes: Annotated[int, opt.integer(1, "Number of games.")] = 1,
     controls: opt.Controls = None,
     chat: opt.Chat = None,
     api: opt.Api = "aec",
@@ -80,8 +80,7 @@ def record(
     for agent in agents.values():
         agent.close()
     env.close()
-    if as_json:
-        print(json.dumps({"recording": str(output), "games": games}))
+    print_json(as_json, {"recording": str(output), "games": games})
     console = text_console(as_json)
     for facts in games:
         verdict = "complete" if facts["completed"] else "not complete"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from typer import Argument, Option
 
 from iglu_marl.commands import options as opt
-from iglu_marl.commands.output import text_console
+from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.text import similar
@@ -29,7 +28,7 @@ StructureName = Annotated[
         autocompletion=opt.a_structure,
     ),
 ]
-PngFile = Annotated[Path | None, Option("--output", "-o", help="Picture to write, .png. Default: NAME.png.")]
+PngFile = Annotated[Path | None, opt.output_to("Picture to write, .png. Default: NAME.png.")]
 Width = Annotated[
     int | None, Option(help="Width in pixels; the height follows.", callback=opt.within(128, 4096, "pixels"))
 ]
@@ -37,9 +36,7 @@ _EMPTY: BlockGrid = np.zeros((9, 11, 11), np.int8)
 
 
 def _report(path: Path, as_json: bool, **facts: Any) -> None:
-    if as_json:
-        print(json.dumps({**facts, "file": str(path)}))
-    else:
+    if not print_json(as_json, {**facts, "file": str(path)}):
         text_console().print(f"Written: {path.resolve()}")
 
 
@@ -148,9 +145,9 @@ def render_replay(
         Argument(metavar="[GAME]", help="Recording, or replay data (.json, .html). Default: play a game."),
     ] = None,
     episode: opt.Episode = 0,
-    output: Annotated[
-        Path, Option("--output", "-o", help="Page (.html) or its data (.json) to write.")
-    ] = Path("replay.html"),
+    output: Annotated[Path, opt.output_to("Page (.html) or its data (.json) to write.")] = Path(
+        "replay.html"
+    ),
     tasks: opt.Tasks = None,
     data: opt.Data = None,
     task: opt.TaskId = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ from typer import Argument, Option
 
 from iglu_marl.commands.game_video import write_game_video
 from iglu_marl.commands.options import Json, MinariAgent
-from iglu_marl.commands.output import game_facts, text_console
+from iglu_marl.commands.output import game_facts, print_json, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, ReplayError
 
@@ -72,8 +71,7 @@ def replay(
         console.print(
             "Saved {dataset}: {episodes} episodes, {steps} steps".format_map(facts_of_all["dataset"])
         )
-    if as_json:
-        print(json.dumps({**facts_of_all, "episodes": found}))
+    print_json(as_json, {**facts_of_all, "episodes": found})
     return same
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from iglu_marl.commands.options import GAMES_FOLDER, Database, GamesFolder, Json, MinariAgent
-from iglu_marl.commands.output import text_console
+from iglu_marl.commands.options import GAMES_FOLDER, Database, GamesFolder, Json, MinariAgent, output_to
+from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.extras import extra
 
 if TYPE_CHECKING:
@@ -42,8 +41,7 @@ def status(
 
     rows = store.do(tables.status, study.name)
     store.close()
-    if as_json:
-        print(json.dumps(rows))
+    if print_json(as_json, rows):
         return
     for row in rows or [{"condition": "nobody yet", "stage": "", "participants": 0}]:
         text_console().print(f"{row['condition']:20} {row['stage']:14} {row['participants']}")
@@ -51,7 +49,7 @@ def status(
 
 def export(
     file: StudyFile,
-    output: Annotated[Path, Option("--output", "-o", help="New folder.")] = Path("study"),
+    output: Annotated[Path, output_to("New folder.")] = Path("study"),
     upstream: Annotated[
         bool, Option("--upstream", help="Also write the games in the IGLU multi-turn layout.")
     ] = False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from rich.table import Table
 from typer import Option
 
 from iglu_marl.commands.options import Data, Json, Tasks
-from iglu_marl.commands.output import progress_bar, text_console
+from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
 
@@ -33,8 +32,7 @@ def tasks(
     rows = [{"name": name, **_facts(task)} for name, task in found.items()]
     if pictures is not None:
         _draw(found, pictures, as_json)
-    if as_json:
-        print(json.dumps(rows))
+    if print_json(as_json, rows):
         return
     table = Table("name", "blocks", "colours", "height")
     for row in rows:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from typer import Option
 
-from iglu_marl.commands.options import Json, PackPath, Seed, at_least, choice, positive
-from iglu_marl.commands.output import stoppable, text_console
+from iglu_marl.commands.options import Json, PackPath, Seed, choice, integer, output_to, positive
+from iglu_marl.commands.output import print_json, stoppable, text_console
 from iglu_marl.core.extras import extra
+from iglu_marl.core.files import made_folder
 
 if TYPE_CHECKING:
     from iglu_marl.data.mdc.corpus import Corpus, Session
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 HELD_OUT = 0.15  # share of the structures of the training split
 SALT = "iglu_marl held out "
 
-Output = Annotated[Path, Option("--output", "-o", help="Folder for model, checkpoint and curve.")]
+Output = Annotated[Path, output_to("Folder for model, checkpoint and curve.")]
 Resume = Annotated[bool, Option("--resume", help="Resume the run in the output folder.")]
 
 
@@ -30,20 +31,16 @@ def train_edits(
     output: Output,
     data: PackPath = None,
     iglu: Annotated[Path | None, Option(help="IGLU single-turn data (zip or folder) to add.")] = None,
-    epochs: Annotated[int, Option(help="Number of passes over the data.", callback=at_least(1))] = 24,
-    batch_size: Annotated[int, Option(help="Samples per step.", callback=at_least(1))] = 32,
+    epochs: Annotated[int, integer(1, "Number of passes over the data.")] = 24,
+    batch_size: Annotated[int, integer(1, "Samples per step.")] = 32,
     learning_rate: Annotated[float, Option(help="Maximum learning rate.", callback=positive)] = 2e-3,
-    channels: Annotated[int, Option(help="Width of the convolutions.", callback=at_least(1))] = 32,
-    words: Annotated[
-        int, Option(help="Maximum number of words read, the latest.", callback=at_least(1))
-    ] = 64,
-    members: Annotated[
-        int, Option(help="Models of an ensemble, trained from successive seeds.", callback=at_least(1))
-    ] = 1,
+    channels: Annotated[int, integer(1, "Width of the convolutions.")] = 32,
+    words: Annotated[int, integer(1, "Maximum number of words read, the latest.")] = 64,
+    members: Annotated[int, integer(1, "Models of an ensemble, trained from successive seeds.")] = 1,
     seed: Seed = 0,
     device: Annotated[str, Option(help="Device: auto, cpu, cuda, cuda:1, …")] = "auto",
     precision: Annotated[str, choice("auto", "float32", "bfloat16", about="floating point format")] = "auto",
-    threads: Annotated[int, Option(help="Threads; 0 leaves it to PyTorch.", callback=at_least(0))] = 1,
+    threads: Annotated[int, integer(0, "Threads; 0 leaves it to PyTorch.")] = 1,
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
@@ -97,8 +94,7 @@ def train_edits(
 
         for curve in [*output.glob("curve.csv"), *output.glob("seed-*/curve.csv")]:
             draw_curve(curve, curve.with_suffix(".svg"))
-    if as_json:
-        print(json.dumps(trained.notes))
+    print_json(as_json, trained.notes)
     console.print(f"F1 on the held-out part {trained.notes['held_out_f1']}; model and curve: {output}")
 
 
@@ -136,40 +132,33 @@ def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -
 
 def train_pov(
     output: Output,
-    labels: Annotated[
-        int, Option(help="Number of teacher actions for the policy.", callback=at_least(1000))
-    ] = 1_500_000,
-    walks: Annotated[int, Option(help="Steps to train the localiser on.", callback=at_least(1))] = 100_000,
-    sentences: Annotated[int, Option(help="Sentences to train the reader on.", callback=at_least(1))] = 8000,
-    reading_steps: Annotated[int, Option(help="Batches to train the reader.", callback=at_least(1))] = 2500,
+    labels: Annotated[int, integer(1000, "Number of teacher actions for the policy.")] = 1_500_000,
+    walks: Annotated[int, integer(1, "Steps to train the localiser on.")] = 100_000,
+    sentences: Annotated[int, integer(1, "Sentences to train the reader on.")] = 8000,
+    reading_steps: Annotated[int, integer(1, "Batches to train the reader.")] = 2500,
     knows: Annotated[
         str, choice("pictures", "memoryless", "blind", "pose", about="input of the policy")
     ] = "pictures",
-    remembers: Annotated[
-        bool, Option("--remembers", help="Give the policy a memory of blocks and own actions.")
-    ] = False,
     begin: Annotated[
         Path | None, Option("--begin", help="Initial model, whose reader and localiser stay fixed.")
     ] = None,
-    updates: Annotated[int, Option(help="Batches per 1,000 labels.", callback=at_least(1))] = 30,
+    updates: Annotated[int, integer(1, "Batches per 1,000 labels.")] = 30,
     learning_rate: Annotated[float, Option(help="Learning rate of the policy.")] = 1e-3,
     seed: Seed = 0,
     resume: Resume = False,
-    tensorboard: Annotated[
-        bool, Option("--tensorboard", help="Also write the curve for TensorBoard.")
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Train a builder that sees pictures, by imitation of the planner (needs PyTorch)."""
     with extra("rl"):
         from iglu_marl.agents.learned.pov_builder import load
-        from iglu_marl.agents.learned.pov_training import PovConfig, curve_writer, train
+        from iglu_marl.agents.learned.pov_training import CURVE, PovConfig, train
 
     console = text_console(as_json)
-    write = curve_writer(output, tensorboard)
+    made_folder(output)
 
     def show(row: dict[str, Any]) -> None:
-        write(row)
+        with (output / CURVE).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
         console.print(
             f"{row['stage']:8} {row['seconds']:6} s  reading {row['reading']}  walks {row['walks']}  "
             f"labels {row['labels']}  loss {row['loss']:.3f}"
@@ -181,7 +170,6 @@ def train_pov(
         walks=walks,
         labels=labels,
         knows=cast(Any, knows),
-        remembers=remembers,
         updates=updates,
         learning_rate=learning_rate,
         seed=seed,

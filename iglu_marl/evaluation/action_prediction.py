@@ -198,16 +198,20 @@ def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
         unit = task.task_id or f"task-{number}"
         name = f"{unit}/{known[unit]}" if known[unit] else unit
         known[unit] += 1
-        found = sorted(net_actions(start, target), key=lambda one: (one.place, one.y, one.x, one.z))
         yield Sample(
             name=name,
             unit=unit,
             situation=Situation(task.dialogue, start, max(0, len(task.dialogue) - 1)),
             target=target,
-            actions=tuple(found),
+            actions=tuple(net_edits(start, target)),
             tags=skills(target, start) or ("plain",),
             invariant=task.is_invariant,
         )
+
+
+def net_edits(before: npt.ArrayLike, after: npt.ArrayLike) -> list[NetAction]:
+    """Return the fewest actions from one grid to another: removals before placements, from the ground up."""
+    return sorted(net_actions(before, after), key=lambda one: (one.place, one.y, one.x, one.z))
 
 
 def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) -> BlockGrid:
@@ -678,17 +682,15 @@ def predict_actions(
     if on_error not in ("raise", "count"):
         raise ConfigError(f"on_error is {on_error!r}, expected 'raise' or 'count'")
     result = Predictions({"predictor": name, **(settings or {})})
-    log: RowLog[Prediction] | None = None
-    if output is not None:
-        log = RowLog(
-            made_folder(output) / LOG,
-            result.settings,
-            form=(FORMAT, VERSION),
-            what="predictions",
-            from_json=Prediction.from_json,
-            to_json=Prediction.to_json,
-        )
-    known = {row.name: row for row in (log.rows if log else []) if row.scored}
+    log: RowLog[Prediction] = RowLog(
+        None if output is None else made_folder(output) / LOG,
+        result.settings,
+        form=(FORMAT, VERSION),
+        what="predictions",
+        from_json=Prediction.from_json,
+        to_json=Prediction.to_json,
+    )
+    known = {row.name: row for row in log.rows if row.scored}
     rows: dict[int, Prediction] = {}  # by the number of the sample
 
     def left() -> Iterator[tuple[int, Sample]]:
@@ -705,13 +707,11 @@ def predict_actions(
     try:
         for (number, _), row in in_flight(predicted, left(), concurrency):
             rows[number] = row
-            if log is not None:
-                log.add(row)
+            log.add(row)
             on_done()
         result.rows = [rows[number] for number in sorted(rows)]
     finally:
-        if log is not None:
-            log.close()
+        log.close()
     if output is not None:
         write_text(Path(output, "predictions.json"), json.dumps(result.to_json(), indent=1) + "\n")
     return result

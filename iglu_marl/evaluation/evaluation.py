@@ -17,13 +17,13 @@ import numpy as np
 
 from iglu_marl._version import __version__
 from iglu_marl.agents.registry import game_options
+from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import made_folder
 from iglu_marl.data.progress import progress_bar
-from iglu_marl.evaluation import report
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.results import FORMAT, VERSION, Row, Tables, is_scored, row_from_json
+from iglu_marl.evaluation.results import FORMAT, VERSION, Evaluation, Row, is_scored, row_from_json
 from iglu_marl.evaluation.runner import EvaluationJob, EvaluationPlan, games
 from iglu_marl.evaluation.selection import digest, named, tasks_of
 from iglu_marl.game.config import GameConfig
@@ -41,31 +41,10 @@ DEFAULTS: dict[str, Any] = {
 """Options of the game, unless a trained agent needs others."""
 
 
-class Evaluation(Tables):
-    """The result of an evaluation: one row per game, in the order of agents, tasks and episodes.
-
-    `summary` averages over any grouping, `matrix` crosses architects and builders, `write` makes the files. Intervals
-    are percentile bootstraps over tasks; all episodes of a task are drawn together.
-    """
-
-    def markdown(self) -> str:
-        """Return the tables as Markdown."""
-        return report.markdown(self)
-
-    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write evaluation.json, pairs.csv, games.csv, evaluation.md and evaluation.html; return the paths."""
-        return report.write(self, Path(folder))
-
-
 def _check_integers(least: int, **values: Any) -> None:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise ConfigError(f"{name} is {value!r}, expected an integer of {least} or more")
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(f"{name} is {value!r}, expected one of {', '.join(choices)}")
 
 
 def _numbered(digests: Iterable[str]) -> list[str]:
@@ -137,8 +116,8 @@ def evaluate(
     at_once = 1 if concurrency is None else concurrency
     _check_integers(1, episodes=episodes, processes=processes, concurrency=at_once, resamples=resamples)
     _check_integers(0, seed=seed, examples=examples)
-    _check_choice("view", view, ("aec", "parallel"))
-    _check_choice("on_error", on_error, ("raise", "count"))
+    check_option("view", view, ("aec", "parallel"))
+    check_option("on_error", on_error, ("raise", "count"))
     found = tasks_of(tasks, count=count, seed=seed)
     players = {Role.ARCHITECT: named(architects, Role.ARCHITECT), Role.BUILDER: named(builders, Role.BUILDER)}
     asked = {"controls": controls, "chat": chat, **(config or {})}
@@ -178,17 +157,15 @@ def _played(
 ) -> list[Row]:
     """Return the rows of all games in the plan's order, from the log or played now."""
     jobs = list(plan.jobs())
-    log: RowLog[Row] | None = None
-    if output is not None:
-        log = RowLog(
-            made_folder(output) / GAMES,
-            plan.settings(),
-            form=(FORMAT, VERSION),
-            what="an evaluation",
-            from_json=row_from_json,
-            to_json=dict,
-        )
-    known = {_id(row): row for row in (log.rows if log else [])}
+    log: RowLog[Row] = RowLog(
+        None if output is None else made_folder(output) / GAMES,
+        plan.settings(),
+        form=(FORMAT, VERSION),
+        what="an evaluation",
+        from_json=row_from_json,
+        to_json=dict,
+    )
+    known = {_id(row): row for row in log.rows}
     wanted = {job.id: job for job in jobs}
     left = [job for job in jobs if not _is_kept(known.get(job.id), job, plan)]
     rows = {id_: known[id_] for id_ in wanted if id_ in known}
@@ -197,12 +174,10 @@ def _played(
             bar = shown.add_task("games", total=len(jobs), completed=len(jobs) - len(left))
             for row in games(plan, left, processes, concurrency):
                 rows[_id(row)] = row
-                if log is not None:
-                    log.add(row)
+                log.add(row)
                 shown.advance(bar)
     finally:
-        if log is not None:
-            log.close()
+        log.close()
     return [rows[job.id] for job in jobs]
 
 

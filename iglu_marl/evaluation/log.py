@@ -21,8 +21,9 @@ class RowLog(Generic[Row]):
 
     Only one process can open a log at a time.
 
-    settings: settings of the job, JSON-ready. form: name and version of the format. what: kind of the log, for
-    messages. from_json: reads a row from its line. to_json: returns the line of a row.
+    path: the file; None: rows are kept in memory only. settings: settings of the job, JSON-ready. form: name and
+    version of the format. what: kind of the log, for messages. from_json: reads a row from its line. to_json: returns
+    the line of a row.
 
     Raises `DataError` if the file is not a log of this kind, or another process has it. Raises `ConfigError` if the
     log has other settings.
@@ -30,7 +31,7 @@ class RowLog(Generic[Row]):
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         settings: dict[str, Any],
         *,
         form: tuple[str, int],
@@ -39,18 +40,22 @@ class RowLog(Generic[Row]):
         to_json: Callable[[Row], dict[str, Any]],
     ) -> None:
         self.path, self._what, self._to_json = path, what, to_json
+        self.rows: list[Row] = []
+        self._file: JsonLines | None = None
+        if path is None:
+            return
         header = {"format": form[0], "version": form[1], "iglu_marl": __version__, "settings": settings}
         header = json.loads(json.dumps(header))  # as it is read back
-        self._file = JsonLines(path)
+        file = self._file = JsonLines(path)
         try:
-            content = self._file.read()
+            content = file.read()
             whole = content[: content.rfind(b"\n") + 1]  # drop an incomplete last line
             self.rows = self._read(content, whole, header, from_json)
-            self._file.cut(len(whole))
+            file.cut(len(whole))
             if not whole:
-                self._file.append(header)
+                file.append(header)
         except BaseException:
-            self._file.close()
+            file.close()
             raise
 
     def _read(
@@ -88,12 +93,14 @@ class RowLog(Generic[Row]):
 
     def add(self, row: Row) -> None:
         """Append a row. Raises `DataError` if the disk is full."""
-        self._file.append(self._to_json(row))
+        if self._file is not None:
+            self._file.append(self._to_json(row))
         self.rows.append(row)
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
 
 def _differences(begun: Any, now: Any, name: str = "") -> Iterator[str]:

@@ -15,7 +15,7 @@ from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.text import csv_text, fix_surrogates, markdown_table, markdown_text
 from iglu_marl.evaluation.metrics import SKILLS, Interval
-from iglu_marl.evaluation.results import MEASURES, Tables, is_scored
+from iglu_marl.evaluation.results import MEASURES, Evaluation, is_scored
 
 SHARES = ("completed", "exact", "precision", "recall", "f1", "change_f1", "action_f1")
 IN_TABLES = (
@@ -54,31 +54,37 @@ def played(entry: dict[str, Any]) -> str:
 # ------------------------------------------------------------------------------------------------------ markdown
 
 
-def _rows(entries: Iterable[dict[str, Any]], by: Sequence[str]) -> list[list[str]]:
-    return [
-        [
-            *(str(entry[name]) for name in by),
-            played(entry),
-            *(cell(name, entry[name]) for name in IN_TABLES),
-        ]
+Table = tuple[str, Sequence[str], list[list[str]], list[str]]  # title, head, rows, notes below it
+
+
+def _averages(title: str, by: Sequence[str], entries: Iterable[dict[str, Any]], notes: Any = ()) -> Table:
+    titles = _titles()
+    columns = ("structure" if name == "task" else name for name in by)
+    rows = [
+        [*(str(entry[name]) for name in by), played(entry), *(cell(name, entry[name]) for name in IN_TABLES)]
         for entry in entries
     ]
+    return title, [*columns, "games", *(titles[name] for name in IN_TABLES)], rows, list(notes)
 
 
-def _head(by: Sequence[str]) -> list[str]:
-    titles = _titles()
-    return [
-        *("structure" if name == "task" else name for name in by),
-        "games",
-        *(titles[n] for n in IN_TABLES),
+def _tables(evaluation: Evaluation) -> list[Table]:
+    """Return the tables of Markdown and page."""
+    pair = ["architect", "builder"]
+    found = [
+        _averages("Pairs", pair, evaluation.summary(*pair), evaluation.silences()),
+        _averages("Skills", ["skill"], _in_order(evaluation.summary("skill"))),
+        _averages("Structures", ["task"], evaluation.summary("task")),
     ]
+    if models := evaluation.models():
+        found.append(("Language models", _MODEL_COLUMNS, _model_rows(models), []))
+    return found
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return markdown_table(list(map(markdown_text, head)), [list(map(markdown_text, row)) for row in rows])
 
 
-def _crossed(evaluation: Tables, measure: str) -> tuple[list[str], list[list[str]]]:
+def _crossed(evaluation: Evaluation, measure: str) -> tuple[list[str], list[list[str]]]:
     matrix = evaluation.matrix(measure)
     builders = evaluation.settings["builders"]
     rows = [
@@ -94,7 +100,7 @@ def _in_order(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda entry: order.get(entry["skill"], len(order)))
 
 
-def _about(evaluation: Tables) -> str:
+def _about(evaluation: Evaluation) -> str:
     settings = evaluation.settings
     config = settings["config"]
     failed = sum(not is_scored(row) for row in evaluation.rows)
@@ -117,19 +123,13 @@ def _about(evaluation: Tables) -> str:
     return said + (f"{again}again when the evaluation is started again." if failed else "")
 
 
-def markdown(evaluation: Tables) -> str:
+def markdown(evaluation: Evaluation) -> str:
     """Return all tables as Markdown."""
     parts = ["# Evaluation", markdown_text(_about(evaluation))]
     for measure in ("completed", "f1", "steps", "words_per_instruction"):
         parts += [f"## Cross-play: {_titles()[measure]}", _table(*_crossed(evaluation, measure))]
-    pairs = evaluation.summary("architect", "builder")
-    parts += ["## Pairs", _table(_head(["architect", "builder"]), _rows(pairs, ["architect", "builder"]))]
-    parts += [f"- {markdown_text(line)}" for line in evaluation.silences()]
-    by_skill = _in_order(evaluation.summary("skill"))
-    parts += ["## Skills", _table(_head(["skill"]), _rows(by_skill, ["skill"]))]
-    parts += ["## Structures", _table(_head(["task"]), _rows(evaluation.summary("task"), ["task"]))]
-    if models := evaluation.models():
-        parts += ["## Language models", _table(_MODEL_COLUMNS, _model_rows(models))]
+    for title, head, rows, notes in _tables(evaluation):
+        parts += [f"## {title}", _table(head, rows), *(f"- {markdown_text(line)}" for line in notes)]
     if errors := [row for row in evaluation.rows if row["error"]]:
         head = ["architect", "builder", "task", "error"]
         rows = [[str(row[name]) for name in head] for row in errors[:20]]
@@ -170,7 +170,7 @@ def model_lines(models: Iterable[dict[str, Any]]) -> list[str]:
 # ----------------------------------------------------------------------------------------------------------- csv
 
 
-def pairs_csv(evaluation: Tables) -> str:
+def pairs_csv(evaluation: Evaluation) -> str:
     """Return a CSV line per pair: every measure with its interval."""
     names = list(_titles())
     ends = [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
@@ -182,7 +182,7 @@ def pairs_csv(evaluation: Tables) -> str:
     return csv_text(lines)
 
 
-def games_csv(evaluation: Tables) -> str:
+def games_csv(evaluation: Evaluation) -> str:
     """Return a CSV line per game."""
     left_out = ("dialogue", "grid", "seconds", "models")
     names = [name for name in (evaluation.rows[0] if evaluation.rows else {}) if name not in left_out]
@@ -214,7 +214,7 @@ def _number(value: Any) -> str:
 # ---------------------------------------------------------------------------------------------------------- plots
 
 
-def heatmap(evaluation: Tables, measure: str) -> str:
+def heatmap(evaluation: Evaluation, measure: str) -> str:
     """Return the cross-play matrix of a measure as SVG."""
     matrix, builders = evaluation.matrix(measure), evaluation.settings["builders"]
     values = [across[name].value for across in matrix.values() for name in builders]
@@ -316,7 +316,7 @@ summary{cursor:pointer}.game{display:flex;flex-wrap:wrap;gap:1rem;margin-top:.6r
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # nothing runs, nothing loads
 
 
-def page(evaluation: Tables) -> str:
+def page(evaluation: Evaluation) -> str:
     """Return the report as an HTML page without external links."""
     pairs = evaluation.summary("architect", "builder")
     by_skill = _in_order(evaluation.summary("skill"))
@@ -339,14 +339,12 @@ def page(evaluation: Tables) -> str:
         + dots(
             [(f"{entry['skill']} ({entry['games']})", entry["completed"]) for entry in by_skill], "completed"
         ),
-        "<h2>Pairs</h2>"
-        + _html_table(_head(["architect", "builder"]), _rows(pairs, ["architect", "builder"]))
-        + "".join(f"<p>{html.escape(line)}</p>" for line in evaluation.silences()),
-        "<h2>Skills</h2>" + _html_table(_head(["skill"]), _rows(by_skill, ["skill"])),
-        "<h2>Structures</h2>" + _html_table(_head(["task"]), _rows(evaluation.summary("task"), ["task"])),
     ]
-    if models := evaluation.models():
-        body.append("<h2>Language models</h2>" + _html_table(_MODEL_COLUMNS, _model_rows(models)))
+    for title, head, rows, notes in _tables(evaluation):
+        body += [
+            f"<h2>{title}</h2>{_html_table(head, rows)}",
+            *(f"<p>{html.escape(line)}</p>" for line in notes),
+        ]
     examples = [_example(evaluation, row) for row in evaluation.rows if "dialogue" in row]
     if examples:
         body.append("<h2>Games</h2>" + "".join(examples))
@@ -366,7 +364,7 @@ def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     )
 
 
-def _example(evaluation: Tables, row: dict[str, Any]) -> str:
+def _example(evaluation: Evaluation, row: dict[str, Any]) -> str:
     """Return a game as HTML: pictures of target and build, and the dialogue."""
     verdict = "complete" if row["completed"] else f"F1 {row['f1']:.2f}"
     if not is_scored(row):
@@ -406,7 +404,7 @@ def _picture(blocks: Iterable[Any], what: str) -> str:
 # ---------------------------------------------------------------------------------------------------------- files
 
 
-def write(evaluation: Tables, folder: Path) -> list[Path]:
+def write(evaluation: Evaluation, folder: Path) -> list[Path]:
     """Write all reports into a folder, each file atomically. Raises `DataError` if a file cannot be written."""
     made_folder(folder)
     texts = {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,10 +79,11 @@ MEASURES: dict[str, Measure] = {
 
 
 @dataclass
-class Tables:
-    """The rows of an evaluation, one per game, in the order of agents, tasks and episodes.
+class Evaluation:
+    """The result of an evaluation: one row per game, in the order of agents, tasks and episodes.
 
-    Intervals are percentile bootstraps over tasks; all episodes of a task are drawn together.
+    `summary` averages over any grouping, `matrix` crosses architects and builders, `write` makes the files. Intervals
+    are percentile bootstraps over tasks; all episodes of a task are drawn together.
 
     settings: settings of the evaluation. rows: one row per game. tasks: tasks of the evaluation.
     """
@@ -173,6 +176,18 @@ class Tables:
             **({"models": models} if models else {}),
             **({"silences": silences} if silences else {}),
         }
+
+    def markdown(self) -> str:
+        """Return the tables as Markdown."""
+        from iglu_marl.evaluation import report
+
+        return report.markdown(self)
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write evaluation.json, pairs.csv, games.csv, evaluation.md and evaluation.html; return the paths."""
+        from iglu_marl.evaluation import report
+
+        return report.write(self, Path(folder))
 
 
 def _keys(row: Row, by: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

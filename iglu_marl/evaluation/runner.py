@@ -188,21 +188,15 @@ class Arena:
         self.env.close()
 
 
-class Arenas:
-    """An arena per thread, which can be stopped together."""
-
-    def __init__(self, plan: EvaluationPlan) -> None:
-        self._stopped = threading.Event()
-        self._own = PerThread(lambda: Arena(plan, self._stopped.is_set))
-
-    def rows(self, jobs: Iterable[EvaluationJob], at_once: int) -> Iterator[Row]:
-        """Yield the rows of jobs in the order of completion."""
-        played = in_flight(lambda job: self._own.get().play(job), jobs, at_once, self._stopped.set)
-        yield from (row for _, row in played)
-
-    def close(self) -> None:
-        """Close all agents and environments."""
-        for arena in self._own.made:
+def _played(plan: EvaluationPlan, jobs: Iterable[EvaluationJob], at_once: int) -> Iterator[Row]:
+    """Yield the rows of jobs in the order of completion. Each thread has an arena; they are stopped together."""
+    stopped = threading.Event()
+    arenas = PerThread(lambda: Arena(plan, stopped.is_set))
+    try:
+        for _, row in in_flight(lambda job: arenas.get().play(job), jobs, at_once, stopped.set):
+            yield row
+    finally:
+        for arena in arenas.made:
             arena.close()
 
 
@@ -238,25 +232,18 @@ def _play_in_process(at_once: int) -> None:
                 return
             yield jobs[number]
 
-    arenas = Arenas(plan)
     try:
-        for row in arenas.rows(left(), at_once):
+        for row in _played(plan, left(), at_once):
             shared.rows.put(row)
     except BaseException:
         shared.next_job.value = len(jobs)  # no process begins another
         raise
-    finally:
-        arenas.close()
 
 
 def games(plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int, concurrency: int) -> Iterator[Row]:
     """Yield the rows of all jobs in the order of completion, with `concurrency` games at once per process."""
     if processes == 1 or len(jobs) < 2:
-        arenas = Arenas(plan)
-        try:
-            yield from arenas.rows(jobs, concurrency)
-        finally:
-            arenas.close()
+        yield from _played(plan, jobs, concurrency)
         return
     context = multiprocessing.get_context("spawn")  # forks inherit locks of threads
     with tempfile.TemporaryDirectory() as folder:

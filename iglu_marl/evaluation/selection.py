@@ -6,22 +6,20 @@ import functools
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from iglu_marl.agents.registry import factory as factory
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError
 from iglu_marl.core.imports import imported
 from iglu_marl.core.task import Task, as_task, is_task
-from iglu_marl.game.agent import Agent
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSource, sample_task
 from iglu_marl.tasks.random_tasks import RandomTasks
 
 DRAWN = 20  # tasks of an infinite source
-
-Factory = Callable[[Any], Agent]
 
 
 def named(agents: Any, role: Role) -> dict[str, Any]:
@@ -51,16 +49,6 @@ def _partners(role: Role) -> list[str]:
     from iglu_marl.agents.scripted import partners
 
     return list(partners.ARCHITECTS if role is Role.ARCHITECT else partners.BUILDERS)
-
-
-def factory(spec: Any, role: Role) -> Factory:
-    """Return the function that makes an agent for an environment, as `iglu_marl.agents.registry.factory`.
-
-    Raises `AgentError` if `spec` makes no agent.
-    """
-    from iglu_marl.agents import registry
-
-    return registry.factory(spec, role)
 
 
 def _asked(specs: Mapping[str, Any], role: Role, question: str) -> dict[str, Any]:

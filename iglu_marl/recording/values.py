@@ -36,12 +36,7 @@ LAYOUT = hashlib.blake2b(
 _MARK = "~"  # key of a NumPy value
 _DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
 _PLAIN = frozenset((type(None), bool, int, str))
-_NOT_KEPT = (
-    "tasks",
-    "renderer",
-    "render_mode",
-    "vocabulary",
-)  # fields of the config that are stored elsewhere
+_NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config, stored elsewhere
 
 
 @lru_cache

@@ -268,15 +268,20 @@ class Recorder:
         self.close()
 
 
-class _AECRecording(BaseWrapper):  # type: ignore[misc]
+class _Recording:
+    """A wrapper that begins an episode of a recording at each reset."""
+
     def __init__(self, env: Any, recorder: Recorder) -> None:
-        super().__init__(env)
+        super().__init__(env)  # type: ignore[call-arg]  # of the wrapper beside it
         self.recorder = recorder
 
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        super().reset(seed=seed, options=options)
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        begun = super().reset(seed=seed, options=options)  # type: ignore[misc]
         self.recorder.begin(self, seed)
+        return begun
 
+
+class _AECRecording(_Recording, BaseWrapper):  # type: ignore[misc]
     def step(self, action: Any) -> None:
         role = Role(self.env.agent_selection.removesuffix("_0"))
         encoded = to_json(action)  # before the step, since the caller may reuse the array
@@ -286,16 +291,7 @@ class _AECRecording(BaseWrapper):  # type: ignore[misc]
             self.recorder.write_move(self, {role: encoded}, {each: paid[f"{each.value}_0"] for each in Role})
 
 
-class _ParallelRecording(BaseParallelWrapper):  # type: ignore[misc]
-    def __init__(self, env: Any, recorder: Recorder) -> None:
-        super().__init__(env)
-        self.recorder = recorder
-
-    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        begun = super().reset(seed=seed, options=options)
-        self.recorder.begin(self, seed)
-        return begun
-
+class _ParallelRecording(_Recording, BaseParallelWrapper):  # type: ignore[misc]
     def step(self, actions: Any) -> Any:
         encoded = {Role(str(name).removesuffix("_0")): to_json(act) for name, act in dict(actions).items()}
         done = super().step(actions)
@@ -321,16 +317,7 @@ class _LiveRecording:
         return done
 
 
-class _SingleRecording(gymnasium.Wrapper[Any, Any, Any, Any]):
-    def __init__(self, env: Any, recorder: Recorder) -> None:
-        super().__init__(env)
-        self.recorder = recorder
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        begun = super().reset(seed=seed, options=options)
-        self.recorder.begin(self, seed)
-        return begun
-
+class _SingleRecording(_Recording, gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> Any:
         encoded = to_json(action)
         done = super().step(action)

@@ -118,6 +118,7 @@ class TextGame:
         max_edits: int = 30,
         prompts: str = "",
     ) -> None:
+        self._arguments = {name: value for name, value in locals().items() if name != "self"}
         for name, value, known in (
             ("role", role, ROLES), ("observations", observations, OBSERVATIONS), ("reward", reward, REWARDS),
             ("view", view, ("layers", "coordinates", "auto")), ("answers", answers, ANSWERS),
@@ -132,12 +133,6 @@ class TextGame:
             raise ConfigError(f"partner is {partner!r:.80}, expected an agent's name, or 'none'")
         if partner == "none" and role != "builder":
             raise ConfigError(f"partner is 'none' and role {role!r}, expected a partner, or role 'builder'")
-        self._arguments: dict[str, Any] = {
-            "role": role, "partner": partner, "tasks": tasks, "observations": observations, "view": view,
-            "show_changes": show_changes, "reward": reward, "normalised": normalised, "question_cost": question_cost,
-            "word_cost": word_cost, "error_cost": error_cost, "invariant": invariant, "max_replies": max_replies,
-            "max_edits": max_edits, "prompts": prompts, "answers": answers,
-        }  # fmt: skip
         self.role, self.partner, self.observations = role, partner, observations
         self.show_changes, self.reward, self.normalised = show_changes, reward, normalised
         self.question_cost, self.word_cost, self.error_cost = question_cost, word_cost, error_cost

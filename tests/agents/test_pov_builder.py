@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 import iglu_marl  # noqa: E402
 from iglu_marl import AgentError, ConfigError, DataError, Role, Task  # noqa: E402
-from iglu_marl.agents.learned import imitation, pov_memory, pov_training  # noqa: E402
+from iglu_marl.agents.learned import imitation, pov_training  # noqa: E402
 from iglu_marl.agents.learned import pov_senses as senses  # noqa: E402
 from iglu_marl.agents.learned.pov_builder import Body, PovBuilder, load, save, words_known  # noqa: E402
 from iglu_marl.agents.learned.pov_model import PovModel  # noqa: E402
@@ -126,30 +126,12 @@ def test_a_block_is_glimpsed_where_it_stands() -> None:
     poses = np.array([[0.3, -0.25, 2.1, 35.0, -20.0]])
     pictures = senses.palette_indices(paint_scenes(grids, poses, (64, 64)))
     offset = np.array([[2.0, 0.0, -1.0]], np.float32) - poses[:, :3].astype(np.float32)
-    seen = senses.glimpses(
-        pictures, senses.axes(*poses[:, 3:].T.astype(np.float32)), offset, np.zeros(1, int)
-    )[0]
+    seen = senses.glimpses(pictures, senses.axes(*poses[:, 3:].T.astype(np.float32)), offset)[0]
     red = (seen - palette.FIRST_BLOCK) // palette.ENTRIES_PER_COLOR == 5
     centre = len(senses.AROUND) // 2
     assert red[centre]
     assert red[len(senses.AROUND) :][: len(senses.FACES)].all()
     assert seen.shape == (senses.GLIMPSES,)
-
-
-@pytest.mark.parametrize("quarters", range(4))
-def test_left_of_the_target_is_left_whichever_way_one_faces(quarters: int) -> None:
-    yaw, place = np.array([90.0 * quarters], np.float32), np.array([[0.0, senses.EYE_Y, 0.0]], np.float32)
-    turned = np.array([quarters])
-    target, left = senses.turned(np.array([[0, -1, -3], [-1, -1, -3]], np.float32), turned)[0]
-    grid = np.zeros((9, 11, 11), np.int8)
-    grid[0, round(float(left[0])) + 5, round(float(left[2])) + 5] = 6
-    pose = np.array([[*place[0], yaw[0], -20.0]])
-    pictures = senses.palette_indices(paint_scenes(grid[None], pose, (64, 64)))
-    frame, offset = senses.axes(yaw, np.full(1, -20.0, np.float32)), (target - place).astype(np.float32)
-    seen = senses.glimpses(pictures, frame, offset, turned)[0, : len(senses.AROUND)]
-    at = np.flatnonzero((senses.AROUND == (-1, 0, 0)).all(1))[0]
-    assert (seen[at] - palette.FIRST_BLOCK) // palette.ENTRIES_PER_COLOR == 5
-    assert seen[len(senses.AROUND) // 2] < palette.FIRST_BLOCK
 
 
 def test_features_tell_what_to_select_and_what_is_done() -> None:
@@ -166,83 +148,6 @@ def test_features_tell_what_to_select_and_what_is_done() -> None:
     assert last([1, 2], none) == [0, 1, 0, 0, 0, 0, 0, 0, 0]
     assert last([1, 2], gained)[-2:] == [1, 0]
     assert last([2, 2], none)[:6] == [0] * 6
-
-
-# --- memory ----------------------------------------------------------------------------------------------
-
-
-def looked(
-    grids: list[Any], poses: list[Any], blocked: bool = False, gone: int = 0
-) -> pov_memory.Recollection:
-    """What is remembered of scenes after a look from each pose; gone: blocks that left the hands with the last."""
-    recollection, odometry = pov_memory.Recollection(1), senses.Odometry(1)
-    for number, (grid, pose) in enumerate(zip(grids, np.array(poses, np.float32), strict=True)):
-        pictures = senses.palette_indices(paint_scenes(grid[None], pose[None].astype(float), (64, 64)))
-        frame, last = senses.axes(pose[None, 3], pose[None, 4]), number == len(poses) - 1
-        if blocked and last:
-            odometry.act(np.array([Action.FORWARD]), pose[None, 3])
-            odometry.look(np.array([False]))
-        recollection.start = pose[None, [0, 2]] - odometry.way
-        hands = np.full((1, 6), 20 - gone * last, np.float32)
-        recollection.look(pictures, frame, pose[None, :3], odometry, hands)
-    return recollection
-
-
-def test_it_remembers_where_blocks_stood_and_where_none_did() -> None:
-    grid = np.zeros((9, 11, 11), np.int8)
-    grid[:2, 5, 3] = 4  # at (0, -1..0, -2)
-    poses = [[x, senses.EYE_Y, 2.0, yaw, pitch] for x, yaw in ((0, 0), (1, -15)) for pitch in (-10, -35)]
-    recollection = looked(
-        [grid] * 9, [*poses * 2, [0, senses.EYE_Y, 2.0, 180.0, 0.0]]
-    )  # it turned away since
-    points = np.array([[[0, -1, -2], [0, 0, -2], [0, -1, 0], [2, -1, -1], [0, -2, 0], [9, 0, 0], [4, 0, 4]]])
-    seen = recollection.sample(points.astype(np.float32))[0].tolist()
-    assert min(seen[:2]) > 0.4
-    assert seen[2:] == [-1.0, -1.0, 1.0, -1.0, 0.0]
-    told = recollection.features(
-        np.array([[0.0, senses.EYE_Y, -0.6]], np.float32),
-        np.zeros(1, np.float32),
-        np.zeros(1, int),
-        np.zeros((1, 3), np.float32),
-    )
-    assert told.shape == (1, pov_memory.MEMORIES)
-    ring = told[0, : 2 * len(pov_memory._RING)].reshape(3, 8, 2)
-    assert ring[1, 0].min() > 0.4  # straight ahead, 1.6 cells
-    assert ring[0, 4, 0] == -1.0  # behind
-
-
-def test_what_is_felt_and_what_is_placed_count_for_more_than_what_was_seen() -> None:
-    empty, level = np.zeros((9, 11, 11), np.int8), [0.0, senses.EYE_Y, 0.0, 0.0, -45.0]
-    filled = empty.copy()
-    filled[0, 5, 4] = 2
-    ahead = np.array([[[0, -1, -1]]], np.float32)
-    upwards = [0.0, senses.EYE_Y, 0.0, 0.0, 60.0]  # from where it cannot be seen
-    assert looked([empty], [level]).sample(ahead) == -1.0
-    assert looked([empty] * 2, [level, upwards]).sample(ahead) == -1.0
-    assert looked([empty] * 2, [level, upwards], blocked=True).sample(ahead) > -1.0
-    assert looked([empty, filled], [level] * 2).sample(ahead) < 0.0
-    assert looked([empty, filled], [level] * 2, gone=1).sample(ahead) > 0.0
-
-
-def test_a_trace_of_actions_fades() -> None:
-    recollection = pov_memory.Recollection(1)
-    for action in (Action.TURN_LEFT, Action.FORWARD, Action.FORWARD):
-        recollection.act(np.array([action]))
-    assert recollection.trace[0, :, Action.TURN_LEFT] == pytest.approx(pov_memory.FADES**2)
-    assert recollection.trace[0, :, Action.FORWARD] == pytest.approx(1 + pov_memory.FADES)
-    recollection.forget([0])
-    assert not recollection.trace.any()
-
-
-def test_a_policy_that_remembers_begins_as_one_that_does_not(model: PovModel) -> None:
-    more = PovModel(2 + len(words_known()), remembers=True)
-    more.learn_from(model)
-    rng = torch.Generator().manual_seed(0)
-    features = torch.randn(5, more.policy.features, generator=rng)
-    glimpses = torch.randint(0, senses.NOWHERE, (5, senses.GLIMPSES), generator=rng, dtype=torch.uint8)
-    color = torch.arange(1, 6)
-    expected = model.policy(features[:, : senses.FEATURES], glimpses, color)
-    assert torch.allclose(more.policy(features, glimpses, color), expected, atol=1e-5)
 
 
 # --- what is held out ------------------------------------------------------------------------------------
@@ -344,17 +249,15 @@ def test_baselines_know_what_they_say(model: PovModel, knows: Any) -> None:
 # --- training and files ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("remembers", [False, True])
-def test_a_run_is_gone_on_with_and_its_model_plays(tmp_path: Path, model: PovModel, remembers: bool) -> None:
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_run_is_gone_on_with_and_its_model_plays(tmp_path: Path, model: PovModel, begins: bool) -> None:
     rows: list[dict[str, Any]] = []
-    config = replace(TINY, remembers=remembers)
-    pov_training.train(tmp_path, config, begin=model if remembers else None, report=rows.append)
+    pov_training.train(tmp_path, TINY, begin=model if begins else None, report=rows.append)
     with pytest.raises(ConfigError, match="holds a run already"):
-        pov_training.train(tmp_path, config)
-    more = pov_training.train(tmp_path, replace(config, labels=2000), resume=True)
+        pov_training.train(tmp_path, TINY)
+    more = pov_training.train(tmp_path, replace(TINY, labels=2000), resume=True)
     assert '"labels": 2000' in (tmp_path / "model.json").read_text()
     again = load(tmp_path / "model.npz")
-    assert again.policy.remembers == remembers
     for name, part in more.state_dict().items():
         assert again.state_dict()[name].numpy() == pytest.approx(part.numpy(), abs=2e-3, rel=2e-3)
     assert len(pov_training.judge(again, 3, temperature=1.0)) == 3

@@ -42,9 +42,6 @@ def test_figures_as_a_table() -> None:
     done = CliRunner().invoke(app, ["bench", "--quick", "--only", "score"], env={"COLUMNS": "120"})
     assert done.exit_code == 0, done.output
     assert "maximal_intersection from scratch, 20 blocks" in done.output
-    assert "goal" not in done.output, "what the project asks of itself is said when asked"
-    words = ["bench", "--quick", "--only", "score", "--goals"]
-    assert "≤ 20.0 µs" in CliRunner().invoke(app, words, env={"COLUMNS": "120"}).output
 
 
 def test_times_are_per_unit_of_work() -> None:
@@ -54,7 +51,7 @@ def test_times_are_per_unit_of_work() -> None:
         perf_counter = process_time = staticmethod(lambda: next(now))
 
     calls = []
-    case = BenchCase("group", "name", lambda: Round(lambda: calls.append(1), 4), goal_us=1e9)
+    case = BenchCase("group", "name", lambda: Round(lambda: calls.append(1), 4))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench, "time", Clock)
         figures = time_of(case, 3.0)
@@ -73,25 +70,20 @@ def test_every_case_runs() -> None:
             prepared.run()
 
 
-def test_what_is_missed_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_busy_machine_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     measure = {
         "group": "g",
         "name": "n",
         "median_us": 5.0,
         "processor_us": 2.0,
         "per_second": 2e5,
-        "goal_us": 4.0,
     }
     figures: dict[str, Any] = {"machine": bench.machine(), "measures": [measure], "start": [], "memory": []}
-    show(figures, bench.Console(width=100), goals=True)
-    shown = capsys.readouterr().out
-    assert "4.0 µs: no" in shown
-    assert "The machine is busy" in shown
+    show(figures, bench.Console(width=100))
+    assert "The machine is busy" in capsys.readouterr().out
     measure.update(median_us=3.0, processor_us=3.0)
-    show(figures, bench.Console(width=100), goals=True)
-    shown = capsys.readouterr().out
-    assert "no" not in shown.split("limit")[1]
-    assert "busy" not in shown
+    show(figures, bench.Console(width=100))
+    assert "busy" not in capsys.readouterr().out
 
 
 def test_the_plot() -> None:
@@ -115,8 +107,8 @@ def test_wrong_options_are_named() -> None:
 
 def test_a_world_is_small() -> None:
     (record, *others) = memory()
-    assert record[1] <= record[2] == 8192  # type: ignore[operator]
-    assert all(0 < used < 40_000 for _, used, _ in others)
+    assert record[1] <= 8192
+    assert all(0 < used < 40_000 for _, used in others)
 
 
 @pytest.fixture(scope="module")

@@ -188,7 +188,7 @@ def test_a_session_with_a_timeline(shared: Path, tmp_path: Path) -> None:
     rows = embedded(tmp_path / "out" / "index.html")["sessions"]
     for row, session in zip(rows, sessions, strict=True):
         assert (row["name"], row["structure"], row["split"]) == (session.name, "C1", session.split)
-        assert row["blocks"] == [list(block) for block in session.final_blocks]
+        assert row["blocks"] == [list(block) for block in grid_to_blocks(session.final_grid)]
         assert len(row["said"]) == len(session.dialogue)
 
 

@@ -87,7 +87,7 @@ def test_help_imports_nothing_heavy() -> None:
     """Help is shown at once; what a command needs is imported when it runs."""
     code = (
         "import sys; from typer.testing import CliRunner; from iglu_marl.cli import app\n"
-        "for words in ([], ['play'], ['watch'], ['bench'], ['language', 'check'], ['train', 'edits']):\n"
+        "for words in ([], ['play'], ['watch'], ['bench'], ['language', 'parse'], ['train', 'edits']):\n"
         "    assert CliRunner().invoke(app, [*words, '--help']).exit_code == 0\n"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )

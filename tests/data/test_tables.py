@@ -26,6 +26,7 @@ from made_packs import (
 from requirements import require
 
 from iglu_marl import DataError, MissingExtraError, Subtasks, Task
+from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.data import (
     CDMDataset,
     MultiturnDataset,
@@ -128,7 +129,7 @@ def test_the_minecraft_corpus_in_rows(shared: Path) -> None:
     name = "B1-A3-C1-1522435497386"
     own, session = frame[frame["session"] == name], data.corpus.sessions[name]
     assert own["text"].tolist() == [utterance.text for utterance in session.dialogue]
-    assert own["blocks_after"].iloc[-1] == session.final_blocks
+    assert own["blocks_after"].iloc[-1] == grid_to_blocks(session.final_grid)
     assert own["time_s"].is_monotonic_increasing
     first = int((session.heard >= 3).argmax())  # the state in which the third utterance was heard
     assert own["time_s"].iloc[2] == session.times_s[first]

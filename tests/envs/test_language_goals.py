@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+import reference_evaluator as witness
 from gymnasium.utils.env_checker import check_env
 
 import iglu_marl
@@ -24,7 +25,6 @@ from iglu_marl.envs.language import SPELLINGS, LanguageGoal, LanguageGoalOptions
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
 from iglu_marl.language.scene import Scene
-from iglu_marl.language.scene import reference_evaluator as witness
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.scene.random_scenes import Piece, arrange, draw_pieces
 

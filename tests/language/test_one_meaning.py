@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import reference_evaluator as witness
 
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid, color_id
 from iglu_marl.language.blocks import Failure, Reason
@@ -25,7 +26,6 @@ from iglu_marl.language.references import (
     resolve,
 )
 from iglu_marl.language.scene import MIXED, Scene, Thing
-from iglu_marl.language.scene import reference_evaluator as witness
 from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.scene.program import COLOR_WORDS, EXTREMES, RELATIONS, SHAPE_NAMES, Program
 from iglu_marl.language.scene.random_scenes import VARIED, random_world

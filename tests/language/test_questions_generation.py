@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import reference_evaluator as witness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -41,7 +42,6 @@ from iglu_marl.language.questions import (
     question_templates,
 )
 from iglu_marl.language.scene import Scene
-from iglu_marl.language.scene import reference_evaluator as witness
 from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.scene.program import COLOR_WORDS, Program
 from iglu_marl.language.scene.random_scenes import arrange, draw_pieces, random_world
@@ -272,7 +272,6 @@ def test_words_are_in_the_vocabulary_of_token_chat() -> None:
 
 @pytest.mark.slow
 def test_pairs_are_right_balanced_and_read_back() -> None:
-    """`iglu-marl language check --count 100000` runs the same over many more."""
     templates: Counter[str] = Counter()
     truth: Counter[bool] = Counter()
     parts: list[witness.Part] = []
@@ -523,20 +522,6 @@ def test_command_parse() -> None:
     shown = CliRunner().invoke(app, command[:-1]).stdout
     assert "filter_shape block" in shown
     assert CliRunner().invoke(app, ["language", "parse", "Make me a sandwich"]).exit_code == 1
-
-
-def test_command_check() -> None:
-    done = CliRunner().invoke(app, ["language", "check", "--count", "50", "--json"])
-    facts = json.loads(done.stdout)
-    assert done.exit_code == 0
-    assert (facts["pairs"], facts["not_read_back"], facts["answered_wrongly"]) == (50, 0, 0)
-
-
-def test_a_check_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(witness, "evaluate", lambda *_: "nonsense")
-    done = CliRunner().invoke(app, ["language", "check", "--count", "20", "--json"])
-    assert done.exit_code == 1
-    assert json.loads(done.stdout)["answered_wrongly"] == 20
 
 
 def test_statements_answer_as_questions_do() -> None:

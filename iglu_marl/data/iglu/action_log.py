@@ -10,7 +10,6 @@ the layer on the ground. `iglu_marl.data.iglu.trajectory` converts them to this 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -136,11 +135,6 @@ class ActionLog:
     recorder: RecorderVersion = RecorderVersion.UNKNOWN
     skipped: tuple[Skipped[LogProblem], ...] = ()
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """Number of events by the verbs of the format ("pos_change", "action break", …)."""
-        return dict(Counter(_verb(event) for event in self.events))
-
     def worlds(self) -> Iterator[tuple[Changed, VoxelWorld]]:
         """Yield each change with the world after it. The dict is the same each time, updated in place."""
         world: VoxelWorld = {}
@@ -192,23 +186,6 @@ def _put(world: VoxelWorld, cell: Voxel, voxel: int) -> None:
         world[cell] = voxel
     else:
         world.pop(cell, None)
-
-
-def _verb(event: Event) -> str:
-    if isinstance(event, Pressed):
-        return f"action {event.key}"
-    if isinstance(event, SetUp):
-        return f"action {'finish' if event.finished else 'start'}_recover_world_state"
-    return _VERBS[type(event)]
-
-
-_VERBS: dict[type, str] = {
-    AvatarMoved: "pos_change",
-    Looked: "set_look",
-    Changed: "block_change",
-    Placed: "action select_and_place_block",
-    Broke: "action break",
-}
 
 
 def _point(text: str) -> list[float]:

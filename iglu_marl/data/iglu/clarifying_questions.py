@@ -101,7 +101,7 @@ def clarifying_questions(
     table, place = _table_of(path, TABLE, fetch, follow_links, report)
     next(
         read_table(table, ("ClarifyingQuestion", "qrel", "qbank"), place), None
-    )  # raises without one of these
+    )  # raises without one of them
     games: dict[str, Game] = {}
     for game in read_games(table, report, place=place):
         report.repeated_rows += game.game_id in games

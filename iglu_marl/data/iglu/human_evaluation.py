@@ -158,16 +158,14 @@ class HumanEvaluation:
     tasks: Any
     location: str = ""
     skipped: list[Skipped[Any]] = field(default_factory=list)
-    _by_agent: dict[str, list[Feedback]] = field(default_factory=dict, repr=False)
 
     def by_agent(self, agent: str) -> list[Feedback]:
         """Return the rows of an agent. Raises `DataError` if it has none."""
-        if not self._by_agent:
-            for row in self.feedback:
-                self._by_agent.setdefault(row.agent, []).append(row)
-        if agent not in self._by_agent:
-            raise DataError(f"there is no agent {agent!r}, expected one of {', '.join(self._by_agent)}")
-        return self._by_agent[agent]
+        found = [row for row in self.feedback if row.agent == agent]
+        if not found:
+            known = dict.fromkeys(row.agent for row in self.feedback)
+            raise DataError(f"there is no agent {agent!r}, expected one of {', '.join(known)}")
+        return found
 
     def report(self) -> EvaluationReport:
         """Return the counts of all rows, including irregular ones."""
@@ -297,20 +295,17 @@ def _side_file(found: _Found, name: str) -> Any:
         return Unavailable(name, str(error))
 
 
-def _in_folder(folder: Path) -> Callable[[str], bytes | None]:
-    def read(name: str) -> bytes | None:
-        file = folder / name
-        return read_file(file, _SIDE_LIMIT) if file.is_file() else None
-
-    return read
-
-
 def _at(place: Path, follow_links: bool = False) -> _Found | None:
     """Find the table at a place: a CSV file, or inside a folder or zip; None if it is not there."""
     if not place.exists():
         raise DataError(f"{place} does not exist; expected {FEEDBACK}, or a folder or zip with it")
     if place.suffix.lower() == ".csv":
-        return _Found(read_file(place, TABLE_LIMIT), str(place), _in_folder(place.parent))
+
+        def beside(name: str) -> bytes | None:
+            file = place.with_name(name)
+            return read_file(file, _SIDE_LIMIT) if file.is_file() else None
+
+        return _Found(read_file(place, TABLE_LIMIT), str(place), beside)
     pack = open_pack(place, follow_links=follow_links)
     found = [name for name in pack.names() if f"/{name}".endswith(f"/{FEEDBACK}")]
     if not found:

@@ -34,8 +34,7 @@ from iglu_marl.core.grid import Block, Color, grid_to_blocks, in_zone
 from iglu_marl.core.parsing import MIB, parse_json, too_large, wrap_errors
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table, said
-from iglu_marl.data.packs.archive import PackFolder
+from iglu_marl.data.iglu.tables import read_table, said
 from iglu_marl.data.report import Report, SkipReason
 from iglu_marl.data.task_fields import read_task
 
@@ -56,7 +55,7 @@ SECOND_PALETTE = 86  # the first id, in the same order of colors
 COLOR_OF_VOXEL = {voxel: color for color, voxel in VOXEL_OF_COLOR.items()}
 COLOR_OF_VOXEL |= dict(enumerate(VOXEL_OF_COLOR, SECOND_PALETTE))
 
-Folder = Path | zipfile.Path | PackFolder
+Folder = Path | zipfile.Path
 
 _NOT_QUALIFIED = frozenset({"false", "0", "0.0", "no", "n", "f"})
 
@@ -142,10 +141,6 @@ def _row(record: Mapping[str, str]) -> Row | None:
     )
 
 
-def _content(file: Folder, limit: int) -> bytes:
-    return file.read_bytes(limit) if isinstance(file, PackFolder) else file.read_bytes()
-
-
 def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
     """Parse the JSON text of a world file; a parsed one is returned as it is."""
     if not isinstance(world, (str, bytes)):
@@ -158,9 +153,7 @@ def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
 def parse_numbers(value: Any, count: int) -> list[float] | None:
     """Return a JSON list of `count` finite numbers as floats; None for anything else."""
     good = isinstance(value, list) and len(value) == count
-    good = good and all(
-        type(number) in (int, float) and abs(number) < 1e9 for number in value
-    )  # False for nan
+    good = good and all(type(n) in (int, float) and abs(n) < 1e9 for n in value)  # False for nan
     return [float(number) for number in value] if good else None
 
 
@@ -214,7 +207,7 @@ def _world_of_step(worlds: Folder | Mapping[int, Any], step: int, place: str) ->
         return sorted(world)
     file = worlds.joinpath(f"step-{step}")
     with wrap_errors(place):
-        return read_world(_content(file, WORLD_LIMIT), place=place) if file.is_file() else None
+        return read_world(file.read_bytes(), place=place) if file.is_file() else None
 
 
 @dataclass
@@ -299,43 +292,33 @@ def read_session(
     if len(names) > 1:
         raise DataError(f"the rows are of the sessions {', '.join(names)}, expected those of one session")
     turns = _Turns(names[0] if names else "", report)
-    exact = _exact(ordered, worlds, turns, progressive, invariant)
-    if exact is not None:
-        report.sessions += 1
-        report.turns += len(exact)
-        if steps is not None:
-            steps[turns.session] = turns.steps
-        return exact
-    seen: set[Row] = set()
-    for row in ordered:
-        known = row in seen
-        seen.add(row)
-        if not row.qualified:
-            turns.skip(MultiturnSkip.UNQUALIFIED, row.step)
-        elif known:
-            turns.skip(MultiturnSkip.DUPLICATE_ROW, row.step)
-        elif row.step % 2:
-            turns.hear_architect(row)
-        elif row.question:
-            turns.add(Role.BUILDER, row.question, row.step)
-        elif not _close_turn(turns, worlds, row.step):
-            break
-    turns.end()
-    if not turns.worlds:
-        turns.skip(MultiturnSkip.EMPTY_SESSION)
-        return None
+    session = _exact(ordered, worlds, turns, progressive, invariant)
+    if session is None:
+        seen: set[Row] = set()
+        for row in ordered:
+            known = row in seen
+            seen.add(row)
+            if not row.qualified:
+                turns.skip(MultiturnSkip.UNQUALIFIED, row.step)
+            elif known:
+                turns.skip(MultiturnSkip.DUPLICATE_ROW, row.step)
+            elif row.step % 2:
+                turns.hear_architect(row)
+            elif row.question:
+                turns.add(Role.BUILDER, row.question, row.step)
+            elif not _close_turn(turns, worlds, row.step):
+                break
+        turns.end()
+        if not turns.worlds:
+            turns.skip(MultiturnSkip.EMPTY_SESSION)
+            return None
+        options: dict[str, Any] = {"progressive": progressive, "invariant": invariant}
+        session = Subtasks(turns.dialog, turns.worlds, task_id=turns.session, ids="iglu", **options)
     report.sessions += 1
-    report.turns += len(turns.worlds)
+    report.turns += len(session)
     if steps is not None:
         steps[turns.session] = turns.steps
-    return Subtasks(
-        turns.dialog,
-        turns.worlds,
-        task_id=turns.session,
-        ids="iglu",
-        progressive=progressive,
-        invariant=invariant,
-    )
+    return session
 
 
 def _exact(
@@ -412,7 +395,7 @@ def read_sessions(
     with wrap_errors(str(folder)):
         if not table.is_file() or not recorded.is_dir():
             raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
-        content = _content(table, TABLE_LIMIT)
+        content = table.read_bytes()
         # A name from the table is only used as a path if it is one of these.
         worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
     rows = read_rows(content, report, place=str(table))

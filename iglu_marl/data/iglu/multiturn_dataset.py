@@ -91,11 +91,6 @@ class SessionWorlds(RecordedWorlds):
         return StepWorlds(self, self.folders[session])
 
 
-def read_worlds(pack: Pack, *, progress: bool | None = None) -> Arrays:
-    """Read all worlds of a pack, from the cache if possible."""
-    return cached(pack, "iglu-multiturn", VERSION, lambda: _build(pack, progress))
-
-
 def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
     files = [name for name in pack.names() if name.startswith(f"{WORLDS}/")]
     worlds = [name for name in files if not name.rpartition("/")[2].startswith(".")]
@@ -163,7 +158,7 @@ class MultiturnDataset(Dataset):
                 raise _no_table(pack)
             table = pack.read(TABLE, TABLE_LIMIT) if dialogs else b""
             self._report = Report(files=[*pack.left_out])
-            arrays = read_worlds(pack, progress=progress)
+            arrays = cached(pack, "iglu-multiturn", VERSION, lambda: _build(pack, progress))
         self.worlds = SessionWorlds(arrays)
         for name, reason in self.worlds.damaged.items():
             self._report.files.append(Skipped(MultiturnSkip.DAMAGED_FILE, name, None, reason))

@@ -33,7 +33,7 @@ from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table, said
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
-from iglu_marl.data.packs.cache import Arrays, cached, json_array, read_json
+from iglu_marl.data.packs.cache import cached, json_array, read_json
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
@@ -163,16 +163,6 @@ def _game(record: Mapping[str, str], line: int) -> Game | None:
         partition=record.get("Partition", "").strip(),
         line=line,
     )
-
-
-def read_pack(pack: Pack, *, progress: bool | None = None) -> Arrays:
-    """Read the table and all worlds of a pack, from the cache if possible."""
-    if not pack.has(TABLE):
-        raise DataError(
-            f"{pack.location} has no {TABLE}, expected this table of instructions; its files are such as "
-            f"{pack.names()[:3]}{pack.links}"
-        )
-    return cached(pack, "iglu-singleturn", VERSION, lambda: _build(pack, progress))
 
 
 def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
@@ -333,7 +323,12 @@ class SingleturnDataset(Dataset):
         with find_pack(PACK, path, fetch, follow_links=follow_links, progress=progress) as pack:
             self.location = pack.location
             self._report = Report(files=[*pack.left_out])
-            arrays = read_pack(pack, progress=progress)
+            if not pack.has(TABLE):
+                raise DataError(
+                    f"{pack.location} has no {TABLE}, expected this table of instructions; its files are such as "
+                    f"{pack.names()[:3]}{pack.links}"
+                )
+            arrays = cached(pack, "iglu-singleturn", VERSION, lambda: _build(pack, progress))
         self.worlds = RecordedWorlds(arrays)
         rows = read_games(arrays["table"].tobytes(), self._report, place=f"{self.location}: {TABLE}")
         games = _GameFilter(self.worlds, rules, target, self._report)

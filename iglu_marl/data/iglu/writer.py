@@ -85,17 +85,6 @@ class SessionRecord:
         )
         return cls(name, structure or name.partition("-")[2] or name, turns, session.starting_grid)
 
-    def subtasks(self, **options: Any) -> Subtasks:
-        """Return the session as `Subtasks`."""
-        return Subtasks(
-            [turn.dialogue for turn in self.turns],
-            [turn.grid for turn in self.turns],
-            starting_grid=self.start,
-            task_id=self.name,
-            ids="iglu",
-            **options,
-        )
-
 
 class EpisodeRecorder:
     """Records an episode turn by turn: `play(env, agents, on_step=recorder)`, then `recorder.session(...)`.

@@ -9,7 +9,6 @@ Minecraft Dialogue, ACL 2020). Edits outside the build zone are left out and cou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,9 +137,3 @@ def turns(session: Session, *, progressive: bool = False, invariant: bool | None
         progressive=progressive,
         invariant=invariant,
     )
-
-
-def bap_samples(sessions: Iterator[Session] | list[Session]) -> Iterator[ActionSequence]:
-    """Yield the samples of the builder action prediction task: all action sequences with a net edit."""
-    for session in sessions:
-        yield from action_sequences(session)

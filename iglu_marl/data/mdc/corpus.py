@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import ZONE_SHAPE, Block, BlockGrid, grid_to_blocks, in_zone, index_of
+from iglu_marl.core.grid import ZONE_SHAPE, Block, BlockGrid, in_zone, index_of
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.data.mdc.reader import (
     GOLD_LIMIT,
@@ -134,11 +134,6 @@ class Session:
         times[times < 0] = np.nan
         return times - (np.nanmin(times) if np.isfinite(times).any() else 0.0)
 
-    @property
-    def inventories(self) -> npt.NDArray[np.int64]:
-        """Blocks left by color, int64 [states, 6]; -1 if unknown."""
-        return self._arrays["numbers"][self._rows("first_state"), 2:]
-
     def poses(self, eye_height: float = EYE_HEIGHT) -> npt.NDArray[np.float64]:
         """Return eye x, y, z (cells), yaw, pitch (degrees), float64 [states, 5]; NaN if unknown."""
         poses = self._arrays["poses"][self._rows("first_state")].copy()
@@ -164,11 +159,6 @@ class Session:
     def final_grid(self) -> BlockGrid:
         """The zone in the last state, int8 [9, 11, 11]."""
         return self.grids[-1]
-
-    @property
-    def final_blocks(self) -> list[Block]:
-        """Sorted blocks of the zone in the last state."""
-        return grid_to_blocks(self.final_grid)
 
     def outside(self, state: int = -1) -> list[Block]:
         """Return the sorted blocks outside the zone in a state."""

@@ -14,7 +14,6 @@ import stat
 import threading
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,7 +27,6 @@ MAX_MEMBER_BYTES = 1 << 30  # upstream's largest file has 172 MB; a larger one i
 MAX_ARCHIVE_BYTES = 1 << 33  # all members of a zip together
 MAX_MEMBERS = 1 << 20
 
-_BLOCK = 1 << 20
 _OTHER_ARCHIVES = {
     b"\x1f\x8b": "a gzip file",
     b"BZh": "a bzip2 file",
@@ -167,11 +165,6 @@ class _ZipSource:
     def read(self, name: str) -> bytes:
         return self._open().read(self._members[name])
 
-    def blocks(self, name: str) -> Iterator[bytes]:
-        with self._open().open(self._members[name]) as member:
-            while block := member.read(_BLOCK):
-                yield block
-
     def close(self) -> None:
         with self._lock:
             if self._archive is not None and self._owner == os.getpid():
@@ -242,11 +235,6 @@ class _FolderSource:
     def read(self, name: str) -> bytes:
         return Path(self.location, *name.split("/")).read_bytes()
 
-    def blocks(self, name: str) -> Iterator[bytes]:
-        with Path(self.location, *name.split("/")).open("rb") as file:
-            while block := file.read(_BLOCK):
-                yield block
-
     def close(self) -> None:
         self.closed = True
 
@@ -264,7 +252,6 @@ class Pack:
         self._sizes = {
             name[len(root) :]: size for name, size in sorted(source.sizes().items()) if name.startswith(root)
         }
-        self._folders: dict[str, list[str]] = {}
 
     @property
     def location(self) -> str:
@@ -323,31 +310,16 @@ class Pack:
             DataError: if the pack is closed.
 
         """
-        with self._reading(name) as (full, place):
-            if self._sizes[name] > limit:
-                raise MemberError(too_large(place, self._sizes[name], limit))
-            content = self._source.read(full)
-        check_placeholder(content[:1024], place)
-        return content
-
-    def check(self, name: str) -> None:
-        """Read a file of any size to its end, which checks its checksum. Raises like `read`."""
-        with self._reading(name) as (full, place):
-            for number, block in enumerate(self._source.blocks(full)):
-                if not number:
-                    check_placeholder(block[:1024], place)
-
-    @contextlib.contextmanager
-    def _reading(self, name: str) -> Iterator[tuple[str, str]]:
-        """Yield the full name of a file and its place for messages; convert read errors to `MemberError`."""
         if self._source.closed:
             raise DataError(f"the pack {self.location} has been closed; open it again")
         if name not in self._sizes:
             raise MemberError(f"{self.location} has no file {self.root + name!r}{self.links}")
         full = self.root + name
         place = f"{full!r} in {self.location}"
+        if self._sizes[name] > limit:
+            raise MemberError(too_large(place, self._sizes[name], limit))
         try:
-            yield full, place
+            content = self._source.read(full)
         except DataError:
             raise
         except BROKEN as error:
@@ -355,30 +327,13 @@ class Pack:
             if known not in self.skipped:
                 self.skipped.append(known)
             raise MemberError(f"{place} cannot be read: {error}") from None
+        check_placeholder(content[:1024], place)
+        return content
 
     def below(self, root: str) -> Pack:
         """Return the part of this pack below the folder `root`. Both share the opened file."""
         inside = root.strip("/")
         return Pack(self._source, f"{self.root}{inside}/" if inside else self.root)
-
-    def folder(self, name: str = "") -> PackFolder:
-        """Return the folder `name` ("" is the top) as an object like `pathlib.Path`."""
-        return PackFolder(self, name.strip("/"))
-
-    def children(self, name: str = "") -> list[str]:
-        """Return the sorted names of files and folders in the folder `name`; empty if it does not exist."""
-        if not self._folders:
-            folders: dict[str, dict[str, None]] = {"": {}}
-            for member in self._sizes:
-                while member:
-                    parent, _, child = member.rpartition("/")
-                    known = folders.setdefault(parent, {})
-                    if child in known:
-                        break
-                    known[child] = None
-                    member = parent
-            self._folders = {parent: sorted(known) for parent, known in folders.items()}
-        return list(self._folders.get(name, ()))
 
     def close(self) -> None:
         """Close the file. Names and fingerprint remain; reading raises."""
@@ -401,48 +356,6 @@ class Pack:
     def __repr__(self) -> str:
         inside = f", root={self.root!r}" if self.root else ""
         return f"Pack({self.location!r}{inside}, {len(self)} files)"
-
-
-@dataclass(frozen=True)
-class PackFolder:
-    """A file or folder of a pack, with the methods of `pathlib.Path` that readers use."""
-
-    pack: Pack
-    path: str = ""
-
-    @property
-    def name(self) -> str:
-        """Last part of the path; for the top folder the name of the pack's file."""
-        return self.path.rpartition("/")[2] or Path(self.pack.location).name
-
-    def joinpath(self, *parts: str) -> PackFolder:
-        """Return the entry of this name, which may not exist."""
-        return PackFolder(self.pack, "/".join(part for part in (self.path, *parts) if part))
-
-    __truediv__ = joinpath
-
-    def iterdir(self) -> Iterator[PackFolder]:
-        """Yield all entries of this folder, sorted by name."""
-        return (self.joinpath(name) for name in self.pack.children(self.path))
-
-    def is_dir(self) -> bool:
-        """Whether this is a folder."""
-        return not self.path or bool(self.pack.children(self.path))
-
-    def is_file(self) -> bool:
-        """Whether this is a file."""
-        return self.pack.has(self.path)
-
-    def exists(self) -> bool:
-        """Whether there is such a file or folder."""
-        return self.is_file() or self.is_dir()
-
-    def read_bytes(self, limit: int = MAX_MEMBER_BYTES) -> bytes:
-        """Return the contents of a file of at most `limit` bytes. Raises like `Pack.read`."""
-        return self.pack.read(self.path, limit)
-
-    def __str__(self) -> str:
-        return "/".join(part for part in (self.pack.location, self.pack.root.strip("/"), self.path) if part)
 
 
 def open_pack(path: str | os.PathLike[str], root: str = "", follow_links: bool = False) -> Pack:

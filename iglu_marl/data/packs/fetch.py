@@ -438,9 +438,6 @@ def fetch_pack(
     url: str | None = None,
     force: bool = False,
     progress: bool | None = None,
-    retries: int = RETRIES,
-    backoff_s: float = BACKOFF_S,
-    timeout_s: tuple[float, float] = (CONNECT_TIMEOUT_S, READ_TIMEOUT_S),
 ) -> Path:
     """Download the zip of a pack to a folder unless it exists, and return its path.
 
@@ -450,9 +447,6 @@ def fetch_pack(
         url: another address; size and hash must still fit.
         force: download it even if it exists; the old file is replaced at the end.
         progress: as in `download`.
-        retries: tries in a row without a new byte.
-        backoff_s: wait between tries, in seconds.
-        timeout_s: seconds to connect, and between bytes.
 
     Raises:
         WrongDataError: if the file is not the expected one.
@@ -469,9 +463,6 @@ def fetch_pack(
         size=info.size,
         sha256=info.sha256,
         check=lambda path: _check_pack(info, path),
-        retries=retries,
-        backoff_s=backoff_s,
-        timeout_s=timeout_s,
     )
     if urlsplit(plan.url).scheme not in ("http", "https"):
         raise FetchError(f"url is {plan.url!r}, expected an address with http:// or https://")
@@ -487,4 +478,4 @@ def _check_pack(info: PackInfo, path: Path) -> None:
         if info.sha256 is None:
             for name in pack.names():
                 with contextlib.suppress(PlaceholderError):  # upstream has some
-                    pack.check(name)
+                    pack.read(name)

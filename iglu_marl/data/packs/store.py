@@ -102,10 +102,8 @@ def local_pack(
             return found
     except PlaceholderError as error:
         placeholder = error
-    for folder in (
-        pack_folder(),
-        Path(os.path.expanduser("~/.iglu")),
-    ):  # the latter is that of the IGLU tools
+    of_iglu_tools = Path(os.path.expanduser("~/.iglu"))
+    for folder in (pack_folder(), of_iglu_tools):
         found = _among(info, folder, follow_links) if folder.is_dir() else None
         if found is not None:
             return found

@@ -6,7 +6,6 @@
 | `program` | functional programs with a text and a JSON form |
 | `interpreter` | answers of programs in one world, or in many |
 | `kernels` | compiled code of shapes, relations and functions |
-| `reference_evaluator` | the same definitions without regard to speed, for comparison |
 | `random_scenes` | random worlds |
 """
 

@@ -1,7 +1,7 @@
 """A second implementation of programs: as plain as possible, without regard to speed.
 
 It shares no code with the kernels: things are sets of cells, and each definition of `graph.py` is checked cell by cell.
-`iglu-marl language check` and the tests compare both.
+The tests compare both.
 """
 
 from __future__ import annotations
