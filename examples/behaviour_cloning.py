@@ -12,12 +12,12 @@ Needs torch: pip install "iglu_marl[rl]"
 
 from __future__ import annotations
 
-import argparse
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import cells_of, color_at
@@ -126,6 +126,10 @@ def interval(right: np.ndarray, games: np.ndarray, seed: int) -> tuple[float, fl
 
 
 def main(data: str | None = None, stride: int = 10, epochs: int = 10, seed: int = 0) -> dict[str, float]:
+    """Train and test in five folds; print and return the shares predicted.
+
+    data: the IGLU multi-turn pack, a zip or a folder. stride: recorded frames (60 per second) per action.
+    """
     torch.set_num_threads(1)
     seen, done, games = samples(data, stride)
     fold = np.array([zlib.crc32(game.encode()) % FOLDS for game in games])
@@ -153,9 +157,4 @@ def main(data: str | None = None, stride: int = 10, epochs: int = 10, seed: int 
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", help="the IGLU multi-turn pack: a zip or a folder")
-    parser.add_argument("--stride", type=int, default=10, help="recorded frames (60 per second) per action")
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

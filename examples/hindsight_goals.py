@@ -9,13 +9,13 @@ hindsight, every step also teaches it the goals that `get_achieved_goals` says i
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import typer
 from PIL import Image, ImageDraw
 
 import iglu_marl  # noqa: F401 - registers the environment
@@ -160,7 +160,10 @@ def draw(curves: dict[str, np.ndarray], every: int, path: Path) -> None:
 def main(
     episodes: int = 3000, every: int = 250, tests: int = 100, seeds: int = 3, image: Path | None = None
 ) -> dict[str, np.ndarray]:
-    """Train with and without hindsight, and return the shares, float64 [seeds, measurements]."""
+    """Train with and without hindsight, and return the shares by seed and measurement, float64.
+
+    every: episodes between measurements. tests: episodes of a measurement. image: file for a picture of the curves.
+    """
     curves = {
         name: np.array([list(curve(hindsight, seed, episodes, every, tests)) for seed in range(seeds)])
         for name, hindsight in (("with hindsight", True), ("without", False))
@@ -174,10 +177,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--episodes", type=int, default=3000)
-    parser.add_argument("--every", type=int, default=250, help="episodes between measurements")
-    parser.add_argument("--tests", type=int, default=100, help="episodes of a measurement")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--image", type=Path, help="where to save a picture of the curves")
-    main(**vars(parser.parse_args()))
+    typer.run(main)
