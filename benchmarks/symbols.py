@@ -25,7 +25,6 @@ from iglu_marl.core.text import markdown_table
 from iglu_marl.evaluation import language_metrics
 from iglu_marl.evaluation.metrics import bootstrap
 
-ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 8  # games per meaning in the last measurements, with random start directions
 SAMPLES = 200  # messages per meaning, to estimate information
 OPEN = "a pair that talks"
