@@ -22,6 +22,7 @@ import typer
 from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import cells_of, color_at
 from iglu_marl.data import bundled, find_pack, nearest_controls, read_recording, trajectory_of
+from iglu_marl.evaluation.metrics import bootstrap
 
 with extra("rl", script=True):
     import torch
@@ -116,15 +117,6 @@ def train(seen: np.ndarray, done: np.ndarray, epochs: int, seed: int) -> nn.Modu
     return network.eval()
 
 
-def interval(right: np.ndarray, games: np.ndarray, seed: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share, by resampling games."""
-    rng = np.random.default_rng(seed)
-    _, game = np.unique(games, return_inverse=True)
-    hits, counts = np.bincount(game, right), np.bincount(game)
-    drawn = rng.integers(len(counts), size=(2000, len(counts)))
-    return tuple(np.quantile(hits[drawn].sum(axis=1) / counts[drawn].sum(axis=1), (0.025, 0.975)))
-
-
 def main(data: str | None = None, stride: int = 10, epochs: int = 10, seed: int = 0) -> dict[str, float]:
     """Train and test in five folds; print and return the shares predicted.
 
@@ -151,8 +143,10 @@ def main(data: str | None = None, stride: int = 10, epochs: int = 10, seed: int 
         ("network, of the edits", predicted == done, edits),
     ):
         scores[name] = float(right[among].mean())
-        low, high = interval(right[among], games[among], seed)
-        print(f"  {name:22} {scores[name]:.3f} ({low:.3f} to {high:.3f})")
+        # Actions of a game are not independent, so games are resampled.
+        _, number = np.unique(games[among], return_inverse=True)
+        hits, counts = np.bincount(number, right[among]), np.bincount(number)
+        print(f"  {name:22} {bootstrap(hits, counts, resamples=2000, rng=seed).text()}")
     return scores
 
 

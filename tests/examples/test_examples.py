@@ -130,6 +130,7 @@ APART = (
 LIBRARIES = {
     "behaviour_cloning": {"torch": "torch"},
     "dagger_silent_builder": {"torch": "torch"},
+    "hindsight_goals": {"matplotlib": "matplotlib"},
     "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
     "ppo_builder": {"torch": "torch", "tensorboard": "rl"},
     "ppo_symbols": {"torch": "torch"},
