@@ -104,15 +104,14 @@ def hard_task(number: int, rng: np.random.Generator) -> Task:
     return Task("", grid, starting_grid=start, task_id=f"{kind}-{number}")
 
 
-def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, seed: int) -> dict[str, Any]:
+def play_one(task: Task, options: dict[str, Any], builder: str, seed: int) -> dict[str, Any]:
     options = dict(options)
     speech = {"level": options.pop("level", "blocks"), "references": options.pop("references", "none")}
-    make = iglu_marl.parallel_env if options.pop("view") == "parallel" else iglu_marl.raw_env
-    env = make(tasks=task, builder_sees=_SIGHTS, max_turns=None, **{"max_steps": 60_000, **options})
+    options = {"max_steps": 60_000, **options}
+    env = iglu_marl.raw_env(tasks=task, builder_sees=_SIGHTS, max_turns=None, **options)
     began = time.perf_counter()
-    pair = agents_for(env, architect, builder)
-    if architect == "scripted":
-        pair[Role.ARCHITECT] = ScriptedArchitect.for_env(env, **speech)
+    pair = agents_for(env, builder=builder)
+    pair[Role.ARCHITECT] = ScriptedArchitect.for_env(env, **speech)
     game = iglu_marl.play(env, pair, seed=seed)
     spoken = sum(utterance.role is Role.ARCHITECT for utterance in game.dialogue)
     edits = int(np.count_nonzero(task.start_grid != task.target_grid))
@@ -140,9 +139,9 @@ def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, 
 
 
 def run(tasks: list[Task], args: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
-    options = {"controls": args.controls, "chat": args.chat, "view": args.view, "builder_can_ask": args.ask}
+    options = {"controls": args.controls, "builder_can_ask": args.ask}
     options |= {"level": args.level, "references": args.references}
-    jobs = [(task, options, args.architect, args.builder, args.seed + i) for i, task in enumerate(tasks)]
+    jobs = [(task, options, args.builder, args.seed + i) for i, task in enumerate(tasks)]
     return run_all(play_one, jobs, args.processes, f"{args.controls}, {args.tasks}", console)
 
 
@@ -207,14 +206,11 @@ def task_parser(
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = task_parser("pairs", __doc__, CONTROLS, "random")
-    parser.add_argument("--architect", choices=("scripted", "random"), default="scripted")
     parser.add_argument("--level", choices=("blocks", "shapes"), default="blocks", help="what is asked for")
     parser.add_argument(
         "--references", choices=("none", "exact", "loose"), default="none", help="references to places"
     )
-    parser.add_argument("--builder", choices=("scripted", "oracle", "random"), default="scripted")
-    parser.add_argument("--view", choices=("aec", "parallel"), default="aec")
-    parser.add_argument("--chat", choices=("text", "tokens"), default="text")
+    parser.add_argument("--builder", choices=("scripted", "oracle"), default="scripted")
     parser.add_argument("--ask", action="store_true", help="the builder may speak")
     return parser.parse_args(arguments)
 
@@ -226,11 +222,7 @@ def main(arguments: list[str] | None = None) -> int:
     if args.json:
         print(json.dumps({"settings": vars(args), "summary": summary(rows), "games": rows}))
     else:
-        show(
-            rows,
-            Console(),
-            f"{args.architect} architect, {args.builder} builder, {args.controls}, {args.tasks}",
-        )
+        show(rows, Console(), f"{args.builder} builder, {args.controls}, {args.tasks}")
     return 0
 
 
