@@ -445,9 +445,7 @@ def test_a_hundred_adversarial_structures(pairs: ModuleType) -> None:
 )
 @pytest.mark.parametrize("controls", ["walking", "discrete"])
 def test_adversarial_structures_by_language(pairs: ModuleType, controls: str, name: str) -> None:
-    row = pairs.play_one(
-        adversarial(pairs, name), {"controls": controls, **OPTIONS}, "scripted", "scripted", 0
-    )
+    row = pairs.play_one(adversarial(pairs, name), {"controls": controls, **OPTIONS}, "scripted", 0)
     assert row["verdict"] == "built", row["reason"]
 
 
