@@ -234,7 +234,7 @@ extras = set(json.loads(sys.argv[1]))
 sys.meta_path.insert(0, NoExtras())
 done = {}
 for file in sorted(Path("examples").glob("*.py")):
-    with_extra = "with extra(" in file.read_text(encoding="utf-8")
+    with_extra = "script=True)" in file.read_text(encoding="utf-8")
     for words in (["--help"], [])[: 1 + with_extra]:
         sys.argv, out, end = [str(file), *words], io.StringIO(), None
         with contextlib.redirect_stdout(out):
