@@ -70,7 +70,7 @@ format: setup  ## rewrite the code in the house's format
 	$(PY) -m ruff format $(CODE)
 
 bench: setup  ## measure, and print the table
-	$(PY) -m benchmarks
+	$(VENV)/bin/iglu-marl bench
 
 trust: setup  ## look for what breaks the package, for 35 to 45 minutes (docs/reliability.md)
 	$(PY) -m benchmarks.trust
@@ -110,5 +110,5 @@ adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries 
 	@touch $@
 
 clean:  ## remove what was built, but not .venv
-	rm -rf build dist *.egg-info .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache htmlcov site
+	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache htmlcov site
 	find $(CODE) -name __pycache__ -prune -exec rm -rf {} +

@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m benchmarks` (or `make bench`) prints a table of medians."""
+"""Studies whose figures the pages quote, each a module: `python -m benchmarks.NAME`."""

@@ -11,7 +11,6 @@ annotator found unclear, compared with "always ask".
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import defaultdict
@@ -25,6 +24,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.harness import make_parser, progress_console
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid
 from iglu_marl.data import SingleturnDataset
 from iglu_marl.language import Context, Failure, outcomes, parse
@@ -205,13 +205,11 @@ def people(path: str, console: Console) -> dict[str, Any]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.clarification", description=__doc__)
+    parser = make_parser("clarification", __doc__)
     parser.add_argument("--count", type=int, default=300, help="synthetic cases")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", help="the single-turn data, for the questions of people")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     args = parser.parse_args(arguments)
-    console = Console(stderr=True, quiet=args.json and not sys.stderr.isatty())
+    console = progress_console(args)
     figures: dict[str, Any] = {"synthetic": synthetic(args.count, args.seed, console)}
     if args.data:
         figures["people"] = people(args.data, console)

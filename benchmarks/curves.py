@@ -36,18 +36,6 @@ def interval(values: npt.ArrayLike) -> tuple[npt.NDArray[np.float64], npt.NDArra
     return mean, quantile * array.std(axis=0, ddof=1) / np.sqrt(count)
 
 
-def on_one_axis(runs: Sequence[Run], points: int = 100) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return steps that all runs cover, float64 [points], and the runs interpolated there, float64 [seeds, points].
-
-    Runs with equal steps are not interpolated.
-    """
-    first = np.asarray(runs[0][0], dtype=np.float64)
-    if all(np.array_equal(first, steps) for steps, _ in runs):
-        return first, np.array([values for _, values in runs], dtype=np.float64)
-    axis = np.linspace(max(steps[0] for steps, _ in runs), min(steps[-1] for steps, _ in runs), points)
-    return axis, np.array([np.interp(axis, steps, values) for steps, values in runs])
-
-
 def plot_curves(
     runs: Mapping[str, Sequence[Run]],
     path: str | Path,
@@ -55,13 +43,12 @@ def plot_curves(
     ylabel: str,
     title: str = "",
     xlabel: str = "environment steps",
-    limits: tuple[float, float] | None = (0.0, 1.0),
     lines: Mapping[str, float] | None = None,
 ) -> None:
     """Draw a curve per label: the mean over seeds with a 95 % interval, and each seed as a thin line.
 
-    runs: for each label, the curves of its seeds. limits: range of the values. lines: horizontal lines by label. The
-    suffix of the path is the format; equal runs give equal SVG bytes.
+    runs: for each label, the curves of its seeds, measured at the same steps; values from 0 to 1. lines: horizontal
+    lines by label. The suffix of the path is the format; equal runs give equal SVG bytes.
     """
     import matplotlib as mpl
 
@@ -72,11 +59,9 @@ def plot_curves(
         figure, axes = plt.subplots(figsize=(7.2, 4.0), layout="constrained")
         for number, (label, seeds) in enumerate(runs.items()):
             color = COLORS[number % len(COLORS)]
-            steps, values = on_one_axis(seeds)
+            steps, values = seeds[0][0], np.array([values for _, values in seeds])
             mean, half = interval(values)
-            low, high = mean - half, mean + half
-            if limits is not None:
-                low, high = np.clip(low, *limits), np.clip(high, *limits)
+            low, high = np.clip([mean - half, mean + half], 0, 1)
             axes.fill_between(steps, low, high, color=color, alpha=0.15, linewidth=0)
             axes.plot(steps, values.T, color=color, alpha=0.35, linewidth=0.7)
             axes.plot(steps, mean, color=color, linewidth=2, label=label)
@@ -85,9 +70,7 @@ def plot_curves(
             axes.annotate(
                 name, (1, level), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
             )
-        if limits is not None:
-            margin = 0.02 * (limits[1] - limits[0])
-            axes.set_ylim(limits[0] - margin, limits[1] + margin)
+        axes.set_ylim(-0.02, 1.02)
         axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
         axes.xaxis.set_major_formatter(mpl.ticker.EngFormatter(sep=" "))
         axes.grid(alpha=0.25)
@@ -126,14 +109,18 @@ def show_or_measure(
     measure: Callable[[argparse.Namespace], dict[str, Any]],
     show: Callable[[dict[str, Any], Path], None],
 ) -> None:
-    """Run a program whose results are kept in docs/learning/NAME.json, and show them."""
+    """Run a program whose results are kept in docs/learning/NAME.json, and show them.
+
+    name: may hold options in braces, as "{task}".
+    """
     docs = Path(__file__).resolve().parents[1] / "docs"
-    parser.add_argument("--json", type=Path, default=docs / "learning" / f"{name}.json")
+    parser.add_argument("--json", type=Path, help="file of the results; by default in docs/learning/")
     parser.add_argument("--images", type=Path, default=docs / "images")
     parser.add_argument(
         "--show", action="store_true", help="only draw and print the content of the JSON file"
     )
     given = parser.parse_args()
+    path = given.json or docs / "learning" / f"{name.format_map(vars(given))}.json"
     if not given.show:
-        write_text(given.json, json.dumps(measure(given)) + "\n")
-    show(json.loads(given.json.read_text(encoding="utf-8")), given.images)
+        write_text(path, json.dumps(measure(given)) + "\n")
+    show(json.loads(path.read_text(encoding="utf-8")), given.images)

@@ -7,7 +7,6 @@ build") and with what its author had built ("the original"). The agreement betwe
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import sys
@@ -21,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
+from benchmarks.harness import figures_table, make_parser, progress_console
 from iglu_marl.data import SingleturnDataset
 from iglu_marl.language import Failure, done, outcomes, parse, progress
 
@@ -109,34 +108,24 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return figures | {"results": dict(results.most_common())}
 
 
-def show(figures: dict[str, Any], console: Console) -> None:
-    table = Table("figure", "value")
-    for name, value in figures.items():
-        if name == "results":
-            for reason, count in value.items():
-                table.add_row(f"  {reason}", str(count))
-        else:
-            table.add_row(name.replace("_", " "), f"{value:.1%}" if name.startswith("share") else str(value))
-    console.print(table)
-
-
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.human_instructions", description=__doc__)
+    parser = make_parser("human_instructions", __doc__)
     parser.add_argument("--data", required=True, help="the single-turn data, or its table as csv")
     parser.add_argument("--count", type=int, help="largest number of instructions")
     parser.add_argument("--examples", type=int, default=0, help="number of examples to print per result")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     args = parser.parse_args(arguments)
     began = time.perf_counter()
     samples = samples_of(args.data)[: args.count]
-    console = Console(stderr=True, quiet=args.json and not sys.stderr.isatty())
-    rows = [judge(sample) for sample in track(samples, "reading", console=console)]
+    rows = [judge(sample) for sample in track(samples, "reading", console=progress_console(args))]
     figures = summary(rows) | {"seconds": round(time.perf_counter() - began, 1)}
     if args.json:
         print(json.dumps({"settings": vars(args), "summary": figures, "instructions": rows}))
         return 0
-    show(figures, Console())
-    for result in figures["results"]:
+    results = figures.pop("results")
+    Console().print(
+        figures_table({"value": figures | {f"  {name}": count for name, count in results.items()}})
+    )
+    for result in results:
         chosen = [row for row in rows if row["result"] == result][: args.examples]
         for row in chosen:
             print(f"[{result}] {row['name']}: {row['text']!r}\n    {row['detail']}")

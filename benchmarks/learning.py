@@ -7,7 +7,6 @@ writes all measurements to docs/learning/TASK.json and draws docs/images/learnin
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -16,10 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.curves import plot_curves, table
+from benchmarks.curves import plot_curves, show_or_measure, table
 from benchmarks.examples import load_example
-
-ROOT = Path(__file__).parents[1]
+from iglu_marl.core.files import json_ready
 
 
 @dataclass(frozen=True)
@@ -71,14 +69,6 @@ def run(task: str, changes: dict[str, Any], seed: int, show: Callable[[str], Non
     return {"config": asdict(config), "records": records, "wall_s": round(time.perf_counter() - began, 1)}
 
 
-def rounded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: rounded(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [rounded(inner) for inner in value]
-    return float(f"{value:.5g}") if isinstance(value, float) else value
-
-
 def of_variant(runs: Iterable[dict[str, Any]], changes: dict[str, Any]) -> list[dict[str, Any]]:
     full = {"blind": False, **changes}
     return [run for run in runs if all(run["config"][key] == value for key, value in full.items())]
@@ -111,38 +101,36 @@ def report(study: Study, runs: list[dict[str, Any]]) -> str:
     )
 
 
-def main(arguments: list[str] | None = None) -> int:
+def measure(args: argparse.Namespace) -> dict[str, Any]:
+    import torch
+
+    torch.set_num_threads(1)
+    steps = {"total_steps": args.steps} if args.steps else {}
+    runs = [
+        run(args.task, changes | steps, seed, lambda line: print(line, flush=True))
+        for changes in STUDIES[args.task].variants
+        for seed in range(args.seeds)
+    ]
+    command = f"python -m benchmarks.learning --task {args.task} --seeds {args.seeds}"
+    command += f" --steps {args.steps}" if args.steps else ""
+    return json_ready({"command": command, "torch": torch.__version__, "runs": runs}, digits=5)
+
+
+def show(result: dict[str, Any], images: Path) -> None:
+    runs = result["runs"]
+    task = runs[0]["config"]["task"]
+    study, image = STUDIES[task], images / f"learning_{task}.svg"
+    plot_curves(curves_of(study, runs), image, ylabel="episodes completed exactly", title=study.title)
+    print(report(study, runs))
+
+
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.learning", description=__doc__)
     parser.add_argument("--task", choices=sorted(STUDIES), required=True)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="environment steps of each run, by default the example's")
-    parser.add_argument("--results", type=Path, default=ROOT / "docs" / "learning")
-    parser.add_argument("--images", type=Path, default=ROOT / "docs" / "images")
-    parser.add_argument("--draw-only", action="store_true", help="draw from the results that are there")
-    args = parser.parse_args(arguments)
-    study, path = STUDIES[args.task], args.results / f"{args.task}.json"
-    if args.draw_only:
-        runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
-    else:
-        import torch
-
-        torch.set_num_threads(1)
-        steps = {"total_steps": args.steps} if args.steps else {}
-        runs = [
-            run(args.task, changes | steps, seed, lambda line: print(line, flush=True))
-            for changes in study.variants
-            for seed in range(args.seeds)
-        ]
-        args.results.mkdir(parents=True, exist_ok=True)
-        command = f"python -m benchmarks.learning --task {args.task} --seeds {args.seeds}"
-        command += f" --steps {args.steps}" if args.steps else ""
-        about = {"command": command, "torch": torch.__version__, "runs": rounded(runs)}
-        path.write_text(json.dumps(about, separators=(",", ":")) + "\n", encoding="utf-8")
-    image = args.images / f"learning_{args.task}.svg"
-    plot_curves(curves_of(study, runs), image, ylabel="episodes completed exactly", title=study.title)
-    print(report(study, runs))
-    return 0
+    show_or_measure(parser, "{task}", measure, show)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

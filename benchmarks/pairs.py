@@ -12,17 +12,14 @@ import json
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 import iglu_marl
 from benchmarks.adversarial import adversarial_tasks
+from benchmarks.harness import figures_table, make_parser, progress_console, run_all
 from iglu_marl import Role
 from iglu_marl.agents import ScriptedArchitect, agents_for
 from iglu_marl.agents.scripted.state_tracker import PLANNED_AS
@@ -32,7 +29,6 @@ from iglu_marl.planning import plan
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks, Task
 
 VERDICTS = ("built", "impossible", "unresolved")
-_SHARES = ("share_built", "mean_saved", "mean_saved_with_shapes")
 _SIGHTS = ("dialog", "inventory", "pose", "grid")
 
 
@@ -108,15 +104,14 @@ def hard_task(number: int, rng: np.random.Generator) -> Task:
     return Task("", grid, starting_grid=start, task_id=f"{kind}-{number}")
 
 
-def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, seed: int) -> dict[str, Any]:
+def play_one(task: Task, options: dict[str, Any], builder: str, seed: int) -> dict[str, Any]:
     options = dict(options)
     speech = {"level": options.pop("level", "blocks"), "references": options.pop("references", "none")}
-    make = iglu_marl.parallel_env if options.pop("view") == "parallel" else iglu_marl.raw_env
-    env = make(tasks=task, builder_sees=_SIGHTS, max_turns=None, **{"max_steps": 60_000, **options})
+    options = {"max_steps": 60_000, **options}
+    env = iglu_marl.raw_env(tasks=task, builder_sees=_SIGHTS, max_turns=None, **options)
     began = time.perf_counter()
-    pair = agents_for(env, architect, builder)
-    if architect == "scripted":
-        pair[Role.ARCHITECT] = ScriptedArchitect.for_env(env, **speech)
+    pair = agents_for(env, builder=builder)
+    pair[Role.ARCHITECT] = ScriptedArchitect.for_env(env, **speech)
     game = iglu_marl.play(env, pair, seed=seed)
     spoken = sum(utterance.role is Role.ARCHITECT for utterance in game.dialogue)
     edits = int(np.count_nonzero(task.start_grid != task.target_grid))
@@ -144,23 +139,10 @@ def play_one(task: Task, options: dict[str, Any], architect: str, builder: str, 
 
 
 def run(tasks: list[Task], args: argparse.Namespace, console: Console) -> list[dict[str, Any]]:
-    options = {"controls": args.controls, "chat": args.chat, "view": args.view, "builder_can_ask": args.ask}
+    options = {"controls": args.controls, "builder_can_ask": args.ask}
     options |= {"level": args.level, "references": args.references}
-    jobs = [(task, options, args.architect, args.builder, args.seed + i) for i, task in enumerate(tasks)]
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    rows: list[dict[str, Any]] = []
-    with ExitStack() as pool, Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task(f"{args.controls}, {args.tasks}", total=len(jobs))
-        if args.processes == 1:
-            results = map(play_one, *zip(*jobs, strict=True))
-        else:
-            results = pool.enter_context(ProcessPoolExecutor(args.processes)).map(
-                play_one, *zip(*jobs, strict=True)
-            )
-        for row in results:
-            rows.append(row)
-            progress.advance(bar)
-    return rows
+    jobs = [(task, options, args.builder, args.seed + i) for i, task in enumerate(tasks)]
+    return run_all(play_one, jobs, args.processes, f"{args.controls}, {args.tasks}", console)
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -200,10 +182,7 @@ def savings(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 def show(rows: list[dict[str, Any]], console: Console, title: str) -> None:
     console.print(title)
-    table = Table("figure", "value")
-    for name, value in summary(rows).items():
-        table.add_row(name.replace("_", " "), f"{value:.1%}" if name in _SHARES else str(value))
-    console.print(table)
+    console.print(figures_table({"value": summary(rows)}))
     for row in rows:
         if row["verdict"] != "built":
             built = f"{row['intersection']} of {row['blocks']}"
@@ -212,39 +191,38 @@ def show(rows: list[dict[str, Any]], console: Console, title: str) -> None:
             )
 
 
-def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pairs", description=__doc__)
-    parser.add_argument("--controls", choices=CONTROLS, default="flying")
-    parser.add_argument("--tasks", default="random", help=SOURCES)
+def task_parser(
+    name: str, about: str | None, controls: tuple[str, ...], source: str
+) -> argparse.ArgumentParser:
+    """Return a parser with the options that name controls and tasks. source: the default of --tasks."""
+    parser = make_parser(name, about)
+    parser.add_argument("--controls", choices=controls, default="flying")
+    parser.add_argument("--tasks", default=source, help=SOURCES)
     parser.add_argument("--count", type=int, help="number of tasks (default: 200 random ones, or all)")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="play only every Nth")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--architect", choices=("scripted", "random"), default="scripted")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take only every Nth")
+    parser.add_argument("--processes", type=int, default=1)
+    return parser
+
+
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = task_parser("pairs", __doc__, CONTROLS, "random")
     parser.add_argument("--level", choices=("blocks", "shapes"), default="blocks", help="what is asked for")
     parser.add_argument(
         "--references", choices=("none", "exact", "loose"), default="none", help="references to places"
     )
-    parser.add_argument("--builder", choices=("scripted", "oracle", "random"), default="scripted")
-    parser.add_argument("--view", choices=("aec", "parallel"), default="aec")
-    parser.add_argument("--chat", choices=("text", "tokens"), default="text")
+    parser.add_argument("--builder", choices=("scripted", "oracle"), default="scripted")
     parser.add_argument("--ask", action="store_true", help="the builder may speak")
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return parser.parse_args(arguments)
 
 
 def main(arguments: list[str] | None = None) -> int:
     args = parse_arguments(arguments)
     tasks = tasks_of(args.tasks, args.count, args.seed)[:: args.every]
-    rows = run(tasks, args, Console(stderr=True, quiet=args.json and not sys.stderr.isatty()))
+    rows = run(tasks, args, progress_console(args))
     if args.json:
         print(json.dumps({"settings": vars(args), "summary": summary(rows), "games": rows}))
     else:
-        show(
-            rows,
-            Console(),
-            f"{args.architect} architect, {args.builder} builder, {args.controls}, {args.tasks}",
-        )
+        show(rows, Console(), f"{args.builder} builder, {args.controls}, {args.tasks}")
     return 0
 
 

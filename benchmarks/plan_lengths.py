@@ -13,17 +13,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
-from benchmarks.pairs import SOURCES, VERDICTS, tasks_of
+from benchmarks.harness import figures_table, progress_console, run_all
+from benchmarks.pairs import VERDICTS, task_parser, tasks_of
 from iglu_marl import Pose
 from iglu_marl.planning import PlanLevel, check_certificate, lower_bound, plan, replays
 from iglu_marl.planning.flying import search
@@ -119,33 +117,13 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"tasks": len(rows), **{verdict: verdicts[verdict] for verdict in VERDICTS}, **medians}
 
 
-def run(
-    tasks: list[Task], args: argparse.Namespace, level: PlanLevel, layer: str | None, console: Console
-) -> list[dict[str, Any]]:
-    columns = tasks, *([value] * len(tasks) for value in (args.controls, level, layer))
-    with ExitStack() as stack:
-        if args.processes == 1:
-            results = map(plan_one, *columns)
-        else:
-            results = stack.enter_context(ProcessPoolExecutor(args.processes)).map(plan_one, *columns)
-        title = f"{args.controls}, {args.tasks}, {level}"
-        return list(track(results, title, len(tasks), console=console, transient=True))
-
-
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.plan_lengths", description=__doc__)
-    parser.add_argument("--controls", choices=tuple(ABLATION), default="flying")
-    parser.add_argument("--tasks", default="varied", help=SOURCES)
-    parser.add_argument("--count", type=int, help="number of tasks (default: 200 random ones, or all)")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="plan only every Nth")
-    parser.add_argument("--seed", type=int, default=0)
+    parser = task_parser("plan_lengths", __doc__, tuple(ABLATION), "varied")
     parser.add_argument("--level", choices=PLAN_LEVELS, default="shortest")
     parser.add_argument("--without", choices=tuple(LAYERS), help="leave out a layer of the search")
     parser.add_argument(
         "--ablation", action="store_true", help="a row for each level, and without each layer"
     )
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return parser.parse_args(arguments)
 
 
@@ -153,21 +131,20 @@ def main(arguments: list[str] | None = None) -> int:
     args = parse_arguments(arguments)
     tasks = tasks_of(args.tasks, args.count, args.seed)[:: args.every]
     plan_one(tasks[0], args.controls, args.level)  # compiles what is not compiled yet
-    progress = Console(stderr=True, quiet=args.json and not sys.stderr.isatty())
     chosen = ABLATION[args.controls] if args.ablation else ((args.level, args.without),)
     found = []
     for level, layer in chosen:
-        rows = run(tasks, args, level, layer, progress)
+        jobs = [(task, args.controls, level, layer) for task in tasks]
+        title = f"{args.controls}, {args.tasks}, {level}"
+        rows = run_all(plan_one, jobs, args.processes, title, progress_console(args))
         found.append({"level": level, "without": layer, "summary": summary(rows), "plans": rows})
     if args.json:
         print(json.dumps({"settings": vars(args), "runs": found}))
         return 0
     names = [f"{run['level']}{' without ' + run['without'] if run['without'] else ''}" for run in found]
-    table = Table("figure", *names, title=f"{args.controls}, {args.tasks}")
-    for figure in found[0]["summary"]:
-        table.add_row(figure.replace("_", " "), *(str(run["summary"].get(figure, "")) for run in found))
     console = Console()
-    console.print(table)
+    columns = {name: run["summary"] for name, run in zip(names, found, strict=True)}
+    console.print(figures_table(columns, f"{args.controls}, {args.tasks}"))
     for name, result in zip(names, found, strict=True):
         for row in result["plans"]:
             if row["verdict"] != "built":

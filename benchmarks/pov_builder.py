@@ -22,18 +22,11 @@ from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.agents.learned.pov_builder import Knows, PovBuilder, load
 from iglu_marl.agents.learned.pov_model import PovModel
 from iglu_marl.agents.learned.pov_training import judge, sentences_to_read
-
-
-def interval(values: np.ndarray, seed: int = 0) -> tuple[float, float]:
-    rng = np.random.default_rng(seed)
-    means = values[rng.integers(0, len(values), (2000, len(values)))].mean(1)
-    low, high = np.quantile(means, (0.025, 0.975))
-    return float(low), float(high)
+from iglu_marl.evaluation.metrics import bootstrap
 
 
 def shown(name: str, values: list[float]) -> str:
-    mean, (low, high) = float(np.mean(values)), interval(np.array(values, float))
-    return f"{name:28} {mean:.3f} ({low:.3f} to {high:.3f})  n = {len(values)}"
+    return f"{name:28} {bootstrap(values, resamples=2000).text()}  n = {len(values)}"
 
 
 def single_requests(

@@ -22,7 +22,6 @@ from iglu_marl.agents.learned import zoo
 from iglu_marl.core.text import markdown_table
 from iglu_marl.evaluation.metrics import bootstrap
 
-ROOT = Path(__file__).resolve().parents[1]
 PLAYERS = ("learned", "target hidden", "blind", "random", "teacher")
 
 

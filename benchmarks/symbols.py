@@ -25,7 +25,6 @@ from iglu_marl.core.text import markdown_table
 from iglu_marl.evaluation import language_metrics
 from iglu_marl.evaluation.metrics import bootstrap
 
-ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 8  # games per meaning in the last measurements, with random start directions
 SAMPLES = 200  # messages per meaning, to estimate information
 OPEN = "a pair that talks"
@@ -52,7 +51,7 @@ def trained(example: ModuleType, folder: Path, options: dict[str, Any]) -> tuple
     torch.set_num_threads(1)
     settings = example.Settings(**options)
     skill = folder / f"skill-{settings.seed}.pt"
-    name = kept_as(folder, settings)
+    name = folder / f"{settings.channel}{'-hidden' if settings.hidden else ''}-{settings.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     pair = example.Pair(settings)
     if name.with_suffix(".pt").exists():
@@ -142,24 +141,15 @@ def language(example: ModuleType, pair: Any, settings: Any) -> dict[str, Any]:
     }
 
 
-def kept_as(folder: Path, settings: Any) -> Path:
-    return folder / f"{settings.channel}{'-hidden' if settings.hidden else ''}-{settings.seed}"
-
-
-def run(
-    folder: Path, seeds: int, control_seeds: int, only_trained: bool = False
-) -> tuple[dict[str, Any], list[Any]]:
-    """Train and measure all runs; return the results and the talking pairs. only_trained: skip runs without weights."""
+def run(folder: Path, seeds: int, control_seeds: int) -> tuple[dict[str, Any], list[Any]]:
+    """Train and measure all runs; return the results and the talking pairs."""
     example = load_example("ppo_symbols")
     result: dict[str, Any] = {"best without chat": BEST_WITHOUT_CHAT, "runs": {}}
     talking: list[Any] = []
     for name, options in RUNS.items():
         result["runs"][name] = []
         for seed in range(seeds if name == OPEN else control_seeds):
-            chosen = {**options, "seed": seed}
-            if only_trained and not kept_as(folder, example.Settings(**chosen)).with_suffix(".json").exists():
-                continue
-            pair, facts = trained(example, folder, chosen)
+            pair, facts = trained(example, folder, {**options, "seed": seed})
             settings = example.Settings(**facts["settings"])
             split = example.meanings(settings)
             entry = {"seed": seed, "cpu seconds of conversation": facts["cpu"][1], "curve": facts["curve"]}
@@ -247,7 +237,6 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
     rows = {
         name: {column: [one["measured"][column] for one in seeds] for column in columns}
         for name, seeds in result["runs"].items()
-        if seeds
     }
     talking = result["runs"][OPEN]
     others = [name for name in talking[0]["measured"] if name not in columns]
@@ -269,11 +258,10 @@ def tables(result: dict[str, Any]) -> dict[str, str]:
 def show(result: dict[str, Any], images: Path) -> None:
     runs = {}
     for name, seeds in result["runs"].items():
-        if seeds:
-            curves = [list(zip(*one["curve"], strict=True)) for one in seeds]
-            runs[name + (", trained" if name == OPEN else "")] = [(games, done) for games, done, _ in curves]
-            if name == OPEN:
-                runs[f"{name}, held out"] = [(games, done) for games, _, done in curves]
+        curves = [list(zip(*one["curve"], strict=True)) for one in seeds]
+        runs[name + (", trained" if name == OPEN else "")] = [(games, done) for games, done, _ in curves]
+        if name == OPEN:
+            runs[f"{name}, held out"] = [(games, done) for games, _, done in curves]
     plot_curves(
         runs,
         images / "learning_symbols.svg",
@@ -290,11 +278,10 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs") / "symbols", help="folder of weights")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--control-seeds", type=int, default=1)
-    parser.add_argument("--only-trained", action="store_true", help="leave out what is not in the folder")
     parser.add_argument("--zoo", action="store_true", help="keep the best pair in the package")
 
     def measured(given: argparse.Namespace) -> dict[str, Any]:
-        result, talking = run(given.runs, given.seeds, given.control_seeds, given.only_trained)
+        result, talking = run(given.runs, given.seeds, given.control_seeds)
         if given.zoo:
             print(keep_best(result, talking))
         return result

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import multiprocessing
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from benchmarks.curves import cross_play_table, plot_curves, show_or_measure, table
 from benchmarks.examples import load_example
+from benchmarks.harness import run_all
 from iglu_marl.core.files import json_ready
 from iglu_marl.core.text import markdown_table
 from iglu_marl.evaluation import language_metrics
 
-ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 100  # games for each meaning in the last measurements
 SAMPLES = 1000  # messages for each meaning, to estimate information from
 RUNS: dict[str, dict[str, str]] = {
@@ -51,19 +49,6 @@ def train(options: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[int, floa
     pair, curve = example.train(example.Settings(**options), report=False)
     seconds = time.process_time() - began
     return {key: value.numpy() for key, value in pair.state_dict().items()}, curve, seconds
-
-
-def train_all(jobs: list[dict[str, Any]], workers: int) -> list[Any]:
-    done = []
-    with ExitStack() as stack:
-        results: Iterable[Any] = map(train, jobs)
-        if workers > 1:
-            context = multiprocessing.get_context("spawn")
-            results = stack.enter_context(ProcessPoolExecutor(workers, mp_context=context)).map(train, jobs)
-        for options, one in zip(jobs, results, strict=True):
-            print(f"{options}: success {one[1][-1][1]:.3f}, {one[2]:.0f} s of CPU", flush=True)
-            done.append(one)
-    return done
 
 
 def pair_of(example: ModuleType, options: dict[str, Any], weights: dict[str, Any]) -> Any:
@@ -175,7 +160,7 @@ def run(seeds: int, workers: int, total_steps: int | None) -> dict[str, Any]:
     more = {} if total_steps is None else {"total_steps": total_steps}
     jobs = [{**options, **more, "seed": seed} for options in RUNS.values() for seed in range(seeds)]
     began = time.perf_counter()
-    trained = train_all(jobs, workers)
+    trained = run_all(train, [(job,) for job in jobs], workers, "training", Console(stderr=True))
     wall = time.perf_counter() - began
     best, actions = best_without_chat(example, example.Settings(**more))
     result: dict[str, Any] = {

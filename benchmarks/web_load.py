@@ -3,20 +3,17 @@
 `python benchmarks/web_load.py --games 150 --agents 75` starts a server, and the clients in another process. A game of
 people has a builder who always moves and an architect who watches. `--agents` games have a scripted partner: half of
 them architects for such builders, half of them builders for architects who speak every few seconds. Everything is
-recorded. Leave a core for the clients. `--profile` prints a profile of the server.
+recorded. Leave a core for the clients.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
-import cProfile
 import itertools
 import json
 import multiprocessing
 import os
-import pstats
 import resource
 import socket
 import subprocess
@@ -254,21 +251,16 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=150)
     parser.add_argument("--agents", type=int, default=75)
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--profile", action="store_true", help="where the server's time goes; slows it down")
     parser.add_argument("--part", choices=("serve", "people"))
     asked = parser.parse_args()
     if asked.part == "serve":
-        profile = cProfile.Profile()
-        with tempfile.TemporaryDirectory() as folder, profile if asked.profile else contextlib.nullcontext():
+        with tempfile.TemporaryDirectory() as folder:
             serve(Path(folder), asked.games, asked.seconds)
-        if asked.profile:
-            pstats.Stats(profile).sort_stats("tottime").print_stats(40)
         return
     if asked.part == "people":
         uvloop.run(people(asked.games, asked.agents, asked.seconds))
         return
     options = [f"--{name}={getattr(asked, name)}" for name in ("games", "agents", "seconds")]
-    options += ["--profile"] if asked.profile else []
     command = [sys.executable, __file__, *options]
     with subprocess.Popen([*command, "--part=serve"]), subprocess.Popen([*command, "--part=people"]):
         pass  # each prints what it has measured

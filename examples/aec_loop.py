@@ -7,7 +7,7 @@ Both agents act at random here; put your own policies where the actions are samp
 
 from __future__ import annotations
 
-import argparse
+import typer
 
 import iglu_marl
 
@@ -41,7 +41,4 @@ def main(steps: int = 300, seed: int = 0) -> float:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

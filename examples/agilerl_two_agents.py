@@ -10,10 +10,10 @@ gives it an environment of its own.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
+import typer
 
 import iglu_marl
 from iglu_marl import Task
@@ -76,9 +76,4 @@ def main(steps: int = 20_000, envs: int = 4, max_steps: int = 50, seed: int = 0)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--steps", type=int, default=20_000)
-    parser.add_argument("--envs", type=int, default=4)
-    parser.add_argument("--max-steps", type=int, default=50, help="steps of an episode")
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

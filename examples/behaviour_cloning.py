@@ -12,16 +12,17 @@ Needs torch: pip install "iglu_marl[rl]"
 
 from __future__ import annotations
 
-import argparse
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import typer
 
 from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import cells_of, color_at
 from iglu_marl.data import bundled, find_pack, nearest_controls, read_recording, trajectory_of
+from iglu_marl.evaluation.metrics import bootstrap
 
 with extra("rl", script=True):
     import torch
@@ -116,16 +117,11 @@ def train(seen: np.ndarray, done: np.ndarray, epochs: int, seed: int) -> nn.Modu
     return network.eval()
 
 
-def interval(right: np.ndarray, games: np.ndarray, seed: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share, by resampling games."""
-    rng = np.random.default_rng(seed)
-    _, game = np.unique(games, return_inverse=True)
-    hits, counts = np.bincount(game, right), np.bincount(game)
-    drawn = rng.integers(len(counts), size=(2000, len(counts)))
-    return tuple(np.quantile(hits[drawn].sum(axis=1) / counts[drawn].sum(axis=1), (0.025, 0.975)))
-
-
 def main(data: str | None = None, stride: int = 10, epochs: int = 10, seed: int = 0) -> dict[str, float]:
+    """Train and test in five folds; print and return the shares predicted.
+
+    data: the IGLU multi-turn pack, a zip or a folder. stride: recorded frames (60 per second) per action.
+    """
     torch.set_num_threads(1)
     seen, done, games = samples(data, stride)
     fold = np.array([zlib.crc32(game.encode()) % FOLDS for game in games])
@@ -147,15 +143,12 @@ def main(data: str | None = None, stride: int = 10, epochs: int = 10, seed: int 
         ("network, of the edits", predicted == done, edits),
     ):
         scores[name] = float(right[among].mean())
-        low, high = interval(right[among], games[among], seed)
-        print(f"  {name:22} {scores[name]:.3f} ({low:.3f} to {high:.3f})")
+        # Actions of a game are not independent, so games are resampled.
+        _, number = np.unique(games[among], return_inverse=True)
+        hits, counts = np.bincount(number, right[among]), np.bincount(number)
+        print(f"  {name:22} {bootstrap(hits, counts, resamples=2000, rng=seed).text()}")
     return scores
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--data", help="the IGLU multi-turn pack: a zip or a folder")
-    parser.add_argument("--stride", type=int, default=10, help="recorded frames (60 per second) per action")
-    parser.add_argument("--epochs", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

@@ -8,10 +8,11 @@ Put your own in its place: what `train` returns is a function that makes a build
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from iglu_marl import Agent, benchmark
 from iglu_marl.benchmark.controls import LinearBuilder, LinearPolicy, cells_of_tasks
@@ -47,7 +48,10 @@ def main(
     episodes: int = 40,
     output: Path | None = None,
 ) -> benchmark.Result:
-    """Train for each seed, measure all runs on the test split, and show the report."""
+    """Train for each seed, measure all runs on the test split, and show the report.
+
+    budget: environment steps of each run; the level's by default. output: the result file.
+    """
     step = benchmark.find(level)
     steps = step.budget if budget is None else budget
     runs = []
@@ -72,10 +76,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--level", default="see-place-v0")
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--budget", type=int, help="environment steps of each run; the level's by default")
-    parser.add_argument("--episodes", type=int, default=40)
-    parser.add_argument("--output", type=Path, help="the result file")
-    main(**vars(parser.parse_args()))
+    typer.run(main)

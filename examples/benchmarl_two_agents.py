@@ -10,10 +10,11 @@ BenchMARL needs an older TorchRL, so `make adapters` installs it into a separate
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import typer
 
 import iglu_marl
 from iglu_marl import Task
@@ -93,7 +94,7 @@ def main(
     seed: int = 0,
     output: Path = Path("benchmarl"),
 ) -> float:
-    """Train, and return the mean return of the last evaluation."""
+    """Train, and return the mean return of the last evaluation. batch: steps for each update."""
     config = ExperimentConfig.get_from_yaml()
     config.loggers = ["csv"]
     config.max_n_iters, config.max_n_frames = iterations, None
@@ -120,11 +121,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--algorithm", choices=sorted(algorithm_config_registry), default="mappo")
-    parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--batch", type=int, default=1000, help="steps for each update")
-    parser.add_argument("--max-steps", type=int, default=50, help="steps of an episode")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", type=Path, default=Path("benchmarl"), help="folder for its results")
-    main(**vars(parser.parse_args()))
+    typer.run(main)

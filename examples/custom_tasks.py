@@ -7,9 +7,10 @@ An oracle, which knows the target, shows that each of them can be built.
 
 from __future__ import annotations
 
-import argparse
+from typing import Literal
 
 import numpy as np
+import typer
 
 import iglu_marl
 from iglu_marl.agents import agents_for
@@ -42,7 +43,7 @@ class Lines(TaskSource):
         return Task(f"<Architect> Build a row of {length} blocks.", grid, task_id=f"row-{length}")
 
 
-def main(controls: str = "flying", seed: int = 0) -> list[bool]:
+def main(controls: Literal["flying", "walking"] = "flying", seed: int = 0) -> list[bool]:
     """Let the oracle build every task, and return which were completed."""
     custom = CustomTasks([("<Architect> Build me a red arch with a blue top.", ARCH), SESSION])
     tasks = [*custom, Lines().sample(np.random.default_rng(seed))]
@@ -57,7 +58,4 @@ def main(controls: str = "flying", seed: int = 0) -> list[bool]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--controls", choices=("flying", "walking"), default="flying")
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

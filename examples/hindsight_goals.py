@@ -9,16 +9,16 @@ hindsight, every step also teaches it the goals that `get_achieved_goals` says i
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from PIL import Image, ImageDraw
+import typer
 
 import iglu_marl  # noqa: F401 - registers the environment
+from iglu_marl.core.extras import extra
 from iglu_marl.language.goals import GoalSpace, statement_goals
 
 STEPS = 8  # in an episode
@@ -129,38 +129,27 @@ def curve(hindsight: bool, seed: int, episodes: int, every: int, tests: int) -> 
 
 def draw(curves: dict[str, np.ndarray], every: int, path: Path) -> None:
     """Plot success by episodes: mean and range of the seeds."""
-    colors = {"with hindsight": (46, 125, 50), "without": (198, 40, 40)}
-    width, height, left, top = 760, 420, 70, 30
-    image = Image.new("RGB", (width, height), "white")
-    pen = ImageDraw.Draw(image, "RGBA")
-    right, bottom = width - 30, height - 60
-    last = max(len(runs[0]) for runs in curves.values()) - 1
-
-    def at(number: float, share: float) -> tuple[float, float]:
-        return left + (right - left) * number / max(1, last), bottom - (bottom - top) * share
-
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        pen.line([at(0, share), at(last, share)], fill=(220, 220, 220))
-        pen.text((left - 45, at(0, share)[1] - 6), f"{share:.0%}", fill="black")
-    for number in range(0, last + 1, max(1, last // 5)):
-        pen.text((at(number, 0)[0] - 10, bottom + 8), f"{number * every}", fill="black")
-    pen.text((left, top - 22), "goals reached (greedy), mean and range of the seeds", fill="black")
-    pen.text(((left + right) // 2 - 60, bottom + 30), "episodes of training", fill="black")
-    for place, (name, runs) in enumerate(curves.items()):
-        numbers = range(len(runs[0]))
-        band = [at(n, runs[:, n].max()) for n in numbers] + [
-            at(n, runs[:, n].min()) for n in reversed(numbers)
-        ]
-        pen.polygon(band, fill=(*colors[name], 50))
-        pen.line([at(n, runs[:, n].mean()) for n in numbers], fill=colors[name], width=3)
-        pen.text((right - 130, bottom - 50 + 18 * place), name, fill=colors[name])
-    image.save(path)
+    with extra("rl"):
+        from matplotlib.figure import Figure
+    figure = Figure(figsize=(7.6, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for name, runs in curves.items():
+        episodes = every * np.arange(runs.shape[1])
+        axes.fill_between(episodes, runs.min(axis=0), runs.max(axis=0), alpha=0.2)
+        axes.plot(episodes, runs.mean(axis=0), label=name)
+    axes.set(xlabel="episodes of training", ylabel="goals reached (greedy)", ylim=(0, 1))
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path)
 
 
 def main(
     episodes: int = 3000, every: int = 250, tests: int = 100, seeds: int = 3, image: Path | None = None
 ) -> dict[str, np.ndarray]:
-    """Train with and without hindsight, and return the shares, float64 [seeds, measurements]."""
+    """Train with and without hindsight, and return the shares by seed and measurement, float64.
+
+    every: episodes between measurements. tests: episodes of a measurement. image: file for a picture of the curves.
+    """
     curves = {
         name: np.array([list(curve(hindsight, seed, episodes, every, tests)) for seed in range(seeds)])
         for name, hindsight in (("with hindsight", True), ("without", False))
@@ -174,10 +163,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--episodes", type=int, default=3000)
-    parser.add_argument("--every", type=int, default=250, help="episodes between measurements")
-    parser.add_argument("--tests", type=int, default=100, help="episodes of a measurement")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--image", type=Path, help="where to save a picture of the curves")
-    main(**vars(parser.parse_args()))
+    typer.run(main)

@@ -10,9 +10,10 @@ answers the prompts instead of a model.
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Sequence
+
+import typer
 
 import iglu_marl
 from iglu_marl.agents import LLMArchitect, ScriptedBuilder
@@ -54,7 +55,14 @@ def main(
     seed: int = 0,
     dry_run: bool = False,
 ) -> iglu_marl.Trajectory:
-    """Play one game; print dialogue, result and costs."""
+    """Play one game; print dialogue, result and costs.
+
+    model: name, or folder of a local model. endpoint: base address of its server. task: a bundled structure.
+    """
+    if not (model or dry_run):
+        raise SystemExit(
+            "error: which model? Give --model (and --endpoint, unless it is a local one), or --dry-run"
+        )
     structures = {str(structure.task_id): structure for structure in BundledTasks(mode="structures")}
     if task not in structures:
         raise SystemExit(f"no structure {task!r}, expected one of {', '.join(sorted(structures))}")
@@ -81,19 +89,7 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--model", default="", help="name or folder")
-    parser.add_argument(
-        "--endpoint", default="", help="base address of a server; without one, the model is local"
-    )
-    parser.add_argument("--task", default="lighthouse", help="a bundled structure")
-    parser.add_argument("--max-steps", type=int, default=2000, help="of the builder")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--dry-run", action="store_true", help="ask no model")
-    given = parser.parse_args()
-    if not (given.model or given.dry_run):
-        parser.error("which model? Give --model (and --endpoint, unless it is a local one), or --dry-run")
     try:
-        main(**vars(given))
+        typer.run(main)
     except iglu_marl.IgluMarlError as error:
-        parser.error(str(error))
+        raise SystemExit(f"error: {error}") from None

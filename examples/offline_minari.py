@@ -11,13 +11,13 @@ Needs torch and Minari: pip install "iglu_marl[minari,rl]"
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
+import typer
 
 import iglu_marl
 from iglu_marl.agents import OracleBuilder
@@ -129,6 +129,7 @@ def completed(network: Builder, env: gym.Env, games: int) -> dict[int, float]:
 def main(
     episodes: int = 300, epochs: int = 40, games: int = 100, seed: int = 0, folder: str | None = None
 ) -> dict[str, dict[int, float]]:
+    """Record, train and test; recording and dataset stay in `folder`, if given."""
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     with tempfile.TemporaryDirectory() as temporary:
@@ -153,10 +154,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--episodes", type=int, default=300)
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--games", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", help="where recording and dataset stay; default: nowhere")
-    main(**vars(parser.parse_args()))
+    typer.run(main)

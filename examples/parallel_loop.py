@@ -7,7 +7,7 @@ With `chat="tokens"` utterances and dialogs are arrays of token ids, as learning
 
 from __future__ import annotations
 
-import argparse
+import typer
 
 import iglu_marl
 from iglu_marl.tasks import RandomTasks
@@ -42,7 +42,4 @@ def main(steps: int = 300, seed: int = 0) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

@@ -376,14 +376,11 @@ def converse(pair: Pair, settings: Settings, report: bool = True) -> list[tuple[
     return curve
 
 
-def train(settings: Settings, practised: Pair | None = None, report: bool = True) -> tuple[Pair, list[Any]]:
-    """Return a pair and its curve. practised: pair whose builder is copied instead of trained."""
+def train(settings: Settings, report: bool = True) -> tuple[Pair, list[Any]]:
+    """Return a pair and its curve."""
     torch.manual_seed(settings.seed)
     pair = Pair(settings)
-    if practised is None:
-        practise(pair, settings, report)
-    else:
-        pair.act.load_state_dict(practised.act.state_dict())
+    practise(pair, settings, report)
     return pair, converse(pair, settings, report)
 
 

@@ -1,22 +1,18 @@
 """PPO for both agents with token chat, in one file: architect and builder invent a code.
 
     python examples/ppo_two_agents.py --critic shared --seed 0
-    python examples/ppo_two_agents.py --critic independent --output runs/pair --tensorboard
+    python examples/ppo_two_agents.py --critic independent
 
 The target is one block of six colours in one of four cells around the builder; only the architect sees it. The
 architect sends two symbols without meaning once, and the builder has four steps to look, place and break. Both get
 the same reward and have separate networks. `--critic independent` learns a value from each observation, `--critic
 shared` one from `state()`. Controls: `--channel mute`, and `--channel scrambled` (messages of another game).
-`--output` keeps the pair at every measurement, and `--resume` continues from there with new games.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from contextlib import nullcontext
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +34,6 @@ COLORS = ("blue", "yellow", "green", "orange", "purple", "red")  # ids 1..6
 WAIT, BREAK, LOOK, PLACE = 0, 1, 2, 6
 NEAR = (slice(None), 0, slice(4, 7), slice(4, 7))  # the 3 x 3 cells on the ground around the builder
 PITCH = -45.0  # degrees: a look at the next cell
-CHECKPOINT = "checkpoint.pt"
 
 
 class Settings(NamedTuple):
@@ -325,65 +320,17 @@ def success(
     return float(done.float().mean())
 
 
-@dataclass
-class Run:
-    """State of a run, with its curve [(environment steps, share completed)]."""
-
-    settings: Settings
-    pair: Pair
-    optimizer: torch.optim.Optimizer
-    curve: list[tuple[int, float]]
-    number: int = 0  # updates made
-
-    def save(self, folder: Path) -> None:
-        """Write `checkpoint.pt` atomically."""
-        folder.mkdir(parents=True, exist_ok=True)
-        state = {
-            "settings": self.settings._asdict(),
-            "pair": self.pair.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "random": torch.get_rng_state(),
-            "curve": self.curve,
-            "number": self.number,
-        }
-        torch.save(state, folder / "checkpoint.new")
-        (folder / "checkpoint.new").replace(folder / CHECKPOINT)
-
-    def load(self, folder: Path) -> None:
-        """Resume from the file of `save`, which holds tensors and numbers only and cannot run code."""
-        state = torch.load(folder / CHECKPOINT, weights_only=True)
-        for name, value in self.settings._asdict().items():
-            if (was := state["settings"][name]) != value:
-                raise SystemExit(f"{folder / CHECKPOINT} is of a run with {name} {was!r}, not {value!r}")
-        self.pair.load_state_dict(state["pair"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"])
-        self.curve, self.number = state["curve"], state["number"]
-
-
-def train(
-    settings: Settings,
-    report: bool = True,
-    folder: Path | None = None,
-    resume: bool = False,
-    events: Any = None,
-) -> tuple[Pair, list[tuple[int, float]]]:
-    """Return a trained pair, and its curve [(environment steps, share completed)]. Runs are reproducible.
-
-    folder: Place of the checkpoint. resume: Continue from it, with new games. events: A `SummaryWriter`.
-    """
+def train(settings: Settings, report: bool = True) -> tuple[Pair, list[tuple[int, float]]]:
+    """Return a trained pair, and its curve [(environment steps, share completed)]. Runs are reproducible."""
     torch.manual_seed(settings.seed)
     pair = Pair(settings)
     optimizer = torch.optim.Adam(pair.parameters(), settings.learning_rate, eps=1e-5)
-    run = Run(settings, pair, optimizer, [])
-    if resume and folder is not None:
-        run.load(folder)
-    games = Games(settings, settings.games, settings.seed + run.number, pair.columns)
+    games = Games(settings, settings.games, settings.seed, pair.columns)
     batch = settings.games * settings.rollout
     updates = max(1, settings.total_steps // batch)
-    views, first, began = games.reset(settings.seed + run.number), run.number, time.perf_counter()
-    run.curve = run.curve or [(0, success(pair, settings, 4))]
-    for number in range(first, updates):
+    views, began = games.reset(settings.seed), time.perf_counter()
+    curve = [(0, success(pair, settings, 4))]
+    for number in range(updates):
         left = 1 - number / updates
         optimizer.param_groups[0]["lr"] = settings.learning_rate * left
         data, views = play(pair, games, views, settings.rollout)
@@ -392,39 +339,19 @@ def train(
         gain = advantages(data, last, settings.discount, settings.trace)
         update(pair, optimizer, data, gain, left)
         if (number + 1) % settings.every == 0 or number + 1 == updates:
-            run.number = number + 1
-            steps, share = run.number * batch, success(pair, settings, 4)
-            run.curve.append((steps, share))
-            if folder is not None:
-                run.save(folder)
-            if events is not None:
-                events.add_scalar("success", share, steps)
-                events.add_scalar("reward", float(data.rewards.mean()), steps)
+            steps, share = (number + 1) * batch, success(pair, settings, 4)
+            curve.append((steps, share))
             if report:
-                speed = (run.number - first) * batch / (time.perf_counter() - began)
+                speed = steps / (time.perf_counter() - began)
                 print(f"{steps:>9,} steps  success {share:.3f}  {speed:,.0f} steps/s", flush=True)
-    return pair, run.curve
+    return pair, curve
 
 
-def tensorboard_events(folder: Path) -> Any:
-    """Return a writer of TensorBoard events. Needs the library `tensorboard`."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(folder)
-
-
-def main(
-    output: Path | None = None, resume: bool = False, tensorboard: bool = False, **options: Any
-) -> float:
+def main(**options: Any) -> float:
     """Train a pair and report the share of structures that it completes."""
     torch.set_num_threads(1)
     settings = Settings(**options)
-    if output is None and (resume or tensorboard):
-        raise SystemExit("--resume and --tensorboard need --output FOLDER")
-    if output is not None and (output / CHECKPOINT).exists() != resume:
-        raise SystemExit(f"{output} has {'no' if resume else 'a'} {CHECKPOINT}: --resume continues from one")
-    with tensorboard_events(output) if tensorboard and output else nullcontext() as events:
-        _, curve = train(settings, True, output, resume, events)
+    _, curve = train(settings)
     print(
         f"critic {settings.critic}, channel {settings.channel}, seed {settings.seed}: success {curve[-1][1]:.3f}"
     )
@@ -438,7 +365,4 @@ if __name__ == "__main__":
     parser.add_argument("--channel", choices=("open", "mute", "scrambled"))
     parser.add_argument("--seed", type=int)
     parser.add_argument("--total-steps", type=int)
-    parser.add_argument("--output", type=Path, help="folder for the checkpoint and the events")
-    parser.add_argument("--resume", action="store_true", help="continue from the checkpoint in --output")
-    parser.add_argument("--tensorboard", action="store_true", help="write events into --output")
     main(**vars(parser.parse_args()))

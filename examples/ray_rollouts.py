@@ -10,14 +10,14 @@ Needs the extra `rllib`, or `pip install ray` beside iglu_marl.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import gymnasium as gym
 import numpy as np
+import typer
 
 import iglu_marl  # registers the ids  # noqa: F401
 from iglu_marl import Task
@@ -84,12 +84,16 @@ def main(
     workers: int = 2,
     worlds: int = 64,
     steps: int = 500,
-    count: int = 6,
+    count: Annotated[int, typer.Option("--games")] = 6,
     seed: int = 0,
     output: str | None = None,
     address: str | None = None,
 ) -> tuple[dict[str, Any], Evaluation]:
-    """Run rollouts and an evaluation, and return both results."""
+    """Run rollouts and an evaluation, and return both results.
+
+    output: folder for the games and tables of the evaluation. address: a running Ray cluster; without it a local one
+    is started.
+    """
     own = {} if address else {"num_cpus": workers, "include_dashboard": False}
     ray.init(address=address, log_to_driver=False, **own)
     # Start the processes and load the kernels.
@@ -111,12 +115,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--worlds", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=500)
-    parser.add_argument("--games", type=int, default=6, dest="count")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--output", help="folder for the games and tables of the evaluation")
-    parser.add_argument("--address", help="of a running Ray cluster; without it a local one is started")
-    main(**vars(parser.parse_args()))
+    typer.run(main)

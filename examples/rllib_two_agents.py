@@ -9,8 +9,9 @@ vectors and actions are numbers. Needs the extra `rllib`, which pins Gymnasium 1
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
+
+import typer
 
 import iglu_marl
 from iglu_marl import Task
@@ -81,7 +82,7 @@ def algorithm(env_runners: int, batch: int, max_steps: int, seed: int) -> Any:
 def main(
     iterations: int = 20, env_runners: int = 2, batch: int = 2000, max_steps: int = 50, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Train, print a line per iteration, and return the results of RLlib."""
+    """Train, print a line per iteration, and return the results of RLlib. batch: steps for each update."""
     ray.init(num_cpus=env_runners + 1, include_dashboard=False, log_to_driver=False, ignore_reinit_error=True)
     algo = algorithm(env_runners, batch, max_steps, seed)
     results = []
@@ -100,10 +101,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--env-runners", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=2000, help="steps for each update")
-    parser.add_argument("--max-steps", type=int, default=50, help="steps of an episode")
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

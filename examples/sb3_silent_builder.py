@@ -12,11 +12,11 @@ extra `rl`.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import typer
 from gymnasium import spaces
 
 from iglu_marl import Pose, Task
@@ -121,7 +121,10 @@ def main(
     seed: int = 0,
     blind: bool = False,
 ) -> dict[str, float]:
-    """Train, and return the shares of completed episodes and of the best fixed sequence."""
+    """Train, and return the shares of completed episodes and of the best fixed sequence.
+
+    repeats: episodes of each pair in the tests. tries: fixed sequences of the search. blind: train on zeros.
+    """
     torch.set_num_threads(1)  # networks as small as this one are slower on several
     many = make_vec_env(lambda: make_env(tasks_of(TRAINED), blind), n_envs=envs, seed=seed)
     schedule = {"n_steps": 128, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3}
@@ -138,13 +141,4 @@ def main(
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--steps", type=int, default=60_000)
-    parser.add_argument("--envs", type=int, default=8)
-    parser.add_argument(
-        "--repeats", type=int, default=4, help="episodes of each pair in the tests before and after"
-    )
-    parser.add_argument("--tries", type=int, default=2000, help="fixed sequences that the search plays")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--blind", action="store_true", help="train on zeros")
-    main(**vars(parser.parse_args()))
+    typer.run(main)

@@ -7,14 +7,18 @@ Any structure that comes with the package can be named.
 
 from __future__ import annotations
 
-import argparse
+from typing import Literal
+
+import typer
 
 import iglu_marl
 from iglu_marl.agents import agents_for
 from iglu_marl.tasks import BundledTasks
 
 
-def main(task: str = "domino-line", controls: str = "walking", seed: int = 0) -> iglu_marl.Trajectory:
+def main(
+    task: str = "domino-line", controls: Literal["flying", "walking"] = "walking", seed: int = 0
+) -> iglu_marl.Trajectory:
     """Play one game, print the dialogue and the result, and return the trajectory."""
     structures = {known.task_id: known for known in BundledTasks(mode="structures")}
     if task not in structures:
@@ -37,8 +41,4 @@ def main(task: str = "domino-line", controls: str = "walking", seed: int = 0) ->
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--task", default="domino-line")
-    parser.add_argument("--controls", choices=("flying", "walking"), default="walking")
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

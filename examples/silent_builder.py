@@ -7,9 +7,8 @@ Tasks can be set by hand, drawn at random, or be turns of the sessions that come
 
 from __future__ import annotations
 
-import argparse
-
 import gymnasium as gym
+import typer
 
 import iglu_marl  # registers the ids  # noqa: F401
 from iglu_marl.tasks import DUMMY_TASK, BundledTasks, RandomTasks
@@ -49,8 +48,4 @@ def main(episodes: int = 3, steps: int = 200, seed: int = 0) -> list[float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--episodes", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

@@ -8,10 +8,10 @@ by rules of their own; those of TextArena (`ta.agents`) are asked in the same wa
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
+import typer
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.extras import extra
@@ -70,13 +70,10 @@ def reply_of(player: int, observation: str, game: TextGame) -> str:
     return reference_reply(game)
 
 
-def main() -> None:
+def main(games: int = 3) -> None:
     """Play games of rule-based players."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--games", type=int, default=3)
-    options = parser.parse_args()
     rewards = []
-    for seed in range(options.games):
+    for seed in range(games):
         env = ta.make("IgluBuilding-v0")
         env.reset(num_players=2, seed=seed)
         done, turns = False, 0
@@ -91,4 +88,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

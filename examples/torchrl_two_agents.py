@@ -10,8 +10,9 @@ of either colour. Needs the extra `rl`.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
+
+import typer
 
 import iglu_marl
 from iglu_marl import Task
@@ -103,7 +104,7 @@ def make_modules(env: TransformedEnv) -> tuple[ProbabilisticActor, TensorDictMod
 def main(
     iterations: int = 20, batch: int = 1000, epochs: int = 4, max_steps: int = 50, seed: int = 0
 ) -> list[dict[str, float]]:
-    """Train; print and return the measurements of each iteration."""
+    """Train; print and return the measurements of each iteration. batch: steps for each update."""
     torch.set_num_threads(1)  # networks as small as this one are slower on several
     torch.manual_seed(seed)
     env = make_env(max_steps, seed)
@@ -150,10 +151,4 @@ def summary(data: Any) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--batch", type=int, default=1000, help="steps for each update")
-    parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--max-steps", type=int, default=50, help="steps of an episode")
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

@@ -10,12 +10,13 @@ file. Tried with TRL 1.16.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import typer
 
 from iglu_marl import Task
 from iglu_marl.core.extras import extra
@@ -104,59 +105,57 @@ def show_calls(model: Any, tokenizer: Any, steps: int = 30) -> None:
         optimizer.step()
 
 
-def main() -> None:
-    """Train, and print the mean rewards."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--model", help="a chat model with a template that TRL knows; default: a tiny one")
-    parser.add_argument(
-        "--openenv", help="address of `iglu-marl serve-openenv --observations delta --answers tools`"
-    )
-    parser.add_argument(
-        "--write-tasks", type=Path, help="write a file of the tasks of the tiny model, and stop"
-    )
-    parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--games", type=int, default=1, help="different games in a step")
-    parser.add_argument("--generations", type=int, default=8, help="times that each is played")
-    parser.add_argument("--learning-rate", type=float, default=1e-3)
-    options = parser.parse_args()
-    if options.write_tasks:
+def main(
+    model: str | None = None,
+    openenv: str | None = None,
+    write_tasks: Path | None = None,
+    steps: int = 12,
+    games: int = 1,
+    generations: int = 8,
+    learning_rate: float = 1e-3,
+) -> None:
+    """Train, and print the mean rewards.
+
+    model: a chat model with a template that TRL knows; default: a tiny one. openenv: address of `iglu-marl
+    serve-openenv --observations delta --answers tools`. write_tasks: write a file of the tasks of the tiny model, and
+    stop. games: different games in a step. generations: times that each is played.
+    """
+    if write_tasks:
         structures = {task.task_id: {"blocks": [[0, -1, 0, 1]]} for task in TASKS}
-        options.write_tasks.write_text(json.dumps({"colours": {"1": "blue"}, "structures": structures}))
+        write_tasks.write_text(json.dumps({"colours": {"1": "blue"}, "structures": structures}))
         return
-    if options.model:
-        model, tokenizer = (
-            kind.from_pretrained(options.model) for kind in (AutoModelForCausalLM, AutoTokenizer)
-        )
+    if model:
+        network, tokenizer = (kind.from_pretrained(model) for kind in (AutoModelForCausalLM, AutoTokenizer))
     else:
-        model, tokenizer = tiny()
-        show_calls(model, tokenizer)
+        network, tokenizer = tiny()
+        show_calls(network, tokenizer)
         print("prompt:", len(tokenizer(prompts(tokenizer, [0])[0])["input_ids"]), "tokens")
 
     def environment() -> Any:
-        if options.openenv:
+        if openenv:
             from iglu_marl.text.openenv import RemoteGame
 
-            return BuilderEnvironment(RemoteGame(options.openenv))
-        return BuilderEnvironment(tasks="random" if options.model else TASKS)
+            return BuilderEnvironment(RemoteGame(openenv))
+        return BuilderEnvironment(tasks="random" if model else TASKS)
 
     config = GRPOConfig(
-        output_dir=tempfile.mkdtemp(), max_steps=options.steps, learning_rate=options.learning_rate, beta=0.0,
-        per_device_train_batch_size=options.games * options.generations, num_generations=options.generations,
-        max_completion_length=2000 if options.model else 60, max_tool_calling_iterations=10 if options.model else 1,
-        logging_steps=max(1, options.steps // 6), report_to=[], save_strategy="no", lr_scheduler_type="constant",
+        output_dir=tempfile.mkdtemp(), max_steps=steps, learning_rate=learning_rate, beta=0.0,
+        per_device_train_batch_size=games * generations, num_generations=generations,
+        max_completion_length=2000 if model else 60, max_tool_calling_iterations=10 if model else 1,
+        logging_steps=max(1, steps // 6), report_to=[], save_strategy="no", lr_scheduler_type="constant",
         use_cpu=not torch.cuda.is_available(), disable_tqdm=True,
     )  # fmt: skip
     trainer = GRPOTrainer(
-        model=model, processing_class=tokenizer, args=config, environment_factory=environment,
+        model=network, processing_class=tokenizer, args=config, environment_factory=environment,
         train_dataset=Dataset.from_list(rows(range(1000))),
     )  # fmt: skip
     begun = time.perf_counter()
     trainer.train()
     rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
     seconds = time.perf_counter() - begun
-    print(f"{options.steps} steps of {options.games * options.generations} games in {seconds:.0f} s")
+    print(f"{steps} steps of {games * generations} games in {seconds:.0f} s")
     print("mean reward", " ".join(f"{reward:.2f}" for reward in rewards))
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -9,10 +9,11 @@ whose interface was new then.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 from collections.abc import Iterator
 from typing import Any
+
+import typer
 
 from iglu_marl.core.extras import extra
 from iglu_marl.text import TextGame
@@ -113,15 +114,9 @@ async def play(endpoint: str, model: str, games: int, at_once: int) -> list[floa
     return [episode.traces[0].rewards["game"].score for episode in episodes]
 
 
-def main() -> None:
+def main(endpoint: str, model: str, games: int = 8, at_once: int = 8) -> None:
     """Play, and print the rewards."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--endpoint", required=True, help="an OpenAI-compatible server, https://host/v1")
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--games", type=int, default=8)
-    parser.add_argument("--at-once", type=int, default=8)
-    options = parser.parse_args()
-    rewards = asyncio.run(play(options.endpoint, options.model, options.games, options.at_once))
+    rewards = asyncio.run(play(endpoint, model, games, at_once))
     print("rewards", [round(reward, 2) for reward in rewards])
     print(f"mean reward {sum(rewards) / len(rewards):.2f}")
 
@@ -129,4 +124,4 @@ def main() -> None:
 if __name__ == "__main__":
     from verifiers_builder import main as run  # by the name under which verifiers finds the classes
 
-    run()
+    typer.run(run)

@@ -7,10 +7,10 @@ It plays with the scripted builder, which understands the instructions of `iglu_
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
+import typer
 
 import iglu_marl
 from iglu_marl import Role
@@ -57,6 +57,4 @@ def main(seed: int = 0) -> bool:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seed", type=int, default=0)
-    main(**vars(parser.parse_args()))
+    typer.run(main)

@@ -37,17 +37,13 @@ def show_progress(figures: Mapping[str, Any]) -> None:
         print(json.dumps(dict(figures)), file=sys.stderr, flush=True)
 
 
-def main(
-    drive: Callable[[int, int], Mapping[str, Any]],
-    amounts: tuple[int, int],
-    arguments: list[str] | None = None,
-) -> None:
+def main(drive: Callable[[int, int], Mapping[str, Any]], amounts: tuple[int, int]) -> None:
     """Run a driver by its command line (`--quick`, `--amount N`, `--seed N`); print its figures as JSON."""
     parser = argparse.ArgumentParser(description=sys.modules[drive.__module__].__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{amounts[0]:,} instead of {amounts[1]:,}")
     parser.add_argument("--amount", type=int, help="how much, in the driver's own unit")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(arguments)
+    given = parser.parse_args()
     amount = given.amount or amounts[0 if given.quick else 1]
     begun = time.perf_counter()
     figures = dict(drive(amount, given.seed))

@@ -34,7 +34,7 @@ from iglu_marl.evaluation.results import row_from_json
 from iglu_marl.recording import read_recording
 from iglu_marl.rendering import write_video
 
-from file_server import FileServer  # isort: skip  # the tests' own helpers
+from file_server import file_server  # isort: skip  # the tests' own helpers
 from test_damaged_input import GAME_ROW, GRID, SETTINGS  # isort: skip
 
 QUICK, FULL = 30, 300
@@ -144,9 +144,7 @@ def whole_evaluation(rng: np.random.Generator, folder: Path) -> None:
 def fetching(rng: np.random.Generator, folder: Path) -> None:
     """A download resumes, is installed completely, and leaves no temporary files."""
     body = hashlib.shake_256(b"body").digest(300_000)
-    files = FileServer()
-    files.thread.start()
-    try:
+    with file_server() as files:
         files.serve("/pack.zip", body, slow_s=0.002)
         target = folder / "pack.zip"
         digest = hashlib.sha256(body).hexdigest()
@@ -164,10 +162,6 @@ def fetching(rng: np.random.Generator, folder: Path) -> None:
             {path.name for path in folder.iterdir()} <= {"pack.zip", "pack.zip.lock"},
             "something was left behind",
         )
-    finally:
-        files.over.set()
-        files.server.shutdown()
-        files.server.server_close()
     target.unlink()
 
 
@@ -410,20 +404,17 @@ def two_at_once(folder: Path) -> str:
     one, other = (both_evaluate(folder / "both", tasks) for _ in range(2))
     expect(sorted((one.wait(), other.wait())) in ([0, 0], [0, 1]), "two evaluations into one folder")
     expect((folder / "both" / "evaluation.json").exists(), "no report of either")
-    files = FileServer()
-    files.thread.start()
-    files.serve("/x.zip", bytes(300_000), slow_s=0.005)
-    plan = Download(files.url("/x.zip"), folder / "shared.zip", 300_000)
-    child = os.fork()
-    if child == 0:
-        with contextlib.suppress(BaseException):
-            download(plan, progress=False)
-        os._exit(0)
-    expect(download(plan, progress=False).stat().st_size == 300_000, "another file")
-    os.waitpid(child, 0)
-    expect(files.sent <= 300_000, f"two fetch the same file: {files.sent} bytes were sent")
-    files.server.shutdown()
-    files.server.server_close()
+    with file_server() as files:
+        files.serve("/x.zip", bytes(300_000), slow_s=0.005)
+        plan = Download(files.url("/x.zip"), folder / "shared.zip", 300_000)
+        child = os.fork()
+        if child == 0:
+            with contextlib.suppress(BaseException):
+                download(plan, progress=False)
+            os._exit(0)
+        expect(download(plan, progress=False).stat().st_size == 300_000, "another file")
+        os.waitpid(child, 0)
+        expect(files.sent <= 300_000, f"two fetch the same file: {files.sent} bytes were sent")
     return "recording, log, folder, download"
 
 

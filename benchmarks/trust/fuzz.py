@@ -121,34 +121,12 @@ class Engine:
     def reaches_new(self, run: Callable[[bytes], None], data: bytes) -> bool:
         """Run an input; return whether it reached a new line."""
         before = len(self.lines)
-        if hasattr(sys, "monitoring"):
-            self._monitored(run, data)
-        else:
-            sys.settrace(self._call)
-            try:
-                run(data)
-            finally:
-                sys.settrace(None)
-        return len(self.lines) > before
-
-    def _monitored(self, run: Callable[[bytes], None], data: bytes) -> None:
-        events, number = sys.monitoring, 3
-
-        def line(
-            code: CodeType, at: int
-        ) -> Any:  # each line is reported once, so that it costs nothing after
-            if self._is_ours(code):
-                self.lines.add((code, at))
-            return events.DISABLE
-
-        events.use_tool_id(number, "fuzz")
-        events.register_callback(number, events.events.LINE, line)
-        events.set_events(number, events.events.LINE)
+        sys.settrace(self._call)
         try:
             run(data)
         finally:
-            events.set_events(number, 0)
-            events.free_tool_id(number)
+            sys.settrace(None)
+        return len(self.lines) > before
 
     # -- inputs
 

@@ -48,11 +48,6 @@ def admissible(extent: Array, inside: bool, invariant: bool) -> Array:
     return allowed
 
 
-def best(grid: Array, target: Array, extent: Array, inside: bool, invariant: bool) -> int:
-    """Return the maximal intersection."""
-    return int((match_counts(grid, target) * admissible(extent, inside, invariant)).max())
-
-
 def covered(grid: Array, start: Array, target: Array, allowed: Array) -> bool:
     """Whether an alignment shows every asked change done; outside the zone there is air."""
     asked = np.argwhere(start != target)

@@ -1,14 +1,9 @@
-"""Hostile archives, servers, models and browsers; secrets in what is written; what source and dependencies hold.
-
-The amount is 1 for all but the audit of dependencies, which needs a network; 2 with it.
-"""
+"""Hostile archives, servers, models and browsers; secrets in what is written; the source itself. All run once."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
-import json
 import os
 import re
 import resource
@@ -33,13 +28,13 @@ from iglu_marl.data import MultiturnDataset
 from iglu_marl.data.packs.archive import open_pack
 from iglu_marl.data.packs.fetch import Download, FetchError, download
 
-from file_server import FileServer  # isort: skip  # the tests' own helpers
+from file_server import file_server  # isort: skip  # the tests' own helpers
 from fuzz_targets import Server, a_state, understand  # isort: skip
 from made_packs import step_file  # isort: skip
 from test_architecture import complaints  # isort: skip
 from test_damaged_input import MULTI  # isort: skip
 
-QUICK, FULL = 1, 2
+QUICK, FULL = 1, 1
 GRID = [(0, -1, -2, 6), (1, -1, -2, 1)]
 SECRET = "sk-3141592653589793"  # in the environment and in options, and nowhere else
 
@@ -111,9 +106,7 @@ def archives(folder: Path) -> str:
 
 def servers(folder: Path) -> str:
     """Endless, growing, slow and false answers: an error of ours soon, and nothing is installed."""
-    files = FileServer()
-    files.thread.start()
-    try:
+    with file_server() as files:
         big = bytes(4 << 20)
         packed = zlib.compress(bytes(64 << 20))
         cases: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -139,10 +132,6 @@ def servers(folder: Path) -> str:
                 expect(left.stat().st_size <= 5 << 20, f"{name}: {left} has {left.stat().st_size} bytes")
                 left.unlink()
         return ", ".join(cases)
-    finally:
-        files.over.set()
-        files.server.shutdown()
-        files.server.server_close()
 
 
 # -------------------------------------------------------------------------------------------------- models, people
@@ -265,32 +254,12 @@ def source(folder: Path) -> str:
     return f"{len(listed) - 1} files"
 
 
-def audit() -> str:
-    """Known vulnerabilities of the installed dependencies, by pip-audit if it is available."""
-    if not importlib.util.find_spec("pip_audit"):
-        return "pip-audit is not installed"
-    done = subprocess.run(
-        [sys.executable, "-m", "pip_audit", "--progress-spinner", "off", "-f", "json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    try:
-        found = json.loads(done.stdout)["dependencies"]
-    except (ValueError, KeyError):
-        return f"its database was not reached ({done.stderr.strip().splitlines()[-1:]})"
-    faulty = {part["name"]: [one["id"] for one in part["vulns"]] for part in found if part.get("vulns")}
-    return json.dumps(faulty) if faulty else f"no known fault in {len(found)} packages"
-
-
 def drive(amount: int, seed: int) -> Figures:
     os.environ |= {"IGLU_MARL_OFFLINE": "1", "IGLU_MARL_CACHE": tempfile.mkdtemp(prefix="security-cache-")}
     figures: Figures = {}
     with tempfile.TemporaryDirectory(prefix="security-") as place:
         for part in (archives, servers, models, reports, secrets, browsers, source):
             figures[part.__name__] = part(Path(place))
-    if amount > 1:
-        figures["audit"] = audit()
     return figures
 
 

@@ -7,6 +7,7 @@ single world gives the same bytes as in a batch.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,8 @@ class Round:
             records, numbers = self.controls.encode_many(drawn_actions(self.rng, self.controls), COUNT)
             controls = records[numbers]
             worlds.step(controls)
-            self.check(before, controls, step)
+            for said, holds in self.invariants(before, controls):
+                self.expect(holds, said, step)
             for single, index in zip(singles, watched, strict=True):
                 single.step(controls[index : index + 1])
             figures["steps"] += COUNT
@@ -120,88 +122,62 @@ class Round:
             f"{said} ({self.place}, step {step}, worlds {np.flatnonzero(~np.atleast_1d(holds))[:5]})",
         )
 
-    def check(self, before: dict[str, Any], controls: Any, step: int) -> None:
-        """Check the invariants of every world after a step."""
+    def invariants(self, before: dict[str, Any], controls: Any) -> Iterator[tuple[str, Any]]:
+        """Yield what must hold in every world after a step, bool [worlds], with the message if it does not."""
         worlds, state = self.worlds, self.worlds.state
         check_state(state, COUNT)
         differs = (worlds.grid != before["grid"]).reshape(COUNT, -1)
         edits = differs.sum(axis=1)
-        self.expect(edits <= 1, "more than one cell has changed", step)
+        yield "more than one cell has changed", edits <= 1
         change = state["change"].astype(int)
         edited = change[:, 3] != change[:, 4]
-        self.expect(edited == (edits == 1), "the edit is not reported", step)
+        yield "the edit is not reported", edited == (edits == 1)
         made = np.flatnonzero(edited)
         at = np.ravel_multi_index((change[made, 1] + 1, change[made, 0] + 5, change[made, 2] + 5), ZONE_SHAPE)
-        self.expect(differs[made, at], "another cell is reported", step)
-        self.expect(
-            before["grid"].reshape(COUNT, -1)[made, at] == change[made, 3],
-            "another old colour is reported",
-            step,
-        )
-        self.expect(
-            worlds.grid.reshape(COUNT, -1)[made, at] == change[made, 4],
-            "another new colour is reported",
-            step,
-        )
+        yield "another cell is reported", differs[made, at]
+        yield "another old colour is reported", before["grid"].reshape(COUNT, -1)[made, at] == change[made, 3]
+        yield "another new colour is reported", worlds.grid.reshape(COUNT, -1)[made, at] == change[made, 4]
         grown = (change[:, 4] != 0).astype(int) - (change[:, 3] != 0)
-        self.expect(state["blocks"] == before["blocks"] + grown, "the blocks are not counted", step)
-        self.expect(np.isin(state["event"], (1, 2)) == edited, "the event does not match the edit", step)
+        yield "the blocks are not counted", state["blocks"] == before["blocks"] + grown
+        yield "the event does not match the edit", np.isin(state["event"], (1, 2)) == edited
         # clocks and ends
-        self.expect(state["steps"] == before["steps"] + 1, "the steps are not counted", step)
-        self.expect(
-            state["steps_in_turn"] == before["steps_in_turn"] + 1,
-            "the steps of the turn are not counted",
-            step,
-        )
+        yield "the steps are not counted", state["steps"] == before["steps"] + 1
+        yield "the steps of the turn are not counted", state["steps_in_turn"] == before["steps_in_turn"] + 1
         gives = (controls["yields"] != 0) | (
             (state["turn_steps"] > 0) & (state["steps_in_turn"] >= state["turn_steps"])
         )
-        self.expect(
-            state["floor"] == np.where(gives, ARCHITECT, before["floor"]), "another has the floor", step
-        )
+        yield "another has the floor", state["floor"] == np.where(gives, ARCHITECT, before["floor"])
         late = (state["max_steps"] > 0) & (state["steps"] >= state["max_steps"])
         silent = (
             (state["max_turns"] > 0) & (state["turns"] >= state["max_turns"]) & (state["floor"] == ARCHITECT)
         )
-        self.expect((state["truncated"] != 0) == (late | silent), "it is cut off at another time", step)
+        yield "it is cut off at another time", (state["truncated"] != 0) == (late | silent)
         exact = (state["best"] == state["target_blocks"]) & (state["blocks"] == state["target_blocks"])
         covers = state["completion"] == COVER
-        self.expect(((state["terminated"] != 0) == exact) | covers, "it ends at another time", step)
+        yield "it ends at another time", ((state["terminated"] != 0) == exact) | covers
         done = (state["target"] == state["start"]) | (state["target"] == worlds.grid)
-        self.expect((state["missing"] == (~done).reshape(COUNT, -1).sum(axis=1)), "what is missing", step)
-        self.expect(
-            (state["terminated"] != 0) | (state["missing"] > 0) | ~covers, "a covered task does not end", step
-        )
+        yield "what is missing", state["missing"] == (~done).reshape(COUNT, -1).sum(axis=1)
+        yield "a covered task does not end", (state["terminated"] != 0) | (state["missing"] > 0) | ~covers
         # score and pay
-        self.expect(state["record"] == np.maximum(before["record"], state["best"]), "the record", step)
+        yield "the record", state["record"] == np.maximum(before["record"], state["best"])
         fixed = state["invariant"] == 0
         equal = ((worlds.grid == state["target"]) & (worlds.grid != 0)).reshape(COUNT, -1).sum(axis=1)
-        self.expect((state["best"] == equal) | ~fixed, "the intersection in place", step)
-        self.expect(state["best"] >= equal, "an intersection below that in place", step)
+        yield "the intersection in place", (state["best"] == equal) | ~fixed
+        yield "an intersection below that in place", state["best"] >= equal
         gain = state["best"].astype(int) - before["best"]
         sized = np.maximum(0, state["best"].astype(int) - before["record"])
         paid = np.where(gain != 0, np.sign(gain) * state["right_scale"], -state["wrong_scale"] * grown)
         paid = np.where(edited, np.where(state["size_reward"] != 0, sized, paid), 0.0)
         paid = paid + np.where(state["terminated"] != 0, state["completion_reward"], 0.0) - state["step_cost"]
-        self.expect(np.abs(state["reward"] - paid) < 1e-9, "another reward", step)
+        yield "another reward", np.abs(state["reward"] - paid) < 1e-9
         # body and senses
         pose = state["pose"]
-        self.expect(np.isfinite(pose).all(axis=1), "a pose that is no number", step)
-        self.expect((np.abs(pose[:, [0, 2]]) <= 7.5).all(axis=1), "out of bounds", step)
-        self.expect((pose[:, 1] >= -1.3) & (pose[:, 1] <= 14), "under the ground, or in the sky", step)
-        self.expect(
-            (pose[:, 3] >= 0) & (pose[:, 3] < 360.0001) & (np.abs(pose[:, 4]) <= 90),
-            "a gaze out of range",
-            step,
-        )
-        self.expect(
-            (state["seen_pose"] == pose[:, [0, 1, 2, 4, 3]].astype(np.float32)).all(axis=1),
-            "the seen pose",
-            step,
-        )
-        self.expect(
-            (state["seen_inventory"] == np.maximum(0, state["inventory"])).all(axis=1), "the seen stock", step
-        )
+        yield "a pose that is no number", np.isfinite(pose).all(axis=1)
+        yield "out of bounds", (np.abs(pose[:, [0, 2]]) <= 7.5).all(axis=1)
+        yield "under the ground, or in the sky", (pose[:, 1] >= -1.3) & (pose[:, 1] <= 14)
+        yield "a gaze out of range", (pose[:, 3] >= 0) & (pose[:, 3] < 360.0001) & (np.abs(pose[:, 4]) <= 90)
+        yield "the seen pose", (state["seen_pose"] == pose[:, [0, 1, 2, 4, 3]].astype(np.float32)).all(axis=1)
+        yield "the seen stock", (state["seen_inventory"] == np.maximum(0, state["inventory"])).all(axis=1)
 
     def check_scores(self) -> int:
         """Compare scores and completion of some worlds with the oracle."""

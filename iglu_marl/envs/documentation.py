@@ -2,7 +2,7 @@
 
 Each decorator adds the options to the signature, and tables of agents, observations, rewards, ends and options to the
 docstring: `@documented` for the two-agent game, `@builder_documented` for single-agent environments,
-`@goal_documented` for goals in words, `@batch_documented` for many worlds, `@options_documented` for options only.
+`@goal_documented` for goals in words, `@batch_documented` for many worlds.
 """
 
 from __future__ import annotations
@@ -253,8 +253,3 @@ def batch_documented(
         return _document(thing, ["".join(tables[1:]).strip("\n")], taken)
 
     return document
-
-
-def options_documented(thing: Documented) -> Documented:
-    """Document a callable that takes the options of `GameConfig`."""
-    return _document(thing, options_table())

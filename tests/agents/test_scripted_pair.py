@@ -398,8 +398,8 @@ def test_the_benchmark_names_what_is_impossible(
     task = Task(
         "", blocks_to_grid([(x, -1, z, RED) for x in range(-5, 5) for z in (0, 2, 4)]), task_id="too red"
     )
-    options = {"controls": "flying", "view": "aec", "chat": "text", "builder_can_ask": True, "max_steps": 400}
-    row = pairs.play_one(task, options, "scripted", "scripted", 0)
+    options = {"controls": "flying", "builder_can_ask": True, "max_steps": 400}
+    row = pairs.play_one(task, options, "scripted", 0)
     assert row["verdict"] == "impossible"
     assert "red" in row["reason"]
     assert row["intersection"] == 20
@@ -408,7 +408,7 @@ def test_the_benchmark_names_what_is_impossible(
     assert pairs.summary([row])["share_built"] == 0
 
 
-OPTIONS = {"view": "aec", "chat": "text", "builder_can_ask": True}
+OPTIONS = {"builder_can_ask": True}
 
 
 def adversarial(pairs: ModuleType, name: str) -> Task:
@@ -445,9 +445,7 @@ def test_a_hundred_adversarial_structures(pairs: ModuleType) -> None:
 )
 @pytest.mark.parametrize("controls", ["walking", "discrete"])
 def test_adversarial_structures_by_language(pairs: ModuleType, controls: str, name: str) -> None:
-    row = pairs.play_one(
-        adversarial(pairs, name), {"controls": controls, **OPTIONS}, "scripted", "scripted", 0
-    )
+    row = pairs.play_one(adversarial(pairs, name), {"controls": controls, **OPTIONS}, "scripted", 0)
     assert row["verdict"] == "built", row["reason"]
 
 
@@ -456,14 +454,14 @@ def test_colours_that_are_used_up_are_exchanged(pairs: ModuleType, level: str) -
     """All 20 red and all 20 blue blocks stand where the others belong: one of them is removed first."""
     task = adversarial(pairs, "20 red and 20 blue exchanged")
     options = {"controls": "continuous", "level": level, **OPTIONS}
-    row = pairs.play_one(task, options, "scripted", "scripted", 0)
+    row = pairs.play_one(task, options, "scripted", 0)
     assert row["verdict"] == "built", row["reason"]
 
 
 def test_what_is_impossible_is_said_to_be(pairs: ModuleType) -> None:
     """The builder names the colour, the rest is built, and there is a certificate."""
     task = adversarial(pairs, "21 red, one stands")
-    row = pairs.play_one(task, {"controls": "flying", **OPTIONS}, "scripted", "scripted", 0)
+    row = pairs.play_one(task, {"controls": "flying", **OPTIONS}, "scripted", 0)
     assert (row["verdict"], row["intersection"]) == ("impossible", 20)
     assert row["reason"].startswith("not enough red blocks")
 
@@ -473,7 +471,7 @@ def test_tall_structures_of_the_corpus_by_hopping(shared: Path, pairs: ModuleTyp
     """The stairs for one block stood in the way of the next."""
     for task in StructureTasks(shared / "data" / "structures-dev.json"):
         if task.task_id in ("C81", "C117", "C143"):
-            row = pairs.play_one(task, {"controls": "discrete", **OPTIONS}, "scripted", "scripted", 0)
+            row = pairs.play_one(task, {"controls": "discrete", **OPTIONS}, "scripted", 0)
             assert row["verdict"] == "built", (task.task_id, row["reason"])
 
 

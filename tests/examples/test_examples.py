@@ -130,10 +130,11 @@ APART = (
 LIBRARIES = {
     "behaviour_cloning": {"torch": "torch"},
     "dagger_silent_builder": {"torch": "torch"},
+    "hindsight_goals": {"matplotlib": "matplotlib"},
     "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
     "ppo_builder": {"torch": "torch", "tensorboard": "rl"},
     "ppo_symbols": {"torch": "torch"},
-    "ppo_two_agents": {"torch": "torch", "tensorboard": "rl"},
+    "ppo_two_agents": {"torch": "torch"},
     "sb3_silent_builder": {"stable_baselines3": "rl"},
     "torchrl_two_agents": {"torchrl": "rl"},
 }
@@ -194,11 +195,11 @@ def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Pat
 
 
 @pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported
-@pytest.mark.parametrize("name", [name for name in SHORT if name not in APART])
+@pytest.mark.parametrize("name", ["dagger_silent_builder", "ppo_builder", "ppo_symbols", "ppo_two_agents"])
 def test_options_that_are_left_out_have_values(
     root: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The runs above cannot see it of the options that make them short."""
+    """The runs above cannot see it of the options that make them short; Typer takes values from the signature."""
     for library, required in LIBRARIES.get(name, {}).items():
         require(required, importlib.util.find_spec(library), f"{library} is not installed")
     parse, options = argparse.ArgumentParser.parse_args, {}
@@ -233,8 +234,8 @@ extras = set(json.loads(sys.argv[1]))
 sys.meta_path.insert(0, NoExtras())
 done = {}
 for file in sorted(Path("examples").glob("*.py")):
-    with_extra = "with extra(" in file.read_text(encoding="utf-8")
-    for words in (["-h"], [])[: 1 + with_extra]:
+    with_extra = "script=True)" in file.read_text(encoding="utf-8")
+    for words in (["--help"], [])[: 1 + with_extra]:
         sys.argv, out, end = [str(file), *words], io.StringIO(), None
         with contextlib.redirect_stdout(out):
             try:
@@ -258,11 +259,11 @@ def test_examples_show_help_or_name_their_extra_in_a_line(root: Path) -> None:
         wanted = re.search(r'with extra\("(\w+)", script=True\)', source)
         if wanted is None:
             assert end == 0, f"{name}: {end}"
-            assert "usage" in shown
+            assert "usage" in shown.lower()
         else:
             assert f"pip install 'iglu_marl[{wanted[1]}]'" in end, name
             assert "\n" not in end, name
-    assert {name for name in done if not name.endswith(" -h")} >= {
+    assert {name for name in done if not name.endswith(" --help")} >= {
         "ppo_builder",
         "offline_minari",
         "trl_builder",

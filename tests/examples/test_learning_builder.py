@@ -410,14 +410,6 @@ def test_intervals_and_tables(curves: ModuleType) -> None:
     assert shown.splitlines()[2] == "| a | 50.0% ± 317.6% (25.0%, 75.0%) |  |"
 
 
-def test_runs_measured_at_other_steps_are_interpolated(curves: ModuleType) -> None:
-    same, values = curves.on_one_axis([([0, 10], [1, 2]), ([0, 10], [3, 4])])
-    assert (same.tolist(), values.tolist()) == ([0, 10], [[1, 2], [3, 4]])
-    axis, values = curves.on_one_axis([([0, 10], [0, 10]), ([5, 15], [5, 15])], points=6)
-    assert axis.tolist() == [5, 6, 7, 8, 9, 10]
-    assert np.allclose(values, axis)
-
-
 def test_pictures_are_the_same_again(curves: ModuleType, tmp_path: Path) -> None:
     require("matplotlib", importlib.util.find_spec("matplotlib"), "matplotlib is not installed (extra 'rl')")
     runs = {"one": [([0, 10], [0.0, 1.0])] * 2, "other": [([0, 10], [0.2, 0.3])]}

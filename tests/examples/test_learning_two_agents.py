@@ -71,33 +71,6 @@ def test_the_same_seed_gives_the_same_pair(example: ModuleType, torch: Any) -> N
     assert not torch.equal(torch.cat(weights[0]), torch.cat(weights[2]))
 
 
-def test_a_run_that_stopped_goes_on_where_it_was(
-    example: ModuleType, torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = example.Settings(**{**TINY, "total_steps": 4 * 64 * 8}, every=1)
-    made = []
-    update = example.update
-
-    def stop(pair: Any, *rest: Any) -> None:
-        if len(made) == 2:
-            raise KeyboardInterrupt
-        update(pair, *rest)
-        made.append({name: value.clone() for name, value in pair.state_dict().items()})
-
-    monkeypatch.setattr(example, "update", stop)
-    with pytest.raises(KeyboardInterrupt):
-        example.train(settings, False, tmp_path)
-    run = example.Run(settings, pair := example.Pair(settings), torch.optim.Adam(pair.parameters()), [])
-    run.load(tmp_path)
-    assert run.number == 2
-    assert all(torch.equal(value, made[-1][name]) for name, value in pair.state_dict().items())
-    monkeypatch.setattr(example, "update", update)
-    _, curve = example.train(settings, False, tmp_path, resume=True)
-    assert [steps for steps, _ in curve] == [0, 512, 1024, 1536, 2048]
-    with pytest.raises(SystemExit, match="of a run with critic 'shared', not 'independent'"):
-        example.train(settings._replace(critic="independent"), False, tmp_path, resume=True)
-
-
 def test_the_example_reports_its_success(example: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 <= example.main(**{**TINY, "total_steps": 64 * 8}) <= 1
     assert "critic shared, channel open, seed 0: success" in capsys.readouterr().out

@@ -20,62 +20,45 @@ __all__ = [
 ]
 
 
-class IGLUDataset(DataTasks):
+class _Dataset(DataTasks):
+    """A dataset of `iglu_marl.data` with the arguments of the 2022 tools."""
+
+    session_type: ClassVar[type[tasks.Subtasks]] = Subtasks
+    source_name: ClassVar[str]
+    defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(
+        self,
+        dataset_version: str | None = None,
+        task_kwargs: Mapping[str, Any] | None = None,
+        *,
+        ids: str = "iglu2022",
+        **options: Any,
+    ) -> None:
+        options = {**self.defaults, **options, "task_kwargs": task_options(task_kwargs)}
+        super().__init__(getattr(data, self.source_name)(dataset_version=dataset_version, **options), ids)
+
+
+class IGLUDataset(_Dataset):
     """The multi-turn data. Further options: those of `iglu_marl.data.MultiturnDataset`, as `path=`."""
 
-    session_type: ClassVar[type[tasks.Subtasks]] = Subtasks
-
-    def __init__(
-        self,
-        dataset_version: str | None = None,
-        task_kwargs: Mapping[str, Any] | None = None,
-        *,
-        ids: str = "iglu2022",
-        **options: Any,
-    ) -> None:
-        super().__init__(data.MultiturnDataset(dataset_version, task_options(task_kwargs), **options), ids)
+    source_name = "MultiturnDataset"
 
 
-class SingleTurnIGLUDataset(DataTasks):
+class SingleTurnIGLUDataset(_Dataset):
     """The single-turn data. Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=`."""
 
-    session_type: ClassVar[type[tasks.Subtasks]] = Subtasks
-
-    def __init__(
-        self,
-        dataset_version: str | None = None,
-        task_kwargs: Mapping[str, Any] | None = None,
-        *,
-        ids: str = "iglu2022",
-        **options: Any,
-    ) -> None:
-        super().__init__(data.SingleturnDataset(dataset_version, task_options(task_kwargs), **options), ids)
+    source_name = "SingleturnDataset"
 
 
-class CDMDataset(DataTasks):
+class CDMDataset(_Dataset):
     """The Minecraft Dialogue Corpus, a task for each session, as the tools of 2022 read it.
 
     Further options: those of `iglu_marl.data.CDMDataset`, as `path=`; `upstream_rules=False` reads it whole.
     """
 
-    session_type: ClassVar[type[tasks.Subtasks]] = Subtasks
-
-    def __init__(
-        self,
-        dataset_version: str | None = None,
-        task_kwargs: Mapping[str, Any] | None = None,
-        *,
-        ids: str = "iglu2022",
-        upstream_rules: bool = True,
-        **options: Any,
-    ) -> None:
-        made = data.CDMDataset(
-            dataset_version=dataset_version,
-            task_kwargs=task_options(task_kwargs),
-            upstream_rules=upstream_rules,
-            **options,
-        )
-        super().__init__(made, ids)
+    source_name = "CDMDataset"
+    defaults: ClassVar[Mapping[str, Any]] = {"upstream_rules": True}
 
 
 MultiturnDataset = IGLUDataset

@@ -107,7 +107,7 @@ class SingleHost(Named, gymnasium.Wrapper):
     def __init__(self, env: gymnasium.Env[Any, Any], make: Make, recipe: Recipe) -> None:
         super().__init__(env)
         self.recipe = recipe
-        self.changes = {BUILDER: make(AgentSpaces(BUILDER, env.observation_space, env.action_space))}
+        self.changes, _, _ = _changed(env, make)
         self._change = self.changes[BUILDER]
         self.observation_space = self._change.observation_space
         self.action_space = self._change.action_space
@@ -198,12 +198,10 @@ class VectorHost(Named, VectorWrapper):
     def __init__(self, env: VectorEnv[Any, Any, Any], make: Make, recipe: Recipe) -> None:
         super().__init__(env)
         self.recipe = recipe
-        change = make(AgentSpaces(BUILDER, env.single_observation_space, env.single_action_space))
-        self.changes, self._change = {BUILDER: change}, change
-        self.single_observation_space, self.single_action_space = (
-            change.observation_space,
-            change.action_space,
-        )
+        self.changes, _, _ = _changed(env, make)
+        self._change = change = self.changes[BUILDER]
+        self.single_observation_space = change.observation_space
+        self.single_action_space = change.action_space
         self.observation_space = batched(change.observation_space, env.num_envs)
         self.action_space = batched(change.action_space, env.num_envs)
 
@@ -260,10 +258,7 @@ class GameHost(Named, BatchedSpacesByAgent):
 
 
 def _changed(env: Any, make: Make) -> tuple[dict[str, AgentChange], dict[str, Space], dict[str, Space]]:
-    changes = {
-        agent: make(AgentSpaces(agent, env.observation_space(agent), env.action_space(agent)))
-        for agent in AGENTS
-    }
+    changes = {agent: make(given) for agent, given in spaces_of(env).items()}
     return (
         changes,
         {agent: change.observation_space for agent, change in changes.items()},

@@ -1,0 +1,50 @@
+"""What studies of games and instructions share: options, workers with a progress bar, tables of figures."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+
+def make_parser(name: str, about: str | None) -> argparse.ArgumentParser:
+    """Return a parser with --seed and --json for `python -m benchmarks.NAME`."""
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=about)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    return parser
+
+
+def progress_console(args: argparse.Namespace) -> Console:
+    """Return the console for progress bars; quiet for programs that read JSON."""
+    return Console(stderr=True, quiet=args.json and not sys.stderr.isatty())
+
+
+def run_all(
+    work: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], processes: int, title: str, console: Console
+) -> list[Any]:
+    """Return `work(*job)` for each job, in order."""
+    with ExitStack() as stack:
+        results = map(work, *zip(*jobs, strict=True))
+        if processes > 1:
+            pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
+            results = stack.enter_context(pool).map(work, *zip(*jobs, strict=True))
+        return list(track(results, title, len(jobs), console=console, transient=True))
+
+
+def figures_table(columns: Mapping[str, Mapping[str, Any]], title: str = "") -> Table:
+    """Return a table of figures by column; floats whose name begins with "share" or "mean saved" are percentages."""
+    table = Table("figure", *columns, title=title or None)
+    for figure in next(iter(columns.values())):
+        name, cells = figure.replace("_", " "), [column.get(figure, "") for column in columns.values()]
+        share = name.startswith(("share", "mean saved"))
+        table.add_row(name, *(f"{cell:.1%}" if share else str(cell) for cell in cells))
+    return table
