@@ -151,4 +151,6 @@ def main(data: str | None = None, stride: int = 10, epochs: int = 10, seed: int 
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app.command()(main)
+    app()

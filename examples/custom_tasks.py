@@ -58,4 +58,6 @@ def main(controls: Literal["flying", "walking"] = "flying", seed: int = 0) -> li
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app.command()(main)
+    app()

@@ -90,6 +90,8 @@ def main(
 
 if __name__ == "__main__":
     try:
-        typer.run(main)
+        app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app.command()(main)
+    app()
     except iglu_marl.IgluMarlError as error:
         raise SystemExit(f"error: {error}") from None

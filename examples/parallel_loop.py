@@ -42,4 +42,6 @@ def main(steps: int = 300, seed: int = 0) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app.command()(main)
+    app()

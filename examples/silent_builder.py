@@ -48,4 +48,6 @@ def main(episodes: int = 3, steps: int = 200, seed: int = 0) -> list[float]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app.command()(main)
+    app()

@@ -151,4 +151,6 @@ def summary(data: Any) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app.command()(main)
+    app()

@@ -57,4 +57,6 @@ def main(seed: int = 0) -> bool:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app.command()(main)
+    app()

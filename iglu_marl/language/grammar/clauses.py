@@ -216,7 +216,7 @@ class ClauseReader:
                 unread.append(part.text)
             elif part is not None:
                 parts.append(part)
-        return Clauses(tuple(_with_names(parts)), tuple(unread), self._first_new())
+        return Clauses(tuple(_with_names(parts, self.names)), tuple(unread), self._first_new())
 
     def _first_new(self) -> tuple[str, bool] | None:
         found = [
@@ -331,7 +331,7 @@ def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
-    return phrase.name not in names
+    return phrase.name not in names or (phrase.name == "count" and phrase in open_)
 
 
 def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
@@ -366,7 +366,7 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     told = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
     if not told and "kind" in given and given["kind"].word:
         told = (_Heading(given["kind"].word, given["kind"].plural, True),)
-    return (*goals, *told), cost
+    return tuple(part for goal in goals for part in (goal, *told)), cost
 
 
 def _lacking(goal: Any) -> int:
@@ -412,6 +412,8 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
         kind, mods, count = _sized(kind, sizes, given, mods, count)
         if kind is None:
             return None
+    if kind in (Kind.TOWER, Kind.ROW) and not sizes and not plural and (count or 1) > 1:
+        mods, count = mods.plus(Modifiers(total=count)), 1  # "a pole: two blue blocks"
     if count is None:
         count = None if plural and kind is Kind.BLOCK else 1
     new = BlockSpec(count, color, kind, vague=count is None and kind is Kind.BLOCK)
@@ -469,7 +471,7 @@ def _sized(
     if high == 1:
         return kind, mods, count
     if kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN):
-        return Kind.TOWER, mods.plus(Modifiers(tall=high)), count
+        return Kind.TOWER, mods.plus(Modifiers(tall=high)), 1 if count == high else count
     return kind, mods.plus(Modifiers(tall=high)), count
 
 
@@ -477,14 +479,14 @@ def _with_axis(mods: Modifiers, axis: str | None) -> Modifiers:
     return mods if axis is None or mods.axis is not None else mods.plus(Modifiers(axis=axis))
 
 
-def _with_names(parts: list[Any]) -> Iterator[Any]:
+def _with_names(parts: list[Any], names: Set[str]) -> Iterator[Any]:
     """Yield the instructions, each followed by the name of what it places.
 
     A heading names the placements behind it, up to the next heading; the first one of a text that places nothing
     names the whole.
     """
     heading: _Heading | None = None
-    met: set[str] = set()
+    met = set(names)
     for number, part in enumerate(parts):
         if isinstance(part, _Heading):
             if not part.placed:
@@ -502,7 +504,8 @@ def _with_names(parts: list[Any]) -> Iterator[Any]:
             yield Name(heading.word, Anaphor(), heading.plural, heading.word in met)
             met.add(heading.word)
         if named is not None and (heading is None or heading.word != named.word):
-            yield Name(named.word, Anaphor(), named.plural)
+            yield Name(named.word, Anaphor(), named.plural, named.word in met)
+            met.add(named.word)
 
 
 def _places(part: Any) -> bool:

@@ -658,6 +658,7 @@ def np_but(one: Blocks, but: Any) -> Any:
 def recent(core: NounPhrase, n: int | None = None) -> Any:
     if (
         core.where is not None
+        or isinstance(core.kind, Noun)
         or core.rank != 1
         or core.size is not None
         or len(core.colors) > 1

@@ -1,0 +1,132 @@
+"""Texts that no rule covers as a whole: names, free order, coordinates, remarks, and what is not read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from iglu_marl.core.grid import blocks_to_grid, cells_of, color_at, color_id
+from iglu_marl.language import Context, Failure, parse
+from iglu_marl.language.grammar.clauses import singular
+from iglu_marl.language.grammar.reader import read_clauses
+from iglu_marl.language.repair import Understanding, is_remark, understand, understand_answer
+
+EMPTY = blocks_to_grid([])
+
+
+def built(*texts: str) -> dict[tuple[int, int, int], int]:
+    """The blocks after these texts, each of which has to be followed."""
+    grid, context = EMPTY, Context(yaw_deg=0.0)
+    for text in texts:
+        heard = understand(text, grid, context)
+        assert not isinstance(heard.found, Failure), (text, heard.found)
+        context = context.after(heard.instruction, grid, heard.found[0])
+        grid = heard.found[0].grid
+    return {(x, y, z): color_at(grid, (x, y, z)) for x, y, z in cells_of(grid != 0).tolist()}
+
+
+def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int], int]:
+    return {(x, level - 2, z): color_id(color) for level in levels}
+
+
+@pytest.mark.parametrize(
+    ("texts", "blocks"),
+    [
+        # pieces in any order
+        (["one red column 5 high dead center"], column(0, 0, "red", 1, 2, 3, 4, 5)),
+        (["in the centre, purple, 3 high: a pole"], column(0, 0, "purple", 1, 2, 3)),
+        (["Please make a tower, only 1 x 1 but 5 high, orange, in the middle (x 0, z 0)."],
+         column(0, 0, "orange", 1, 2, 3, 4, 5)),
+        # coordinates
+        (["Mast: 7 yellow blocks at (-2, 0), levels 1 to 7."], column(-2, 0, "yellow", *range(1, 8))),
+        (["wheels, 2 blue on the ground: at x -2 and x 2, z 0"],
+         column(-2, 0, "blue", 1) | column(2, 0, "blue", 1)),
+        (["Three piers, 1x1, 2 high, orange, at x = -4, 0 and 4."],
+         column(-4, 0, "orange", 1, 2) | column(0, 0, "orange", 1, 2) | column(4, 0, "orange", 1, 2)),
+        # names
+        (["mast = 3 yellow stacked in the center", "Great so far! Put one red block on top of the mast."],
+         column(0, 0, "yellow", 1, 2, 3) | column(0, 0, "red", 4)),
+        (["Put a lamp in the centre: one yellow block", "make the lamp purple"], column(0, 0, "purple", 1)),
+        (["feet: two purple blocks on the ground at (-1, 0) and (1, 0)", "put a blue block on each foot"],
+         column(-1, 0, "purple", 1) | column(1, 0, "purple", 1) | column(-1, 0, "blue", 2)
+         | column(1, 0, "blue", 2)),
+        (["Place a green block in the centre. This I call the hub.", "put two red blocks on the hub"],
+         column(0, 0, "green", 1) | column(0, 0, "red", 2, 3)),
+        # a name follows what grows and moves
+        (["pole: 2 blue stacked in the center", "make the pole 1 block taller", "remove the top block of the pole"],
+         column(0, 0, "blue", 1, 2)),
+        (["a yellow lamp in the center", "move the lamp 2 blocks east", "put a red block on the lamp"],
+         column(2, 0, "yellow", 1) | column(2, 0, "red", 2)),
+    ],
+)  # fmt: skip
+def test_clauses_are_followed(texts: list[str], blocks: dict[tuple[int, int, int], int]) -> None:
+    assert built(*texts) == blocks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a red lamp in the center, and wobble the frobnitz",
+        "put a yellow lamp on the roof of the castle",  # neither was named
+        "one red block in the centre, without the blue one",
+        "a red lamp in the centre, a blue one high",
+    ],
+)
+def test_a_part_that_is_not_read_is_no_guess(text: str) -> None:
+    heard = understand(text, EMPTY, Context())
+    assert isinstance(heard.found, Failure), heard
+
+
+def test_parse_itself_reads_only_what_rules_cover() -> None:
+    text = "mast = 3 yellow stacked in the center"
+    assert isinstance(parse(text), Failure)
+    assert read_clauses(text).unread == ()
+
+
+def test_a_text_that_gives_a_name_keeps_it_in_the_context() -> None:
+    heard = understand("a yellow lamp in the center", EMPTY, Context())
+    assert not isinstance(heard.found, Failure)
+    context = Context().after(heard.instruction, EMPTY, heard.found[0])
+    assert context.names["lamp"].cells == ((0, -1, 0),)
+    assert not isinstance(parse("remove the lamp", context), Failure)
+    assert isinstance(parse("remove the lamp"), Failure)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "blocks"),
+    [
+        ("tiny pyramid. base is a full 3x3", "around the middle of the zone, yellow", 9),
+        ("2 lamps in the centre", "red", 2),
+    ],
+)
+def test_an_answer_adds_pieces(asked: str, answer: str, blocks: int) -> None:
+    pending = understand(asked, EMPTY, Context())
+    assert isinstance(pending.found, Failure)
+    found = understand_answer(pending, answer, EMPTY, Context())
+    assert isinstance(found, Understanding)
+    assert not isinstance(found.found, Failure), found.found
+    assert np.count_nonzero(found.found[0].grid) == blocks
+
+
+@pytest.mark.parametrize(
+    ("text", "remark"),
+    [
+        ("Great job so far!", True),
+        ("castle gate", True),
+        ("We are nearly finished.", True),
+        ("remove it", False),
+        ("the other one", False),
+        ("put it yonder", False),
+        ("what colour?", False),
+    ],
+)
+def test_remarks_are_told_from_requests(text: str, remark: bool) -> None:
+    assert is_remark(text, Context()) == remark
+
+
+@pytest.mark.parametrize(
+    ("word", "one"),
+    [("legs", "leg"), ("feet", "foot"), ("benches", "bench"), ("berries", "berry"), ("glass", "glass")],
+)
+def test_nouns_are_known_in_both_numbers(word: str, one: str) -> None:
+    assert singular(word) == (one, word != one)
