@@ -65,7 +65,7 @@ lint: setup
 types: setup
 	MYPYPATH=tests $(PY) -m mypy -p iglu_marl -p typing_cases
 
-format: setup  ## rewrite the code in the house's format
+format: setup  ## rewrite the code in the project's format
 	$(PY) -m ruff check --fix-only $(CODE)
 	$(PY) -m ruff format $(CODE)
 

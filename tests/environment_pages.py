@@ -29,52 +29,52 @@ Rows = list[list[str]]
 
 # One meaning for each key, on whatever page.
 MEANINGS = {
-    "achieved_goal": "which of the goals hold now",
+    "achieved_goal": "the goals that hold now, multi-hot",
     "agentPos": "x, y, z of the eye in cells; pitch, yaw in degrees",
-    "aim": "what the hands would meet, and where they would place",
-    "blocks": "a row x, y, z, colour for each block; rows of zeros fill up",
-    "chat": "what was said so far",
-    "compass": "the yaw; 0 is north",
-    "desired_goal": "which of the goals is asked for",
-    "dialog": "what was said so far",
-    "egocentric": "colours around the builder, turned with it",
+    "aim": "the cell in the line of sight, the cell to place in, and the distance",
+    "blocks": "a row x, y, z, colour per block, padded with zeros",
+    "chat": "the dialogue so far",
+    "compass": "yaw in degrees; 0 is north",
+    "desired_goal": "the goals to reach, multi-hot",
+    "dialog": "the dialogue so far",
+    "egocentric": "colours of the cells around the builder, in its frame",
     "goal": "the statement to make true",
     "goal_program": "the goal as a program",
-    "grid": "the colour of each cell, [y, x, z]",
+    "grid": "the build: colour of each cell, [y, x, z]",
     "grid_view": "a picture of the build",
-    "hotbar": "the colour in hand, as the number that selects it",
-    "inventory": "blocks left of each colour",
-    "pov": "the picture through the builder's eyes",
-    "target_egocentric": "the target around the builder, as the score aligns it",
-    "target_grid": "the colours to be built, [y, x, z]",
+    "hotbar": "the selected colour, 1..6",
+    "inventory": "number of blocks left, by colour",
+    "pov": "the builder's view",
+    "target_egocentric": "the target around the builder, aligned as in the score",
+    "target_grid": "the target: colour of each cell, [y, x, z]",
     "target_view": "a picture of the target",
 }
 
 
-# One meaning for each argument, likewise.
+# One meaning for each argument.
 ARGUMENTS = {
-    "action_space": "the encoding of actions, `controls` by its older name",
-    "action_type": "`action_space` by CLEVR-Robot's name",
-    "architect": "an agent that speaks, in place of the recorded dialogue",
-    "compat": "the profile of [an older tool](../environments.md#profiles-of-older-tools)",
-    "config": "a `GameConfig`; keyword arguments win over it",
-    "describe": "the forms of descriptions: statements, questions",
-    "description_num": "how many descriptions of a scene are made",
+    "action_space": "action encoding, an older name of `controls`",
+    "action_type": "CLEVR-Robot's name of `action_space`",
+    "architect": "an agent instead of the recorded dialogue",
+    "compat": "profile of [an older tool](../environments.md#profiles-of-older-tools)",
+    "config": "a `GameConfig`; keyword arguments take precedence",
+    "describe": "kinds of descriptions: statements, questions",
+    "description_num": "number of descriptions per scene",
     "direct_obs": "False is `obs_type='image'`",
     "discretize": "False turns `walking` into keys and a camera of ±5°",
-    "goal_in_obs": "how the goal is observed: text, tokens, multi-hot, or None",
-    "goals": "the `GoalSpace` from which goals are drawn; None: all that can be said in short statements",
-    "maximum_episode_steps": "`max_steps` by CLEVR-Robot's name",
-    "num_object": "how many things stand in a world",
+    "goal_in_obs": "form of the observed goal: text, tokens, multi-hot, or None",
+    "goals": "`GoalSpace` of the goals; None: `statement_goals()`",
+    "maximum_episode_steps": "CLEVR-Robot's name of `max_steps`",
+    "num_object": "number of things in a world",
     "obs_type": "blocks and pose, blocks as a set, or a picture",
-    "render": "whether there is a `pov`",
+    "render": "adds `pov`",
     "render_size": "height and width of `pov`",
-    "scenes": 'where worlds come from: None, "empty", a task source',
-    "systematic_generalization": "goals are drawn from the training side of a split",
+    "scenes": 'source of the worlds: None, "empty", a task source',
+    "systematic_generalization": "sample goals of the training split only",
     "target_egocentric": "adds `target_egocentric`",
     "target_in_obs": "adds `target_grid`",
     "terminate_on_success": "whether an episode ends when its goal holds",
-    "variable_scene_content": "whether `reset` may choose other things",
+    "variable_scene_content": "`reset` samples other things",
     "vector_state": "adds `agentPos` and `grid`",
 }
 
@@ -153,7 +153,7 @@ def facts(environment: Environment) -> Rows:
                 ]
             )
     limits = [("builder steps", config.max_steps), ("architect turns", config.max_turns)]
-    rows.append(["at most", ", ".join(f"{limit} {what}" for what, limit in limits if limit is not None)])
+    rows.append(["limits", ", ".join(f"{limit} {what}" for what, limit in limits if limit is not None)])
     rows.append(["`render_mode`", ", ".join(map(cell, modes))])
     env.close()
     return rows

@@ -1,4 +1,4 @@
-"""The house rules of the code, read from its syntax trees: which room may import what (see CONTRIBUTING.md).
+"""Check the architecture in the syntax trees: which sub-package may import what (see CONTRIBUTING.md).
 
 `complaints` is the checker. The first test runs it over this repository; the others run it over small made-up
 trees, each with one fault, so that a rule which no longer sees its fault is noticed.
@@ -19,8 +19,8 @@ from iglu_marl.core.jit import SOURCES
 
 PACKAGE = "iglu_marl"
 
-# Imports point down, or stay on their floor. The wings hang on floor 1; floors 2 and up may use them.
-FLOORS = {
+# Imports point down, or stay in their layer. Side packages stand beside layer 1; layers 2 and up may use them.
+LAYERS = {
     "core": 1,
     "const": 1,
     "_version": 1,
@@ -38,16 +38,16 @@ FLOORS = {
     "commands": 5,
     "__main__": 5,
 }
-# Wing -> the rooms that it may import besides itself.
-WINGS = {
+# Side package -> what it may import besides itself.
+SIDE_PACKAGES = {
     "tasks": {"core", "const", "data", "_version"},
     "data": {"core", "const", "_version"},
     "language": {"core", "const"},
     "planning": {"core", "const"},
     "rendering": {"core", "const", "_version"},
 }
-# `from iglu_marl import play`: the names of the facade come from all floors, so only things that act use it.
-FACADE_FLOOR = 4
+# `from iglu_marl import play`: the names of the facade come from all layers, so only things that act use it.
+FACADE_LAYER = 4
 
 # Library -> the only files (or folders) that may import it.
 OWNERS = {
@@ -70,7 +70,7 @@ OWNERS = {
     },  # what is read can run no code
     "random": [],  # randomness is an argument
 }
-# File -> what it may not import, although its floor could.
+# File -> what it may not import, although its layer could.
 BARRED = {
     "game/episode.py": ["gymnasium"],
     "core/grid.py": [f"{PACKAGE}.core.kernels", f"{PACKAGE}.core.jit"],
@@ -176,7 +176,7 @@ class Source:
     tree: ast.Module
 
     @property
-    def room(self) -> str:
+    def part(self) -> str:
         return self.place.split("/")[0].removesuffix(".py")
 
     @property
@@ -195,33 +195,37 @@ def sources(root: Path) -> list[Source]:
     return found
 
 
-def room_of(target: Import, rooms: set[str]) -> str | None:
-    """The room that an import of ours leads to; None for the facade (`from iglu_marl import play`)."""
+def package_of(target: Import, packages: set[str]) -> str | None:
+    """Return the sub-package that an import of ours leads to; None for the facade (`from iglu_marl import play`)."""
     parts = [*target.module.split("."), *([target.name] if target.name else [])]
-    return parts[1] if len(parts) > 1 and parts[1] in rooms else None
+    return parts[1] if len(parts) > 1 and parts[1] in packages else None
 
 
-def check_floor(source: Source, target: Import, rooms: set[str]) -> str | None:
+def check_layer(source: Source, target: Import, packages: set[str]) -> str | None:
     """Imports of ours point down."""
     if target.module.split(".")[0] != PACKAGE or source.place == "__init__.py":
         return None
-    room, own = room_of(target, rooms), source.room
-    if room == own:
+    other_part, own = package_of(target, packages), source.part
+    if other_part == own:
         return None
-    if own in WINGS:
-        allowed = sorted(WINGS[own])
-        return None if room in allowed else f"wing {own} imports {target.target}; it may import {allowed}"
-    floor = FLOORS.get(own)
-    if floor is None:
+    if own in SIDE_PACKAGES:
+        allowed = sorted(SIDE_PACKAGES[own])
+        return (
+            None
+            if other_part in allowed
+            else f"side package {own} imports {target.target}; it may import {allowed}"
+        )
+    layer = LAYERS.get(own)
+    if layer is None:
         return None  # reported once per file
-    if room in WINGS:
-        return None if floor >= 2 else f"{own} (floor {floor}) imports the wing {room}"
-    other = FACADE_FLOOR if room is None else FLOORS.get(room, 0)
-    return f"{own} (floor {floor}) imports {target.target} (floor {other})" if other > floor else None
+    if other_part in SIDE_PACKAGES:
+        return None if layer >= 2 else f"{own} (layer {layer}) imports the side package {other_part}"
+    other = FACADE_LAYER if other_part is None else LAYERS.get(other_part, 0)
+    return f"{own} (layer {layer}) imports {target.target} (layer {other})" if other > layer else None
 
 
 def check_owner(source: Source, target: Import) -> str | None:
-    """Some libraries have one home; some files may not import what their floor could."""
+    """Some libraries have one home; some files may not import what their layer could."""
     library = target.module.split(".")[0]
     homes = OWNERS.get(library)
     if homes is not None and not any(
@@ -249,7 +253,7 @@ def check_kernels(source: Source, target: Import) -> str | None:
 
 def check_agents(source: Source, target: Import) -> str | None:
     """Agents are written against public names: `from iglu_marl... import name`, without underscores."""
-    if source.room != "agents" or target.module.split(".")[0] != PACKAGE:
+    if source.part != "agents" or target.module.split(".")[0] != PACKAGE:
         return None
     inside = target.module.startswith(f"{PACKAGE}.agents")
     private = any(part.startswith("_") for part in target.target.split("."))
@@ -303,20 +307,20 @@ def unsafe_calls(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def complaints(root: Path) -> list[str]:
-    """Every breach of the house rules below `root`, as "place:line: what"."""
+    """Return every breach of the architecture below `root`, as "place:line: what"."""
     found = []
     files = sources(root)
-    rooms = {source.room for source in files} | FLOORS.keys() | WINGS.keys()
-    rooms.discard("__init__")
+    packages = {source.part for source in files} | LAYERS.keys() | SIDE_PACKAGES.keys()
+    packages.discard("__init__")
     for source in files:
-        if source.place != "__init__.py" and source.room not in FLOORS.keys() | WINGS.keys():
-            found.append(f"{source.place}:1: this room has no floor; give it one in {Path(__file__).name}")
+        if source.place != "__init__.py" and source.part not in LAYERS.keys() | SIDE_PACKAGES.keys():
+            found.append(f"{source.place}:1: this package has no layer; give it one in {Path(__file__).name}")
         lines = [*global_randomness(source.tree), *unsafe_calls(source.tree)]
-        if source.room == "agents":
+        if source.part == "agents":
             lines += private_attributes(source.tree)
         for target in imports_of(source.tree, source.package):
             checks = (
-                check_floor(source, target, rooms),
+                check_layer(source, target, packages),
                 check_owner(source, target),
                 check_agents(source, target),
                 check_kernels(source, target),
@@ -327,7 +331,7 @@ def complaints(root: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_house_is_in_order(root: Path) -> None:
+def test_the_architecture_is_kept(root: Path) -> None:
     places = {source.place for source in sources(root)}
     assert {"__init__.py", "core/grid.py", "core/kernels/step.py"} <= places, (
         "the checker looks at the wrong folder"
@@ -366,11 +370,11 @@ def test_sub_packages_keep_their_size(root: Path) -> None:
 
 @pytest.mark.slow
 def test_one_public_name_means_one_thing() -> None:
-    """No two classes of the package have the same name; `compat/` has the peers' names on purpose."""
+    """No two classes of the package have the same name; `compat/` has the names of older tools on purpose."""
     places: dict[str, list[str]] = {}
     for source in sources(ROOT):
         for node in source.tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and source.room != "compat":
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and source.part != "compat":
                 places.setdefault(node.name, []).append(source.place)
     assert len(places) > 300
     doubled = {name: where for name, where in places.items() if len(where) > 1}
@@ -415,37 +419,57 @@ CLEAN = {
 }
 
 FAULTS = {
-    # floors
-    "core -> game": ("iglu_marl/core/errors.py", "from iglu_marl.game import episode", "floor 1"),
-    "core -> wing": ("iglu_marl/core/errors.py", "import iglu_marl.tasks.sources", "imports the wing tasks"),
-    "core -> facade": ("iglu_marl/core/errors.py", "from iglu_marl import play", "floor 4"),
-    "game -> envs, relative": ("iglu_marl/game/episode.py", "from ..envs import aec", "floor 3"),
-    "game -> envs, from the package": ("iglu_marl/game/episode.py", "from .. import envs", "floor 3"),
+    # layers
+    "core -> game": ("iglu_marl/core/errors.py", "from iglu_marl.game import episode", "layer 1"),
+    "core -> side": (
+        "iglu_marl/core/errors.py",
+        "import iglu_marl.tasks.sources",
+        "the side package tasks",
+    ),
+    "core -> facade": ("iglu_marl/core/errors.py", "from iglu_marl import play", "layer 4"),
+    "game -> envs, relative": ("iglu_marl/game/episode.py", "from ..envs import aec", "layer 3"),
+    "game -> envs, from the package": ("iglu_marl/game/episode.py", "from .. import envs", "layer 3"),
     "game -> envs, in a function": (
         "iglu_marl/game/episode.py",
         "def f():\n    from iglu_marl.envs.aec import env",
-        "floor 3",
+        "layer 3",
     ),
     "game -> envs, for type checkers": (
         "iglu_marl/game/episode.py",
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from iglu_marl.envs import aec",
-        "floor 3",
+        "layer 3",
     ),
     "game -> envs, by importlib": (
         "iglu_marl/game/episode.py",
         "import importlib\nm = importlib.import_module('iglu_marl.envs.aec')",
-        "floor 3",
+        "layer 3",
     ),
-    "envs -> agents": ("iglu_marl/envs/aec.py", "from iglu_marl.agents import scripted", "floor 4"),
-    "envs -> facade": ("iglu_marl/envs/aec.py", "import iglu_marl", "floor 4"),
-    "rollout -> cli": ("iglu_marl/recording/rollout.py", "from iglu_marl import cli", "floor 5"),
-    "agents -> cli": ("agents/scripted.py", "from iglu_marl.cli import main", "floor 5"),
-    "wing -> game": ("iglu_marl/tasks/sources.py", "from iglu_marl.game import a", "wing tasks imports"),
-    "wing -> wing": ("iglu_marl/rendering/sheets.py", "from ..tasks import x", "wing rendering imports"),
-    "data -> tasks": ("iglu_marl/data/packs/store.py", "from ...tasks import sources", "wing data imports"),
-    "wing -> facade": ("iglu_marl/planning/walk.py", "from iglu_marl import Task", "wing planning imports"),
-    "a room without a floor": ("iglu_marl/attic/box.py", "import math", "has no floor"),
-    "a module without a floor": ("iglu_marl/helpers.py", "import math", "has no floor"),
+    "envs -> agents": ("iglu_marl/envs/aec.py", "from iglu_marl.agents import scripted", "layer 4"),
+    "envs -> facade": ("iglu_marl/envs/aec.py", "import iglu_marl", "layer 4"),
+    "rollout -> cli": ("iglu_marl/recording/rollout.py", "from iglu_marl import cli", "layer 5"),
+    "agents -> cli": ("agents/scripted.py", "from iglu_marl.cli import main", "layer 5"),
+    "side -> game": (
+        "iglu_marl/tasks/sources.py",
+        "from iglu_marl.game import a",
+        "package tasks imports",
+    ),
+    "side -> side": (
+        "iglu_marl/rendering/sheets.py",
+        "from ..tasks import x",
+        "package rendering imports",
+    ),
+    "data -> tasks": (
+        "iglu_marl/data/packs/store.py",
+        "from ...tasks import sources",
+        "package data imports",
+    ),
+    "side -> facade": (
+        "iglu_marl/planning/walk.py",
+        "from iglu_marl import Task",
+        "package planning imports",
+    ),
+    "a package without a layer": ("iglu_marl/attic/box.py", "import math", "has no layer"),
+    "a module without a layer": ("iglu_marl/helpers.py", "import math", "has no layer"),
     # homes
     "OpenGL": ("iglu_marl/rendering/orbit.py", "def f():\n    import OpenGL.GL", "imports OpenGL"),
     "pygame": ("iglu_marl/envs/single.py", "import pygame", "imports pygame"),
@@ -517,15 +541,15 @@ def test_every_fault_is_seen(tmp_path: Path, place: str, line: str, expected: st
 
 
 def test_the_clean_tree_is_not_clean_upside_down(tmp_path: Path) -> None:
-    """Every floor is looked at: a room that imports the floor above is reported, whichever the room."""
+    """Each layer is looked at: a package that imports the layer above is reported, whichever it is."""
     write_tree(tmp_path, CLEAN)
-    for room, floor in FLOORS.items():
-        above = next((other for other, level in FLOORS.items() if level > floor), None)
+    for part, layer in LAYERS.items():
+        above = next((other for other, level in LAYERS.items() if level > layer), None)
         if above is None:
             continue
-        folder = tmp_path / "agents" if room == "agents" else tmp_path / PACKAGE / room
+        folder = tmp_path / "agents" if part == "agents" else tmp_path / PACKAGE / part
         folder.mkdir(exist_ok=True)
         path = folder / "climber.py"
         path.write_text(f"import iglu_marl.{above}\n", encoding="utf-8")
-        assert any("climber.py" in complaint for complaint in complaints(tmp_path)), room
+        assert any("climber.py" in complaint for complaint in complaints(tmp_path)), part
         path.unlink()

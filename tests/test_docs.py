@@ -22,6 +22,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,6 +113,9 @@ _NAME = re.compile(r"`(iglu_marl(?:\.\w+)+)")
 _TEST = re.compile(r"`tests/([\w/]+\.py)::(\w+)`")
 
 
+CONTINUED = "Each code block continues those above."  # what such a page says
+
+
 def names(pages: list[Path]) -> list[str]:
     return [str(page.relative_to(ROOT)) for page in pages]
 
@@ -140,8 +144,11 @@ def snippets(text: str) -> Iterator[Snippet]:
 
 
 def run_page(text: str, name: str) -> int:
-    """Run the Python blocks of a page, each alone, in an empty folder; compare outputs; return how many there are."""
-    count, begun_in = 0, Path.cwd()
+    """Run the Python blocks of a page in an empty folder; compare outputs; return how many there are.
+
+    Each runs alone, or after those above it on pages that say so.
+    """
+    count, begun_in, shared = 0, Path.cwd(), {"__name__": name}
     for snippet in snippets(text):
         if snippet.kind != "python":
             continue
@@ -151,7 +158,7 @@ def run_page(text: str, name: str) -> int:
         with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(shown):
             os.chdir(folder)
             try:
-                exec(code, {"__name__": name})  # noqa: S102 (our own pages)
+                exec(code, shared if CONTINUED in text else {"__name__": name})  # noqa: S102 (our own pages)
             finally:
                 os.chdir(begun_in)
         if snippet.output is not None:
@@ -202,9 +209,11 @@ def test_snippets_import_what_registers_the_ids(name: str) -> None:
     """In the process of the tests they are registered already."""
     makers = re.compile(r"^(?:import|from) (?:gymnasium|minari|pettingzoo)", re.MULTILINE)
     ours = re.compile(r"^(?:import|from) iglu_marl", re.MULTILINE)
-    for snippet in snippets(read(ROOT / name)):
+    text, above = read(ROOT / name), ""
+    for snippet in snippets(text):
+        above = above + snippet.code if CONTINUED in text else snippet.code
         if snippet.kind == "python" and makers.search(snippet.code):
-            assert ours.search(snippet.code), f"{name}, line {snippet.line}"
+            assert ours.search(above), f"{name}, line {snippet.line}"
 
 
 def test_a_failing_snippet_fails() -> None:
@@ -213,6 +222,7 @@ def test_a_failing_snippet_fails() -> None:
     with pytest.raises(AssertionError, match="line 3"):
         run_page("\n\n```python\nprint(1)\n```\n\n```text\n2\n```\n", "page")
     assert run_page("```python\nprint(1)\n```\n\n```text\n1\n```\n", "page") == 1
+    assert run_page(f"{CONTINUED}\n```python\nx = 1\n```\n\n```python\n1 / x\n```\n", "page") == 2
 
 
 # -------------------------------------------------------------------------------------------------- commands
@@ -227,6 +237,32 @@ def commands(text: str) -> list[str]:
             found += [line[2:] for line in lines if line.startswith("$ ")]
         elif snippet.kind == "bash":
             found += [line for line in lines if line.strip()]
+    return found
+
+
+def takes(program: str, option: str) -> bool:
+    """Whether a program names an option, or has a parameter of its name from which Typer makes it."""
+    name = option.removeprefix("--").removeprefix("no-").replace("-", "_")
+    made = "".join(re.findall(r"^def main\(.*?\) ->", program, re.MULTILINE | re.DOTALL))
+    return f'"{option}"' in program or re.search(rf"\b{name}: ", made) is not None
+
+
+@cache
+def cli() -> Any:
+    return typer.main.get_command(app)
+
+
+def options_of(line: str) -> set[str]:
+    """The options of the command in a line, or of all commands if it names none."""
+    command = cli()
+    for word in line.partition("iglu-marl ")[2].split():
+        if word not in getattr(command, "commands", {}):
+            break
+        command = command.commands[word]
+    waiting, found = [command], set()
+    for one in waiting:
+        waiting += getattr(one, "commands", {}).values()
+        found |= {option for part in one.params for option in (*part.opts, *part.secondary_opts)}
     return found
 
 
@@ -248,13 +284,29 @@ def check_command(command: str) -> None:
             return
         if rest[0] == "-m":
             rest = [rest[1].replace(".", "/") + ".py", *rest[2:]]
-        script = read(ROOT / rest[0])
+        text = read(ROOT / rest[0])
+        for module in re.findall(r"^from (benchmarks[.\w]*) import", text, re.MULTILINE):  # shared options
+            text += read(ROOT / f"{module.replace('.', '/')}.py")
         for word in rest[1:]:
-            assert not word.startswith("-") or f'"{word.partition("=")[0]}"' in script, (
-                f"{rest[0]} has no {word}"
-            )
+            assert not word.startswith("-") or takes(text, word.partition("=")[0]), f"{rest[0]} has no {word}"
     else:
         assert (ROOT / program).is_file(), f"{program!r} is neither make nor iglu-marl nor a file here"
+
+
+def test_options_have_their_present_names() -> None:
+    """In the text, and in commands, which also accept former names."""
+    paths = [path for folder in ("examples", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    scripts = "".join(map(read, paths)) + '"--logdir" "--help"'
+    for page in PAGES:
+        if page.name == "changes.md":  # which has the former names
+            continue
+        text = read(page)
+        in_text = [code for code in re.findall("(?<!`)`([^`]+)`(?!`)", _FENCE.sub("", text)) if "--" in code]
+        for line in [line for line in commands(text) if "iglu-marl " in line] + in_text:
+            known = options_of(line)
+            for option in re.findall(r"(?<![\w-])--[a-z][\w-]+", line):
+                ours = option in known or ("iglu-marl " not in line and takes(scripts, option))
+                assert ours, f"{page}: no {option} in {line!r}"
 
 
 @pytest.mark.parametrize("name", names(PAGES + OTHER_PAGES))
@@ -333,7 +385,7 @@ def test_every_environment_has_its_page_and_every_picture_of_the_gallery_is_used
 
 @pytest.mark.parametrize("name", ["environment-language-goal", "structure-crane", "builder-hasty"])
 def test_the_pictures_of_the_gallery_are_those_of_the_code(name: str) -> None:
-    """`python docs/assets/gallery.py` draws them anew; compilers may round otherwise, so nearly alike is alike."""
+    """`python docs/assets/gallery.py` draws them again. Small differences of rounding are allowed."""
     gallery = script("gallery")
     made = np.asarray(gallery.as_stored(gallery.drawings()[name]()).convert("RGB"), float)
     with Image.open(gallery.FOLDER / f"{name}.png") as picture:
@@ -362,13 +414,13 @@ def test_named_tests_and_members_exist(name: str) -> None:
             pkgutil.resolve_name(dotted)  # imports modules on the way, whatever was imported before
 
 
-# ---------------------------------------------------------------------------------------------------- the house
+# ---------------------------------------------------------------------------------------------------- the architecture
 
-TOUR = re.compile(r"`((?:iglu_marl|agents)/[\w/]+\.py):([\w.]+)`")
+STEPS = re.compile(r"`((?:iglu_marl|agents)/[\w/]+\.py):([\w.]+)`")
 
 
-def test_every_step_of_the_tour_exists() -> None:
-    steps = TOUR.findall(read(ROOT / "docs" / "architecture.md"))
+def test_every_step_of_the_paths_exists() -> None:
+    steps = STEPS.findall(read(ROOT / "docs" / "architecture.md"))
     assert len(steps) >= 25
     for file, name in steps:
         body: Any = ast.parse(read(ROOT / file))
@@ -382,12 +434,12 @@ def test_every_step_of_the_tour_exists() -> None:
             body = found[0]
 
 
-def test_the_drawn_plan_is_that_of_the_code() -> None:
-    """Rooms and arrows; `python docs/assets/house.py` draws it anew."""
-    house = script("house")
-    drawn = read(house.PICTURE)
-    assert set(re.findall(r'data-room="(\w+)"', drawn)) == set(house.rooms())
-    assert {tuple(pair.split()) for pair in re.findall(r'data-arrow="([\w ]+)"', drawn)} == house.arrows()
+def test_the_diagram_is_that_of_the_code() -> None:
+    """Packages and arrows; `python docs/assets/architecture.py` draws it again."""
+    diagram = script("architecture")
+    drawn = read(diagram.PICTURE)
+    assert set(re.findall(r'data-package="(\w+)"', drawn)) == set(diagram.packages())
+    assert {tuple(pair.split()) for pair in re.findall(r'data-arrow="([\w ]+)"', drawn)} == diagram.arrows()
 
 
 # ---------------------------------------------------------------------------------------------------- tables

@@ -36,7 +36,7 @@ def notebook() -> Any:
 
 
 def test_it_is_made_of_its_page(notebook: Any) -> None:
-    """`python docs/assets/notebook.py` makes it anew."""
+    """`python docs/assets/notebook.py` makes it again."""
     made = notebook.notebook(notebook.PAGE.read_text(encoding="utf-8"))
     assert notebook.NOTEBOOK.read_text(encoding="utf-8") == made
     cells = json.loads(made)["cells"]

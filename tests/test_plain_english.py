@@ -94,8 +94,7 @@ def complaints(path: Path) -> list[str]:
 
 
 def files_of(folder: Path) -> list[Path]:
-    scripts = {*(ROOT / "docs" / "assets").glob("*.py")}
-    paths = [folder] if folder.is_file() else sorted({*folder.rglob("*.py"), *folder.rglob("*.md")} - scripts)
+    paths = [folder] if folder.is_file() else sorted({*folder.rglob("*.py"), *folder.rglob("*.md")})
     return [path for path in paths if path.relative_to(ROOT).as_posix() not in NOT_READ]
 
 

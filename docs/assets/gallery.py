@@ -1,9 +1,9 @@
-"""Draws the pictures of docs/gallery.md and docs/environments/: every environment, every structure, every partner.
+"""Draw the pictures of docs/gallery.md and docs/environments/: every environment, every structure, every partner.
 
     python docs/assets/gallery.py            all of them
     python docs/assets/gallery.py bridge     those whose name contains this
 
-The same code gives the same pictures; tests/test_gallery.py draws some anew and compares.
+The same code gives the same pictures; tests/test_docs.py draws some again and compares.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Drawing = Callable[[], Picture]
 SIDE = (240, 240)  # of a structure: height and width
 SEEN = (240, 360)  # of what a lone builder sees
 GAME = "bridge"  # what partners build
-SAID = 4  # utterances that the picture of a partner shows
+UTTERANCES = 4  # that the picture of a partner shows
 COLORS = 200  # of a stored picture
 
 
@@ -46,7 +46,7 @@ def structures() -> dict[str, Task]:
 def partner_game(role: str, name: str, moments: list[Any] | None = None) -> Trajectory:
     """The game by which a partner is shown: with the scripted one in the other role, about the same structure.
 
-    moments: gets a picture for each number of utterances, once that many have been said and acted on.
+    moments: gets a picture for each number of utterances, after the builder has acted on them.
     """
     env = iglu_marl.env(
         tasks=structures()[GAME],
@@ -60,7 +60,7 @@ def partner_game(role: str, name: str, moments: list[Any] | None = None) -> Traj
     heard: dict[int, Any] = {}
 
     def follow(env: Any) -> None:
-        if moments is not None and len(env.unwrapped.episode.dialogue) <= SAID:
+        if moments is not None and len(env.unwrapped.episode.dialogue) <= UTTERANCES:
             heard[len(env.unwrapped.episode.dialogue)] = env.unwrapped.get_state()
 
     game = iglu_marl.play(env, agents_for(env, **{role: name}), seed=0, on_step=follow)
@@ -92,7 +92,7 @@ def drawings() -> dict[str, Drawing]:
         ("gridworld-vector", "IGLUGridworldVector-v0"),
         ("silent-builder", "IGLUSilentBuilder-v0"),
     ):
-        found[f"environment-{name}"] = partial(_told, id_)
+        found[f"environment-{name}"] = partial(_from_outside, id_)
     for name, task in structures().items():
         found[f"structure-{name}"] = partial(orbit_view, task.target_grid, size=SIDE, smoothing=3)
     for role, name in partner_names():
@@ -118,7 +118,7 @@ def _game_of_two(parallel: bool) -> Picture:
     return _smaller(env.render(), 720)
 
 
-def _begun(env: Any, pose: iglu_marl.Pose, grid: npt.NDArray[Any]) -> dict[str, Any]:
+def _reset(env: Any, pose: iglu_marl.Pose, grid: npt.NDArray[Any]) -> dict[str, Any]:
     """The observation of a builder that stands before a half-built structure."""
     task = Task("<Architect> Go on.", structures()["wishing-well"].target_grid, starting_grid=grid)
     observation, _ = env.reset(seed=0, options={"task": task, "pose": pose})
@@ -136,7 +136,7 @@ def _lower_half() -> npt.NDArray[Any]:
 
 def _seen(make: Callable[[], Any]) -> Picture:
     """The picture that a builder observes."""
-    observation = _begun(make(), _BEFORE, _lower_half())
+    observation = _reset(make(), _BEFORE, _lower_half())
     return np.asarray(observation["pov"], np.uint8)
 
 
@@ -147,9 +147,9 @@ def _with_a_goal() -> Picture:
     return np.asarray(observation["pov"], np.uint8)
 
 
-def _told(id_: str) -> Picture:
+def _from_outside(id_: str) -> Picture:
     """The blocks and the pose that a builder observes, from outside."""
-    _begun(gym.make(id_), _BEFORE, _lower_half())
+    _reset(gym.make(id_), _BEFORE, _lower_half())
     return orbit_view(_lower_half(), size=SEEN, pose=_BEFORE, smoothing=3)
 
 

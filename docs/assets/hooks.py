@@ -1,4 +1,4 @@
-"""What MkDocs needs to know about this repository.
+"""Hooks of MkDocs for this repository.
 
 - Pages link to files outside docs/ (examples, the README of the bundled data, CONTRIBUTING.md), as forges like it. Each
   of these files becomes a page of the site under project/, and the links lead there.

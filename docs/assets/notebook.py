@@ -1,4 +1,4 @@
-"""Makes the notebook of docs/tutorials/first-steps.md: the same words and code, without outputs.
+"""Make the notebook of docs/tutorials/first-steps.md: the same text and code, without outputs.
 
     python docs/assets/notebook.py
 
