@@ -267,7 +267,7 @@ def _join_answer(
         return None
     text = f"{pending.text.rstrip(' .!')} , {reply}"
     heard = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
-    if heard is None or heard.instruction is None or _placements(heard.instruction) != 1:
+    if heard is None or isinstance(heard.found, Failure) or _placements(heard.instruction) != 1:
         return None
     return heard if _placements(pending.instruction) == 1 else None
 

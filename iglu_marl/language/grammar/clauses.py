@@ -266,8 +266,10 @@ class ClauseReader:
         stop = next(end for end in self.ends if end > at)
         if start:
             for category in ("clause", "viewed", "naming"):
-                whole = self.parser.read(category, at)
-                found += [(end, value, cost + _lacking(value)) for value, end, cost in whole]
+                least: dict[int, int] = {}
+                for value, end, cost in self.parser.read(category, at):  # cheapest first
+                    if cost == least.setdefault(end, cost):
+                        found.append((end, value, cost + _lacking(value)))
             for value, end, cost in self.parser.read("remark", at):
                 found.append((end, None if isinstance(value, Remark) else value, cost + 2))
         pieces = self.parser.read("piece", at)
@@ -280,10 +282,14 @@ class ClauseReader:
             if value.name != "name" or self._may_be_new(at):
                 found.append((end, value, cost + 1))
         for value, end, cost in self.parser.read("mod", at):
+            if self.said[end : end + 1] == ["of"]:
+                continue  # a preposition goes with its noun
             one = end == at + 1 and value in (Modifiers(color=value.color), Modifiers(way=value.way))
             if not one or (value.way is not None and self.said[at - 1 : at] != ["the"]):
                 found.append((end, value, cost + 1))
-        found += [(end, None, cost + 1) for _, end, cost in self.parser.read("idle", at)]
+        for _, end, cost in self.parser.read("idle", at):
+            if self.said[end - 1] != "the" or not self.parser.read("tint", end):  # "the red block" exists
+                found.append((end, None, cost + 1))
         found = [one for one in found if one[0] > at]
         if at == 0 or at in self.breaks:
             rest = self.said[at:stop]
