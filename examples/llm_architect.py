@@ -89,9 +89,9 @@ def main(
 
 
 if __name__ == "__main__":
-    try:
-        app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
+    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
     app.command()(main)
-    app()
+    try:
+        app()
     except iglu_marl.IgluMarlError as error:
         raise SystemExit(f"error: {error}") from None
