@@ -42,7 +42,7 @@ from iglu_marl.language.grammar.reader import read_clauses
 Grid = npt.NDArray[np.int8]
 EMPTY = blocks_to_grid(())
 TAKEN = ("request", "no request", "question", "refusal")  # how a text is taken
-OUTCOMES = ("right", "asked", "wrong", "nothing")  # of a turn
+OUTCOMES = ("right", "asked", "partly", "wrong", "nothing")  # of a turn
 
 
 @dataclass(frozen=True)
@@ -227,14 +227,20 @@ def _accepted(grid: Grid, worlds: Iterable[Grid]) -> bool:
 
 
 def from_true_world(session: Session) -> list[dict[str, Any]]:
-    """Return a row for each turn, which starts in the true world."""
+    """Return a row for each turn, which starts in the true world.
+
+    "Partly": it did only what was asked for, and reported what it did not understand.
+    """
     follower, rows = Follower(session.turns[0].before), []
     for turn in session.turns:
         follower.show(turn.before)
         texts, asked = _hear(follower, turn)
         right = _accepted(follower.grid, turn.worlds)
         if not right and not np.array_equal(follower.grid, turn.before):
-            outcome = "wrong"
+            made = net_actions(turn.before, follower.grid)
+            reported = any(text["said"] not in ("", say(DialogueAct.DONE)) for text in texts)
+            within = any(made <= net_actions(turn.before, world) for world in turn.worlds)
+            outcome = "partly" if reported and within else "wrong"
         elif asked and turn.ask:
             outcome = "asked"
         else:

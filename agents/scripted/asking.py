@@ -70,11 +70,19 @@ def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context |
     yield say(_QUESTIONS.get(failure.missing or "", DialogueAct.NOT_UNDERSTOOD))
 
 
-def report_done(text: str, instruction: Any, idle: tuple[int, ...], fits: Fits) -> str:
-    """Return the report on a finished instruction, with the parts that changed nothing."""
+def report_done(heard: Understanding, idle: tuple[int, ...], fits: Fits) -> str:
+    """Return the report on a finished instruction, with the parts that changed nothing or were not understood."""
+    instruction: Any = heard.instruction
+    if heard.unread:
+        words = heard.unread.split()
+        forms = (
+            f"{say(DialogueAct.DONE)} {say(DialogueAct.NOT_READ, word=' '.join(words[:n]))}"
+            for n in (None, MOST_WORDS)
+        )
+        return next(filter(fits, forms), say(DialogueAct.NOT_UNDERSTOOD))
     while isinstance(instruction, (Ambiguous, Facing)):
         instruction = instruction.readings[0] if isinstance(instruction, Ambiguous) else instruction.then
-    names = [part.strip() for part in " ".join(tokens(text)).split(" . ")]
+    names = [part.strip() for part in " ".join(tokens(heard.text)).split(" . ")]
     if idle and len(names) != len(instruction.parts):
         names = [f"the {ordinal} part" for ordinal in templates()["ordinals"]]
     told = " and ".join(names[number] for number in idle if number < len(names))

@@ -233,7 +233,7 @@ class ScriptedBuilder(BuilderBase):
                 }
                 if not again:
                     self._context = self._context.after(task, settled, outcome)
-                self._remark = report_done(heard.text, task, outcome.idle, self._fits)
+                self._remark = report_done(heard, outcome.idle, self._fits)
                 return
         self._report_failure()
 

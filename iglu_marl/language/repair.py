@@ -115,12 +115,14 @@ _PROBES = (  # words that complete a sentence -> what it lacks
 class Understanding:
     """The meaning of an utterance in a world.
 
-    instruction: as far as it was given, or None. found: the worlds that it leads to, or why there is none.
+    instruction: as far as it was given, or None. found: the worlds that it leads to, or why there is none. unread: the
+    first sentence that was not read; the instruction is that of the sentences before it.
     """
 
     text: str
     instruction: Instruction | None
     found: Found
+    unread: str = ""
 
     @property
     def question(self) -> Failure | None:
@@ -139,6 +141,17 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
     if isinstance(told, Failure):
         return Understanding(text, told.partial, _diagnosed(told))
     return try_instruction(text, told, grid, context)
+
+
+def _understand_beginning(
+    failure: Failure, made: Any, unread: str, grid: Grid, context: Context
+) -> Understanding | None:
+    """Follow the sentences before the first one that is not read; None if they leave anything open."""
+    if made is None or isinstance(made, (Failure, Name)):
+        return None
+    heard = try_instruction(failure.text, made, grid, context)
+    changes = not isinstance(heard.found, Failure) and any((w.grid != grid).any() for w in heard.found)
+    return replace(heard, unread=unread) if changes else None
 
 
 _REFERRING = frozenset(
@@ -172,9 +185,11 @@ def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Under
     if failure.reason not in _BY_CLAUSES or "?" in text:
         return None
     found = read_clauses(text, frozenset(context.names))
-    if found.unread or not found.parts:
+    if not found.parts:
         return None
     made = instruction_of_clauses(found.parts)
+    if found.unread:
+        return _understand_beginning(failure, made, found.unread[0], grid, context)
     if made is None:
         return None
     if isinstance(made, Failure):

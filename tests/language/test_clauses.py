@@ -130,3 +130,10 @@ def test_remarks_are_told_from_requests(text: str, remark: bool) -> None:
 )
 def test_nouns_are_known_in_both_numbers(word: str, one: str) -> None:
     assert singular(word) == (one, word != one)
+
+
+def test_the_beginning_of_a_text_is_followed_and_the_rest_named() -> None:
+    heard = understand("A red lamp in the centre. Wobble the blue frobnitz.", EMPTY, Context())
+    assert not isinstance(heard.found, Failure)
+    assert heard.unread == "wobble the blue frobnitz"
+    assert np.count_nonzero(heard.found[0].grid) == 1

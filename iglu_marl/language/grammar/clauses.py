@@ -75,7 +75,7 @@ def singular(word: str) -> tuple[str, bool]:
 
 @dataclass(frozen=True)
 class Clauses:
-    """What was read of a text: instructions in order, and the sentences that were not read."""
+    """What was read of a text: instructions up to the first sentence that was not read, and those that were not."""
 
     parts: tuple[Any, ...] = ()
     unread: tuple[str, ...] = ()
@@ -213,8 +213,9 @@ class ClauseReader:
         unread: list[str] = []
         for part in cover.done:
             if isinstance(part, _Unread):
+                parts = [] if part.inside and not unread else parts  # its sentence is not read either
                 unread.append(part.text)
-            elif part is not None:
+            elif not unread:
                 parts.append(part)
         return Clauses(tuple(_with_names(parts, self.names)), tuple(unread), self._first_new())
 
@@ -301,7 +302,7 @@ class ClauseReader:
                 placed = True
             if not placed and not _telling().intersection(rest) and not any(map(_is_count, rest)):
                 found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
-            found.append((stop, _Unread(" ".join(rest)), _SKIP * (1 + len(rest) // 4)))
+            found.append((stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)))
         return found
 
     def _may_be_new(self, at: int) -> bool:
@@ -326,7 +327,10 @@ def _is_count(word: str) -> bool:
 
 @dataclass(frozen=True)
 class _Unread:
+    """Words that are not read; inside: from a comma on."""
+
     text: str
+    inside: bool
 
 
 def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
