@@ -194,7 +194,7 @@ def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Under
         return None
     if isinstance(made, Failure):
         return Understanding(text, made.partial, replace(made, text=text))
-    heard = try_instruction(text, made, grid, context)
+    heard = replace(try_instruction(text, made, grid, context), unread="".join(found.skipped[:1]))
     follows = not isinstance(heard.found, Failure) or heard.found.reason is not Reason.NOT_UNDERSTOOD
     return heard if follows else None
 

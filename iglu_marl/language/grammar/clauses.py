@@ -16,10 +16,10 @@ from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.grammar.engine import NOTHING, Contradiction, Parser, is_number
-from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, put
+from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
 from iglu_marl.language.placing import BlockSpec, PlaceGoal
-from iglu_marl.language.references import Anaphor
-from iglu_marl.language.shapes import Kind
+from iglu_marl.language.references import Anaphor, Beside, Edge, Portion, Spot
+from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.verbs import Name, Sequence
 
 MAX_STATES = 40
@@ -27,6 +27,7 @@ MAX_STATES = 40
 _CUT, _SKIP = 3, 40
 _SIGNS = {"+x": "east", "-x": "west", "+z": "south", "-z": "north"}
 _BREAKS = (".", ",")
+_ON = ((Direction.UP, 1),)
 _REMARKING = frozenset(
     ("so", "that", "that's", "which", "because", "since", "like", "for", "you", "i", "we", "or", "whatever", "wherever",
      "please")
@@ -79,6 +80,7 @@ class Clauses:
 
     parts: tuple[Any, ...] = ()
     unread: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()  # announcements before what was read
     noun: tuple[str, bool] | None = None  # the first new noun, and whether it is plural
 
 
@@ -204,20 +206,24 @@ class ClauseReader:
                         states.setdefault(end, []).append(one)
         covers = [done for cover in states.get(len(self.said), []) if (done := cover.closed()) is not None]
         if not covers:
-            return Clauses((), (" ".join(self.said),), self._first_new())
+            return Clauses((), (" ".join(self.said),), (), self._first_new())
         best = min(covers, key=lambda cover: cover.cost)
         return self._result(best)
 
     def _result(self, cover: _Cover) -> Clauses:
         parts: list[Any] = []
         unread: list[str] = []
+        skipped: list[str] = []
         for part in cover.done:
-            if isinstance(part, _Unread):
+            if isinstance(part, _Unread) and part.announces:
+                skipped.append(part.text)
+            elif isinstance(part, _Unread):
                 parts = [] if part.inside and not unread else parts  # its sentence is not read either
                 unread.append(part.text)
             elif not unread:
                 parts.append(part)
-        return Clauses(tuple(_with_names(parts, self.names)), tuple(unread), self._first_new())
+        found = tuple(_with_names(_with_colors(parts), self.names))
+        return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._first_new())
 
     def _first_new(self) -> tuple[str, bool] | None:
         found = [
@@ -302,6 +308,8 @@ class ClauseReader:
                 placed = True
             if not placed and not _telling().intersection(rest) and not any(map(_is_count, rest)):
                 found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
+            if not inside and stop < len(self.said) and asks_for_nothing(rest):
+                found.append((stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)))
             found.append((stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)))
         return found
 
@@ -327,10 +335,11 @@ def _is_count(word: str) -> bool:
 
 @dataclass(frozen=True)
 class _Unread:
-    """Words that are not read; inside: from a comma on."""
+    """Words that are not read; inside: from a comma on; announces: before a request, without colours and verbs."""
 
     text: str
     inside: bool
+    announces: bool = False
 
 
 def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
@@ -410,6 +419,7 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
         mods = mods.plus(Modifiers(axis=value("axis")))
     if "level" in given:
         mods = mods.plus(Modifiers((value("level"),)))
+    mods = replace(mods, where=_within(mods.where))
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
     if "total" in given:
@@ -430,6 +440,24 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if new.vague and mods.where:
         new = replace(new, vague=False)
     return put(new, mods)
+
+
+def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
+    on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
+    part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
+    if on is None or part is None or isinstance(on.of, Spot):
+        return wheres
+    whole: Any = on.of
+    if isinstance(part, Edge):
+        whole = Portion(whole, "blocks", part.way)
+    elif (abs(part.x), abs(part.z)) == (5, 5):
+        whole = part_corner((part.x, part.z), whole)
+    elif (part.x, part.z) == (0, 0):
+        whole = Portion(whole, "middle")
+    else:
+        return wheres
+    return (replace(on, of=whole), *(where for where in wheres if where not in (on, part)))
 
 
 def _area(kind: Any, area: tuple[int, ...], sizes: dict[str, int], mods: Modifiers) -> tuple[Any, Modifiers]:
@@ -487,6 +515,18 @@ def _sized(
 
 def _with_axis(mods: Modifiers, axis: str | None) -> Modifiers:
     return mods if axis is None or mods.axis is not None else mods.plus(Modifiers(axis=axis))
+
+
+def _with_colors(parts: list[Any]) -> list[Any]:
+    """Give placements without a colour that of the one before: "one red on the left and another on the right"."""
+    found: list[Any] = []
+    color = None
+    for part in parts:
+        if isinstance(part, PlaceGoal) and part.new.color is None and color is not None:
+            part = replace(part, new=replace(part.new, color=color))
+        color = getattr(getattr(part, "new", part), "color", None) or color
+        found.append(part)
+    return found
 
 
 def _with_names(parts: list[Any], names: Set[str]) -> Iterator[Any]:
