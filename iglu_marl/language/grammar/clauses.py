@@ -54,7 +54,7 @@ def normal(text: str) -> str:
     text = re.sub(r"(-?\d)\s*\.\.\s*(-?\d)", r"\1 to \2", text)
     text = re.sub(r"(\d)x(\d)", r"\1 x \2", text)
     text = re.sub(r"\b([xz])\s*=\s*", r"\1 is ", text, flags=re.I)
-    text = re.sub(r"(\b[xz] (?:is )?-?\d),(?=\s*(?:and )?[xz] )", r"\1 and", text, flags=re.I)
+    text = re.sub(r"(\b[xz] (?:is )?-?\d),(?:\s*and)?(?=\s*[xz] )", r"\1 and", text, flags=re.I)
     text = re.sub(r"(?<=\d),(?=\s*-?\d\b)", " and", text)
     text = re.sub(r"([a-z])\1{2,}", r"\1", text)
     text = re.sub(r"(?<![\w)])-(\d)", r" minus \1", text)
