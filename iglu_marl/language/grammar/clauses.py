@@ -18,7 +18,7 @@ from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.grammar.engine import NOTHING, Contradiction, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
 from iglu_marl.language.placing import BlockSpec, PlaceGoal
-from iglu_marl.language.references import Anaphor, Beside, Edge, Portion, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Edge, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.verbs import Name, Sequence
 
@@ -144,7 +144,7 @@ def _changing() -> frozenset[str]:
     single = {phrase for phrases in verbs for phrase in phrases if " " not in phrase}
     single |= {"put", "place", "add", "build", "lay", "fill", "connect", "surround", "cover", "take"}
     weak = {"make", "making", "have", "get", "let", "lose", "kill", "change", "want"}
-    return (grammar().words_of("tint") | single) - weak
+    return (grammar().words_of("color") | single) - weak
 
 
 def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict[str, tuple[str, bool, bool]]:
@@ -420,6 +420,8 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if "level" in given:
         mods = mods.plus(Modifiers((value("level"),)))
     mods = replace(mods, where=_within(mods.where))
+    if (count or 1) > 1 or kind is Kind.ROW:
+        mods = _with_way(mods)
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
     if "total" in given:
@@ -440,6 +442,18 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if new.vague and mods.where:
         new = replace(new, vague=False)
     return put(new, mods)
+
+
+def _with_way(mods: Modifiers) -> Modifiers:
+    """Return modifiers in which a side is the way that a row goes from a fixed place: "from the centre to the west"."""
+    fixed = [where for where in mods.where if isinstance(where, (At, Spot))]
+    sides = [where for where in mods.where if isinstance(where, Beside) and where.of == Anaphor()]
+    if not fixed or len(sides) != 1 or mods.way is not None or len(sides[0].offset) != 1:
+        return mods
+    way, count = sides[0].offset[0]
+    if count != 1 or way.vertical:
+        return mods
+    return replace(mods, where=tuple(where for where in mods.where if where not in sides), way=way)
 
 
 def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
