@@ -128,7 +128,7 @@ class Follower(ScriptedBuilder):
         """Hear a text of the architect, and do what it asks for."""
         self._aside = self._remark = ""
         self._followed = False
-        new = read_clauses(text, frozenset(self._context.names)).noun
+        new = read_clauses(text, frozenset(self._context.names))[0].noun
         self._take(text)
         if not self._followed:
             self._noun = self._noun or new

@@ -36,7 +36,7 @@ from iglu_marl.language.grammar.answers import (
     Toward,
     Until,
 )
-from iglu_marl.language.grammar.clauses import asks_for_nothing
+from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.reader import (
     first_place,
@@ -172,7 +172,7 @@ def is_remark(text: str, context: Context) -> bool:
         return False
     if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
         return False
-    found = read_clauses(text, frozenset(context.names))
+    found = read_clauses(text, frozenset(context.names))[0]
     return failure.reason in _BY_CLAUSES and not found.parts and not found.unread
 
 
@@ -181,10 +181,19 @@ _BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD)
 
 def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Understanding | None:
     """Read a text phrase by phrase that no rule covers as a whole; None if that does not do."""
-    text = failure.text
-    if failure.reason not in _BY_CLAUSES or "?" in text:
+    if failure.reason not in _BY_CLAUSES or "?" in failure.text:
         return None
-    found = read_clauses(text, frozenset(context.names))
+    ways = [
+        heard
+        for found in read_clauses(failure.text, frozenset(context.names))
+        if (heard := _understand_way(found, failure, grid, context)) is not None
+    ]
+    followed = (heard for heard in ways if not isinstance(heard.found, Failure))
+    return next(followed, ways[0] if ways else None)
+
+
+def _understand_way(found: Clauses, failure: Failure, grid: Grid, context: Context) -> Understanding | None:
+    text = failure.text
     if not found.parts:
         return None
     made = instruction_of_clauses(found.parts)

@@ -24,7 +24,9 @@ from iglu_marl.language.verbs import Name, Sequence
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
-_CUT, _SKIP = 3, 40
+MAX_WAYS = 6
+"""Number of ways to read a text that are tried in the world."""
+_CUT, _SKIP, _CLOSE = 3, 40, 0
 _SIGNS = {"+x": "east", "-x": "west", "+z": "south", "-z": "north"}
 _BREAKS = (".", ",")
 _ON = ((Direction.UP, 1),)
@@ -194,8 +196,8 @@ class ClauseReader:
         self.parser = Parser(grammar(), self.said, nouns_of(self.said, names))
         self.ends = sorted({at for at, mark in self.breaks.items() if mark == "."} | {len(self.said)})
 
-    def read(self) -> Clauses:
-        """Return the instructions of the text, and what is not read."""
+    def read(self) -> tuple[Clauses, ...]:
+        """Return the ways to read the text that cost little more than the first."""
         states: dict[int, list[_Cover]] = {0: [_Cover()]}
         for at in range(len(self.said)):
             here = self._pruned(states.get(at, []))
@@ -206,9 +208,10 @@ class ClauseReader:
                         states.setdefault(end, []).append(one)
         covers = [done for cover in states.get(len(self.said), []) if (done := cover.closed()) is not None]
         if not covers:
-            return Clauses((), (" ".join(self.said),), (), self._first_new())
-        best = min(covers, key=lambda cover: cover.cost)
-        return self._result(best)
+            return (Clauses((), (" ".join(self.said),), (), self._first_new()),)
+        covers = sorted(covers, key=lambda cover: cover.cost)
+        found = [self._result(cover) for cover in covers if cover.cost <= covers[0].cost + _CLOSE]
+        return tuple(dict.fromkeys(found))[:MAX_WAYS]
 
     def _result(self, cover: _Cover) -> Clauses:
         parts: list[Any] = []
@@ -284,8 +287,9 @@ class ClauseReader:
         for value, end, cost in pieces:
             if value.name == "name" and end in kinds:
                 continue
-            if value.name == "kind" and (word := singular(self.said[end - 1]))[0] in _parts():
-                value = replace(value, word=word[0], plural=word[1])
+            if value.name == "kind":
+                word, plural = singular(self.said[end - 1])
+                value = replace(value, word=word if word in _parts() else "", plural=plural)
             if value.name != "name" or self._may_be_new(at):
                 found.append((end, value, cost + 1))
         for value, end, cost in self.parser.read("mod", at):
@@ -434,7 +438,7 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
         kind, mods, count = _sized(kind, sizes, given, mods, count)
         if kind is None:
             return None
-    if kind in (Kind.TOWER, Kind.ROW) and not sizes and not plural and (count or 1) > 1:
+    if kind in (Kind.TOWER, Kind.ROW) and not sizes and area is None and not plural and (count or 1) > 1:
         mods, count = mods.plus(Modifiers(total=count)), 1  # "a pole: two blue blocks"
     if count is None:
         count = None if plural and kind is Kind.BLOCK else 1

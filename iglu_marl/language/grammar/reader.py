@@ -344,8 +344,8 @@ def read_text(text: str, names: frozenset[str] = frozenset()) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def read_clauses(text: str, names: frozenset[str] = frozenset()) -> clauses.Clauses:
-    """Return what can be read of a text, phrase by phrase."""
+def read_clauses(text: str, names: frozenset[str] = frozenset()) -> tuple[clauses.Clauses, ...]:
+    """Return what can be read of a text, phrase by phrase; several if there are ways of similar cost."""
     said: list[str] = []
     for number, part in enumerate(clauses.normal(text).split(",")):
         said += [","] * (number > 0) + tokens(part)
@@ -353,7 +353,7 @@ def read_clauses(text: str, names: frozenset[str] = frozenset()) -> clauses.Clau
     while said[-1:] in ([","], ["."]):
         said.pop()
     if not said or len(said) > MAX_WORDS:
-        return clauses.Clauses((), (text,))
+        return (clauses.Clauses((), (text,)),)
     return clauses.ClauseReader(said, names).read()
 
 
