@@ -35,6 +35,10 @@ _REMARKING = frozenset(
      "please")
 )  # fmt: skip
 """Words with which a remark begins behind a comma."""
+_OBJECTS = frozenset(
+    ("the", "a", "an", "it", "them", "that", "this", "these", "those", "all", "every", "each", "both")
+)
+"""Words behind an unknown verb."""
 _JOINING = ("and", "then", "but", "so")
 _IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man"}
 _NOT_NEW = frozenset(
@@ -131,8 +135,9 @@ def _telling() -> frozenset[str]:
 
 
 def asks_for_nothing(said: list[str]) -> bool:
-    """Return whether words can be a remark: without colours and verbs of building."""
-    return _changing().isdisjoint(said)
+    """Return whether words can be a remark: without colours, verbs of building, and unknown verbs."""
+    unknown = said[0] not in _own_words() and said[1:2] and said[1] in _OBJECTS
+    return not unknown and _changing().isdisjoint(said)
 
 
 @lru_cache(maxsize=1)
@@ -258,7 +263,7 @@ class ClauseReader:
             extra = 1 if at in self.breaks and cover.open else 0
             yield _Cover(cover.cost + cost + extra, cover.done, (*cover.open, phrase))
         if phrase is None:
-            yield replace(cover, cost=cover.cost + cost)
+            yield replace(cover, cost=cover.cost + cost, whole=cover.whole and not can_cut)
             return
         if piece and not cover.open:
             return
@@ -310,7 +315,12 @@ class ClauseReader:
             placed = inside and any(end > at + 1 for _, end, _ in self.parser.read("where", at))
             if inside and self.said[at] not in _REMARKING:
                 placed = True
-            if not placed and not _telling().intersection(rest) and not any(map(_is_count, rest)):
+            if (
+                not placed
+                and asks_for_nothing(rest)
+                and not _telling().intersection(rest)
+                and not any(map(_is_count, rest))
+            ):
                 found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
             if not inside and stop < len(self.said) and asks_for_nothing(rest):
                 found.append((stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)))
