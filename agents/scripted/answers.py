@@ -31,12 +31,14 @@ from iglu_marl.language import (
     say,
 )
 from iglu_marl.language.grammar.answers import Asked
+from iglu_marl.language.grammar.clauses import joined, nouns_of
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, tokens
 from iglu_marl.language.placing import PlaceGoal, anchors
 from iglu_marl.language.questions import parse as parse_question
 from iglu_marl.language.references import At, Beside, Each, Resolution, Unresolved, resolve
 from iglu_marl.language.repair import bare
+from iglu_marl.language.scene import Thing
 from iglu_marl.language.shapes import COMPASS, VECTORS
 
 Grid = npt.NDArray[np.int8]
@@ -85,16 +87,16 @@ class ConversationState:
     def wrong(self) -> list[Cell]:
         """Blocks placed since the request at a wrong place, and those of a wrong colour."""
         placed = (self.grid != 0) & (self.grid != self.target) & (self.grid != self.base)
-        return _cells(placed & (self.grid != self.goal))
+        return cells_where(placed & (self.grid != self.goal))
 
 
-def asked(text: str) -> Asked | None:
-    """Return the question in a text, None if it has none of the kinds."""
-    said = [word for word in tokens(text) if word != "."]
+def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
+    """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
+    said = joined([word for word in tokens(text) if word != "."], names)
+    nouns = nouns_of(said, names, known_only=True)
     for words in (said, *bare(said, "")):
-        found = [
-            (cost, value) for value, end, cost in Parser(grammar(), words).read("asked") if end == len(words)
-        ]
+        readings = Parser(grammar(), words, nouns).read(category)
+        found = [(cost, value) for value, end, cost in readings if end == len(words)]
         if found:
             kind: Asked = min(found, key=lambda pair: pair[0])[1]
             return kind
@@ -124,7 +126,9 @@ def scene_answer(text: str, situation: ConversationState) -> str:
         return say(DialogueAct.NO_SUCH)
     if isinstance(found, bool):
         return "Yes." if found else "No."
-    return f"{_capital(str(found))}."
+    if isinstance(found, Thing):
+        found = f"the {found.color} {found.shape} {place_of(found.cells[0])}"
+    return f"{capital(str(found))}."
 
 
 def mistake(situation: ConversationState, cell: Cell) -> list[str]:
@@ -141,20 +145,24 @@ def place_of(cell: Cell) -> str:
     return render_place(At(cell))
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """Return a text with a capital at its beginning."""
     return text[:1].upper() + text[1:]
 
 
-def _cells(wanted: npt.NDArray[np.bool_]) -> list[Cell]:
+def cells_where(wanted: npt.NDArray[np.bool_]) -> list[Cell]:
+    """Return the cells at which a grid is true."""
     return [(x, y, z) for x, y, z in cells_of(wanted).tolist()]
 
 
-def _listed(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Return names with commas and "and" between."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _many(count: int, what: str = "block") -> str:
+def many(count: int, what: str = "block") -> str:
+    """Return a number of things in words: "one block", "2 blocks"."""
     return f"one {what}" if count == 1 else f"{count} {what}s"
 
 
@@ -168,16 +176,16 @@ def _removal(situation: ConversationState) -> bool:
 
 def _color(situation: ConversationState) -> Iterator[str]:
     colors = list(dict.fromkeys(color_name(situation.color_of(cell)) for cell in situation.about))
-    yield f"{_capital(_listed(colors))}."
+    yield f"{capital(listed(colors))}."
 
 
 def _place(situation: ConversationState) -> Iterator[str]:
     cells = situation.about
     if len(cells) == 1:
-        yield f"{_capital(place_of(cells[0]))}."
+        yield f"{capital(place_of(cells[0]))}."
         return
     if ways := _ways(cells):
-        yield f"It starts {place_of(cells[0])}, going {_listed(ways)}."
+        yield f"It starts {place_of(cells[0])}, going {listed(ways)}."
     yield f"It starts {place_of(cells[0])}."
 
 
@@ -191,23 +199,23 @@ def _height(situation: ConversationState) -> Iterator[str]:
 def _count(situation: ConversationState) -> Iterator[str]:
     done = len(situation.cells) - len(situation.open_cells)
     if done and situation.open_cells:
-        yield f"{_capital(_many(len(situation.cells)))} in all; {_many(len(situation.open_cells))} more."
-    yield f"{_capital(_many(len(situation.about)))}."
+        yield f"{capital(many(len(situation.cells)))} in all; {many(len(situation.open_cells))} more."
+    yield f"{capital(many(len(situation.about)))}."
 
 
 def _left(situation: ConversationState) -> Iterator[str]:
-    missing = _cells((situation.target != 0) & (situation.grid != situation.target))
-    spare = _cells((situation.target == 0) & (situation.grid != 0))
-    parts = [f"{_many(len(missing))} to place"] if missing else []
-    parts += [f"{_many(len(spare))} to remove"] if spare else []
-    yield f"{_capital(_listed(parts))}." if parts else "Nothing more."
+    missing = cells_where((situation.target != 0) & (situation.grid != situation.target))
+    spare = cells_where((situation.target == 0) & (situation.grid != 0))
+    parts = [f"{many(len(missing))} to place"] if missing else []
+    parts += [f"{many(len(spare))} to remove"] if spare else []
+    yield f"{capital(listed(parts))}." if parts else "Nothing more."
 
 
 def _number(situation: ConversationState, c: int) -> Iterator[str]:
     wanted = int(np.count_nonzero(situation.target == c))
     there = int(np.count_nonzero((situation.target == c) & (situation.grid == c)))
     verb = "is" if there == 1 else "are"
-    yield f"{_capital(_many(wanted, f'{color_name(c)} block'))} in all; {there} of them {verb} there."
+    yield f"{capital(many(wanted, f'{color_name(c)} block'))} in all; {there} of them {verb} there."
 
 
 def _which(situation: ConversationState) -> Iterator[str]:
@@ -220,14 +228,14 @@ def _which(situation: ConversationState) -> Iterator[str]:
 def _shape(situation: ConversationState) -> Iterator[str]:
     instruction = situation.instruction
     if isinstance(instruction, Build):
-        yield f"A {instruction.shape.kind} of {_many(len(situation.cells))}."
-    yield f"{_capital(_many(len(situation.about)))}."
+        yield f"A {instruction.shape.kind} of {many(len(situation.cells))}."
+    yield f"{capital(many(len(situation.about)))}."
 
 
 def _way(situation: ConversationState) -> Iterator[str]:
     if ways := _ways(situation.about):
-        yield f"{_capital(_listed(ways))}; it starts {place_of(situation.about[0])}."
-        yield f"{_capital(_listed(ways))}."
+        yield f"{capital(listed(ways))}; it starts {place_of(situation.about[0])}."
+        yield f"{capital(listed(ways))}."
     else:
         yield from _place(situation)
 
@@ -244,10 +252,10 @@ def _along(vector: Cell, step: list[Any]) -> bool:
 def _whole(situation: ConversationState) -> Iterator[str]:
     target = situation.target
     colors = Counter(color_name(int(color)) for color in target[target != 0])
-    told = _listed(f"{count} {name}" for name, count in colors.most_common())
+    told = listed(f"{count} {name}" for name, count in colors.most_common())
     high = int(np.flatnonzero(target.any(axis=(1, 2))).max()) + 1 if colors else 0
-    yield f"{_capital(_many(sum(colors.values())))} in all, {told}; {_many(high)} high."
-    yield f"{_capital(_many(sum(colors.values())))} in all."
+    yield f"{capital(many(sum(colors.values())))} in all, {told}; {many(high)} high."
+    yield f"{capital(many(sum(colors.values())))} in all."
 
 
 def _right(situation: ConversationState) -> Iterator[str]:
@@ -256,7 +264,7 @@ def _right(situation: ConversationState) -> Iterator[str]:
     elif not situation.open_cells:
         yield "Yes, that is right."
     elif len(situation.open_cells) < len(situation.cells):
-        yield f"Yes, so far: {_many(len(situation.open_cells))} more."
+        yield f"Yes, so far: {many(len(situation.open_cells))} more."
     else:
         yield f"No, there is {'a' if _removal(situation) else 'no'} block {place_of(situation.about[0])}."
         yield "No, that is not done."
@@ -293,7 +301,7 @@ def _color_check(situation: ConversationState, c: int) -> Iterator[str]:
     if colors == {c}:
         yield f"Yes, {color_name(c)}."
     else:
-        yield f"No, {_listed(sorted(color_name(color) for color in colors))}."
+        yield f"No, {listed(sorted(color_name(color) for color in colors))}."
 
 
 def _place_check(situation: ConversationState, where: Any) -> Iterator[str]:
@@ -322,7 +330,7 @@ def _in_the_way(where: Any, cell: Cell, setting: Resolution) -> bool:
 
 def _count_check(situation: ConversationState, n: int) -> Iterator[str]:
     count = len(situation.cells)
-    yield f"Yes, {_many(count)}." if n == count else f"No, {_many(count)}."
+    yield f"Yes, {many(count)}." if n == count else f"No, {many(count)}."
 
 
 def _way_check(situation: ConversationState, way: Direction) -> Iterator[str]:

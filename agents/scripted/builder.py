@@ -11,7 +11,9 @@ from typing_extensions import Unpack
 
 from iglu_marl import DialogueError, Role
 from iglu_marl.agents.base import BuilderBase
+from iglu_marl.agents.scripted.answers import ConversationState
 from iglu_marl.agents.scripted.asking import asks, is_no, is_yes, objection, report_done, respelling
+from iglu_marl.agents.scripted.builder_answers import replies
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
@@ -132,6 +134,8 @@ class ScriptedBuilder(BuilderBase):
                 self._resume()
 
     def _take(self, text: str) -> None:
+        if self._answered(text):
+            return
         pending, self._pending = self._pending, None
         if pending is None and is_remark(text, self._context):
             return
@@ -157,6 +161,16 @@ class ScriptedBuilder(BuilderBase):
             assert heard.instruction is not None
             self._aside = respelling(text)
             self._work_on(heard.instruction, heard)
+
+    def _answered(self, text: str) -> bool:
+        """Answer a question about the world or itself; return whether the text is one."""
+        goal, pending = self._executor.goal(), self._pending
+        grid = self._executor.settled
+        asking = "" if pending is None else objection(pending, self._fits, grid, self._context)
+        found = replies(text, ConversationState(grid, goal, grid, None, (), grid, self._context), asking)
+        if found:
+            self._aside = next(filter(self._fits, [*found, say(DialogueAct.NOT_UNDERSTOOD)]), "")
+        return bool(found)
 
     def _heard(self, text: str, pending: Understanding | None) -> Understanding | None:
         """Read an utterance after an open question; None if it cancels the instruction."""

@@ -118,7 +118,11 @@ class PlanExecutor:
 
     def resume(self) -> bool:
         """Plan the current changes again; return False if there is no way."""
+        return self.pursue(self.goal())
+
+    def goal(self) -> Grid:
+        """Settle the finished part of the current changes; return the build with all of them."""
         goal = self.settle().copy()
         for cell, color in self.changes.items():
             goal[index_of(cell)] = color
-        return self.pursue(goal)
+        return goal
