@@ -15,18 +15,16 @@ import numpy as np
 
 from iglu_marl.agents.scripted import answers
 from iglu_marl.agents.scripted.answers import ConversationState, asked, capital, listed, many, place_of
+from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
 from iglu_marl.language import DialogueAct, Failure, say
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.grammar.clauses import asks_for_nothing
-from iglu_marl.language.grammar.reader import tokens
 from iglu_marl.language.references import Blocks, Item, Reference, Resolution, Unresolved, resolve
 from iglu_marl.language.repair import understand
 from iglu_marl.language.shapes import COMPASS
 
 EYE_ON_GROUND = 0.63
-_BY_SCENE = ("number", "place_check")  # kinds that `language.questions` defines more exactly
 _OF_NOTHING = {"number": "0.", "exists": "No.", "what": "Nothing."}
 _OF_SEVERAL = (*_OF_NOTHING, "color", "place")  # kinds with an answer if more things fit than the words say
 
@@ -37,16 +35,15 @@ def replies(text: str, now: ConversationState, question: str = "") -> list[str]:
     now: the build so far, with the build after the current instruction as target. question: the builder's open one.
     """
     asking = asked(text, "of_builder", frozenset(now.context.names))
-    if asking is None or asking.kind in _BY_SCENE:
-        seen = answers.scene_answer(text, now)
-        if seen and seen != say(DialogueAct.NO_SUCH):
-            return [seen]
-        if seen and asking is None:
-            return ["There is not exactly one such thing."]
     if asking is None:
+        if seen := answers.scene_answer(text, now):
+            return [seen if seen != say(DialogueAct.NO_SUCH) else "There is not exactly one such thing."]
         return [say(DialogueAct.NOT_UNDERSTOOD)] if not question and _is_unanswerable(text, now) else []
     if asking.about:
-        return _of_things(now, asking.kind, **dict(asking.about))
+        try:
+            return _of_things(now, asking.kind, **dict(asking.about))
+        except DialogueError:
+            return [say(DialogueAct.NOT_UNDERSTOOD)]
     if question and asking.kind in ("left", "finished"):
         return [f"No. {question}" if asking.kind == "finished" else question]
     return _of_itself(now, asking.kind)
@@ -54,12 +51,11 @@ def replies(text: str, now: ConversationState, question: str = "") -> list[str]:
 
 def _is_unanswerable(text: str, now: ConversationState) -> bool:
     """Return whether a text is a question and no request."""
-    asking = asked(text, "unanswerable")
+    asking = asked(text, "unanswerable") if text.rstrip().endswith("?") else None
     if asking is None or asking.kind == "request":
         return False
     heard = understand(text, now.grid, now.context)
-    unread = heard.instruction is None and isinstance(heard.found, Failure)
-    return unread and (text.rstrip().endswith("?") or asks_for_nothing(tokens(text)))
+    return heard.instruction is None and isinstance(heard.found, Failure)
 
 
 def _of_itself(now: ConversationState, kind: str) -> list[str]:

@@ -1,0 +1,184 @@
+"""The scripted builder answers questions of the architect, truthfully and without doing anything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_conversation import BLUE, GREEN, RED, SHAPE, START, TEN, Instructor
+
+from iglu_marl import Role
+from iglu_marl.agents import ScriptedBuilder
+from iglu_marl.agents.scripted.answers import ConversationState
+from iglu_marl.agents.scripted.builder_answers import replies
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.language import Context, Failure, make_codec, parse, say
+
+WORLD = ((0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED), (0, 0, 0, BLUE), (0, 1, 0, BLUE), (5, -1, 5, RED))
+CORNER = "5 blocks east and 5 south of the centre, on the ground"
+UNKNOWN = say("not_understood")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Where are you?", "At the centre, on the ground, facing north."),
+        ("Which way are you looking?", "North."),
+        ("What do you see?", "6 blocks in all, 4 red and 2 blue; 3 blocks high."),
+        ("What did you just do?", "Nothing."),
+        ("Are you done?", "Yes."),
+        ("What is left to do?", "Nothing more."),
+        ("How many blocks are there?", "6."),
+        ("How many red blocks are there?", "4."),
+        ("Please tell me how many blue blocks there are.", "2."),
+        ("How many green blocks do you see?", "0."),
+        ("How many blue blocks are on top of the red row?", "2."),
+        ("How many blocks are in the red row?", "3 blocks."),
+        ("How long is the red row?", "3 blocks."),
+        ("What colour is the block on top of the red row?", "Blue."),
+        ("What color is the tower?", "Red and blue."),
+        ("How high is the tower?", "3 blocks high, from level 1 to level 3."),
+        ("Where is the blue tower?", "It starts at the centre, at height 2, going up."),
+        ("Do you know where the highest block is?", "At the centre, at height 3."),
+        ("Where is the red block in the southeast corner?", f"{CORNER}."),
+        ("Is there a red block in the corner?", f"Yes, {CORNER}."),
+        ("Is there a blue block in a corner?", "No."),
+        ("Is there a yellow block?", "No."),
+        ("Do you see the purple row?", "No."),
+        ("Is the red row blue?", "No, red."),
+        ("Is the highest block at the centre?", "Yes: at the centre, at height 3."),
+        ("What is on top of the red row?", "2 blue blocks."),
+        ("Is the blue tower on the red row?", "Yes: it starts at the centre, at height 2, going up."),
+        (
+            "Is the blue tower north of the easternmost block?",
+            "Yes: it starts at the centre, at height 2, going up.",
+        ),
+        ("How many towers are there?", "1."),
+        ("What is in the northwest corner?", "Nothing."),
+        ("Which block is the highest?", "The blue block at the centre, at height 3."),
+        ("How high is the red block?", "There are 4 of them."),
+        ("How high is the green tower?", "There is no such thing."),
+        ("Is the red block higher than the blue tower?", "There is not exactly one such thing."),
+        ("Why is the sky blue?", UNKNOWN),
+        ("Are you hungry?", UNKNOWN),
+        ("What is a glorp?", UNKNOWN),
+    ],
+)
+def test_questions_are_answered_and_nothing_changes(question: str, answer: str) -> None:
+    told = Instructor(*WORLD)
+    pose = told.world.seen_pose[0].copy()
+    assert [text.lower() for text in told.says(question)] == [answer.lower()]
+    assert told.blocks == sorted(WORLD)
+    assert np.array_equal(told.world.seen_pose[0], pose)
+
+
+def test_what_do_you_see_in_an_empty_world() -> None:
+    assert Instructor().says("What do you see?") == ["Nothing."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Could you put a green block on top of the blue tower?",
+        "Can you please place a green block on the blue tower?",
+        "Would you mind putting a green block on the blue tower?",
+    ],
+)
+def test_requests_in_the_form_of_a_question_are_followed(text: str) -> None:
+    told = Instructor(*WORLD)
+    assert told.says(text) == ["Done."]
+    assert (0, 2, 0, GREEN) in told.blocks
+
+
+def test_a_pending_question_stays_open() -> None:
+    told = Instructor(*WORLD)
+    assert told.says("Place a block.") == ["Which color?"]
+    assert told.says("How many red blocks are there?") == ["4."]
+    assert told.says("Are you finished?") == ["No. Which color?"]
+    assert told.says("What is left?") == ["Which color?"]
+    assert told.says("Why do you ask?") == ["Which color?"]
+    assert told.says("green") == ["Where?"]
+    assert told.says("Is there a block in the northwest corner?") == ["No."]
+    assert told.says("in the northwest corner") == ["Done."]
+    assert set(told.blocks) - set(WORLD) == {(-5, -1, -5, GREEN)}
+
+
+def test_a_question_does_not_interrupt_the_work() -> None:
+    told = Instructor()
+    assert step(told, "Build a red row of 3 east from the centre, on the ground.") == ""
+    plan = told.agent.plan
+    assert step(told, "What are you doing?") == "3 blocks to place."
+    while not told.blocks:
+        step(told)
+    assert step(told, "Are you done?") == "No: 2 blocks to place."
+    assert step(told, "How many blocks are there?") == "1."
+    assert step(told, "What did you just do?") == "I placed 2 red blocks."
+    assert step(told, "Why is the sky blue?") == UNKNOWN
+    assert told.agent.plan is plan
+    while not told.agent.idle:
+        step(told)
+    assert told.agent.plan is plan
+    assert told.blocks == [(0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED)]
+
+
+def step(told: Instructor, text: str = "") -> str:
+    """Say something, and return what the builder says in its next step."""
+    told.dialogue = told.dialogue.say("architect", text) if text else told.dialogue
+    seen = {"grid": told.world.grid[0].astype(np.int32), "agentPos": told.world.seen_pose[0].copy()}
+    action = told.agent.act({"dialog": told.dialogue.text, **seen})
+    records, index = told.controls.encode(action["act"])
+    told.world.step(records[index : index + 1])
+    return str(action["say"])
+
+
+def test_a_builder_without_a_voice_goes_on() -> None:
+    agent = ScriptedBuilder("flying")
+    agent.reset(Role.BUILDER, 0)
+    seen = {"agentPos": np.array(START), "grid": np.zeros(SHAPE, np.int32)}
+    agent.act({"dialog": "<Architect> Where are you?", **seen})
+    assert agent.plan is None
+
+
+CONVERSATION = (
+    ("mast = 3 yellow stacked 3 west of the centre", "Done."),
+    ("How high is the mast?", "3 blocks high, from level 1 to level 3."),
+    ("Place a block on top of the mast.", "Which color?"),
+    ("What colour is the mast?", "Yellow."),
+    ("blue", "Done."),
+    ("no, green", "Done."),
+    ("What did you just do?", "I made one block green 3 blocks west of the centre, at height 4."),
+    ("Remove the top block of the mast.", "Done."),
+    ("What did you do?", "I removed one yellow block 3 blocks west of the centre, at height 3."),
+    ("Undo that.", "Done."),
+    ("What is on top of the mast?", "One green block."),
+    ("Make the red row orange.", "Done."),
+    ("How many orange blocks are there?", "3."),
+)
+
+
+def test_a_conversation_with_requests_names_questions_and_corrections() -> None:
+    told = Instructor(*WORLD)
+    assert [(text, " ".join(told.says(text))) for text, _ in CONVERSATION] == list(CONVERSATION)
+
+
+def test_requests_are_no_questions() -> None:
+    grid = np.array(blocks_to_grid(list(WORLD)), np.int8)
+    now = ConversationState(grid, grid, grid, None, (), grid, Context((), 0.0, (0.0, 0.63, 0.0)))
+    for text in (
+        "Where the red block is, put a blue one.",
+        "Place a red block.",
+        "the eastern one",
+        "yes",
+        "",
+    ):
+        assert not replies(text, now), text
+    for text in TEN:  # those of a builder have another answer, and change nothing
+        assert isinstance(parse(text), Failure)
+
+
+def test_answers_can_be_said_with_tokens() -> None:
+    codec = make_codec("templates")
+    grid = np.array(blocks_to_grid(list(WORLD)), np.int8)
+    now = ConversationState(grid, grid, grid, None, (), grid, Context((), 0.0, (0.0, 0.63, 0.0)))
+    for text in ("Where are you?", "What is left?", "Is the red row blue?", "What did you do?"):
+        (answer, *_) = replies(text, now)
+        assert 1 not in codec.encode(answer), answer
