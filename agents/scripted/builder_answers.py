@@ -104,6 +104,7 @@ def _of_things(now: ConversationState, kind: str, of: Reference, **more: Any) ->
         items = list(error.failure.choices) if error.failure.reason is Reason.AMBIGUOUS else []
         if items and kind not in _OF_SEVERAL:
             return [f"There are {len(items)} of them."]
+    items = [item for item in items if any(map(setting.color_at, item))]  # places can be free
     if more.pop("corner", False):
         items = [item for item in items if any(abs(x) == abs(z) == 5 for x, _, z in item)]
     if not items:
