@@ -16,9 +16,8 @@ import numpy as np
 from iglu_marl.agents.scripted import answers
 from iglu_marl.agents.scripted.answers import ConversationState, asked, capital, listed, many, place_of
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
+from iglu_marl.core.grid import color_at, color_name, in_zone
 from iglu_marl.language import DialogueAct, Failure, say
-from iglu_marl.language.blocks import Reason
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.references import Blocks, Item, Reference, Resolution, Unresolved, resolve
 from iglu_marl.language.repair import understand
@@ -98,43 +97,36 @@ def _counted(colors: Iterable[int]) -> str:
 
 def _of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> list[str]:
     setting = Resolution.of(now.grid, now.context)
-    try:
-        items = resolve(of, setting)
-    except Unresolved as error:
-        items = list(error.failure.choices) if error.failure.reason is Reason.AMBIGUOUS else []
-        if items and kind not in _OF_SEVERAL:
-            return [f"There are {len(items)} of them."]
-    items = [item for item in items if any(map(setting.color_at, item))]  # places can be free
+    items, several = _found(of, setting)
+    if items and several and kind not in _OF_SEVERAL:
+        return [f"There are {len(items)} of them."]
     if more.pop("corner", False):
         items = [item for item in items if any(abs(x) == abs(z) == 5 for x, _, z in item)]
     if not items:
         return [_OF_NOTHING.get(kind, "There is no such thing.")]
-    cells = [cell for item in items for cell in item]
+    cells = tuple(cell for item in items for cell in item)
     if kind == "number":
         return [f"{len(items)}."]
     if kind == "long":
         return [f"{capital(many(int(np.ptp(cells, axis=0)[[0, 2]].max()) + 1))}."]
     if kind == "what":
         return [f"{capital(_counted(color_at(now.grid, cell) for cell in cells))}."]
-    places = "; ".join(_place(now, item) for item in items)
+    told = [answers.answers(Asked("place"), replace(now, cells=item))[0].rstrip(".") for item in items]
+    places = "; ".join(text[0].lower() + text[1:] for text in told)
     if kind == "place":
-        return [f"{capital(places)}.", f"{capital(_place(now, items[0]))}."]
+        return [f"{capital(places)}.", f"{told[0]}."]
     if kind == "exists":
         return [f"Yes, {places if len(items) == 1 else len(items)}."]
     if kind == "place_check":
-        there = _at(more["where"], setting)
+        there = {cell for item in _found(Blocks((), count=None, **more), setting)[0] for cell in item}
         return [f"{'Yes' if all(there & set(item) for item in items) else 'No'}: {places}."]
-    return answers.answers(Asked(kind, tuple(more.items())), replace(now, cells=tuple(cells)))
+    return answers.answers(Asked(kind, tuple(more.items())), replace(now, cells=cells))
 
 
-def _place(now: ConversationState, item: Item) -> str:
-    told = answers.answers(Asked("place"), replace(now, cells=item))[0].rstrip(".")
-    return told[0].lower() + told[1:]
-
-
-def _at(where: Any, setting: Resolution) -> set[Cell]:
-    """Return the cells of the blocks at a place."""
+def _found(of: Reference, setting: Resolution) -> tuple[list[Item], bool]:
+    """Return the things that a reference means, and whether they are more than it says."""
     try:
-        return {cell for item in resolve(Blocks((), count=None, where=where), setting) for cell in item}
-    except Unresolved:
-        return set()
+        items, several = resolve(of, setting), False
+    except Unresolved as error:
+        items, several = list(error.failure.choices), True
+    return [item for item in items if any(map(setting.color_at, item))], several  # places can be free
