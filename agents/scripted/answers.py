@@ -126,8 +126,10 @@ def scene_answer(text: str, situation: ConversationState) -> str:
         return say(DialogueAct.NO_SUCH)
     if isinstance(found, bool):
         return "Yes." if found else "No."
-    if isinstance(found, Thing):
-        found = f"the {found.color} {found.shape} {place_of(found.cells[0])}"
+    if isinstance(found, (Thing, tuple)):
+        things = [found] if isinstance(found, Thing) else [thing for thing in found if thing.whole]
+        names = [f"the {one.color} {one.shape} {place_of(one.cells[0])}" for one in things]
+        found = listed(names or ["nothing"])
     return f"{capital(str(found))}."
 
 

@@ -51,8 +51,7 @@ class ScriptedBuilder(BuilderBase):
     It understands all instructions of `iglu_marl.language`. "It" is what its last instruction was about. Left,
     right, in front and behind follow its view at the time of the instruction. "Undo" reverts the last instructions,
     one by one. If something is missing or ambiguous it asks (with can_ask), and the next utterance completes the
-    instruction ("red", "the left one", "no, the blue one"). It answers questions about the world and itself. Without
-    a voice it yields and waits.
+    instruction ("red", "no, the blue one"). It answers questions, too. Without a voice it yields and waits.
 
     It observes `dialog`, `agentPos` and `grid`. A plan longer than a turn continues in the next one, unless a new
     instruction comes. If the quick search finds no plan, a longer one follows. When the instruction is done or

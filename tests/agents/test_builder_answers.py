@@ -8,7 +8,7 @@ from test_conversation import BLUE, GREEN, RED, SHAPE, START, TEN, Instructor
 
 from iglu_marl import Role
 from iglu_marl.agents import ScriptedBuilder
-from iglu_marl.agents.scripted.answers import ConversationState
+from iglu_marl.agents.scripted.answers import ConversationState, scene_answer
 from iglu_marl.agents.scripted.builder_answers import replies
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import Context, Failure, make_codec, parse, say
@@ -173,6 +173,19 @@ def test_requests_are_no_questions() -> None:
         assert not replies(text, now), text
     for text in TEN:  # those of a builder have another answer, and change nothing
         assert isinstance(parse(text), Failure)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is on top of the red row?", "The blue block at the centre, at height 2."),
+        ("What is on top of the blue tower?", "Nothing."),
+        ("What is the highest block?", "The blue block at the centre, at height 3."),
+    ],
+)
+def test_things_are_named_in_answers_about_a_scene(question: str, answer: str) -> None:
+    grid = np.array(blocks_to_grid(list(WORLD)), np.int8)
+    assert scene_answer(question, ConversationState(grid, grid, grid, None, (), grid, Context())) == answer
 
 
 def test_answers_can_be_said_with_tokens() -> None:
