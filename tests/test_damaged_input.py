@@ -53,7 +53,7 @@ from iglu_marl.data.report import Report
 from iglu_marl.data.task_files import OwnTasks
 from iglu_marl.evaluation.action_prediction import Prediction
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.results import Tables, row_from_json
+from iglu_marl.evaluation.results import Evaluation, row_from_json
 from iglu_marl.recording import read_recording
 from iglu_marl.rendering import read_replay
 from iglu_marl.tasks import RandomTasks
@@ -284,7 +284,7 @@ def read_games(path: Path) -> Read:
         path / "games.jsonl", SETTINGS, form=("e", 1), what="games", from_json=row_from_json, to_json=dict
     )
     log.close()
-    json.dumps(Tables(SETTINGS, log.rows, resamples=10).to_json())
+    json.dumps(Evaluation(SETTINGS, log.rows, resamples=10).to_json())
     return Read({"games"}, ["games.jsonl"])
 
 
