@@ -380,6 +380,9 @@ class Context:
         """Return the context that follows `instruction`, carried out on `grid` with this `ExpectedWorld`."""
         from iglu_marl.language.verbs import expand_anaphor  # verbs import references
 
+        parts = getattr(instruction, "parts", (instruction,))
+        if all(type(part).__name__ == "Name" for part in parts):  # nothing to repeat or to correct
+            return replace(self, names={**self.names, **outcome.names})
         instruction = expand_anaphor(instruction, self.before)
         undone = type(instruction).__name__ == "Undo" and self.before is not None
         again = self.before[0] if undone and self.before else None  # what "again" repeats

@@ -993,7 +993,8 @@ def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
 
 def _last_part(instruction: Any) -> Any:
     if isinstance(instruction, Sequence):
-        return _last_part(next(p for p in reversed(instruction.parts) if not isinstance(p, Name)))
+        rest = [part for part in instruction.parts if not isinstance(part, Name)]
+        return _last_part((rest or instruction.parts)[-1])
     return instruction
 
 

@@ -137,3 +137,18 @@ def test_the_beginning_of_a_text_is_followed_and_the_rest_named() -> None:
     assert not isinstance(heard.found, Failure)
     assert heard.unread == "wobble the blue frobnitz"
     assert np.count_nonzero(heard.found[0].grid) == 1
+
+
+def test_a_name_leaves_the_last_request_to_correct() -> None:
+    heard = understand("a red lamp in the centre", EMPTY, Context())
+    assert not isinstance(heard.found, Failure)
+    context, grid = Context().after(heard.instruction, EMPTY, heard.found[0]), heard.found[0].grid
+    heard = understand("This I call the hub. This we call the dot.", grid, context)
+    assert not isinstance(heard.found, Failure)
+    assert set(heard.found[0].names) == {"lamp", "hub", "dot"}
+    context = context.after(heard.instruction, grid, heard.found[0])
+    heard = understand("no, blue", grid, context)
+    assert not isinstance(heard.found, Failure)
+    assert color_at(heard.found[0].grid, (0, -1, 0)) == color_id("blue")
+    for text in ("do the same again", "two more", "and another one on it"):
+        understand(text, grid, context)
