@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from requirements import require
 
 from iglu_marl import Dialogue, Role, Subtasks, Utterance, cli
 from iglu_marl.benchmark.results import MEASURES, Result, Run
@@ -127,6 +129,7 @@ def test_results(shell: Callable[..., str]) -> None:
 def test_what_a_person_played_and_a_study(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    require("web", importlib.util.find_spec("sqlalchemy"), "sqlalchemy is not installed (the extra `web`)")
     numbers = dict.fromkeys(("intersection", "target_blocks", "builder_steps", "architect_turns"), 1)
     play_command._summary({"task": HOSTILE, "end": "left", "recording": HOSTILE, **numbers})
     checked(capsys)
