@@ -31,7 +31,7 @@ from iglu_marl.language import (
     say,
 )
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.grammar.clauses import joined, nouns_of
+from iglu_marl.language.grammar.clauses import nouns_of
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, tokens
 from iglu_marl.language.placing import PlaceGoal, anchors
@@ -92,7 +92,7 @@ class ConversationState:
 
 def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
     """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
-    said = joined([word for word in tokens(text) if word != "."], names)
+    said = [word for word in tokens(text) if word != "."]
     nouns = nouns_of(said, names, known_only=True)
     for words in (said, *bare(said, "")):
         readings = Parser(grammar(), words, nouns).read(category)

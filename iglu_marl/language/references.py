@@ -378,10 +378,10 @@ class Context:
 
     def after(self, instruction: Any, grid: npt.NDArray[np.int8], outcome: Any) -> Context:
         """Return the context that follows `instruction`, carried out on `grid` with this `ExpectedWorld`."""
-        from iglu_marl.language.verbs import expand_anaphor  # verbs import references
+        from iglu_marl.language.verbs import Name, expand_anaphor  # verbs import references
 
         parts = getattr(instruction, "parts", (instruction,))
-        if all(type(part).__name__ == "Name" for part in parts):  # nothing to repeat or to correct
+        if all(isinstance(part, Name) for part in parts):  # nothing to repeat or to correct
             return replace(self, names={**self.names, **outcome.names})
         instruction = expand_anaphor(instruction, self.before)
         undone = type(instruction).__name__ == "Undo" and self.before is not None

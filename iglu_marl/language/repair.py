@@ -188,8 +188,11 @@ def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Under
         for found in read_clauses(failure.text, frozenset(context.names))
         if (heard := _understand_way(found, failure, grid, context)) is not None
     ]
-    followed = (heard for heard in ways if not isinstance(heard.found, Failure))
-    return next(followed, ways[0] if ways else None)
+    followed = [heard for heard in ways if not isinstance(heard.found, Failure)]
+    if len(followed) > 1 and not _same(followed):
+        readings = Ambiguous(tuple(heard.instruction for heard in followed))
+        return try_instruction(failure.text, readings, grid, context)
+    return next(iter(followed or ways), None)
 
 
 def _understand_way(found: Clauses, failure: Failure, grid: Grid, context: Context) -> Understanding | None:

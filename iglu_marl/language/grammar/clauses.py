@@ -15,12 +15,13 @@ from functools import lru_cache
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
+from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.grammar.engine import NOTHING, Contradiction, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
 from iglu_marl.language.placing import BlockSpec, PlaceGoal
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind
-from iglu_marl.language.verbs import Name, Sequence
+from iglu_marl.language.verbs import Build, Name, Place, Sequence
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
@@ -169,26 +170,12 @@ def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict
     return found
 
 
-def joined(said: list[str], names: Set[str]) -> list[str]:
-    """Return the words with names of several words as one."""
-    for name in names:
-        parts = name.split("_")
-        at = 0
-        while len(parts) > 1 and at + len(parts) <= len(said):
-            *first, last = said[at : at + len(parts)]
-            if first == parts[:-1] and singular(last)[0] == parts[-1]:
-                said = [*said[:at], "_".join([*first, last]), *said[at + len(parts) :]]
-            at += 1
-    return said
-
-
 class ClauseReader:
     """Reads a text phrase by phrase. said: words, with "." and "," between."""
 
     def __init__(self, said: list[str], names: Set[str]) -> None:
         from iglu_marl.language.grammar.reader import grammar
 
-        said = joined(said, names)
         self.breaks: dict[int, str] = {}
         self.said: list[str] = []
         for word in said:
@@ -205,12 +192,10 @@ class ClauseReader:
         """Return the ways to read the text that cost little more than the first."""
         states: dict[int, list[_Cover]] = {0: [_Cover()]}
         for at in range(len(self.said)):
-            here = self._pruned(states.get(at, []))
-            for cover in here:
-                for end, phrase, cost in self._phrases(at):
-                    after = self._extended(cover, phrase, cost, at, end)
-                    for one in after:
-                        states.setdefault(end, []).append(one)
+            covers = self._pruned(states.get(at, []))
+            for end, phrase, cost in self._phrases(at) if covers else ():
+                for cover in covers:
+                    states.setdefault(end, []).extend(self._extended(cover, phrase, cost, at, end))
         covers = [done for cover in states.get(len(self.said), []) if (done := cover.closed()) is not None]
         if not covers:
             return (Clauses((), (" ".join(self.said),), (), self._first_new()),)
@@ -336,11 +321,8 @@ class ClauseReader:
         return at == 0 or at in self.breaks or self.said[at - 1] not in _NOT_NEW
 
     def _after_idle(self, at: int) -> bool:
-        return any(
-            self.parser.read("idle", start)
-            and any(end == at for _, end, _ in self.parser.read("idle", start))
-            for start in range(max(0, at - 4), at)
-        )
+        starts = range(max(0, at - 4), at)
+        return any(end == at for start in starts for _, end, _ in self.parser.read("idle", start))
 
 
 def _is_count(word: str) -> bool:
@@ -587,4 +569,4 @@ def _with_names(parts: list[Any], names: Set[str]) -> Iterator[Any]:
 
 
 def _places(part: Any) -> bool:
-    return type(part).__name__ in ("PlaceGoal", "Place", "Build", "CellEdit")
+    return isinstance(part, (PlaceGoal, Place, Build, CellEdit))

@@ -1239,7 +1239,11 @@ def _described(new: BlockSpec, mods: Modifiers) -> Any:
             kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
         if sizes or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW):
             return NOTHING
-        sizes = mods.area
+        if mods.long is not None or (mods.tall and (len(mods.area) > 2 or kind is Kind.WALL)):
+            raise Contradiction(f"{' by '.join(map(str, mods.area))} and {_sized(mods)}")
+        sizes = (*mods.area, mods.tall) if mods.tall else mods.area
+        kind = Kind.TOWER if sizes[:2] == (1, 1) and mods.tall else kind
+        sizes = sizes[2:] if kind is Kind.TOWER else sizes
     elif mods.tall is not None or mods.long is not None:
         if kind in FIGURES and mods.tall and mods.long and not sizes:
             sizes = mods.long, mods.tall

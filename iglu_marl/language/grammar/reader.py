@@ -395,7 +395,7 @@ def unknown_words(said: list[str]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tuple[str, str], ...]]:
-    said = clauses.joined(tokens(text), names)
+    said = tokens(text)
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
     unknown = [word for word in unknown_words(said) if not {word, clauses.singular(word)[0]} & names]
