@@ -254,9 +254,9 @@ def _along(vector: Cell, step: list[Any]) -> bool:
 def _whole(situation: ConversationState) -> Iterator[str]:
     target = situation.target
     colors = Counter(color_name(int(color)) for color in target[target != 0])
-    told = listed(f"{count} {name}" for name, count in colors.most_common())
+    stated = listed(f"{count} {name}" for name, count in colors.most_common())
     high = int(np.flatnonzero(target.any(axis=(1, 2))).max()) + 1 if colors else 0
-    yield f"{capital(many(sum(colors.values())))} in all, {told}; {many(high)} high."
+    yield f"{capital(many(sum(colors.values())))} in all, {stated}; {many(high)} high."
     yield f"{capital(many(sum(colors.values())))} in all."
 
 

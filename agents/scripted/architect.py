@@ -158,8 +158,8 @@ class ScriptedArchitect:
         varied: bool = False,
     ) -> None:
         if min(patience, repeat_after, comment_after) < 1:
-            told = f"patience is {patience}, repeat_after {repeat_after} and comment_after {comment_after}"
-            raise AgentError(f"{told}, expected 1 or more")
+            stated = f"patience is {patience}, repeat_after {repeat_after} and comment_after {comment_after}"
+            raise AgentError(f"{stated}, expected 1 or more")
         if level not in LEVELS or references not in REFERENCES:
             expected = f"one of {', '.join(LEVELS)}, and of {', '.join(REFERENCES)}"
             raise AgentError(f"level is {level!r} and references {references!r}, expected {expected}")
@@ -208,13 +208,13 @@ class ScriptedArchitect:
         """Return the next instruction, or silence; raise `AgentError` if target_grid or grid is not observed."""
         target = require_entry(observation, ("target_grid",), "ScriptedArchitect", SHOW_ARCHITECT)
         grid = require_entry(observation, ("grid",), "ScriptedArchitect", SHOW_ARCHITECT)
-        told = self._heard(observation)
+        stated = self._heard(observation)
         self._watch(grid, observation.get("agentPos"))
         if (goal := target.tobytes()) != self._goal:  # the next stage of a progressive task
             self._goal, self._tries, self._refusals = goal, Counter(), Counter()
             self._alone, self._plainly, self._steps = set(), set(), []
             self._over = False
-        return self._dialogue.utter(self._speak(grid, target, told))
+        return self._dialogue.utter(self._speak(grid, target, stated))
 
     @property
     def idle(self) -> bool:
@@ -255,15 +255,15 @@ class ScriptedArchitect:
         odd = (grid != target) & (grid != self._base) & (grid != self._asked.goal)
         return bool(odd.any())
 
-    def _speak(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], told: str) -> str:
-        if self._over and not told:
+    def _speak(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], stated: str) -> str:
+        if self._over and not stated:
             return ""
         if self._over:
             self._over, self._tries, self._refusals = False, Counter(), Counter()
-        answer = parse_small_talk(told) if told else None
+        answer = parse_small_talk(stated) if stated else None
         talk = None if answer is None else answer.talk
-        if told and answer is None:
-            return self._reply(asked(told), told, grid, target)
+        if stated and answer is None:
+            return self._reply(asked(stated), stated, grid, target)
         if (
             self._asked is not None
             and talk in _ASKED
@@ -271,13 +271,13 @@ class ScriptedArchitect:
             and self._asked.meant is None
         ):
             self._answered.add(talk)  # next time, rephrase the request
-            return self._reply(Asked(_ASKED[talk]), told, grid, target)
+            return self._reply(Asked(_ASKED[talk]), stated, grid, target)
         if self._asked is None or not self._is_unfinished(grid, target):
             return self._next(grid, target)
         if comment := self._comment(grid, target):
             return comment
         if talk in (DialogueAct.DONE, DialogueAct.UNCHANGED) and self._asked.open_cells(grid):
-            return self._reply(Asked("done"), told, grid, target)
+            return self._reply(Asked("done"), stated, grid, target)
         cells = self._asked.cells
         patience = self.patience if self._sees_pose else self.repeat_after
         if talk in _WHICH and self._asked.meant is not None:

@@ -85,8 +85,10 @@ def report_done(heard: Understanding, idle: tuple[int, ...], fits: Fits) -> str:
     names = [part.strip() for part in " ".join(tokens(heard.text)).split(" . ")]
     if idle and len(names) != len(instruction.parts):
         names = [f"the {ordinal} part" for ordinal in templates()["ordinals"]]
-    told = " and ".join(names[number] for number in idle if number < len(names))
-    forms = (say(DialogueAct.UNCHANGED, word=" ".join(told.split()[:n])) for n in (None, MOST_WORDS) if told)
+    stated = " and ".join(names[number] for number in idle if number < len(names))
+    forms = (
+        say(DialogueAct.UNCHANGED, word=" ".join(stated.split()[:n])) for n in (None, MOST_WORDS) if stated
+    )
     return next(filter(fits, forms), say(DialogueAct.DONE))
 
 

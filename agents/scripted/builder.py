@@ -88,9 +88,9 @@ class ScriptedBuilder(BuilderBase):
         """Return the next step for the last instruction; raise `AgentError` if a needed entry is not observed."""
         dialog = require_entry(observation, DIALOG_KEYS, "ScriptedBuilder", SHOW_BUILDER)
         self._look(observation)
-        told = [part.text for part in self._dialogue.hear(dialog) if part.role == Role.ARCHITECT]
-        if told:
-            self._unheeded = told[-1]
+        stated = [part.text for part in self._dialogue.hear(dialog) if part.role == Role.ARCHITECT]
+        if stated:
+            self._unheeded = stated[-1]
         executor = self._executor
         if executor.lost:
             return self._with_words(executor.state.wait())
@@ -182,9 +182,13 @@ class ScriptedBuilder(BuilderBase):
                 return None
             if is_yes(text):
                 text = question.suggestion or text
-            told = parse(text)
-            if isinstance(told, Pick) and pending.instruction is not None and question.reference is not None:
-                return self._apply_pick(pending, told)
+            stated = parse(text)
+            if (
+                isinstance(stated, Pick)
+                and pending.instruction is not None
+                and question.reference is not None
+            ):
+                return self._apply_pick(pending, stated)
             found = understand_answer(pending, text, grid, self._context)
             if found is not None:
                 return found
@@ -195,12 +199,12 @@ class ScriptedBuilder(BuilderBase):
             new = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
         return new
 
-    def _apply_pick(self, pending: Understanding, told: Pick) -> Understanding:
+    def _apply_pick(self, pending: Understanding, stated: Pick) -> Understanding:
         """Apply the answer of the scripted architect: the one at a place."""
         assert pending.instruction is not None
         assert isinstance(pending.found, Failure)
         try:
-            made = bind_referent(pending.instruction, pending.found.reference, told.where)
+            made = bind_referent(pending.instruction, pending.found.reference, stated.where)
         except DialogueError:
             return pending
         return try_instruction(pending.text, made, self._executor.settle(), self._context)

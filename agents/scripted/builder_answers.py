@@ -85,9 +85,9 @@ def _did(now: ConversationState) -> list[str]:
     parts = [f"placed {_counted(added)}"] if added else []
     parts += [f"removed {_counted(removed)}"] if removed else []
     parts += [f"made {many(painted.count(color))} {color_name(color)}" for color in sorted(set(painted))]
-    told = f"I {listed(parts)}" if parts else "Nothing"
+    stated = f"I {listed(parts)}" if parts else "Nothing"
     where = f" {place_of(changes[0][0])}" if len(changes) == 1 else ""
-    return [f"{told}{where}.", f"{told}."]
+    return [f"{stated}{where}.", f"{stated}."]
 
 
 def _counted(colors: Iterable[int]) -> str:
@@ -111,10 +111,10 @@ def _of_things(now: ConversationState, kind: str, of: Reference, **more: Any) ->
         return [f"{capital(many(int(np.ptp(cells, axis=0)[[0, 2]].max()) + 1))}."]
     if kind == "what":
         return [f"{capital(_counted(color_at(now.grid, cell) for cell in cells))}."]
-    told = [answers.answers(Asked("place"), replace(now, cells=item))[0].rstrip(".") for item in items]
-    places = "; ".join(text[0].lower() + text[1:] for text in told)
+    stated = [answers.answers(Asked("place"), replace(now, cells=item))[0].rstrip(".") for item in items]
+    places = "; ".join(text[0].lower() + text[1:] for text in stated)
     if kind == "place":
-        return [f"{capital(places)}.", f"{told[0]}."]
+        return [f"{capital(places)}.", f"{stated[0]}."]
     if kind == "exists":
         return [f"Yes, {places if len(items) == 1 else len(items)}."]
     if kind == "place_check":

@@ -87,10 +87,10 @@ class DialogueTracker:
         if not self.tokens:
             return text
         tokens = np.zeros(self.message_length, dtype=np.int64)
-        told = self.codec.encode(text)
-        if len(told) > self.message_length:
-            raise AgentError(f"{text!r} has {len(told)} tokens, but a message holds {self.message_length}")
-        tokens[: len(told)] = told
+        stated = self.codec.encode(text)
+        if len(stated) > self.message_length:
+            raise AgentError(f"{text!r} has {len(stated)} tokens, but a message holds {self.message_length}")
+        tokens[: len(stated)] = stated
         return tokens
 
 

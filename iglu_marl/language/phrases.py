@@ -238,11 +238,11 @@ def say_answer(value: Any) -> str:
     if isinstance(value, Thing):
         return say_thing(value)
     if isinstance(value, tuple):
-        told: list[Thing] = []
+        stated: list[Thing] = []
         for thing in sorted(value, key=lambda thing: (-thing.size, thing.number)):
-            if not any(set(thing.cells) <= set(other.cells) for other in told):
-                told.append(thing)
-        return " and ".join(map(say_thing, told)) or "nothing"
+            if not any(set(thing.cells) <= set(other.cells) for other in stated):
+                stated.append(thing)
+        return " and ".join(map(say_thing, stated)) or "nothing"
     return "that is not clear" if value is None else str(value)
 
 

@@ -323,8 +323,8 @@ def _ring(item: Item) -> list[Cell]:
 
 def _sides(item: Item, which: str | tuple[Direction, ...], setting: Resolution) -> list[Anchors]:
     if not isinstance(which, str):
-        told = [VECTORS[setting.on_map(way)] for way in which]
-        return [Anchors(_outer(item, way), way, item) for way in told]
+        stated = [VECTORS[setting.on_map(way)] for way in which]
+        return [Anchors(_outer(item, way), way, item) for way in stated]
     if which == "around":
         return [Anchors(tuple(_ring(item)), None, item, True)]
     spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) for axis in range(3)]
@@ -439,21 +439,21 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
     if not instruction.where:
         raise Unresolved(Reason.NO_PLACE, "")
     color = _color(new, instruction.where, setting)
-    told = tuple(_spaced(where, new.gap) for where in instruction.where)
-    if told != instruction.where:
+    stated = tuple(_spaced(where, new.gap) for where in instruction.where)
+    if stated != instruction.where:
         new = replace(new, gap=0)
     if new.like is not None:
         length = _length(new, resolve(new.like, setting)) * new.times + new.taller
         if length % 1 or new.sizes not in ((), (length,)):
             raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
         new = replace(new, sizes=(int(length),), like=None, taller=0, times=1)
-    if len(told) == 1 and isinstance(told[0], Spot) and new.way is not None and not new.way.vertical:
-        cell = (told[0].x, FLOOR, told[0].z)
+    if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
+        cell = (stated[0].x, FLOOR, stated[0].z)
         if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
-            told = (
+            stated = (
                 Beside(((new.way, 1),), Blocks(where=At(cell))),
             )  # "and two more to the east of the centre"
-    groups = _combined(told, setting)
+    groups = _combined(stated, setting)
     if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
         new = replace(new, kind=Kind.BLOCK, count=None)
     if new.bare_ends:
@@ -590,7 +590,7 @@ def _free(cells: Iterable[Cell], setting: Resolution) -> list[Cell]:
 
 
 def _fill(
-    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution, told: bool
+    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution, stated: bool
 ) -> list[list[tuple[Cell, int]]]:
     cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
     if not cells:
@@ -599,11 +599,11 @@ def _fill(
     if count != len(cells):
         _check_inside(cell for group in groups for cell in group.cells)
     if count is not None and count != len(cells):
-        if all(len(group.cells) % 2 == 1 for group in groups) and count in (1, len(groups)) and not told:
+        if all(len(group.cells) % 2 == 1 for group in groups) and count in (1, len(groups)) and not stated:
             middles = [sorted(group.cells)[len(group.cells) // 2] for group in groups]
             if count == len(middles):
                 return [[(cell, color) for cell in middles]]
-        if not (told and count == 1 and len(groups) > 1 and all(len(group.cells) == 1 for group in groups)):
+        if not (stated and count == 1 and len(groups) > 1 and all(len(group.cells) == 1 for group in groups)):
             raise Unresolved(Reason.NO_NUMBER, f"{count} blocks for {len(cells)} places")
     return [[(cell, color) for cell in cells]]
 
@@ -714,7 +714,7 @@ def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution
     up, way = VECTORS[Direction.UP], group.way
     kind = new.kind
     n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
-    told = VECTORS[setting.on_map(new.way)] if new.way is not None else None
+    stated = VECTORS[setting.on_map(new.way)] if new.way is not None else None
     sideways = way is not None and way[1] == 0
     lowest = free
     if way is None and len(free) > 1 and (new.standing or kind in (Kind.COLUMN, Kind.TOWER)):
@@ -747,9 +747,9 @@ def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution
         standing = True
     elif kind is Kind.ROW and standing is None:
         standing = False
-    if new.axis == "y" or (told is not None and told[1]):
+    if new.axis == "y" or (stated is not None and stated[1]):
         standing = True
-    if standing is None and told is not None:
+    if standing is None and stated is not None:
         standing = False
     if standing is None and kind is Kind.BLOCK:
         if len(free) == n and n > 1:
@@ -762,7 +762,7 @@ def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution
             standing = False
         if standing is None:
             raise Unresolved(Reason.NO_DIRECTION, "")
-        if standing is False and told is None and way is not None and new.axis is None:
+        if standing is False and stated is None and way is not None and new.axis is None:
             return [_run(cell, way, n) for cell in lowest]
     if (
         standing
@@ -774,14 +774,14 @@ def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution
         if not any(setting.color_at(shifted(cell, (0, -1, 0))) for cell in lowest):
             raise Unresolved(Reason.NO_HEIGHT, str(kind))  # beside what floats: there, or on the ground
     if standing:
-        down = (way is not None and way[1] < 0) or (told is not None and told[1] < 0)
+        down = (way is not None and way[1] < 0) or (stated is not None and stated[1] < 0)
         vector = (0, -1, 0) if down else up
         return [_run(cell, vector, n) for cell in lowest]
     # a level row
-    if told is not None:
-        runs = [_run(cell, told, n, new.gap) for cell in free]
+    if stated is not None:
+        runs = [_run(cell, stated, n, new.gap) for cell in free]
         return [run for run in runs if set(free).issuperset(run)] or [
-            _run(cell, told, n, new.gap) for cell in lowest
+            _run(cell, stated, n, new.gap) for cell in lowest
         ]
     axes = list(group.axes) or _axes(new.axis, setting)
     inside = set(free)

@@ -85,8 +85,8 @@ class Slot:
             or phrase.depth > self.depth
         ):
             return False
-        told = phrase.height is not None or phrase.level is not None
-        if (phrase.size is not None and not self.size) or (told and not self.height):
+        stated = phrase.height is not None or phrase.level is not None
+        if (phrase.size is not None and not self.size) or (stated and not self.height):
             return False
         if phrase.extreme is not None and not self.extreme:
             return False
@@ -243,8 +243,8 @@ class Question:
             return False
         if self.template == "tall_is" and all(top - level + 1 != number for level, top in phrase.spans):
             return False
-        for name, told in (("H", "height"), ("V", "level")):
-            if name in fillings and not replace(phrase, **{told: fillings[name]}).spans:
+        for name, stated in (("H", "height"), ("V", "level")):
+            if name in fillings and not replace(phrase, **{stated: fillings[name]}).spans:
                 return False
         return all(value.is_possible for value in fillings.values() if isinstance(value, Phrase))
 

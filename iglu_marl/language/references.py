@@ -761,8 +761,8 @@ def _placed_on_part(reference: Blocks, items: list[Item], setting: Resolution) -
     found: dict[Item, None] = {}
     for color in range(1, 7) if where.of.kind in _RUNS else ():
         try:
-            told = replace(where, of=replace(where.of, colors=(color,)))
-            fits = _placed(reference, told, items, setting)
+            stated = replace(where, of=replace(where.of, colors=(color,)))
+            fits = _placed(reference, stated, items, setting)
         except Unresolved:
             continue
         found |= dict.fromkeys(fits)

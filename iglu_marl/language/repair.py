@@ -133,14 +133,14 @@ class Understanding:
 def understand(text: str, grid: Grid, context: Context | None = None) -> Understanding:
     """Read an utterance in a world."""
     context = context or Context()
-    told = parse(text, context)
-    if isinstance(told, Failure) and (told.partial is None or told.reason is Reason.UNKNOWN_WORD):
-        heard = _understand_clauses(told, grid, context)
+    stated = parse(text, context)
+    if isinstance(stated, Failure) and (stated.partial is None or stated.reason is Reason.UNKNOWN_WORD):
+        heard = _understand_clauses(stated, grid, context)
         if heard is not None:
             return heard
-    if isinstance(told, Failure):
-        return Understanding(text, told.partial, _diagnosed(told))
-    return try_instruction(text, told, grid, context)
+    if isinstance(stated, Failure):
+        return Understanding(text, stated.partial, _diagnosed(stated))
+    return try_instruction(text, stated, grid, context)
 
 
 def _understand_beginning(
@@ -244,8 +244,8 @@ def _diagnosed(failure: Failure) -> Failure:
     idle = (SetFocus,) if begins_with_verb(failure.text) else (SetFocus, Correct)
     for _, reason, words, at_end in _PROBES:
         for probe in words:
-            found = (told for _, told in _completions(failure.text, probe.split(), at_end))
-            if any(not _mentions(told, idle) for told in found):
+            found = (stated for _, stated in _completions(failure.text, probe.split(), at_end))
+            if any(not _mentions(stated, idle) for stated in found):
                 return replace(failure, reason=reason, detail="")
     return failure
 
@@ -392,8 +392,8 @@ class _Answer:
         self.setting = Resolution.of(grid, context)
         self.further: Understanding | None = None  # answered, but something else is missing
         self.unknown = question.detail if question.reason is Reason.UNKNOWN_WORD else ""
-        told = parse(pending.text, context)  # earlier answers are not in this text
-        read = told.partial if isinstance(told, Failure) else told
+        stated = parse(pending.text, context)  # earlier answers are not in this text
+        read = stated.partial if isinstance(stated, Failure) else stated
         self.text = pending.text if read == pending.instruction else ""
 
     def filled(self, pieces: list[list[str]]) -> Understanding | None:
@@ -480,11 +480,11 @@ class _Answer:
 
     def _sentences(self, words: list[str]) -> Iterator[Understanding]:
         at_end = self.question.missing in ("place",)
-        for text, told in _completions(self.text, words, at_end) if self.text else ():
-            if isinstance(told, Failure):
-                yield Understanding(text, told.partial, told)
+        for text, stated in _completions(self.text, words, at_end) if self.text else ():
+            if isinstance(stated, Failure):
+                yield Understanding(text, stated.partial, stated)
             else:
-                yield try_instruction(text, told, self.grid, self.context)
+                yield try_instruction(text, stated, self.grid, self.context)
 
     def _with(self, value: Any) -> Iterator[Understanding]:
         try:
@@ -551,9 +551,9 @@ class _Answer:
             for at in range(len(said) - len(vague) + 1):
                 if said[at : at + len(vague)] == vague:
                     text = " ".join([*said[:at], str(n), *said[at + len(vague) :]])
-                    told = read_text(text)
-                    if not isinstance(told, Failure):
-                        yield try_instruction(text, told, self.grid, self.context)
+                    stated = read_text(text)
+                    if not isinstance(stated, Failure):
+                        yield try_instruction(text, stated, self.grid, self.context)
                         return
         unit = "block" if n == 1 else "blocks"
         for words in ([str(n)], ["by", str(n)], [str(n), unit], ["by", str(n), unit], [str(n), "more"]):
@@ -565,8 +565,8 @@ class _Answer:
             return
         for made in _changed(self.pending.instruction, change):
             longer = _completions(self.text, [word], False) if word and self.text else ()
-            told = [text for text, read in longer if made in (read, getattr(read, "partial", None))]
-            yield try_instruction([self.pending.text, *told][-1], made, self.grid, self.context)
+            stated = [text for text, read in longer if made in (read, getattr(read, "partial", None))]
+            yield try_instruction([self.pending.text, *stated][-1], made, self.grid, self.context)
 
     def _at_level(self, part: Any, level: int) -> Any:
         """Place one block at this layer of the column that its place means."""
@@ -772,11 +772,11 @@ class _Answer:
     def _read_all(self, ways: list[list[str]]) -> Iterator[Understanding]:
         for words in ways:
             text = " ".join(words)
-            told = read_text(text)
-            if not isinstance(told, Failure):
-                yield try_instruction(text, told, self.grid, self.context)
-            elif told.partial is not None or told.reason is Reason.UNKNOWN_WORD:
-                yield Understanding(text, told.partial, told)
+            stated = read_text(text)
+            if not isinstance(stated, Failure):
+                yield try_instruction(text, stated, self.grid, self.context)
+            elif stated.partial is not None or stated.reason is Reason.UNKNOWN_WORD:
+                yield Understanding(text, stated.partial, stated)
 
 
 def _words_of(way: Direction | tuple[Direction, Direction]) -> tuple[str, ...]:
@@ -817,9 +817,9 @@ def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[st
     places = [len(said)] if at_end else range(len(said), 0, -1)
     for at in places:
         longer = " ".join([*said[:at], *words, *said[at:]])
-        told = read_text(longer)
-        if not isinstance(told, Failure) or told.partial is not None:
-            yield longer, told
+        stated = read_text(longer)
+        if not isinstance(stated, Failure) or stated.partial is not None:
+            yield longer, stated
 
 
 def _middle(items: list[Item]) -> list[Item]:
@@ -895,7 +895,7 @@ def _placed(part: Any, where: Any) -> Any:
         return None if blocks is None else Move(blocks, where)
     if isinstance(part, Incomplete):
         return part.filled(where) if part.slot == "where" else None
-    if not isinstance(part, PlaceGoal) or not all(isinstance(told, Level) for told in part.where):
+    if not isinstance(part, PlaceGoal) or not all(isinstance(stated, Level) for stated in part.where):
         return None
     return replace(part, where=(where, *part.where))
 

@@ -512,8 +512,8 @@ def _yellow_as_orange(instruction: Instruction, setting: Resolution) -> Instruct
             return value
         parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
         if isinstance(value, Blocks):
-            told = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
-            parts["colors"] = tuple(dict.fromkeys(told))
+            stated = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
+            parts["colors"] = tuple(dict.fromkeys(stated))
         kind: Any = type(value)
         return kind(**parts)
 
@@ -843,8 +843,8 @@ def _swap(instruction: Swap, setting: Resolution) -> list[ExpectedWorld]:
     shapes = [{tuple(a - b for a, b in zip(cell, min(item), strict=True)) for cell in item} for item in items]
     if shapes[0] != shapes[1] and not instruction.only_colors:
         raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
-    told = zip(items, reversed(colors), strict=True)
-    return [_changed(setting, [(cell, color) for item, (color,) in told for cell in item])]
+    stated = zip(items, reversed(colors), strict=True)
+    return [_changed(setting, [(cell, color) for item, (color,) in stated for cell in item])]
 
 
 def _mirror(instruction: Mirror, setting: Resolution) -> list[ExpectedWorld]:
@@ -1045,8 +1045,8 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
         if instruction.where is not None and isinstance(part, PlaceGoal):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
             where = _relocate(part, instruction.where)
-            told = part.where[0] if part.where else None
-            if not (isinstance(told, Beside) and told.of == Anaphor() == getattr(where, "of", None)):
+            stated = part.where[0] if part.where else None
+            if not (isinstance(stated, Beside) and stated.of == Anaphor() == getattr(where, "of", None)):
                 return replace(part, new=new, where=(where,))  # else "it" is no longer what it was
         raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
 
@@ -1055,14 +1055,14 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
 
 def _relocate(part: PlaceGoal, where: Any) -> Any:
     """Return a new place for the last placement: "on its other side" keeps its reference."""
-    told = part.where[0] if part.where else None
-    if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(told, Beside):
-        return replace(told, offset=where.offset)
+    stated = part.where[0] if part.where else None
+    if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Beside):
+        return replace(stated, offset=where.offset)
     if isinstance(where, OtherSide):
-        if not isinstance(told, Beside) or len(told.offset) != 1 or told.offset[0][0].vertical:
+        if not isinstance(stated, Beside) or len(stated.offset) != 1 or stated.offset[0][0].vertical:
             raise Unresolved(Reason.NO_PLACE, "the other side of what")
-        ((way, count),) = told.offset
-        return replace(told, offset=((way.opposite, count),))
+        ((way, count),) = stated.offset
+        return replace(stated, offset=((way.opposite, count),))
     return where
 
 
@@ -1135,8 +1135,8 @@ def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:
         for met, now in found:
             try:
                 for outcome in _follow(part, now):
-                    told = expand_anaphor(part, now.before), now.grid
-                    after = replace(now.then(outcome.grid, outcome.cells), before=told)
+                    stated = expand_anaphor(part, now.before), now.grid
+                    after = replace(now.then(outcome.grid, outcome.cells), before=stated)
                     after.names = {**now.names, **outcome.names}
                     if isinstance(part, Name):
                         after = replace(now, names=after.names)

@@ -64,11 +64,11 @@ UNKNOWN = say("not_understood")
     ],
 )
 def test_questions_are_answered_and_nothing_changes(question: str, answer: str) -> None:
-    told = Instructor(*WORLD)
-    pose = told.world.seen_pose[0].copy()
-    assert [text.lower() for text in told.says(question)] == [answer.lower()]
-    assert told.blocks == sorted(WORLD)
-    assert np.array_equal(told.world.seen_pose[0], pose)
+    instructor = Instructor(*WORLD)
+    pose = instructor.world.seen_pose[0].copy()
+    assert [text.lower() for text in instructor.says(question)] == [answer.lower()]
+    assert instructor.blocks == sorted(WORLD)
+    assert np.array_equal(instructor.world.seen_pose[0], pose)
 
 
 def test_what_do_you_see_in_an_empty_world() -> None:
@@ -84,49 +84,52 @@ def test_what_do_you_see_in_an_empty_world() -> None:
     ],
 )
 def test_requests_in_the_form_of_a_question_are_followed(text: str) -> None:
-    told = Instructor(*WORLD)
-    assert told.says(text) == ["Done."]
-    assert (0, 2, 0, GREEN) in told.blocks
+    instructor = Instructor(*WORLD)
+    assert instructor.says(text) == ["Done."]
+    assert (0, 2, 0, GREEN) in instructor.blocks
 
 
 def test_a_pending_question_stays_open() -> None:
-    told = Instructor(*WORLD)
-    assert told.says("Place a block.") == ["Which color?"]
-    assert told.says("How many red blocks are there?") == ["4."]
-    assert told.says("Are you finished?") == ["No. Which color?"]
-    assert told.says("What is left?") == ["Which color?"]
-    assert told.says("Why do you ask?") == ["Which color?"]
-    assert told.says("green") == ["Where?"]
-    assert told.says("Is there a block in the northwest corner?") == ["No."]
-    assert told.says("in the northwest corner") == ["Done."]
-    assert set(told.blocks) - set(WORLD) == {(-5, -1, -5, GREEN)}
+    instructor = Instructor(*WORLD)
+    assert instructor.says("Place a block.") == ["Which color?"]
+    assert instructor.says("How many red blocks are there?") == ["4."]
+    assert instructor.says("Are you finished?") == ["No. Which color?"]
+    assert instructor.says("What is left?") == ["Which color?"]
+    assert instructor.says("Why do you ask?") == ["Which color?"]
+    assert instructor.says("green") == ["Where?"]
+    assert instructor.says("Is there a block in the northwest corner?") == ["No."]
+    assert instructor.says("in the northwest corner") == ["Done."]
+    assert set(instructor.blocks) - set(WORLD) == {(-5, -1, -5, GREEN)}
 
 
 def test_a_question_does_not_interrupt_the_work() -> None:
-    told = Instructor()
-    assert step(told, "Build a red row of 3 east from the centre, on the ground.") == ""
-    plan = told.agent.plan
-    assert step(told, "What are you doing?") == "3 blocks to place."
-    while not told.blocks:
-        step(told)
-    assert step(told, "Are you done?") == "No: 2 blocks to place."
-    assert step(told, "How many blocks are there?") == "1."
-    assert step(told, "What did you just do?") == "I placed 2 red blocks."
-    assert step(told, "Why is the sky blue?") == UNKNOWN
-    assert told.agent.plan is plan
-    while not told.agent.idle:
-        step(told)
-    assert told.agent.plan is plan
-    assert told.blocks == [(0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED)]
+    instructor = Instructor()
+    assert step(instructor, "Build a red row of 3 east from the centre, on the ground.") == ""
+    plan = instructor.agent.plan
+    assert step(instructor, "What are you doing?") == "3 blocks to place."
+    while not instructor.blocks:
+        step(instructor)
+    assert step(instructor, "Are you done?") == "No: 2 blocks to place."
+    assert step(instructor, "How many blocks are there?") == "1."
+    assert step(instructor, "What did you just do?") == "I placed 2 red blocks."
+    assert step(instructor, "Why is the sky blue?") == UNKNOWN
+    assert instructor.agent.plan is plan
+    while not instructor.agent.idle:
+        step(instructor)
+    assert instructor.agent.plan is plan
+    assert instructor.blocks == [(0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED)]
 
 
-def step(told: Instructor, text: str = "") -> str:
+def step(instructor: Instructor, text: str = "") -> str:
     """Say something, and return what the builder says in its next step."""
-    told.dialogue = told.dialogue.say("architect", text) if text else told.dialogue
-    seen = {"grid": told.world.grid[0].astype(np.int32), "agentPos": told.world.seen_pose[0].copy()}
-    action = told.agent.act({"dialog": told.dialogue.text, **seen})
-    records, index = told.controls.encode(action["act"])
-    told.world.step(records[index : index + 1])
+    instructor.dialogue = instructor.dialogue.say("architect", text) if text else instructor.dialogue
+    seen = {
+        "grid": instructor.world.grid[0].astype(np.int32),
+        "agentPos": instructor.world.seen_pose[0].copy(),
+    }
+    action = instructor.agent.act({"dialog": instructor.dialogue.text, **seen})
+    records, index = instructor.controls.encode(action["act"])
+    instructor.world.step(records[index : index + 1])
     return str(action["say"])
 
 
@@ -156,8 +159,8 @@ CONVERSATION = (
 
 
 def test_a_conversation_with_requests_names_questions_and_corrections() -> None:
-    told = Instructor(*WORLD)
-    assert [(text, " ".join(told.says(text))) for text, _ in CONVERSATION] == list(CONVERSATION)
+    instructor = Instructor(*WORLD)
+    assert [(text, " ".join(instructor.says(text))) for text, _ in CONVERSATION] == list(CONVERSATION)
 
 
 def test_requests_are_no_questions() -> None:

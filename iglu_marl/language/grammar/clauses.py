@@ -378,10 +378,10 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     if not {"count", "kind", "name", "area", "block"} & set(given):
         if "color" not in given or not mods.where:
             return None
-    told = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
-    if not told and "kind" in given and given["kind"].word:
-        told = (_Heading(given["kind"].word, given["kind"].plural, True),)
-    return tuple(part for goal in goals for part in (goal, *told)), cost
+    stated = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
+    if not stated and "kind" in given and given["kind"].word:
+        stated = (_Heading(given["kind"].word, given["kind"].plural, True),)
+    return tuple(part for goal in goals for part in (goal, *stated)), cost
 
 
 def _lacking(goal: Any) -> int:

@@ -260,17 +260,17 @@ class Grammar:
         name = ""
         joined = re.sub(r"\s*\\\n\s*", " ", text)
         for line in joined.splitlines():
-            told = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
-            if not told:
+            stated = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
+            if not stated:
                 continue
-            if told.startswith("list "):
-                key, _, phrases = told[5:].partition(":")
+            if stated.startswith("list "):
+                key, _, phrases = stated[5:].partition(":")
                 self.lists.setdefault(key.strip(), Phrases()).add(phrases)
-            elif not told[0].isspace():
-                name = told.rstrip(":").strip()
+            elif not stated[0].isspace():
+                name = stated.rstrip(":").strip()
                 self.categories.setdefault(name, Category(name))
             else:
-                rules.append((name, told.strip()))
+                rules.append((name, stated.strip()))
         for name, line in rules:
             self.categories[name].rules.append(self._rule(line))
 
@@ -358,11 +358,11 @@ class Grammar:
 
 def _table(entries: Iterable[tuple[Any, set[str]]]) -> dict[str, list[Any]]:
     """Index entries by first word, with "rest" for any other word and "" for none, cheapest first."""
-    told = list(entries)
+    stated = list(entries)
     table: dict[str, list[Any]] = {}
-    for word in set().union({"rest", ""}, *(first - NAMES.keys() for _, first in told)):
+    for word in set().union({"rest", ""}, *(first - NAMES.keys() for _, first in stated)):
         keys = ("",) if word == "" else (word, *[NUMBER] * is_number(word), "rest", "some", *NAMES, "")
-        met = {id(entry): entry for key in keys for entry, first in told if key in first}
+        met = {id(entry): entry for key in keys for entry, first in stated if key in first}
         table[word] = list(met.values())
     return table
 

@@ -201,8 +201,8 @@ define("step", lambda value: [{"n": value[1], "way": value[0]}])
 def beside(value: Any) -> Iterator[Slots]:
     if isinstance(value, Beside) and value.offset:
         *before, (way, n) = value.offset
-        told = {"before": tuple(before) or None, "way": way, "of": value.of}
-        yield told | {"n": n if before or n > 1 else None}
+        stated = {"before": tuple(before) or None, "way": way, "of": value.of}
+        yield stated | {"n": n if before or n > 1 else None}
 
 
 define("next_to", lambda value: [{"of": value.of}] if isinstance(value, NextTo) else [])

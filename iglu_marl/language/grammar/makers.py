@@ -143,9 +143,9 @@ class NounPhrase:
         """Return the reference to this number of things."""
         if self.count is not None and count is not None and self.count != count:
             return NOTHING  # type: ignore[return-value]
-        told = count if self.count is None else self.count
+        stated = count if self.count is None else self.count
         made = Blocks(
-            self.colors, self.kind, told, self.extreme, self.size, self.where, self.rank, self.middle
+            self.colors, self.kind, stated, self.extreme, self.size, self.where, self.rank, self.middle
         )
         return replace(made, unless=unless, by_size=self.by_size)
 
@@ -188,16 +188,16 @@ class Modifiers:
 
     def plus(self, other: Modifiers) -> Modifiers:
         """Return both together; raise `Contradiction` if they contradict each other."""
-        told: dict[str, Any] = {}
+        stated: dict[str, Any] = {}
         for part in fields(self):
             one, two = getattr(self, part.name), getattr(other, part.name)
             if part.default is not None:  # a tuple or a flag
-                told[part.name] = one + two if isinstance(one, tuple) else one or two
+                stated[part.name] = one + two if isinstance(one, tuple) else one or two
                 continue
             if one is not None and two is not None and (one != two or part.name == "also"):
                 raise Contradiction(f"{_named(part.name, one)} and {_named(part.name, two)}")
-            told[part.name] = one if two is None else two
-        return Modifiers(**told)
+            stated[part.name] = one if two is None else two
+        return Modifiers(**stated)
 
     def only(self, what: str, *names: str) -> None:
         """Raise `Contradiction` if a field besides these is set."""
@@ -243,8 +243,8 @@ define("way_two", lambda one, two: (one, two) if one is not two else NOTHING)
 
 @maker
 def way_more(**ways: Direction) -> Any:
-    told = tuple(ways.values())
-    return told if len(set(told)) == len(told) else NOTHING
+    stated = tuple(ways.values())
+    return stated if len(set(stated)) == len(stated) else NOTHING
 
 
 # ----------------------------------------------------------------------------------------------- cells and places
@@ -305,8 +305,8 @@ class Outside:
 def cell(place: Spot, n: int) -> Any:
     if not isinstance(place, Spot):
         return NOTHING
-    told = place.x, n - 2, place.z
-    return At(told) if in_zone(*told) else Outside(told)
+    stated = place.x, n - 2, place.z
+    return At(stated) if in_zone(*stated) else Outside(stated)
 
 
 define("at_cell", lambda cell: cell)
@@ -516,10 +516,10 @@ define("stuff", lambda n=None, colors=(): (n, tuple(colors)))
 
 @maker
 def core_of(kind: Kind, of: Any, colors: Any = (), way: Direction | None = None) -> Any:
-    size, told = of
-    if (told and colors) or kind is Kind.BLOCK:
+    size, stated = of
+    if (stated and colors) or kind is Kind.BLOCK:
         return NOTHING
-    return NounPhrase(tuple(colors) or told, kind, size, way)
+    return NounPhrase(tuple(colors) or stated, kind, size, way)
 
 
 define("core_sized", lambda n, kind, colors=(), way=None: core_of(kind, (n, ()), colors, way))
@@ -637,8 +637,8 @@ def union(one: Any, more: Any) -> Any:
 
 @maker
 def union_corners(core: NounPhrase, x: tuple[int, int], y: tuple[int, int]) -> Any:
-    told = [core_where(core, Spot(*spot)) for spot in (x, y)]
-    return NOTHING if x == y or NOTHING in told else Union(tuple(one.blocks(1) for one in told))
+    stated = [core_where(core, Spot(*spot)) for spot in (x, y)]
+    return NOTHING if x == y or NOTHING in stated else Union(tuple(one.blocks(1) for one in stated))
 
 
 @maker
@@ -846,15 +846,15 @@ def shape_listed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
 
 @maker
 def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str = "") -> Any:
-    told = mods if before is None else before.plus(mods)
-    if len(told.where) != 1 or told != Modifiers(told.where, each=told.each, again=told.again):
+    stated = mods if before is None else before.plus(mods)
+    if len(stated.where) != 1 or stated != Modifiers(stated.where, each=stated.each, again=stated.again):
         return NOTHING
-    where = told.where[0]
+    where = stated.where[0]
     formed, colors = shape
     _check_repetitions(
         BlockSpec(1, None, formed.kind, formed.sizes[:1], way=next(iter(formed.directions), None)),
         colors,
-        told,
+        stated,
     )
     return Build(formed, colors, where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
 
@@ -891,8 +891,8 @@ define("put_as", lambda shape, new, mods: put(new, mods.plus(Modifiers(again=(("
 
 @maker
 def mod_both(where: Any, also: Any) -> Any:
-    told = [isinstance(place, NextTo) for place in (where, also)]
-    if None in (where, also) or (any(told) and isinstance(also if told[0] else where, (Beside, NextTo))):
+    stated = [isinstance(place, NextTo) for place in (where, also)]
+    if None in (where, also) or (any(stated) and isinstance(also if stated[0] else where, (Beside, NextTo))):
         return NOTHING  # "next to the tower and on the blue block": one place or two?
     return Modifiers(also=(where, also))
 
@@ -914,8 +914,8 @@ def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
     if any(isinstance(part, Correct) for part in parts):  # "extend it by 2" does nothing yet
         return NOTHING
     counts = [n for word, n in _NUMBERS.items() if n and {word, str(n)}.intersection(x)]
-    told = (*((SetFocus(of),) if not isinstance(of, Anaphor) else ()), *parts, *map(AssertCount, counts))
-    return told[0] if len(told) == 1 else Sequence(told)
+    stated = (*((SetFocus(of),) if not isinstance(of, Anaphor) else ()), *parts, *map(AssertCount, counts))
+    return stated[0] if len(stated) == 1 else Sequence(stated)
 
 
 @dataclass(frozen=True)
@@ -929,19 +929,19 @@ class Announced:
 
 @maker
 def announced(mods: Modifiers, colors: int | None = None, colors2: int | None = None, up: Any = None) -> Any:
-    told = [color for color in (colors, colors2, mods.color) if color is not None]
-    if mods != Modifiers(mods.where, mods.standing, color=mods.color, flat=mods.flat) or len(set(told)) > 1:
+    stated = [color for color in (colors, colors2, mods.color) if color is not None]
+    if mods != Modifiers(mods.where, mods.standing, color=mods.color, flat=mods.flat) or len(set(stated)) > 1:
         return NOTHING
     ups = {mods.standing, False if mods.flat else None, None if up is None else up == "upright"} - {None}
-    return NOTHING if len(ups) > 1 else Announced(next(iter(told), None), mods.where, next(iter(ups), None))
+    return NOTHING if len(ups) > 1 else Announced(next(iter(stated), None), mods.where, next(iter(ups), None))
 
 
 @maker
 def mod_with(new: Any, where: Any) -> Any:
-    told = mod_where(where)
-    if told is NOTHING or not isinstance(getattr(told.where[0], "of", None), (Anaphor, Portion)):
+    stated = mod_where(where)
+    if stated is NOTHING or not isinstance(getattr(stated.where[0], "of", None), (Anaphor, Portion)):
         return NOTHING
-    return Modifiers(more=((new, told),))
+    return Modifiers(more=((new, stated),))
 
 
 define("swap", lambda one, other, what="": Swap(one, other, what == "color"))
@@ -983,12 +983,12 @@ def shape_in_row(p: Any, ways: Any, n: int | None = None) -> Any:
 
 @maker
 def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | None = None) -> Any:
-    told = mods.plus(more)
+    stated = mods.plus(more)
     if n not in (None, len(p)):
         return NOTHING
-    ways = () if told.way is None else (told.way,)
+    ways = () if stated.way is None else (stated.way,)
     shape = shape_listed(kind, p, ways)
-    return NOTHING if shape is NOTHING else build(shape, replace(told, way=None))
+    return NOTHING if shape is NOTHING else build(shape, replace(stated, way=None))
 
 
 @maker
@@ -1113,16 +1113,16 @@ def put(
     before2: Modifiers | None = None,
     stacked: bool = False,
 ) -> Any:
-    for told in (before, before2):
-        if told is not None:
-            mods = told.plus(mods)
+    for stated in (before, before2):
+        if stated is not None:
+            mods = stated.plus(mods)
     if mods.more:  # "with a red block on top"
-        made = [put(new, replace(mods, more=())), *(put(other, told) for other, told in mods.more)]
+        made = [put(new, replace(mods, more=())), *(put(other, stated) for other, stated in mods.more)]
         middle = Beside(
             ((Direction.UP, 1),), Portion(Anaphor(), "middle")
         )  # "with a red block in its middle": in or on?
         whole = NOTHING in made or any(isinstance(part, Sequence) for part in made)
-        whole = whole or (new.kind in FIGURES and any(middle in told.where for _, told in mods.more))
+        whole = whole or (new.kind in FIGURES and any(middle in stated.where for _, stated in mods.more))
         return NOTHING if whole else Sequence(tuple(made))
     if isinstance(new, Around):
         mods, new = replace(mods, where=(new.where, *mods.where)), new.new
@@ -1196,8 +1196,8 @@ def put_fronted(new: Any, mods: Modifiers, before: Modifiers) -> Any:
 
 @maker
 def put_filled(new: BlockSpec, mods: Modifiers, color: int, more: Modifiers) -> Any:
-    told = mods.plus(more)
-    return put(replace(new, color=color), told) if new.color == SAME else NOTHING
+    stated = mods.plus(more)
+    return put(replace(new, color=color), stated) if new.color == SAME else NOTHING
 
 
 @maker
@@ -1250,8 +1250,8 @@ def _described(new: BlockSpec, mods: Modifiers) -> Any:
         elif kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and mods.tall and len(sizes) == 2:
             kind, sizes = Kind.RECTANGLE, (*sizes, mods.tall)  # "a 2x2 tower 3 blocks high"
         elif sizes or (mods.tall and mods.long):
-            told = (mods.long, mods.tall) if kind is Kind.ROW else (mods.tall, mods.long)
-            if (*sizes, None) != told:
+            stated = (mods.long, mods.tall) if kind is Kind.ROW else (mods.tall, mods.long)
+            if (*sizes, None) != stated:
                 raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
         elif kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and mods.long:
             sizes = mods.long, mods.long  # "a cross three blocks across"
@@ -1309,22 +1309,22 @@ def _check_repetitions(made: BlockSpec, colors: tuple[int | None, ...], mods: Mo
     upright = made.kind in (Kind.TOWER, Kind.COLUMN) or made.standing is True
     along = made.way is not None and not made.way.vertical
     level = along or made.kind is Kind.ROW or made.standing is False
-    for name, told in mods.again:
+    for name, stated in mods.again:
         what = f"the {name}"
         if name == "bottom":
-            what = f"{color_name(told)} at the bottom"
-            fine = colors[0] == told and upright and made.way is not Direction.DOWN
+            what = f"{color_name(stated)} at the bottom"
+            fine = colors[0] == stated and upright and made.way is not Direction.DOWN
         elif name == "side":
-            what, fine = f"your {told}", told in (*ways, made.way)
+            what, fine = f"your {stated}", stated in (*ways, made.way)
         elif name == "same level":
             fine = NextTo in map(type, mods.where) or not all(way.vertical for way in ways)
         elif name == "whole length":
             fine = not made.sizes and (made.kind is not Kind.BLOCK or made.count is None)
         else:  # the thing itself, or the whole that it joins
-            what = f"a {told}"
-            fine = told in (made.kind, Kind.BLOCK, Kind.STRUCTURE) or (name == "form" and part)
-            if told in (Kind.TOWER, Kind.COLUMN, Kind.ROW):
-                fine = not (upright if told is Kind.ROW else level)
+            what = f"a {stated}"
+            fine = stated in (made.kind, Kind.BLOCK, Kind.STRUCTURE) or (name == "form" and part)
+            if stated in (Kind.TOWER, Kind.COLUMN, Kind.ROW):
+                fine = not (upright if stated is Kind.ROW else level)
         if not fine:
             count = made.count if made.kind is Kind.BLOCK and made.count != 1 else None
             words = ["level" * (level and not upright), count, *map(_color, colors), made.kind]
@@ -1365,11 +1365,11 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
         new = replace(new, count=1)
     parts = []
     for where in mods.also:
-        told = mod_where(where)
+        stated = mod_where(where)
         rest = replace(mods, also=None)
-        if told is NOTHING:
+        if stated is NOTHING:
             return NOTHING
-        parts.append(put(new, told.plus(rest)))
+        parts.append(put(new, stated.plus(rest)))
     return NOTHING if NOTHING in parts else Sequence(tuple(parts))
 
 
@@ -1430,7 +1430,7 @@ def _filling(new: Any) -> Any:
 def _with_color_of_filling(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
     """Return what fills a place, with the colour after it; "level" and "one high" describe the place."""
     mods = mods.plus(Modifiers(color=new.color or None))
-    again = tuple(told for told in mods.again if told[0] not in ("whole length", "same level", "form"))
+    again = tuple(stated for stated in mods.again if stated[0] not in ("whole length", "same level", "form"))
     plain = replace(mods, color=None, again=again, tall=None if mods.tall == 1 else mods.tall, flat=None)
     return new if mods.color is None else replace(new, color=mods.color), plain
 

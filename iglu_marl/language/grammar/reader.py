@@ -108,8 +108,8 @@ class Reader(Parser):
             best = (0, [()])
         else:
             for value, end, cost in self.clauses(at, after):
-                told = "announced" if isinstance(value, Announced) else "other"
-                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else told)
+                stated = "announced" if isinstance(value, Announced) else "other"
+                rest_cost, rests = self.texts(end, "put" if isinstance(value, _PLACEMENTS) else stated)
                 total = cost + rest_cost
                 if not rests or total > best[0]:
                     continue
@@ -131,10 +131,10 @@ class Reader(Parser):
 
     def contradiction(self, least: int) -> str:
         """Return the contradiction in a whole sentence without another reading below a cost of `least`."""
-        end, _, cost, told = self.against
+        end, _, cost, stated = self.against
         if end == len(self.said):
-            return told if -cost < least else ""
-        return told if self.said[end] == "." and all(at != end for at, _ in self._texts) else ""
+            return stated if -cost < least else ""
+        return stated if self.said[end] == "." and all(at != end for at, _ in self._texts) else ""
 
     def lacking(self) -> Incomplete | None:
         """Return a single sentence that lacks one thing."""
@@ -197,9 +197,9 @@ def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         ):  # "on the first one and on the last one"
             same = replace(then, of=Recent(count=1, nth=-1))
             found[number] = replace(now, where=same if isinstance(now, Place) else (same,))
-    told = [*found]
+    stated = [*found]
     for number in range(1, len(parts)):
-        before, now = (_beside(part) for part in told[number - 1 : number + 1])
+        before, now = (_beside(part) for part in stated[number - 1 : number + 1])
         if before is None or now is None or not isinstance(now.of, (Anaphor, LastBlock)):
             continue
         if not isinstance(parts[number], Elided) and (before.of != Anaphor() or now.of != Anaphor()):
@@ -230,23 +230,23 @@ def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Apply an announcement: "a red L in the middle: three blocks north, ..." is red and in the middle."""
     found: list[Any] = []
-    told = Announced()
+    stated = Announced()
     for number, part in enumerate(parts):
         if isinstance(part, Announced):
-            told = part
+            stated = part
             if not any(isinstance(other, _PLACEMENTS) for other in parts[number + 1 : number + 2]):
-                raise DialogueError("nothing is told of what was announced")
-            built = parts[number + 1 :] if told.standing else parts[number + 1 : number + 2]
-            if told.standing not in (None, any(map(_is_upright, built))):
-                raise Contradiction("upright and all of it level" if told.standing else "flat and upright")
+                raise DialogueError("nothing describes what was announced")
+            built = parts[number + 1 :] if stated.standing else parts[number + 1 : number + 2]
+            if stated.standing not in (None, any(map(_is_upright, built))):
+                raise Contradiction("upright and all of it level" if stated.standing else "flat and upright")
             continue
         put = part.put if isinstance(part, Elided) else part
-        if isinstance(put, PlaceGoal) and told != Announced():
+        if isinstance(put, PlaceGoal) and stated != Announced():
             if put.new.color is None or (put.new.color == SAME and not found):
-                put = replace(put, new=replace(put.new, color=told.color))
+                put = replace(put, new=replace(put.new, color=stated.color))
             if not put.where:
-                put = replace(put, where=told.where)
-            told = replace(told, where=())
+                put = replace(put, where=stated.where)
+            stated = replace(stated, where=())
         found.append(replace(part, put=put) if isinstance(part, Elided) else put)
     return tuple(found)
 
@@ -270,8 +270,8 @@ def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         if isinstance(part, Topic):
             count = getattr(then, "size", None) or getattr(getattr(then, "blocks", None), "count", None)
             if then is None or (part.count and count and part.count != abs(count)):
-                told = f"a difference of {part.count}" if part.count else "to start with something"
-                raise Contradiction(f"{told} and {count or 'nothing behind it'}")
+                stated = f"a difference of {part.count}" if part.count else "to start with something"
+                raise Contradiction(f"{stated} and {count or 'nothing behind it'}")
             part = SetFocus(part.of)
         found.append(part)
     return tuple(found)
@@ -407,14 +407,14 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     for rank, words in respellings(said, instruction_words() | names):
         if found and rank > least:
             break
-        told = _read_words(words, text, names)
-        if not isinstance(told, Failure) or told.partial is not None:
-            found.append((told, words))
+        stated = _read_words(words, text, names)
+        if not isinstance(stated, Failure) or stated.partial is not None:
+            found.append((stated, words))
             least = rank
-    if len({told for told, _ in found}) == 1:
-        told, words = found[0]
+    if len({stated for stated, _ in found}) == 1:
+        stated, words = found[0]
         changes = [(one, other) for one, other in zip(said, words, strict=True) if one != other]
-        return told, tuple(dict.fromkeys(changes))
+        return stated, tuple(dict.fromkeys(changes))
     suggestion = nearest(unknown[0], instruction_words())
     return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
 
@@ -446,11 +446,11 @@ def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset())
         return Failure(Reason.CONTRADICTION, against, text)
     if not made:
         return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.stuck :]), text)
-    told = made[0] if len(made) == 1 else Ambiguous(tuple(made))
+    stated = made[0] if len(made) == 1 else Ambiguous(tuple(made))
     if len(lacking) == len(made):
         reason, detail = lacking[0]
-        return Failure(reason, detail, text, partial=told)
-    return told if not lacking else _plain([one for one in made if _lacking(one) is None])
+        return Failure(reason, detail, text, partial=stated)
+    return stated if not lacking else _plain([one for one in made if _lacking(one) is None])
 
 
 def _plain(made: list[Any]) -> Any:
@@ -489,5 +489,5 @@ def read_question(text: str) -> Any:
     found = {value for kind in kinds for value, end, _ in parser.read(kind) if end == len(said)}
     if len(found) == 1:
         return found.pop()
-    told = " ".join([*said, "?"] if "?" in text else said)
-    return Failure(Reason.NOT_UNDERSTOOD, "two readings" if found else told, text)
+    stated = " ".join([*said, "?"] if "?" in text else said)
+    return Failure(Reason.NOT_UNDERSTOOD, "two readings" if found else stated, text)

@@ -76,10 +76,10 @@ def _directions(value: str) -> Iterator[Slots]:
 
 
 def _of_shown(value: Phrase) -> Iterator[Slots]:
-    told = {"colors": tuple(map(color_id, value.colors)) or None, "n": value.size}
+    stated = {"colors": tuple(map(color_id, value.colors)) or None, "n": value.size}
     for kind in sorted(Kind, key=lambda kind: kind in _SHAPES):
         if _SHAPES.get(kind, kind.value) == value.shape:
-            yield {"kind": kind, **told}
+            yield {"kind": kind, **stated}
 
 
 def _of_furthest(value: Phrase, way: str = "") -> Iterator[Slots]:
@@ -104,19 +104,19 @@ def _of_link(value: Link, definite: bool = True) -> Iterator[Slots]:
 
 
 def _of_links(value: Any, joined: str | None = None) -> Iterator[Slots]:
-    links, told = value
-    if told == joined:
+    links, stated = value
+    if stated == joined:
         yield dict(zip(("one", "two"), links, strict=False))
 
 
 def _of_asked(kind: str) -> Callable[..., Iterator[Slots]]:
     def fillings(value: Question, name: str, N: int | None = None) -> Iterator[Slots]:
         if (value.template, value.kind) == (name, kind):
-            told = dict(value.fillings)
+            stated = dict(value.fillings)
             if N is not None:
-                del told["N"]
-            if told.get("N") != 1:  # other rules say one thing
-                yield told
+                del stated["N"]
+            if stated.get("N") != 1:  # other rules say one thing
+                yield stated
 
     return fillings
 

@@ -84,10 +84,10 @@ class Speaker:
             return
         found = self.inverses[rule.maker_name](value, **rule.more) if names else ({},)
         for slots in found:
-            told = {name: part for name, part in slots.items() if part is not None}
+            stated = {name: part for name, part in slots.items() if part is not None}
             try:
-                if told.keys() <= set(names) and rule.maker(**told, **rule.more) == value:
-                    yield told
+                if stated.keys() <= set(names) and rule.maker(**stated, **rule.more) == value:
+                    yield stated
             except (TypeError, DialogueError, GridError, LanguageError):
                 continue  # a required slot is missing, or the maker rejects them
 
@@ -107,13 +107,13 @@ class Speaker:
             inside = flags | {node.flag} if node.flag else flags
             return self.wording(node.category, slots[node.name], inside)
         if isinstance(node, Choice):
-            told = [any(one.name in slots for one in slots_of(option)) for option in node.options]
+            stated = [any(one.name in slots for one in slots_of(option)) for option in node.options]
             said = [
                 self._filled(option, slots, flags)
-                for option, needed in zip(node.options[: node.said], told, strict=False)
-                if needed == any(told)
+                for option, needed in zip(node.options[: node.said], stated, strict=False)
+                if needed == any(stated)
             ]
-            if node.optional and not any(told):
+            if node.optional and not any(stated):
                 said.append("")
             return _one_of([option for option in said if option is not None])
         parts = [self._filled(part, slots, flags) for part in node.parts]
