@@ -220,38 +220,38 @@ class Instructor:
 
 
 def test_a_pending_question_is_filled_by_the_next_utterance() -> None:
-    told = Instructor()
-    assert told.says("Place a block.") == ["Which color?"]
-    assert told.says("um, red I think") == ["Where?"]
-    assert told.says("in the centre") == ["Done."]
-    assert told.blocks == [(0, -1, 0, RED)]
+    instructor = Instructor()
+    assert instructor.says("Place a block.") == ["Which color?"]
+    assert instructor.says("um, red I think") == ["Where?"]
+    assert instructor.says("in the centre") == ["Done."]
+    assert instructor.blocks == [(0, -1, 0, RED)]
 
 
 def test_which_one_is_taken_from_the_answer() -> None:
-    told = Instructor((-2, -1, 0, RED), (2, -1, 0, RED), (0, -1, -3, BLUE))
-    assert told.says("Remove the red block.") == ["Which red one?"]
-    assert told.says("no, the eastern one") == ["Done."]
-    assert told.blocks == [(-2, -1, 0, RED), (0, -1, -3, BLUE)]
+    instructor = Instructor((-2, -1, 0, RED), (2, -1, 0, RED), (0, -1, -3, BLUE))
+    assert instructor.says("Remove the red block.") == ["Which red one?"]
+    assert instructor.says("no, the eastern one") == ["Done."]
+    assert instructor.blocks == [(-2, -1, 0, RED), (0, -1, -3, BLUE)]
 
 
 def test_a_question_stays_open_until_it_is_answered_or_taken_back() -> None:
-    told = Instructor((0, -1, 0, BLUE))
-    assert told.says("Put a block on top of the blue block.") == ["Which color?"]
-    assert told.says("mumble grumble") == ["Which color?"]
-    assert told.says("no") == [say("okay")]
-    assert told.says("green")[0] != "Done."
-    assert told.blocks == [(0, -1, 0, BLUE)]
+    instructor = Instructor((0, -1, 0, BLUE))
+    assert instructor.says("Put a block on top of the blue block.") == ["Which color?"]
+    assert instructor.says("mumble grumble") == ["Which color?"]
+    assert instructor.says("no") == [say("okay")]
+    assert instructor.says("green")[0] != "Done."
+    assert instructor.blocks == [(0, -1, 0, BLUE)]
 
 
 @pytest.mark.parametrize(("reply", "count"), [("the first", 0), ("the second one", 1)])
 def test_which_of_two_meanings(reply: str, count: int) -> None:
     """Two readings that lead to different worlds: it says what each would do, and asks."""
     text, red = "Put a green block on each side of the red block.", (0, -1, 0, RED)
-    told = Instructor(red)
-    (question,) = told.says(text)
+    instructor = Instructor(red)
+    (question,) = instructor.says(text)
     assert question.startswith("Do you mean: place green")
-    assert told.says(reply) == ["Done."]
-    built = {block[:3] for block in told.blocks if block[3] == GREEN}
+    assert instructor.says(reply) == ["Done."]
+    built = {block[:3] for block in instructor.blocks if block[3] == GREEN}
     grid = blocks_to_grid([red]).astype(np.int8)
     heard = understand(text, grid, Context((), 0.0))
     assert built == set(meanings(heard.instruction, grid, Context((), 0.0))[count][1].cells)
@@ -273,10 +273,10 @@ TWO = ((0, -1, 0, RED), (3, -1, 3, BLUE))
     ],
 )
 def test_an_answer_does_not_replace_what_was_said(texts: tuple[str, ...], added: set[Any]) -> None:
-    told = Instructor(*TWO)
+    instructor = Instructor(*TWO)
     for text in texts:
-        answers = told.says(text)
-    assert set(told.blocks) - set(TWO) == added
+        answers = instructor.says(text)
+    assert set(instructor.blocks) - set(TWO) == added
     assert (answers == ["Done."]) == bool(added)
 
 
@@ -292,8 +292,8 @@ def test_an_answer_does_not_replace_what_was_said(texts: tuple[str, ...], added:
     ],
 )
 def test_a_complaint_is_about_the_newest_text(texts: tuple[str, ...], answers: list[str]) -> None:
-    told = Instructor(*TWO)
-    assert [told.says(text) for text in texts][-1] == answers
+    instructor = Instructor(*TWO)
+    assert [instructor.says(text) for text in texts][-1] == answers
 
 
 @pytest.mark.parametrize(
@@ -312,15 +312,15 @@ def test_what_changed_nothing_is_named(text: str, part: str) -> None:
 
 
 def test_undo_takes_back_one_instruction_after_the_other() -> None:
-    told = Instructor()
-    told.says("Place a red block in the centre.")
-    told.says("Put a blue block on top of it.")
-    told.says("Put a green block north of the block you just placed.")
-    assert told.blocks == [(0, -1, 0, RED), (0, 0, -1, GREEN), (0, 0, 0, BLUE)]
-    assert told.says("Undo that.") == ["Done."]
-    assert told.blocks == [(0, -1, 0, RED), (0, 0, 0, BLUE)]
-    told.says("undo")
-    assert told.blocks == [(0, -1, 0, RED)]
+    instructor = Instructor()
+    instructor.says("Place a red block in the centre.")
+    instructor.says("Put a blue block on top of it.")
+    instructor.says("Put a green block north of the block you just placed.")
+    assert instructor.blocks == [(0, -1, 0, RED), (0, 0, -1, GREEN), (0, 0, 0, BLUE)]
+    assert instructor.says("Undo that.") == ["Done."]
+    assert instructor.blocks == [(0, -1, 0, RED), (0, 0, 0, BLUE)]
+    instructor.says("undo")
+    assert instructor.blocks == [(0, -1, 0, RED)]
 
 
 @pytest.mark.parametrize(
@@ -336,11 +336,11 @@ def test_words_that_are_not_known_or_misspelt(text: str, answers: list[str]) -> 
 
 
 def test_yes_takes_the_word_that_was_offered() -> None:
-    told = Instructor((0, -1, 0, RED))
-    asked = told.says("Removal the red block.")
+    instructor = Instructor((0, -1, 0, RED))
+    asked = instructor.says("Removal the red block.")
     assert asked == ["I don't know the word 'removal'; do you mean 'remove'?"]
-    assert told.says("yes") == ["Done."]
-    assert told.blocks == []
+    assert instructor.says("yes") == ["Done."]
+    assert instructor.blocks == []
 
 
 def test_comments_are_small_talk_to_a_builder() -> None:

@@ -171,8 +171,8 @@ class Reader(Parser):
         if after and starts:
             last = max(starts)
             words = self.said[at:last]
-            anew = "again" in words and words[0] in (".", "and", "then")  # "again" is an instruction
-            if last > at and all(word == "." for word in self.said[last:]) and not anew:
+            repeats = "again" in words and words[0] in (".", "and", "then")  # "again" is an instruction
+            if last > at and all(word == "." for word in self.said[last:]) and not repeats:
                 found.append((None, last, 0))
         return found
 
