@@ -906,7 +906,8 @@ def _recent(reference: Recent, setting: Resolution) -> list[Item]:
             best = max(sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in there)
             there = [cell for cell in there if sum(a * b for a, b in zip(cell, vector, strict=True)) == best]
         if reference.kind is not Kind.BLOCK:
-            return [tuple(there)]
+            whole = [item for item in find_items(setting, reference.kind, ()) if set(there) <= set(item)]
+            return whole if len(whole) == 1 else [tuple(there)]
         if reference.count is None or reference.count == len(there):
             return [(cell,) for cell in there]
         if reference.count == 1 and reference.extreme is None and len(there) > 1:

@@ -6,7 +6,7 @@ mean in the world at hand: `outcomes` returns the worlds that an instruction lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, get_args
 
@@ -57,6 +57,7 @@ from iglu_marl.language.references import (
     Unresolved,
     Where,
     checked_offset,
+    connected,
     find_items,
     is_several,
     resolve,
@@ -306,12 +307,19 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Correct:
-    """The last instruction with another colour, number, direction or place."""
+    """The last instruction with another colour, number, direction or place.
+
+    higher: levels by which it is raised; something upright grows instead. nearer: move it `count` steps closer to this.
+    other: the other one of two things that its reference could mean.
+    """
 
     color: int | None = None
     count: int | None = None
     way: Direction | None = None
     where: Any = None
+    higher: int | None = None
+    nearer: Reference | None = None
+    other: bool = False
 
 
 @dataclass(frozen=True)
@@ -883,9 +891,22 @@ def _extend(instruction: Extend, setting: Resolution) -> list[ExpectedWorld]:
 def _resize(instruction: Resize, setting: Resolution) -> list[ExpectedWorld]:
     cells: list[tuple[Cell, int]] = []
     for item in _filled(instruction.blocks, setting):
+        if isinstance(instruction.blocks, Anaphor) and instruction.to and instruction.way is None:
+            item = _column_of(item, setting)  # what grew is a part of it
         cells += _resized(instruction, item, setting)
     check_free([block for block in cells if block[1]], setting)
     return [_changed(setting, cells)]
+
+
+def _column_of(item: Item, setting: Resolution) -> Item:
+    """Return a column with the blocks of its colours right below it."""
+    cells, colors = [*item], {setting.color_at(cell) for cell in item} - {0}
+    if len({(x, z) for x, _, z in cells}) == 1:
+        below = shifted(min(cells, key=lambda cell: cell[1]), (0, -1, 0))
+        while setting.color_at(below) in colors:
+            cells.insert(0, below)
+            below = shifted(below, (0, -1, 0))
+    return tuple(cells)
 
 
 def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple[Cell, int]]:
@@ -1018,12 +1039,20 @@ def _as_place_goal(instruction: Any) -> Any:
 
 
 def expand_anaphor(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
-    """Resolve "the same again" or a correction to an instruction, given the last one and the grid it met."""
+    """Resolve "the same again" or a correction to an instruction, given the last one and the grid it met.
+
+    What depends on the blocks themselves is returned as it is.
+    """
     if before is None or not isinstance(instruction, (Repeat, Correct)):
         return instruction
-    if isinstance(instruction, Repeat):
-        return _repeated(instruction, before[0])
-    return _amended(instruction, before[0])
+    if isinstance(instruction, Correct) and (instruction.other or _is_shift(instruction)):
+        return instruction
+    try:
+        if isinstance(instruction, Repeat):
+            return _repeated(instruction, before[0])
+        return _amended(instruction, before[0])
+    except Unresolved:
+        return instruction
 
 
 def _repeated(instruction: Repeat, last: Any) -> Any:
@@ -1058,7 +1087,13 @@ def _relocate(part: PlaceGoal, where: Any) -> Any:
     stated = part.where[0] if part.where else None
     if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Beside):
         return replace(stated, offset=where.offset)
+    if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Spot):
+        (way, _), far = where.offset[0], max(abs(stated.x), abs(stated.z))
+        if way in COMPASS and far and 0 in (stated.x, stated.z) and len(where.offset) == 1:
+            return Spot(far * VECTORS[way][0], far * VECTORS[way][2])  # as far from the centre
     if isinstance(where, OtherSide):
+        if isinstance(stated, Spot) and (stated.x, stated.z) != (0, 0):
+            return Spot(-stated.x, -stated.z)
         if not isinstance(stated, Beside) or len(stated.offset) != 1 or stated.offset[0][0].vertical:
             raise Unresolved(Reason.NO_PLACE, "the other side of what")
         ((way, count),) = stated.offset
@@ -1066,8 +1101,41 @@ def _relocate(part: PlaceGoal, where: Any) -> Any:
     return where
 
 
+def _opposite(setting: Resolution) -> ExpectedWorld:
+    """Return the world in which the last change is mirrored in the middle of what stood there before it.
+
+    Raises:
+        Unresolved: if nothing stood there, or if it was not on one side of it.
+
+    """
+    cells = [cell for cell in setting.last if setting.color_at(cell)]
+    rest = [cell for cell in setting.blocks if cell not in cells]
+    touching = [item for item in connected(rest) if any(_touch(cell, item) for cell in cells)]
+    whole = [cell for item in touching for cell in item] or rest
+    if not cells or not whole:
+        raise Unresolved(Reason.NO_PLACE, "the other side of what")
+    twice = [min(cell[axis] for cell in whole) + max(cell[axis] for cell in whole) for axis in range(3)]
+    far = {axis: abs(sum(2 * cell[axis] - twice[axis] for cell in cells)) for axis in (0, 2)}
+    if far[0] == far[2]:
+        raise Unresolved(Reason.NO_PLACE, "the other side in which direction")
+    axis = max(far, key=lambda axis: far[axis])
+    mirrored = [(cell[:axis] + (twice[axis] - cell[axis],) + cell[axis + 1 :], cell) for cell in cells]
+    return _added(setting, [(image, setting.color_at(cell)) for image, cell in mirrored])
+
+
+def _touch(cell: Cell, item: Item) -> bool:
+    return any(shifted(cell, step) in item for step in VECTORS.values())
+
+
 def _again(instruction: Repeat, setting: Resolution) -> list[ExpectedWorld]:
-    return _follow(expand_anaphor(instruction, _before(setting)), setting)
+    expanded = expand_anaphor(instruction, setting.before)
+    if expanded is not instruction:
+        return _follow(expanded, setting)
+    if instruction.where is None or not setting.last:
+        raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
+    if isinstance(instruction.where, OtherSide) and instruction.where.of is None and not instruction.color:
+        return [_opposite(setting)]
+    return _copy(Copy(Anaphor(), to=instruction.where, color=instruction.color), setting)
 
 
 def _transfer(blocks: Any, of: Any) -> Any:
@@ -1087,6 +1155,16 @@ def _amended(instruction: Correct, last: Any) -> Any:
         part = _as_place_goal(part)
         if isinstance(part, Replace) and instruction.color is not None:
             return replace(part, color=instruction.color)
+        if isinstance(part, Resize) and instruction.count is not None:
+            return replace(part, size=instruction.count)
+        if isinstance(part, Extend) and instruction.count is not None:
+            return replace(part, count=instruction.count)
+        if isinstance(part, Copy) and instruction.color is not None:
+            return replace(part, color=instruction.color)
+        if isinstance(part, (Move, Copy)) and len(part.by) == 1:
+            ((way, count),) = part.by
+            if instruction.count is not None or instruction.way is not None:
+                return replace(part, by=((instruction.way or way, instruction.count or count),))
         if not isinstance(part, PlaceGoal):
             raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
         new, where = part.new, part.where
@@ -1114,10 +1192,71 @@ def _amended(instruction: Correct, last: Any) -> Any:
         raise Unresolved(Reason.NO_NUMBER, str(error)) from None
 
 
+def _is_shift(instruction: Any) -> bool:
+    return getattr(instruction, "higher", None) is not None or getattr(instruction, "nearer", None) is not None
+
+
 def _amend(instruction: Correct, setting: Resolution) -> list[ExpectedWorld]:
-    _, grid = _before(setting)
+    last, grid = _before(setting)
+    if _is_shift(instruction):
+        return _follow(_shift(instruction, setting), setting)
     back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else (), _blocks=None)
-    return _follow(expand_anaphor(instruction, setting.before), back)
+    if instruction.other:
+        return _follow(_change_last_part(last, lambda part: _with_other(part, back)), back)
+    expanded = expand_anaphor(instruction, setting.before)
+    if expanded is not instruction:
+        return _follow(expanded, back)
+    if instruction == Correct(color=instruction.color):
+        return _replace(Replace(Anaphor(), instruction.color), setting)
+    raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
+
+
+def _shift(instruction: Correct, setting: Resolution) -> Instruction:
+    """Return the instruction that moves what was changed last."""
+    cells = [cell for cell in setting.last if setting.color_at(cell)]
+    if not cells:
+        raise Unresolved(Reason.NO_MATCH, "nothing was placed before")
+    if instruction.higher is not None:
+        n, way = abs(instruction.higher), Direction.UP if instruction.higher > 0 else Direction.DOWN
+        upright = len({cell[1] for cell in cells}) > 1
+        return Resize(Anaphor(), instruction.higher) if upright else Move(Anaphor(), ((way, n),))
+    assert instruction.nearer is not None
+    goals = [cell for item in resolve(instruction.nearer, setting) for cell in item]
+    near = {way: _gap(cells, goals, VECTORS[way]) for way in COMPASS}
+    best = [way for way, gap in near.items() if gap == max(near.values())]
+    if len(best) > 1 or near[best[0]] <= 0:
+        raise Unresolved(Reason.NO_DIRECTION, "")
+    return Move(Anaphor(), ((best[0], instruction.count or 1),))
+
+
+def _gap(cells: Iterable[Cell], goals: Iterable[Cell], way: Cell) -> int:
+    """Return the distance in a direction from blocks to others; negative if they lie the other way."""
+    ends = max(sum(a * b for a, b in zip(cell, way, strict=True)) for cell in cells)
+    return min(sum(a * b for a, b in zip(cell, way, strict=True)) for cell in goals) - ends
+
+
+def _with_other(part: Any, setting: Resolution) -> Any:
+    """Return an instruction about the other one of the two things that its reference could mean."""
+    for reference in _references(part):
+        chosen = resolve(reference, setting)
+        plain = replace(reference, count=None, extreme=None, rank=1, middle=False, by_size=None)
+        others = [item for item in resolve(plain, setting) if item not in chosen]
+        if len(chosen) == len(others) == 1:
+            return bind_referent(part, reference, At(others[0][0]))
+    raise Unresolved(Reason.NO_MATCH, "there is no other one")
+
+
+def _references(value: Any) -> Iterator[Blocks]:
+    """Yield the things that an instruction refers to as one."""
+    if isinstance(value, Blocks):
+        if value.count == 1:
+            yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _references(part)
+    elif is_dataclass(value) and not isinstance(value, (type, BlockSpec)):
+        for field in fields(value):
+            yield from _references(getattr(value, field.name))
 
 
 def _facing(instruction: Facing, setting: Resolution) -> list[ExpectedWorld]:

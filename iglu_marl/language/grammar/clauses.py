@@ -116,7 +116,7 @@ def _own_words() -> frozenset[str]:
     """Return the words that are no names."""
     from iglu_marl.language.grammar.reader import grammar, instruction_words
 
-    return instruction_words() | grammar().words_of("piece", "idle", "naming")
+    return instruction_words() | grammar().words_of("piece", "idle", "naming", "amendment", "repeated")
 
 
 @lru_cache(maxsize=1)
@@ -265,7 +265,8 @@ class ClauseReader:
         start = at == 0 or at in self.breaks or self._after_idle(at)
         stop = next(end for end in self.ends if end > at)
         if start:
-            for category in ("clause", "viewed", "naming"):
+            whole = ("amendment", "repeated") if self.breaks.get(at, ".") == "." else ()
+            for category in ("clause", "viewed", "naming", *whole):
                 least: dict[int, int] = {}
                 for value, end, cost in self.parser.read(category, at):  # cheapest first
                     if cost == least.setdefault(end, cost):

@@ -236,6 +236,7 @@ define("way", lambda name: Direction(name))
 define("kind", lambda name: Kind(name))
 define("axis", lambda name: name)
 define("step", lambda n, way: (way, n))
+define("far_step", lambda n, way: ((way, n),))
 define("steps_one", lambda one: (one,))
 define("steps_more", lambda one, more: (one, *more))
 define("way_two", lambda one, two: (one, two) if one is not two else NOTHING)
@@ -1862,6 +1863,24 @@ __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "
 define("named", lambda word: Noun(word))
 define("name_it", lambda word: Name(word, Anaphor()))
 define("name_them", lambda word: Name(word, PluralAnaphor(), plural=True))
+def _again_as(kind: Kind | None) -> Any:
+    """Return the last thing of a kind."""
+    return Anaphor() if kind is None else Recent(kind=kind, count=1)
+
+
+@maker
+def same_at(where: Any, kind: Kind | None = None, color: int | None = None) -> Any:
+    if where is None or isinstance(where, Each):
+        return NOTHING
+    return Repeat(where, None, color) if kind is None else Copy(_again_as(kind), to=where, color=color)
+
+
+define("same_by", lambda steps, kind=None, color=None: Copy(_again_as(kind), steps, color=color))
+define("shift", lambda way, n=1: Move(Anaphor(), ((way, n),)))
+define("higher", lambda n=1, sign=1: Correct(higher=sign * n))
+define("nearer", lambda of, n=1: Correct(nearer=of, count=n))
+define("other_end", lambda: Correct(where=OtherSide()))
+define("other_one", lambda: Correct(other=True))
 define("piece_count", lambda n: Property("count", n))
 define("piece_total", lambda n: Property("total", n))
 define("piece_color", lambda c: Property("color", c))
