@@ -37,11 +37,13 @@ from iglu_marl.language.repair import (
     try_instruction,
     understand,
     understand_answer,
+    understand_with,
 )
 from iglu_marl.language.verbs import Pick, bind_referent
 from iglu_marl.planning import Plan
 
 Grid = npt.NDArray[np.int8]
+_ASKING = frozenset(("where", "where's", "how", "which", "what", "whats", "what's", "who"))
 MAX_CHOICES = 6  # maximum number of alternative worlds to plan for
 
 
@@ -78,6 +80,8 @@ class ScriptedBuilder(BuilderBase):
         self._context = Context()
         self._remark = ""  # what to say after the plan
         self._unheeded: str | None = None
+        self._request = ""  # the last text that was no answer
+        self._overheard = ""  # what somebody else asked about it
 
     @property
     def plan(self) -> Plan | None:
@@ -88,7 +92,13 @@ class ScriptedBuilder(BuilderBase):
         """Return the next step for the last instruction; raise `AgentError` if a needed entry is not observed."""
         dialog = require_entry(observation, DIALOG_KEYS, "ScriptedBuilder", SHOW_BUILDER)
         self._look(observation)
-        stated = [part.text for part in self._dialogue.hear(dialog) if part.role == Role.ARCHITECT]
+        new = self._dialogue.hear(dialog)
+        new = self._dialogue.hear(dialog)
+        stated = [part.text for part in new if part.role == Role.ARCHITECT]
+        if not self.can_ask:  # somebody else speaks as the builder, as in recorded dialogues
+            for part in new:
+                if part.role == Role.BUILDER:
+                    self.overhear(part.text)
         if stated:
             self._unheeded = stated[-1]
         executor = self._executor
@@ -137,6 +147,10 @@ class ScriptedBuilder(BuilderBase):
         if self._answered(text):
             return
         pending, self._pending = self._pending, None
+        asked, self._overheard = self._overheard, ""
+        if asked and self._request and self._take_answer(asked, text, pending):
+            return
+        self._request = text
         if pending is None and is_remark(text, self._context):
             return
         said = parse_small_talk(text)
@@ -161,6 +175,25 @@ class ScriptedBuilder(BuilderBase):
             assert heard.instruction is not None
             self._aside = respelling(text)
             self._work_on(heard.instruction, heard)
+
+    def overhear(self, text: str) -> None:
+        """Hear what somebody else says as the builder: a question about the last request, or anything else."""
+        asks_something = "?" in text or set(text.lower().split()[:2]) & _ASKING
+        self._overheard = text if asks_something else ""
+
+    def _take_answer(self, asked: str, text: str, pending: Understanding | None) -> bool:
+        """Follow the last request together with the answer to what somebody else asked; return whether that does."""
+        grid, context = self._executor.settle(), self._context
+        heard = understand_answer(pending, text, grid, context) if pending else None
+        if heard is None or isinstance(heard.found, Failure):
+            if pending is None and context.before is not None and self._task is not None:
+                last, earlier = (context.earlier or ((),))[-1], context.earlier[:-1]
+                grid, context = context.before[1], replace(context, last=last, earlier=earlier, before=None)
+            heard = understand_with(self._request, asked, text, grid, context)
+        if heard is None or heard.instruction is None:
+            return False
+        self._work_on(heard.instruction, heard)
+        return True
 
     def _answered(self, text: str) -> bool:
         """Answer a question about the world or itself; return whether the text is one."""

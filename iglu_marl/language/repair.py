@@ -164,7 +164,7 @@ def is_remark(text: str, context: Context) -> bool:
     said = tokens(text)
     if (
         "?" in text
-        or len(said) < 2
+        or said in (["no"], ["nope"])
         or not asks_for_nothing(said)
         or not _REFERRING.isdisjoint(said)
         or parse_small_talk(text) is not None
@@ -284,6 +284,26 @@ def understand_answer(
     if question.missing != "word":  # a fragment does not replace an instruction
         nothing = nothing or _is_fragment(reply) or _mentions(new.instruction, (Correct,))
     return None if nothing else new
+
+
+def understand_with(request: str, question: str, reply: str, grid: Grid, context: Context) -> Understanding | None:
+    """Read a request together with the answer to a question that somebody else asked about it; None if that fails.
+
+    The answer continues the request; after a yes, what was asked does: "the same colour?" "yes".
+    """
+    words = tokens(reply)
+    agreed = bool(words) and words[0] in _AGREEING
+    rest = " ".join(word for word in words[agreed:])
+    asked = re.sub(r"^(?:so|and|ok|also|you mean|do you mean)\b", "", question.strip(" ?.").lower()).strip(" ,")
+    more = [rest, f"{asked}, {rest}", asked] if agreed else [reply, re.sub(r"^no\b[,. ]*", "", reply)]
+    for addition in filter(None, more):
+        heard = understand(f"{request.rstrip(' .!')}, {addition}", grid, context)
+        if not isinstance(heard.found, Failure) and not heard.unread:
+            return heard
+    return None
+
+
+_AGREEING = ("yes", "yeah", "yep", "yup", "exactly", "right", "correct", "sure", "ok", "okay")
 
 
 def _join_answer(

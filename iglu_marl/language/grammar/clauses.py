@@ -29,6 +29,10 @@ MAX_WAYS = 6
 """Number of ways to read a text that are tried in the world."""
 _CUT, _SKIP, _CLOSE = 3, 40, 0
 _SIGNS = {"+x": "east", "-x": "west", "+z": "south", "-z": "north"}
+_INFORMAL = {
+    "gonna": "going to", "wanna": "want to", "gotta": "have to", "kinda": "kind of", "sorta": "sort of",
+    "lemme": "let me", "u": "you", "ur": "your",
+}  # fmt: skip
 _BREAKS = (".", ",")
 _ON = ((Direction.UP, 1),)
 _REMARKING = frozenset(
@@ -53,6 +57,7 @@ _NOT_NEW = frozenset(
 def normal(text: str) -> str:
     """Return a text with signs as words: coordinates, ranges, directions of axes, drawn-out words."""
     text = text.replace("\u2019", "'").replace("\u2212", "-")
+    text = re.sub(r"\b(?:gonna|wanna|gotta|kinda|sorta|lemme|u|ur)\b", lambda word: _INFORMAL[word[0].lower()], text, flags=re.I)
     text = re.sub(r"([+-][xz])\b(?: direction)?", lambda sign: _SIGNS[sign[1].lower()], text, flags=re.I)
     text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", r" x is \1 z is \2 ", text)
     text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", r" x is \1 z is \2 ", text)
@@ -137,8 +142,8 @@ def _telling() -> frozenset[str]:
 
 def asks_for_nothing(said: list[str]) -> bool:
     """Return whether words can be a remark: without colours, verbs of building, and unknown verbs."""
-    unknown = said[0] not in _own_words() and said[1:2] and said[1] in _OBJECTS
-    return not unknown and _changing().isdisjoint(said)
+    unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in _OBJECTS)
+    return bool(said) and not unknown and _changing().isdisjoint(said)
 
 
 @lru_cache(maxsize=1)
