@@ -630,6 +630,8 @@ def _put_at(
         if len(cells) % 2 == 0:
             raise Unresolved(Reason.NO_PLACE, f"the middle of {len(cells)} places")
         groups = [replace(groups[0], cells=cells, item=tuple(own))]
+    if len(groups) > 1 and not new.each and (lines := _covering(new, groups, setting)):
+        return [[(cell, color) for cell in line] for line in lines]
     if len(groups) > 1:
         if shape or new.each or count in (1, None):
             one = replace(new, count=count if new.each and not shape else 1)
@@ -654,6 +656,43 @@ def _put_at(
     if shape and count not in (None, 1):
         raise Unresolved(Reason.NO_PLACE, f"where each of the {count} goes")
     return _at_one(new, groups[0], color, setting)
+
+
+def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> list[tuple[Cell, ...]]:
+    """Return the places of something level on top of all things together, centred on them if possible.
+
+    Without a size it reaches as far as they do. [] if it lies on none or only on some of them.
+    """
+    cells = [cell for group in groups for cell in group.cells]
+    level = {cell[1] for cell in cells}
+    flat = new.kind in (Kind.ROW, *FIGURES) and new.kind not in (Kind.WALL, Kind.CUBE)
+    row = new.kind is Kind.ROW or (new.kind is Kind.BLOCK and (new.count or 1) > len(cells))
+    if new.standing or not (flat or row) or any(group.way != VECTORS[Direction.UP] for group in groups):
+        return []
+    if len(level) > 1 or new.gap or new.way is not None or not new.sizes and new.kind in FIGURES[4:]:
+        return []
+    low = [min(cell[axis] for cell in cells) for axis in range(3)]
+    high = [max(cell[axis] for cell in cells) for axis in range(3)]
+    spans = high[0] - low[0] + 1, high[2] - low[2] + 1
+    if row:
+        n = new.sizes[0] if new.sizes else max(spans) if new.count in (None, 1) else new.count
+        sizes, drawn = (n, 1), frozenset((u, 0) for u in range(n))
+    else:
+        sizes = (*(new.sizes or spans), *new.sizes[:1])[:2]
+        drawn = figure(new.kind, *sizes)
+    if new.hollow:
+        drawn -= {(sizes[0] // 2, sizes[1] // 2)}
+    deep = new.sizes[2] if len(new.sizes) > 2 else 1
+    ways = {sizes: drawn, sizes[::-1]: frozenset((v, u) for u, v in drawn)}
+    if new.axis is not None and len(axes := _axes(new.axis, setting)) == 1:
+        ways = {sizes: ways[sizes]} if axes[0][0] else {sizes[::-1]: ways[sizes[::-1]]}
+    found: dict[tuple[Cell, ...], bool] = {}
+    for (a, b), one in ways.items():
+        for x, z in product(range(high[0] - a + 1, low[0] + 1), range(high[2] - b + 1, low[2] + 1)):
+            line = tuple((x + u, min(level) + k, z + v) for u, v in sorted(one) for k in range(deep))
+            if all(in_zone(*cell) and not setting.color_at(cell) for cell in line):
+                found[line] = (2 * x + a, 2 * z + b) == (low[0] + high[0] + 1, low[2] + high[2] + 1)
+    return [line for line, centred in found.items() if centred] or [*found]
 
 
 def _in_a_line(cells: list[Cell]) -> bool:
@@ -870,6 +909,7 @@ def _figures(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resoluti
             if not standing and set(free).issuperset(cells):
                 placed = drawn if (a, b) == (width, height) else {(v, u) for u, v in drawn}
                 found.append(tuple((x + u, y + k, z + v) for u, v in sorted(placed) for k in range(depth)))
+    found = found or _covering(new, [replace(group, cells=tuple(free))], setting)
     if not found:
         raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
     return found

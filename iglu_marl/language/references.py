@@ -856,9 +856,12 @@ def _part_of(item: Item, reference: Portion, setting: Resolution) -> list[Cell]:
         if which == "corners":
             cells = [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
         return [cell for cell in cells if reach[cell] == max(reach[cell] for cell in cells)]
-    if which == "ends":
+    if which == "tip" and spans[1]:
+        return [cell for cell in item if cell[1] == high[1]]
+    if which in ("ends", "tip", "between_ends"):
         axis = spans.index(max(spans))
-        return [cell for cell in item if cell[axis] in (low[axis], high[axis])]
+        inner = which == "between_ends"
+        return [cell for cell in item if (cell[axis] in (low[axis], high[axis])) is not inner]
     if which == "corners" and not wide:
         return []  # a block has none
     if which == "corners":

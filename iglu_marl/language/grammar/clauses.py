@@ -20,7 +20,7 @@ from iglu_marl.language.grammar.engine import NOTHING, Contradiction, Parser, is
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
 from iglu_marl.language.placing import BlockSpec, PlaceGoal
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, Portion, Spot
-from iglu_marl.language.shapes import Direction, Kind
+from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Name, Place, Sequence
 
 MAX_STATES = 40
@@ -381,7 +381,7 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
     cost += sum(map(_lacking, goals))
-    if not {"count", "kind", "name", "area", "block"} & set(given):
+    if not {"count", "kind", "name", "area", "block", "colors"} & set(given):
         if "color" not in given or not mods.where:
             return None
     stated = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
@@ -422,6 +422,9 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if "level" in given:
         mods = mods.plus(Modifiers((value("level"),)))
     mods = replace(mods, where=_within(mods.where))
+    if "colors" in given:
+        more = {*given} - _BESIDE_COLORS - ({"count"} if count == 1 else set())
+        return _colored(value("colors"), kind, mods, more)
     if (count or 1) > 1 or kind is Kind.ROW:
         mods = _with_way(mods)
     if mods.also is not None and count == 2:
@@ -444,6 +447,22 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if new.vague and mods.where:
         new = replace(new, vague=False)
     return put(new, mods)
+
+
+_BESIDE_COLORS = {"kind", "name", "colors", "upright", "block"}
+
+
+def _colored(colors: tuple[int, ...], kind: Any, mods: Modifiers, more: Set[str]) -> Any:
+    """Return a tower or a row of one colour per block; None if that was not said."""
+    if len(mods.where) != 1 or more or mods != Modifiers(mods.where, mods.standing, mods.way):
+        return None
+    (where,), vertical = mods.where, mods.way is not None and mods.way.vertical
+    on_top = isinstance(where, Beside) and where.offset == _ON and kind is Kind.BLOCK and len(colors) > 2
+    if kind in (Kind.TOWER, Kind.COLUMN) or (mods.standing or vertical) or (on_top and mods.way is None):
+        return Build(Shape(Kind.TOWER, (len(colors),)), colors, where)
+    if kind in (Kind.ROW, Kind.BLOCK) and mods.way is not None:
+        return Build(Shape(Kind.ROW, (len(colors),), (mods.way,)), colors, where)
+    return None
 
 
 def _with_way(mods: Modifiers) -> Modifiers:
