@@ -16,7 +16,7 @@ from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
-from iglu_marl.language.grammar.engine import NOTHING, Contradiction, Parser, is_number
+from iglu_marl.language.grammar.engine import Contradiction, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
 from iglu_marl.language.placing import BlockSpec, PlaceGoal
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, Portion, Spot
@@ -371,7 +371,7 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         made = _made(given, mods)
     except (DialogueError, GridError, LanguageError):
         return None
-    if made is None or made is NOTHING:
+    if made is None:
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
     cost += sum(map(_lacking, goals))
