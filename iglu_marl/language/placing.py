@@ -13,7 +13,7 @@ from typing import Any
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, cells_of, color_name, in_zone
-from iglu_marl.language.blocks import Reason
+from iglu_marl.language.blocks import Instruction, Reason
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -33,9 +33,19 @@ from iglu_marl.language.references import (
     Unresolved,
     Where,
     resolve,
+)
+from iglu_marl.language.shapes import (
+    COMPASS,
+    VECTORS,
+    Box,
+    Direction,
+    Kind,
+    dot,
+    figure,
+    outermost,
+    scaled,
     shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, figure
 
 FLOOR, CEILING, REACH = -1, 7, 5
 ALIKE = -1
@@ -138,7 +148,7 @@ class BlockSpec:
 
 
 @dataclass(frozen=True)
-class PlaceGoal:
+class PlaceGoal(Instruction):
     """Place something new. where: all that was said of the place, () = nothing."""
 
     new: BlockSpec
@@ -147,26 +157,26 @@ class PlaceGoal:
 
 
 @dataclass(frozen=True)
-class Clear:
+class Clear(Instruction):
     """Remove everything."""
 
 
 @dataclass(frozen=True)
-class SetFocus:
+class SetFocus(Instruction):
     """Make something the referent of "it"."""
 
     at: Reference | Beside
 
 
 @dataclass(frozen=True)
-class KeepOnly:
+class KeepOnly(Instruction):
     """What the previous instruction leaves as it is: "but leave the middle block"."""
 
     of: Reference
 
 
 @dataclass(frozen=True)
-class AssertCount:
+class AssertCount(Instruction):
     """Check on what was said before: that it placed this number of blocks."""
 
     count: int
@@ -174,7 +184,7 @@ class AssertCount:
 
 
 @dataclass(frozen=True)
-class Ambiguous:
+class Ambiguous(Instruction):
     """Several readings of equal cost."""
 
     readings: tuple[Any, ...]
@@ -195,10 +205,6 @@ class Anchors:
     axes: tuple[Cell, ...] = ()
 
 
-def _dot(a: Cell, b: Cell) -> int:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
 def _outer(item: Item, vector: Cell, distance: int = 1) -> tuple[Cell, ...]:
     """Return the cells `distance` steps beyond a thing, from the last block of each line along the vector."""
     own = set(item)
@@ -206,8 +212,7 @@ def _outer(item: Item, vector: Cell, distance: int = 1) -> tuple[Cell, ...]:
     for cell in item:
         line = shifted(cell, vector)
         if line not in own:
-            ahead = (vector[0] * distance, vector[1] * distance, vector[2] * distance)
-            found.append(shifted(cell, ahead))
+            found.append(shifted(cell, scaled(vector, distance)))
     return tuple(cell for cell in dict.fromkeys(found) if cell not in own)
 
 
@@ -327,7 +332,7 @@ def _sides(item: Item, which: str | tuple[Direction, ...], setting: Resolution) 
         return [Anchors(_outer(item, way), way, item) for way in stated]
     if which == "around":
         return [Anchors(tuple(_ring(item)), None, item, True)]
-    spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) for axis in range(3)]
+    spans = Box.of(item).spans
     ways = [VECTORS[way] for way in COMPASS]
     if which == "ends" or (which == "both" and max(spans) > 0):
         axis = spans.index(max(spans))
@@ -528,9 +533,9 @@ def check_free(
 
 def _without_ends(groups: list[Anchors]) -> list[Anchors]:
     cells = [cell for group in groups for cell in group.cells]
-    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) for axis in range(3)]
-    axis = spans.index(max(spans))
-    ends = {min(cell[axis] for cell in cells), max(cell[axis] for cell in cells)}
+    box = Box.of(cells)
+    axis = box.spans.index(max(box.spans))
+    ends = {box.low[axis], box.high[axis]}
     kept = [(group, tuple(cell for cell in group.cells if cell[axis] not in ends)) for group in groups]
     return [replace(group, cells=inner) for group, inner in kept if inner]
 
@@ -539,8 +544,8 @@ def _length(new: BlockSpec, items: list[Item]) -> int:
     """Return the height or length to be matched."""
     found = set()
     for item in items:
-        spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) + 1 for axis in range(3)]
-        found.add(spans[1] if new.kind is Kind.TOWER else max(spans[0], spans[2]))
+        x, y, z = Box.of(item).spans
+        found.add((y if new.kind is Kind.TOWER else max(x, z)) + 1)
     if len(found) != 1:
         raise Unresolved(Reason.NO_NUMBER, "they are not alike")
     return found.pop()
@@ -657,8 +662,7 @@ def _put_at(
 
 
 def _in_a_line(cells: list[Cell]) -> bool:
-    spans = [max(part) - min(part) for part in zip(*cells, strict=True)]
-    return sorted(spans) == [0, 0, len(cells) - 1]
+    return sorted(Box.of(cells).spans) == [0, 0, len(cells) - 1]
 
 
 def _for_each(
@@ -721,8 +725,7 @@ def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution
         floor = min(cell[1] for cell in free)
         lowest = [cell for cell in free if cell[1] == floor]
     if way is not None and len(free) > 1:  # from the outermost side, at the lowest layer
-        reach = max(_dot(cell, way) for cell in free)
-        lowest = [cell for cell in free if _dot(cell, way) == reach]
+        lowest = outermost(free, way)
         if sideways:
             floor = min(cell[1] for cell in lowest)
             lowest = [cell for cell in lowest if cell[1] == floor]
@@ -805,7 +808,7 @@ def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution
         raise Unresolved(Reason.NO_DIRECTION, "")
     if not lying and new.kind is Kind.BLOCK and len(free) == n:
         return [tuple(free)]
-    if new.axis is not None and all(_dot(vector, way) == 0 for vector in axes) and lying:
+    if new.axis is not None and all(dot(vector, way) == 0 for vector in axes) and lying:
         return lying
     if len(lowest) == 1:
         return [_run(lowest[0], way, n)]

@@ -16,13 +16,17 @@ from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
     VECTORS,
+    Box,
     Direction,
     Kind,
     Noun,
     as_color,
+    dot,
     facing,
     is_figure,
     on_map,
+    outermost,
+    shifted,
 )
 
 Item = tuple[Cell, ...]
@@ -58,18 +62,22 @@ def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Of
     return offset
 
 
+class Reference:
+    """Base of what means things of a world."""
+
+
 @dataclass(frozen=True)
-class Anaphor:
+class Anaphor(Reference):
     """What the last instruction changed, as a whole ("it")."""
 
 
 @dataclass(frozen=True)
-class LastBlock:
+class LastBlock(Reference):
     """The last block that was changed."""
 
 
 @dataclass(frozen=True)
-class BuilderPosition:
+class BuilderPosition(Reference):
     """Where the builder stands ("you")."""
 
 
@@ -87,7 +95,7 @@ class At:
 
 
 @dataclass(frozen=True)
-class Spot:
+class Spot(Reference):
     """A column of the map: on the ground, or on top of what stands there."""
 
     x: int
@@ -121,7 +129,7 @@ class Between:
 
 
 @dataclass(frozen=True)
-class PluralAnaphor:
+class PluralAnaphor(Reference):
     """Several things that were changed last, by one instruction or by two ("they").
 
     both: exactly two things, such as two towers that were built one after the other.
@@ -131,7 +139,7 @@ class PluralAnaphor:
 
 
 @dataclass(frozen=True)
-class Remaining:
+class Remaining(Reference):
     """What is left of a structure after a part was taken away: the blocks that adjoin the removed ones."""
 
 
@@ -162,7 +170,7 @@ class PartOf:
 
 
 @dataclass(frozen=True)
-class Recent:
+class Recent(Reference):
     """What earlier instructions placed: "the block you just placed", "those three blue blocks".
 
     Args:
@@ -181,7 +189,7 @@ class Recent:
 
 
 @dataclass(frozen=True)
-class Portion:
+class Portion(Reference):
     """The ends, corners, border, middle, inside or blocks of something.
 
     way: only those on this side; with "half", the half there; with "alternate", every second one from there.
@@ -193,14 +201,14 @@ class Portion:
 
 
 @dataclass(frozen=True)
-class Union:
+class Union(Reference):
     """Several references together: "the red block and the blue row"."""
 
     parts: tuple[Reference, ...]
 
 
 @dataclass(frozen=True)
-class Blocks:
+class Blocks(Reference):
     """Blocks or groups by appearance and place: `Blocks((6,), "row", count=1)` is "the red row".
 
     Args:
@@ -291,7 +299,7 @@ class Beside:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offset", checked_offset(self.offset))
-        if not isinstance(self.of, REFERENCES):
+        if not isinstance(self.of, Reference):
             raise DialogueError(f"a place beside {self.of!r}, expected a reference")
 
 
@@ -302,34 +310,10 @@ class NextTo:
     of: Reference
 
     def __post_init__(self) -> None:
-        if not isinstance(self.of, REFERENCES):
+        if not isinstance(self.of, Reference):
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
 
-Reference = (
-    Anaphor
-    | LastBlock
-    | BuilderPosition
-    | Blocks
-    | Recent
-    | Portion
-    | PluralAnaphor
-    | Remaining
-    | Spot
-    | Union
-)
-REFERENCES = (
-    Anaphor,
-    LastBlock,
-    BuilderPosition,
-    Blocks,
-    Recent,
-    Portion,
-    PluralAnaphor,
-    Remaining,
-    Spot,
-    Union,
-)
 Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
@@ -479,11 +463,6 @@ class Resolution:
         return total[0], total[1], total[2]
 
 
-def shifted(cell: Cell, by: Cell) -> Cell:
-    """Return a cell moved by a vector."""
-    return cell[0] + by[0], cell[1] + by[1], cell[2] + by[2]
-
-
 def connected(cells: Iterable[Cell]) -> list[Item]:
     """Return the groups of cells that are connected through faces, sorted."""
     todo, found = set(cells), []
@@ -610,20 +589,13 @@ def resolve(reference: Reference, setting: Resolution) -> list[Item]:
 
 def _last_two(setting: Resolution) -> list[Item]:
     found: list[Item] = []
-    met: set[Cell] = set()
     for part in dict.fromkeys((setting.last, *reversed(setting.earlier))):
-        todo = {cell for cell in part if setting.color_at(cell)} - met
-        flat = (
-            len(todo) == 2 and len({cell[1] for cell in todo}) == 1
-        )  # two blocks beside each other are two things
-        while todo:
-            item = [todo.pop()]
-            for cell in item:
-                near = set() if flat else {shifted(cell, way) for way in VECTORS.values()} & todo
-                item += near
-                todo -= near
-            found.append(tuple(sorted(item)))
-            met.update(item)
+        met = {cell for item in found for cell in item}
+        cells = {cell for cell in part if setting.color_at(cell)} - met
+        if len(cells) == 2 and len({cell[1] for cell in cells}) == 1:
+            found += [(cell,) for cell in cells]  # two blocks beside each other are two things
+        else:
+            found += connected(cells)
         if len(found) >= 2:
             break
     return found if len(found) == 2 else []
@@ -784,15 +756,10 @@ def _relation(where: Where, setting: Resolution) -> str | None:
 def _between(where: Between, items: list[Item], setting: Resolution) -> list[Item]:
     """Return the items inside the box around two or more things."""
     assert where.one is not None
-    around = [part for part in (where.one, where.other) if part is not None]
-    cells = {cell for part in around for item in resolve(part, setting) for cell in item}
-    low = [min(cell[axis] for cell in cells) for axis in range(3)]
-    high = [max(cell[axis] for cell in cells) for axis in range(3)]
-    return [
-        item
-        for item in items
-        if cells.isdisjoint(item) and all(low[i] <= cell[i] <= high[i] for cell in item for i in range(3))
-    ]
+    ends = [part for part in (where.one, where.other) if part is not None]
+    cells = {cell for part in ends for item in resolve(part, setting) for cell in item}
+    around = Box.of(cells)
+    return [item for item in items if cells.isdisjoint(item) and Box.of([*item, *cells]) == around]
 
 
 def _in_each_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
@@ -838,16 +805,15 @@ def _is_bend(cell: Cell, item: set[Cell]) -> bool:
 
 
 def _part_of(item: Item, reference: Portion, setting: Resolution) -> list[Cell]:
-    low = [min(cell[axis] for cell in item) for axis in range(3)]
-    high = [max(cell[axis] for cell in item) for axis in range(3)]
-    spans = [high[axis] - low[axis] for axis in range(3)]
+    box = Box.of(item)
+    low, high, spans = box.low, box.high, box.spans
     wide = [axis for axis in range(3) if spans[axis]]
     cells, which = list(item), reference.which
     if which == "alternate" and reference.way is None:
         raise Unresolved(Reason.NO_DIRECTION, "from which end")
     if reference.way is not None:
         vector = VECTORS[setting.on_map(reference.way)]
-        reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
+        reach = {cell: dot(cell, vector) for cell in item}
         if which == "alternate":
             return sorted(cells, key=lambda cell: -reach[cell])[::2]
         if which == "half":
@@ -855,7 +821,7 @@ def _part_of(item: Item, reference: Portion, setting: Resolution) -> list[Cell]:
             return [cell for cell in item if reach[cell] > middle]
         if which == "corners":
             cells = [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
-        return [cell for cell in cells if reach[cell] == max(reach[cell] for cell in cells)]
+        return outermost(cells, vector)
     if which == "ends":
         axis = spans.index(max(spans))
         return [cell for cell in item if cell[axis] in (low[axis], high[axis])]
@@ -902,9 +868,7 @@ def _recent(reference: Recent, setting: Resolution) -> list[Item]:
                 break
             return [(placed[reference.nth - 1],)]
         if reference.extreme is not None:
-            vector = VECTORS[setting.on_map(reference.extreme)]
-            best = max(sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in there)
-            there = [cell for cell in there if sum(a * b for a, b in zip(cell, vector, strict=True)) == best]
+            there = outermost(there, VECTORS[setting.on_map(reference.extreme)])
         if reference.kind is not Kind.BLOCK:
             return [tuple(there)]
         if reference.count is None or reference.count == len(there):

@@ -65,9 +65,8 @@ from iglu_marl.language.references import (
     Spot,
     Unresolved,
     resolve,
-    shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, shifted
 from iglu_marl.language.verbs import (
     Build,
     Correct,
