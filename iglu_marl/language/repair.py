@@ -38,6 +38,7 @@ from iglu_marl.language.grammar.answers import (
 )
 from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing
 from iglu_marl.language.grammar.engine import Parser, is_number
+from iglu_marl.language.grammar.makers import counted
 from iglu_marl.language.grammar.reader import (
     first_place,
     grammar,
@@ -670,7 +671,7 @@ class _Answer:
         if instruction is None:
             return
         if reference == Anaphor() and which.core is not None:
-            made = _replaced(instruction, reference, which.core.blocks(1))
+            made = _replaced(instruction, reference, counted(which.core, 1))
             yield try_instruction(self.pending.text, made, self.grid, self.context)
         if which.every:
             if isinstance(reference, Blocks) and which.number in (None, len(choices)):

@@ -7,7 +7,7 @@ from typing import Any
 
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
-from iglu_marl.language.grammar.makers import MAKERS, NounPhrase, Outside, cell, define, maker
+from iglu_marl.language.grammar.makers import MAKERS, Outside, cell, define, maker
 from iglu_marl.language.placing import PlaceGoal
 from iglu_marl.language.references import At, Beside, Blocks, Level, NextTo, PartOf, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
@@ -137,7 +137,7 @@ class Selection:
     every: all of them, `number` in total. toward: the nearest to something, or the farthest.
     """
 
-    core: NounPhrase | None = None
+    core: Blocks | None = None
     every: bool = False
     most: bool | None = None
     number: int | None = None
@@ -177,11 +177,11 @@ define("level_of", lambda of: LevelOf(of))
 define("steps_above", lambda n: accept(Above(n), n))
 define("spaces_above", lambda n: Above(n + 1))
 define("which_all", lambda n=None: Selection(every=True, number=None if n is None else int(n)))
-define("which_by", lambda of: Selection(NounPhrase(where=NextTo(of))))
+define("which_by", lambda of: Selection(Blocks(where=NextTo(of))))
 define("which_toward", lambda of, far=False: Selection(toward=Toward(of, bool(far))))
-define("which_middle", lambda: Selection(NounPhrase(middle=True)))
+define("which_middle", lambda: Selection(Blocks(middle=True)))
 define("which_core", lambda core: accept(Selection(core), not isinstance(core.where, Outside)))
-define("which_end", lambda way, n=1: accept(Selection(NounPhrase(extreme=way, rank=n)), 1 <= n <= 9))
+define("which_end", lambda way, n=1: accept(Selection(Blocks(extreme=way, rank=n)), 1 <= n <= 9))
 define("which_level", lambda n: Selection(level=n))
 define("which_size", lambda most=False: Selection(most=most))
 define("which_number", lambda n: Selection(number=n))
@@ -199,7 +199,7 @@ define("way_from", lambda way, x: accept(way, x is way.opposite))
 define("at_height", lambda where, n: accept(cell(where, n), isinstance(where, Spot)))
 define(
     "which_near",
-    lambda far=False: Selection(NounPhrase(extreme=Direction.BEHIND if far else Direction.FRONT)),
+    lambda far=False: Selection(Blocks(extreme=Direction.BEHIND if far else Direction.FRONT)),
 )
 define("which_half", lambda way: Selection(half=way))
 

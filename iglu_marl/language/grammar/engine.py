@@ -502,8 +502,11 @@ class Parser:
             if rule.value is None:
                 value = slots[-1][1] if slots else None
             else:
+                given = dict(slots)
+                if len(given) < len(slots):
+                    continue  # a slot with two values
                 try:
-                    value = value_of(rule.value, dict(slots))
+                    value = value_of(rule.value, given)
                 except (DialogueError, GridError, LanguageError) as error:
                     if isinstance(error, Contradiction):
                         self.against = max(self.against, (end, -at, -cost, str(error)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.expressions import Slots
-from iglu_marl.language.grammar.makers import Modifiers, NounPhrase
+from iglu_marl.language.grammar.makers import Blocks, Modifiers
 from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import At, Beside, Blocks, Spot, is_several
 from iglu_marl.language.shapes import Direction, Kind, Shape
@@ -87,12 +87,6 @@ def new(value: Any, n: int | None = None) -> Iterator[Slots]:
 define("mods_more", lambda value: [{"one": value, "more": Modifiers()}] if value.where else [])
 
 
-@inverse
-def mod_cell(value: Modifiers, n: int | None = None) -> Iterator[Slots]:
-    for slots in cell(value.where[0]):
-        yield slots if n is None else {"place": slots["place"]}
-
-
 define("mod_where", lambda value: [{"where": value.where[0]}])
 
 
@@ -132,7 +126,7 @@ def runs_more(value: Any) -> Iterator[Slots]:
 
 
 @inverse
-def cell(value: Any) -> Iterator[Slots]:
+def cell(value: Any, n: int | None = None) -> Iterator[Slots]:
     if isinstance(value, At):
         x, y, z = value.cell
         yield {"place": Spot(x, z), "n": y + 2}
@@ -158,59 +152,33 @@ def beside(value: Any) -> Iterator[Slots]:
         yield stated | {"n": n if before or n > 1 else None}
 
 
-def _core(value: Blocks) -> NounPhrase:
-    return NounPhrase(
-        value.colors,
-        value.kind,
-        value.size,
-        value.extreme,
-        value.where,
-        value.rank,
-        value.middle,
-        by_size=value.by_size,
-    )
-
-
 @inverse
-def np(value: Any, n: int | None = None) -> Iterator[Slots]:
-    if isinstance(value, Blocks) and value.count is not None and (n is not None or value.count > 1):
-        core = _core(value)
-        yield {"n": value.count if n is None else None, "core": core}
-
-
-@inverse
-def np_all(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Blocks) and value.unless is None and value.count is None:
-        yield {"core": _core(value)}
+def counted(value: Any, n: int | None = None) -> Iterator[Slots]:
+    if isinstance(value, Blocks) and value.unless is None and (n is not None or value.count != 1):
+        yield {"n": value.count if n is None else None, "core": replace(value, count=1)}
 
 
 define("core_where", lambda value: [{"core": replace(value, where=None), "where": value.where}])
 
 
 @inverse
-def core_cell(value: NounPhrase, n: int) -> Iterator[Slots]:
-    for slots in cell(value.where):
-        yield {"core": replace(value, where=None), "place": slots["place"]}
-
-
-@inverse
-def core_middle(value: NounPhrase) -> Iterator[Slots]:
+def core_middle(value: Blocks) -> Iterator[Slots]:
     yield {"core": replace(value, middle=False, where=None), "where": value.where}
 
 
 @inverse
-def core_rank(value: NounPhrase) -> Iterator[Slots]:
+def core_rank(value: Blocks) -> Iterator[Slots]:
     if value.rank > 1:
         yield {"n": value.rank, "core": replace(value, rank=1, extreme=None), "way": value.extreme}
 
 
 @inverse
-def plain_core(value: NounPhrase) -> Iterator[Slots]:
+def plain_core(value: Blocks) -> Iterator[Slots]:
     yield {"colors": value.colors or None, "kind": value.kind, "way": value.extreme}
 
 
 @inverse
-def core_of(value: NounPhrase) -> Iterator[Slots]:
+def core_of(value: Blocks) -> Iterator[Slots]:
     if value.size is not None:
         yield {
             "kind": value.kind,

@@ -46,7 +46,7 @@ from iglu_marl.language.references import (
     Union,
     is_several,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Noun, Shape, plus
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Noun, Shape, dot, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Build,
@@ -68,6 +68,7 @@ from iglu_marl.language.verbs import (
 )
 
 _Maker = TypeVar("_Maker", bound=Callable[..., Any])
+ANY = Blocks()
 CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
 BORDER = tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)
 MAKERS: dict[str, Any] = {
@@ -107,6 +108,7 @@ class View:
     way: Direction
 
 
+@maker
 @dataclass(frozen=True)
 class Around:
     """New blocks with their place: "a border around the red block"."""
@@ -138,30 +140,6 @@ class Topic:
 
     of: Any
     count: int | None = None
-
-
-@dataclass(frozen=True)
-class NounPhrase:
-    """A reference without its number of things."""
-
-    colors: tuple[int, ...] = ()
-    kind: Kind | Noun = Kind.BLOCK
-    size: int | None = None
-    extreme: Direction | None = None
-    where: Any = None
-    rank: int = 1
-    middle: bool = False
-    count: int | None = None
-    by_size: str | None = None
-
-    def blocks(self, count: int | None, unless: Any = None) -> Blocks:
-        """Return the reference to this number of things."""
-        reject_if(self.count is not None and count is not None and self.count != count)
-        stated = count if self.count is None else self.count
-        made = Blocks(
-            self.colors, self.kind, stated, self.extreme, self.size, self.where, self.rank, self.middle
-        )
-        return replace(made, unless=unless, by_size=self.by_size)
 
 
 @maker
@@ -332,18 +310,15 @@ define("corners_two", lambda x, y: accept(Each(Spots((x, y))), x != y))
 
 
 @maker
-def on_top_of(of: Any) -> Any:
+def on_top_of(of: Any) -> Beside:
     corner = isinstance(of, Blocks) and isinstance(of.where, PartOf) and isinstance(of.where.of, Portion)
-    reject_if(
-        not isinstance(of, Blocks) or (of.kind not in (Kind.TOWER, Kind.COLUMN) and not corner)
-    )  # the end is open
+    require(corner or (isinstance(of, Blocks) and of.kind in (Kind.TOWER, Kind.COLUMN)))  # the end is open
     return Beside(((Direction.UP, 1),), of)
 
 
 @maker
-def corners_side(way: Direction, z: Any = None) -> Any:
-    vector = VECTORS[way]
-    return Each(Spots(tuple((x, z) for x, z in CORNERS if x * vector[0] + z * vector[2] > 0)))
+def corners_side(way: Direction) -> Each:
+    return Each(Spots(tuple((x, z) for x, z in CORNERS if dot((x, 0, z), VECTORS[way]) > 0)))
 
 
 @maker
@@ -389,12 +364,18 @@ def tops(of: Any, way: Direction) -> Any:
     return Blocks(extreme=way, where=PartOf(of))
 
 
+def _ways_to(x: tuple[int, int]) -> tuple[Direction, Direction]:
+    """Return the two directions of a corner: south or north, east or west."""
+    return (
+        Direction.SOUTH if x[1] > 0 else Direction.NORTH,
+        Direction.EAST if x[0] > 0 else Direction.WEST,
+    )
+
+
 @maker
-def part_corner(x: tuple[int, int], of: Any = None) -> Any:
-    east = Direction.EAST if x[0] > 0 else Direction.WEST
-    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
-    side = Portion(Anaphor() if of is None else of, "corners", south)
-    return Blocks(count=1, extreme=east, where=PartOf(side))
+def part_corner(x: tuple[int, int], of: Any = None) -> Blocks:
+    south, east = _ways_to(x)
+    return Blocks(extreme=east, where=PartOf(Portion(of or Anaphor(), "corners", south)))
 
 
 @maker
@@ -405,29 +386,21 @@ def extend_both(blocks: Any, n: int, color: int | None = None) -> Any:
 
 @maker
 def core_area(
-    n: int,
-    m: int,
-    colors: Any = (),
-    colors2: Any = (),
-    kind: Kind = Kind.RECTANGLE,
-    way: Direction | None = None,
-) -> Any:
-    reject_if(colors and colors2)
+    n: int, m: int, colors: Any = (), kind: Kind = Kind.RECTANGLE, way: Direction | None = None
+) -> Blocks:
     if kind in (Kind.SQUARE, Kind.RECTANGLE):
         kind = Kind.SQUARE if n == m else Kind.RECTANGLE
-    return NounPhrase(tuple(colors) or tuple(colors2), kind, n * m, way)
+    return Blocks(colors, kind, extreme=way, size=n * m)
 
 
 @maker
 def core_by_size(by: str, kind: Kind = Kind.BLOCK, colors: Any = (), n: int = 1) -> Any:
     if kind is Kind.BLOCK and n == 1:
         kind = Kind.TOWER
-    return NounPhrase(tuple(colors), kind, by_size=by, rank=n)
+    return Blocks(colors, kind, by_size=by, rank=n)
 
 
-define(
-    "plain_core", lambda colors=(), kind=Kind.BLOCK, way=None: NounPhrase(tuple(colors), kind, extreme=way)
-)
+define("plain_core", lambda colors=(), kind=Kind.BLOCK, way=None: Blocks(colors, kind, extreme=way))
 define("stuff", lambda n=None, colors=(): (n, tuple(colors)))
 
 
@@ -435,22 +408,16 @@ define("stuff", lambda n=None, colors=(): (n, tuple(colors)))
 def core_of(kind: Kind, of: Any, colors: Any = (), way: Direction | None = None) -> Any:
     size, stated = of
     reject_if((stated and colors) or kind is Kind.BLOCK)
-    return NounPhrase(tuple(colors) or stated, kind, size, way)
+    return Blocks(colors or stated, kind, extreme=way, size=size)
 
 
 @maker
-def core_where(core: NounPhrase, where: Any) -> Any:
+def core_where(core: Blocks, where: Any) -> Any:
     reject_if(isinstance(where, Outside))
     if where is None:
         return core
     require(core.where is None)
     return replace(core, where=where)
-
-
-@maker
-def core_cell(core: NounPhrase, place: Spot, n: int) -> Any:
-    where = cell(place, n)
-    return core_where(core, where)
 
 
 define(
@@ -460,7 +427,7 @@ define(
 
 
 @maker
-def core_rank(n: int, core: NounPhrase, way: Direction | None = None, of: Any = None) -> Any:
+def core_rank(n: int, core: Blocks, way: Direction | None = None, of: Any = None) -> Any:
     if of is not None:
         require(core.where is None)
         core = replace(core, where=PartOf(of))
@@ -471,7 +438,7 @@ def core_rank(n: int, core: NounPhrase, way: Direction | None = None, of: Any = 
 
 
 @maker
-def core_middle(core: NounPhrase, where: Any = None, of: Any = None, n: int | None = None) -> Any:
+def core_middle(core: Blocks, where: Any = None, of: Any = None, n: int | None = None) -> Any:
     if n is not None:
         core = replace(core, count=n)
     reject_if(core.extreme is not None or core.rank != 1)
@@ -488,9 +455,10 @@ define(
 
 
 @maker
-def np(n: int, core: NounPhrase) -> Any:
-    require(n >= 1)
-    return core.blocks(n)
+def counted(core: Blocks, n: int | None = None) -> Blocks:
+    """Return the things of a phrase that names no number, or the number 1: so many, None = all."""
+    reject_if(core.count != 1 and n not in (None, core.count))
+    return replace(core, count=n) if core.count == 1 else core
 
 
 @maker
@@ -499,20 +467,10 @@ def np_extreme_of(way: Direction, of: Any) -> Any:
     return replace(of, count=1, extreme=way)
 
 
-define(
-    "np_all",
-    lambda core: accept(core.blocks(None), not (core.rank != 1 or (core.middle and core.count is None))),
-)
-define("np_layer", lambda core: core.blocks(None))
-
-
 @maker
 def core_layer(way: Direction | None = None, of: Any = (None, ()), colors: Any = ()) -> Any:
     require(of[0] is None)
-    return NounPhrase(tuple(colors) or of[1], extreme=way)
-
-
-define("np_some", lambda n, core: core.blocks(n))
+    return Blocks(colors or of[1], extreme=way)
 
 
 @maker
@@ -528,19 +486,15 @@ def np_extremes(one: Direction, two: Direction, kind: Kind, colors: Any = (), po
 
 
 @maker
-def union(one: Any, more: Any) -> Any:
-    parts = (
-        *(one.parts if isinstance(one, Union) else (one,)),
-        *(more.parts if isinstance(more, Union) else (more,)),
-    )
-    return Union(parts)
+def union(one: Any, more: Any) -> Union:
+    return Union(tuple(one for part in (one, more) for one in getattr(part, "parts", (part,))))
 
 
 @maker
-def union_corners(core: NounPhrase, x: tuple[int, int], y: tuple[int, int]) -> Any:
+def union_corners(core: Blocks, x: tuple[int, int], y: tuple[int, int]) -> Any:
     stated = [core_where(core, Spot(*spot)) for spot in (x, y)]
     require(x != y)
-    return Union(tuple(one.blocks(1) for one in stated))
+    return Union(tuple(stated))
 
 
 @maker
@@ -558,7 +512,7 @@ def np_but(one: Blocks, but: Any) -> Any:
 
 
 @maker
-def recent(core: NounPhrase, n: int | None = None) -> Any:
+def recent(core: Blocks, n: int | None = None) -> Any:
     reject_if(
         core.where is not None
         or isinstance(core.kind, Noun)
@@ -575,8 +529,8 @@ define("recent_last", lambda n: accept(Recent(count=n, nth=-n), n > 1))
 
 
 @maker
-def recent_nth(n: int, core: NounPhrase = NounPhrase()) -> Any:
-    reject_if(core != NounPhrase(core.colors) or len(core.colors) > 1)
+def recent_nth(n: int, core: Blocks = ANY) -> Any:
+    reject_if(core != Blocks(core.colors) or len(core.colors) > 1)
     return Recent(core.colors, Kind.BLOCK, 1, n)
 
 
@@ -596,27 +550,14 @@ define(
 
 @maker
 def new_shape(
-    kind: Kind,
-    n: int | None = None,
-    way: str | None = None,
-    colors: int | None = None,
-    colors2: int | None = None,
-    k: int = 1,
-    e: str = "",
-) -> Any:
-    reject_if(colors is not None and colors2 is not None)
+    kind: Kind, n: int | None = None, way: str | None = None, colors: int = SAME, k: int = 1, e: str = ""
+) -> BlockSpec:
     if e == "high" and kind is Kind.ROW and way != "vertical":
         raise Contradiction(f"row and {n} high")
-    color = colors2 if colors is None else colors
-    if kind is Kind.ROW and way == "vertical":
-        kind = Kind.TOWER
-    elif kind is Kind.ROW and way == "diagonal":
-        raise Rejected
-    elif kind is Kind.TOWER and way == "horizontal":
-        kind = Kind.ROW
-    elif way == "diagonal" or kind is Kind.DIAGONAL:
-        raise Rejected
-    return BlockSpec(k, SAME if color is None else color, kind, () if n is None else (n,))
+    reject_if(way == "diagonal" or kind is Kind.DIAGONAL)
+    if kind in (Kind.ROW, Kind.TOWER) and way is not None:
+        kind = Kind.TOWER if way == "vertical" else Kind.ROW
+    return BlockSpec(k, colors, kind, () if n is None else (n,))
 
 
 _HOLLOW = (Kind.SQUARE, Kind.RECTANGLE, Kind.RING)
@@ -632,15 +573,12 @@ def new_area(
     n: int,
     m: int,
     kind: Kind = Kind.SQUARE,
-    colors: int | None = None,
-    colors2: int | None = None,
+    colors: int = SAME,
     d: int | None = None,
     up: Any = None,
     h: str = "",
 ) -> Any:
     kind = _hollowed(kind) if h else kind
-    reject_if(colors is not None and colors2 is not None)
-    color = colors2 if colors is None else colors
     sizes: tuple[int, ...] = (n, m) if d is None else (n, m, d)
     if kind is Kind.ROW:
         sizes = (max(n, m),)
@@ -649,7 +587,7 @@ def new_area(
     if kind is Kind.TOWER and d is not None:
         kind = Kind.RECTANGLE
     standing = True if kind is Kind.WALL else None if up is None else up == "upright"
-    return BlockSpec(1, SAME if color is None else color, kind, sizes, standing=standing)
+    return BlockSpec(1, colors, kind, sizes, standing=standing)
 
 
 _FIGURE_BLOCKS = {  # number of blocks -> sides of the figures with them
@@ -665,29 +603,14 @@ def new_figure(
     kind: Kind,
     up: Any = None,
     colors: int | None = None,
-    colors2: int | None = None,
     k: int | None = None,
     h: str = "",
 ) -> Any:
     kind = _hollowed(kind) if h else kind
-    reject_if(colors is not None and colors2 is not None)
-    color = colors2 if colors is None else colors
     side = {v: key for key, v in _FIGURE_BLOCKS.get(kind, {}).items()}.get(k, 0) if k else 0
     reject_if(k and not side)  # the number is a check: see `mod_total`
     sizes = (side, side) if side else ()
-    return BlockSpec(1, color, kind, sizes, standing=None if up is None else up == "upright")
-
-
-@maker
-def new_around(of: Any, colors: int | None = None, colors2: int | None = None, k: int | None = None) -> Any:
-    color = colors2 if colors is None else colors
-    return Around(BlockSpec(k, color), Sides(of, "around"))
-
-
-@maker
-def new_layer(colors: int | None = None, colors2: int | None = None) -> Any:
-    color = colors2 if colors is None else colors
-    return BlockSpec(1, SAME if color is None else color, Kind.RECTANGLE)
+    return BlockSpec(1, colors, kind, sizes, standing=None if up is None else up == "upright")
 
 
 # ----------------------------------------------------------------------------------------- fully specified shapes
@@ -715,12 +638,6 @@ def _shape(kind: Kind, sizes: tuple[int, ...], ways: tuple[Direction, ...]) -> S
 
 define("shape_plain", lambda c, kind, form: (_shape(kind, *form), (c,)))
 define("shape_counted", lambda kind, n, c, ways: (_shape(kind, (n,), ways), (c,)))
-
-
-@maker
-def shape_stacked(p: Any) -> Any:
-    require(len(set(p)) > 1)
-    return (_shape(Kind.TOWER, (len(p),), ()), tuple(p))
 
 
 @maker
@@ -814,26 +731,24 @@ def swap_colored(one: int, other: int, kind: Kind = Kind.BLOCK) -> Any:
     return Swap(Blocks((one,), kind, None), Blocks((other,), kind, None), True)
 
 
-define("swap_two", lambda core, what=False: Swap(core.blocks(2), None, what))
+define("swap_two", lambda core, what=False: Swap(counted(core, 2), None, what))
 
 
 @maker
-def core_end(core: NounPhrase, way: Direction, of: Any, n: int | None = None) -> Any:
+def core_end(core: Blocks, way: Direction, of: Any, n: int | None = None) -> Any:
     reject_if(core.where is not None or core.rank != 1 or core.middle or core.extreme is not None)
-    return replace(core, extreme=way, where=PartOf(of), count=n)
+    return replace(core, extreme=way, where=PartOf(of), count=core.count if n is None else n)
 
 
 @maker
-def beside_corner(x: tuple[int, int], of: Any) -> Any:
-    east = Direction.EAST if x[0] > 0 else Direction.WEST
-    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
-    return Beside(((south, 1), (east, 1)), of)
+def beside_corner(x: tuple[int, int], of: Any) -> Beside:
+    return Beside(tuple((way, 1) for way in _ways_to(x)), of)
 
 
 @maker
-def shape_in_row(p: Any, ways: Any, n: int | None = None) -> Any:
-    reject_if(n not in (None, len(p)) or len(set(p)) == 1)
-    return _shape(Kind.ROW, (len(p),), ways), tuple(p)
+def shape_mixed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
+    require(n in (None, len(p)) and len(set(p)) > 1)
+    return _shape(kind, (len(p),), ways), tuple(p)
 
 
 @maker
@@ -843,12 +758,6 @@ def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | 
     ways = () if stated.way is None else (stated.way,)
     shape = shape_listed(kind, p, ways)
     return build(shape, replace(stated, way=None))
-
-
-@maker
-def build_stacked(p: Any, mods: Modifiers, before: Modifiers | None = None) -> Any:
-    shape = shape_stacked(p)
-    return build(shape, mods, before)
 
 
 define("mod_less", lambda n, of=None: Modifiers(like=Anaphor() if of is None else of, taller=-n))
@@ -907,7 +816,7 @@ define(
     "mod_start",
     lambda where, way: accept(Modifiers((where,), way=way), not (where is None or isinstance(where, Each))),
 )
-define("mod_one_each", lambda of: Modifiers(one_each=True, each_of=of == NounPhrase()))
+define("mod_one_each", lambda of: Modifiers(one_each=True, each_of=of == Blocks()))
 
 
 @maker
@@ -922,12 +831,6 @@ def mod_where(where: Any) -> Any:
 def repeating(mods: Modifiers, kind: Kind | None = None) -> Modifiers:
     """Return modifiers that name the kind of the thing again."""
     return mods if kind is None else replace(mods, again=(("kind", kind),))
-
-
-@maker
-def mod_cell(place: Spot, n: int) -> Any:
-    where = cell(place, n)
-    return mod_where(where)
 
 
 @maker
@@ -1308,8 +1211,6 @@ def cover(of: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     mods.only("to cover", "each", "one_each", "each_of")
     if new.kind is Kind.RECTANGLE and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
-    elif new.sizes:
-        return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))
     return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))
 
 
@@ -1325,19 +1226,9 @@ def put_on_it(of: Any, new: Any, mods: Modifiers) -> Any:
 # ------------------------------------------------------------------------------------------- taller, longer, turned
 
 
-def _grow(of: Any, way: Direction, n: int, color: int | None = None) -> Any:
-    require(1 <= n <= 10)
-    return Extend(of, way, n, color)
-
-
-@maker
-def taller(of: Any, n: int, color: int | None = None) -> Any:
-    return _grow(of, Direction.UP, n, color)
-
-
 @maker
 def longer(of: Any, n: int, way: Direction | None = None) -> Any:
-    return Resize(of, n) if way is None else _grow(of, way, n)
+    return Resize(of, n) if way is None else Extend(of, way, n)
 
 
 @maker
@@ -1383,19 +1274,17 @@ def copy_to(blocks: Any, where: Any, color: int | None = None) -> Any:
 
 
 @maker
-def copy_kind_to(
-    blocks: Any, where: Any, kind: Kind | None = None, color: int | None = None, color2: int | None = None
-) -> Any:
+def copy_kind_to(blocks: Any, where: Any, kind: Kind | None = None, color: int | None = None) -> Copy:
     if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK and kind is not None:
         blocks = replace(blocks, kind=kind)
-    return copy_to(blocks, where, color2 if color is None else color)
+    return copy_to(blocks, where, color)
 
 
 @maker
-def copy_it_to(where: Any, kind: Kind, color: int | None = None, color2: int | None = None) -> Any:
+def copy_it_to(where: Any, kind: Kind, color: int | None = None) -> Copy:
     like = isinstance(where, (Beside, NextTo)) and isinstance(where.of, Blocks)
     of = where.of if like and where.of.kind in (kind, Kind.BLOCK) else Blocks((), kind)
-    return copy_kind_to(of, where, kind, color, color2)
+    return copy_kind_to(of, where, kind, color)
 
 
 @maker
@@ -1439,7 +1328,6 @@ define("turned", lambda of, along, q=1: accept(Rotate(of, q, None, along), along
 def remove_leaving(whole: Any, of: Any) -> Any:
     if isinstance(whole, Portion) or (isinstance(whole, Blocks) and isinstance(whole.where, PartOf)):
         return Remove(whole)  # of a part, the rest of the whole is left
-    reject_if(isinstance(whole, BuilderPosition))
     return Sequence((Remove(whole), KeepOnly(of)))
 
 
@@ -1457,7 +1345,6 @@ def _single(blocks: Any) -> Blocks | None:
 def remove(blocks: Any, where: Any = None) -> Any:
     if where is not None:
         blocks = np_apposed(blocks, where)
-    reject_if(isinstance(blocks, BuilderPosition))
     single = _single(blocks)
     if single is None:
         return Remove(blocks)
@@ -1482,7 +1369,7 @@ def remove_two(blocks: Any, more: Any, third: Any = None) -> Any:
     return Remove(Union(parts))
 
 
-define("remove_some", lambda n, core: accept(remove(core.blocks(n)), n >= 1))
+define("remove_some", lambda n, core: accept(remove(counted(core, n)), n >= 1))
 
 
 @maker
@@ -1541,9 +1428,10 @@ def move_top(of: Any, where: Any) -> Any:
     return move_to(Blocks(extreme=Direction.UP, where=PartOf(of)), where)
 
 
-define(
-    "np_other", lambda core, n=None: accept(core.blocks(n, Anaphor()), not (core.rank != 1 or core.middle))
-)
+@maker
+def np_other(core: Blocks, n: int | None = None) -> Blocks:
+    reject_if(core.rank != 1 or core.middle)
+    return replace(counted(core, n), unless=Anaphor())
 
 
 @maker
@@ -1650,4 +1538,4 @@ define("spots_xz", lambda at: accept(Spots(at), 1 < len(at) == len(set(at))))
 
 @maker
 def core_in_named(word: str, way: Direction | None = None, several: bool = False) -> Any:
-    return NounPhrase(extreme=way, where=PartOf(Blocks(kind=Noun(word), count=None if several else 1)))
+    return Blocks(extreme=way, where=PartOf(Blocks(kind=Noun(word), count=None if several else 1)))
