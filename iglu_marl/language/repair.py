@@ -51,7 +51,7 @@ from iglu_marl.language.grammar.reader import (
 )
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus, anchors
+from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -585,7 +585,7 @@ class _Answer:
             return None
         columns = None
         for where in wheres:
-            found = {(cell[0], cell[2]) for group in anchors(where, self.setting) for cell in group.cells}
+            found = {(cell[0], cell[2]) for group in where.anchors(self.setting) for cell in group.cells}
             columns = found if columns is None else columns & found
         if columns is None or len(columns) != 1 or not 1 <= level <= 9:
             return None

@@ -25,10 +25,8 @@ from iglu_marl.language.placing import (
     KeepOnly,
     OtherSide,
     PlaceGoal,
-    Places,
     SetFocus,
     Sides,
-    anchors,
     check_free,
     put,
     put_shape,
@@ -43,6 +41,7 @@ from iglu_marl.language.references import (
     Edge,
     Item,
     LastBlock,
+    Location,
     NamedCells,
     NextTo,
     Offset,
@@ -597,7 +596,7 @@ def _complete_other_side(instruction: PlaceGoal, before: Any) -> PlaceGoal:
     return replace(instruction, where=(_relocate(last, OtherSide()), *instruction.where[1:]))
 
 
-def _worlds(ways: list[list[tuple[Cell, int]]], where: Places, setting: Resolution) -> list[ExpectedWorld]:
+def _worlds(ways: list[list[tuple[Cell, int]]], where: Location, setting: Resolution) -> list[ExpectedWorld]:
     """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
     if len(ways) > 1 and not isinstance(where, NextTo):
         cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
@@ -611,7 +610,7 @@ def _clear(instruction: Clear, setting: Resolution) -> list[ExpectedWorld]:
 
 def _look(instruction: SetFocus, setting: Resolution) -> list[ExpectedWorld]:
     if isinstance(instruction.at, (Spot, Beside)):
-        return [ExpectedWorld(setting.grid, anchors(instruction.at, setting)[0].cells)]
+        return [ExpectedWorld(setting.grid, instruction.at.anchors(setting)[0].cells)]
     return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
 
 
@@ -754,13 +753,13 @@ def _ways(instruction: Move, cells: list[Cell], setting: Resolution) -> list[Cel
     return _vectors_to(instruction.to, cells, setting.then(cleared.grid, setting.last))
 
 
-def _vectors_to(to: Places, cells: list[Cell], setting: Resolution) -> list[Cell]:
+def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
     """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
     if isinstance(to, Edge):
         step = VECTORS[setting.on_map(to.way)]
         far = 5 - max(dot(cell, step) for cell in cells)
         return [(far * step[0], 0, far * step[2])]
-    groups = anchors(to, setting)
+    groups = to.anchors(setting)
     if len(groups) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
     goals = [cell for cell in groups[0].cells if in_zone(*cell)]

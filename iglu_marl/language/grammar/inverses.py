@@ -8,7 +8,7 @@ from typing import Any
 
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.expressions import Slots
-from iglu_marl.language.grammar.makers import Blocks, Modifiers
+from iglu_marl.language.grammar.makers import Modifiers
 from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import At, Beside, Blocks, Spot, is_several
 from iglu_marl.language.shapes import Direction, Kind, Shape

@@ -21,7 +21,6 @@ from iglu_marl.language.placing import (
     KeepOnly,
     OtherSide,
     PlaceGoal,
-    Places,
     SetFocus,
     Sides,
     Spots,
@@ -37,6 +36,7 @@ from iglu_marl.language.references import (
     Edge,
     LastBlock,
     Level,
+    Location,
     NextTo,
     PartOf,
     PluralAnaphor,
@@ -147,7 +147,7 @@ class Topic:
 class Modifiers:
     """Modifiers of new blocks: place, position, size and others."""
 
-    where: tuple[Places, ...] = ()
+    where: tuple[Location, ...] = ()
     standing: bool | None = None
     way: Direction | None = None
     axis: str | None = None
@@ -703,7 +703,7 @@ class Announced:
     """A thing that later sentences describe in full: their first place, and their colour."""
 
     color: int | None = None
-    where: tuple[Places, ...] = ()
+    where: tuple[Location, ...] = ()
     standing: bool | None = None
 
 
