@@ -34,7 +34,7 @@ from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.clauses import nouns_of
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, tokens
-from iglu_marl.language.placing import PlaceGoal, anchors
+from iglu_marl.language.placing import PlaceGoal
 from iglu_marl.language.questions import parse as parse_question
 from iglu_marl.language.references import At, Beside, Each, Resolution, Unresolved, resolve
 from iglu_marl.language.repair import bare
@@ -311,7 +311,7 @@ def _place_check(situation: ConversationState, where: Any) -> Iterator[str]:
     if isinstance(where, Each):  # "in the corners": one of these
         where = where.where
     setting = Resolution.of(situation.grid, situation.context)
-    there = {one for group in anchors(where, setting) for one in group.cells}
+    there = {one for group in where.anchors(setting) for one in group.cells}
     if cell in there or _in_the_way(where, cell, setting):
         yield f"Yes, {place_of(cell)}."
         yield "Yes."

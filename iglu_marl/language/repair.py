@@ -38,6 +38,7 @@ from iglu_marl.language.grammar.answers import (
 )
 from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing
 from iglu_marl.language.grammar.engine import Parser, is_number
+from iglu_marl.language.grammar.makers import counted
 from iglu_marl.language.grammar.reader import (
     first_place,
     grammar,
@@ -50,7 +51,7 @@ from iglu_marl.language.grammar.reader import (
 )
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus, anchors
+from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -65,9 +66,8 @@ from iglu_marl.language.references import (
     Spot,
     Unresolved,
     resolve,
-    shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, shifted
 from iglu_marl.language.verbs import (
     Build,
     Correct,
@@ -286,7 +286,9 @@ def understand_answer(
     return None if nothing else new
 
 
-def understand_with(request: str, question: str, reply: str, grid: Grid, context: Context) -> Understanding | None:
+def understand_with(
+    request: str, question: str, reply: str, grid: Grid, context: Context
+) -> Understanding | None:
     """Read a request together with the answer to a question that somebody else asked about it; None if that fails.
 
     The answer continues the request; after a yes, what was asked does: "the same colour?" "yes".
@@ -294,7 +296,9 @@ def understand_with(request: str, question: str, reply: str, grid: Grid, context
     words = tokens(reply)
     agreed = bool(words) and words[0] in _AGREEING
     rest = " ".join(word for word in words[agreed:])
-    asked = re.sub(r"^(?:so|and|ok|also|you mean|do you mean)\b", "", question.strip(" ?.").lower()).strip(" ,")
+    asked = re.sub(r"^(?:so|and|ok|also|you mean|do you mean)\b", "", question.strip(" ?.").lower()).strip(
+        " ,"
+    )
     more = [rest, f"{asked}, {rest}", asked] if agreed else [reply, re.sub(r"^no\b[,. ]*", "", reply)]
     for addition in filter(None, more):
         heard = understand(f"{request.rstrip(' .!')}, {addition}", grid, context)
@@ -605,7 +609,7 @@ class _Answer:
             return None
         columns = None
         for where in wheres:
-            found = {(cell[0], cell[2]) for group in anchors(where, self.setting) for cell in group.cells}
+            found = {(cell[0], cell[2]) for group in where.anchors(self.setting) for cell in group.cells}
             columns = found if columns is None else columns & found
         if columns is None or len(columns) != 1 or not 1 <= level <= 9:
             return None
@@ -691,7 +695,7 @@ class _Answer:
         if instruction is None:
             return
         if reference == Anaphor() and which.core is not None:
-            made = _replaced(instruction, reference, which.core.blocks(1))
+            made = _replaced(instruction, reference, counted(which.core, 1))
             yield try_instruction(self.pending.text, made, self.grid, self.context)
         if which.every:
             if isinstance(reference, Blocks) and which.number in (None, len(choices)):

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
-from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
+from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Instruction, Reason
 from iglu_marl.language.placing import (
     Ambiguous,
     AssertCount,
@@ -25,10 +25,8 @@ from iglu_marl.language.placing import (
     KeepOnly,
     OtherSide,
     PlaceGoal,
-    Places,
     SetFocus,
     Sides,
-    anchors,
     check_free,
     put,
     put_shape,
@@ -38,22 +36,21 @@ from iglu_marl.language.references import (
     At,
     Beside,
     Blocks,
+    BuilderPosition,
     Context,
     Edge,
     Item,
     LastBlock,
+    Location,
     NamedCells,
     NextTo,
     Offset,
     PartOf,
     PluralAnaphor,
     Portion,
-    Recent,
     Reference,
-    Remaining,
     Resolution,
     Spot,
-    Union,
     Unresolved,
     Where,
     checked_offset,
@@ -61,9 +58,21 @@ from iglu_marl.language.references import (
     find_items,
     is_several,
     resolve,
+)
+from iglu_marl.language.shapes import (
+    COMPASS,
+    VECTORS,
+    Box,
+    Direction,
+    Kind,
+    Shape,
+    as_color,
+    dot,
+    outermost,
+    scaled,
+    shape_cells,
     shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, as_color, shape_cells
 
 Grid = npt.NDArray[np.int8]
 
@@ -72,7 +81,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (Anaphor, LastBlock, Blocks, Recent, Portion, PluralAnaphor, Remaining, Union)):
+    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, Spot)):
         raise DialogueError(
             f"{verb} is asked for {value!r}, expected a reference to blocks, such as Blocks or Anaphor"
         )
@@ -89,7 +98,7 @@ def _check_where(value: Any, verb: str) -> None:
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(Instruction):
     """One block beside something, or one for each of several things. (A `CellEdit` places one at a cell.)
 
     count: total number of blocks beside several things, "3 blue blocks on top of the 3 red blocks": one each, or a
@@ -114,7 +123,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Build:
+class Build(Instruction):
     """A shape from its first block: `Build(Shape("row", (3,), ("east",)), (6,), At((0, -1, 0)))`.
 
     colors: one id for all blocks. A row, column, tower or diagonal also takes one per block, or two that alternate.
@@ -146,7 +155,7 @@ class Build:
 
 
 @dataclass(frozen=True)
-class Remove:
+class Remove(Instruction):
     """Remove blocks."""
 
     blocks: Reference
@@ -157,7 +166,7 @@ class Remove:
 
 
 @dataclass(frozen=True)
-class Replace:
+class Replace(Instruction):
     """Recolour blocks, to `color` or to that of `like`. count: the expected number of blocks, if given."""
 
     blocks: Reference
@@ -173,7 +182,7 @@ class Replace:
 
 
 @dataclass(frozen=True)
-class Move:
+class Move(Instruction):
     """Move blocks by steps, or `to` a place of their lowest block: exactly one of the two."""
 
     blocks: Reference
@@ -190,7 +199,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Copy:
+class Copy(Instruction):
     """Copy blocks a number of steps away, or to a place; in another colour, if given."""
 
     blocks: Reference
@@ -206,7 +215,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Swap:
+class Swap(Instruction):
     """Exchange the places of two things, or of the two that one reference means.
 
     only_colors: exchange the colours of two things of the same shape.
@@ -218,7 +227,7 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Mirror:
+class Mirror(Instruction):
     """Add the mirror image of blocks on one side of them.
 
     about_centre: mirror in the middle of the zone instead.
@@ -238,7 +247,7 @@ class Mirror:
 
 
 @dataclass(frozen=True)
-class Extend:
+class Extend(Instruction):
     """Continue the outermost blocks of something in one direction `count` times, in their colours."""
 
     blocks: Reference
@@ -254,7 +263,7 @@ class Extend:
 
 
 @dataclass(frozen=True)
-class Resize:
+class Resize(Instruction):
     """Make something taller, longer or shorter.
 
     Args:
@@ -277,7 +286,7 @@ class Resize:
 
 
 @dataclass(frozen=True)
-class Rotate:
+class Rotate(Instruction):
     """Turn something by quarters, clockwise from above, about a cell of it (its middle) or a place.
 
     along: "x" or "z", the axis along which it lies afterwards.
@@ -290,14 +299,14 @@ class Rotate:
 
 
 @dataclass(frozen=True)
-class Undo:
+class Undo(Instruction):
     """Undo the last instructions."""
 
     count: int = 1
 
 
 @dataclass(frozen=True)
-class Repeat:
+class Repeat(Instruction):
     """The last instruction again, at another place or with something else."""
 
     where: Any = None
@@ -306,7 +315,7 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class Correct:
+class Correct(Instruction):
     """The last instruction with another colour, number, direction or place.
 
     higher: levels by which it is raised; something upright grows instead. nearer: move it `count` steps closer to this.
@@ -323,7 +332,7 @@ class Correct:
 
 
 @dataclass(frozen=True)
-class Name:
+class Name(Instruction):
     """Give a name to something: "this is the mast".
 
     Args:
@@ -341,7 +350,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(Instruction):
     """Answer to "which one?": the one at this place. Changes nothing itself."""
 
     where: Where
@@ -351,7 +360,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Facing:
+class Facing(Instruction):
     """An instruction whose left, right, front and behind are those of somebody who looks in this direction."""
 
     view: Direction
@@ -361,12 +370,12 @@ class Facing:
         object.__setattr__(self, "view", Direction(self.view))
         if self.view not in COMPASS:
             raise DialogueError(f"facing {self.view}, expected north, east, south or west")
-        if not isinstance(self.then, INSTRUCTIONS) or isinstance(self.then, (Facing, Pick)):
+        if not isinstance(self.then, Instruction) or isinstance(self.then, (Facing, Pick)):
             raise DialogueError(f"facing {self.view} comes {self.then!r}, expected an instruction")
 
 
 @dataclass(frozen=True)
-class Sequence:
+class Sequence(Instruction):
     """Instructions in order. "It" is what the previous one changed."""
 
     parts: tuple[Instruction, ...]
@@ -375,7 +384,7 @@ class Sequence:
         parts = tuple(self.parts)
         object.__setattr__(self, "parts", parts)
         wrong = [
-            part for part in parts if not isinstance(part, INSTRUCTIONS) or isinstance(part, (Sequence, Pick))
+            part for part in parts if not isinstance(part, Instruction) or isinstance(part, (Sequence, Pick))
         ]
         if len(parts) < 2 or wrong:
             raise DialogueError(
@@ -386,36 +395,6 @@ class Sequence:
             raise DialogueError(
                 "a part without a view follows a Facing part, expected Facing in each later part"
             )
-
-
-Instruction = (
-    CellEdit
-    | Place
-    | Build
-    | PlaceGoal
-    | Remove
-    | Clear
-    | Replace
-    | Move
-    | Copy
-    | Mirror
-    | Swap
-    | Extend
-    | KeepOnly
-    | SetFocus
-    | Resize
-    | Rotate
-    | Undo
-    | Repeat
-    | Correct
-    | AssertCount
-    | Name
-    | Pick
-    | Facing
-    | Sequence
-    | Ambiguous
-)
-INSTRUCTIONS: tuple[type, ...] = get_args(Instruction)
 
 
 def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Instruction:
@@ -625,7 +604,7 @@ def _complete_other_side(instruction: PlaceGoal, before: Any) -> PlaceGoal:
     return replace(instruction, where=(_relocate(last, OtherSide()), *instruction.where[1:]))
 
 
-def _worlds(ways: list[list[tuple[Cell, int]]], where: Places, setting: Resolution) -> list[ExpectedWorld]:
+def _worlds(ways: list[list[tuple[Cell, int]]], where: Location, setting: Resolution) -> list[ExpectedWorld]:
     """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
     if len(ways) > 1 and not isinstance(where, NextTo):
         cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
@@ -639,7 +618,7 @@ def _clear(instruction: Clear, setting: Resolution) -> list[ExpectedWorld]:
 
 def _look(instruction: SetFocus, setting: Resolution) -> list[ExpectedWorld]:
     if isinstance(instruction.at, (Spot, Beside)):
-        return [ExpectedWorld(setting.grid, anchors(instruction.at, setting)[0].cells)]
+        return [ExpectedWorld(setting.grid, instruction.at.anchors(setting)[0].cells)]
     return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
 
 
@@ -782,13 +761,13 @@ def _ways(instruction: Move, cells: list[Cell], setting: Resolution) -> list[Cel
     return _vectors_to(instruction.to, cells, setting.then(cleared.grid, setting.last))
 
 
-def _vectors_to(to: Places, cells: list[Cell], setting: Resolution) -> list[Cell]:
+def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
     """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
     if isinstance(to, Edge):
         step = VECTORS[setting.on_map(to.way)]
-        far = 5 - max(sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells)
+        far = 5 - max(dot(cell, step) for cell in cells)
         return [(far * step[0], 0, far * step[2])]
-    groups = anchors(to, setting)
+    groups = to.anchors(setting)
     if len(groups) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
     goals = [cell for cell in groups[0].cells if in_zone(*cell)]
@@ -799,9 +778,8 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Resolution) -> list[Cell
     floor = min(cell[1] for cell in cells)
     lowest = [cell for cell in cells if cell[1] == floor]
     if len(lowest) > 1 and isinstance(to, Spot) and abs(to.x) == abs(to.z) == 5:
-        low = [min(cell[i] for cell in cells) for i in range(3)]
-        high = [max(cell[i] for cell in cells) for i in range(3)]
-        start = (high[0] if to.x > 0 else low[0], floor, high[2] if to.z > 0 else low[2])
+        box = Box.of(cells)
+        start = (box.high[0] if to.x > 0 else box.low[0], floor, box.high[2] if to.z > 0 else box.low[2])
     elif len(lowest) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"which of {len(lowest)} blocks shall stand there")
     else:
@@ -820,9 +798,8 @@ def _copy(instruction: Copy, setting: Resolution) -> list[ExpectedWorld]:
     ):
         way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
         step = setting.vector(((way, 1),))
-        reach = [sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells]
-        far = max(reach) - min(reach) + count
-        vectors = [(far * step[0], far * step[1], far * step[2])]
+        reach = [dot(cell, step) for cell in cells]
+        vectors = [scaled(step, max(reach) - min(reach) + count)]
     elif instruction.to is None:
         vectors = [setting.vector(instruction.by)]
     else:
@@ -880,12 +857,19 @@ def _extend(instruction: Extend, setting: Resolution) -> list[ExpectedWorld]:
     vector = VECTORS[setting.on_map(instruction.direction)]
     blocks = []
     for item in _filled(instruction.blocks, setting):
-        reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
-        face = [cell for cell in item if reach[cell] == max(reach.values())]
-        for i in range(1, instruction.count + 1):
-            step = (vector[0] * i, vector[1] * i, vector[2] * i)
-            blocks += [(shifted(cell, step), instruction.color or setting.color_at(cell)) for cell in face]
+        blocks += _continued(item, vector, instruction.count, instruction.color, setting)
     return [_added(setting, blocks)]
+
+
+def _continued(
+    item: Item, vector: Cell, count: int, color: int | None, setting: Resolution
+) -> list[tuple[Cell, int]]:
+    """Return the blocks of further layers of something beyond its outermost blocks."""
+    return [
+        (shifted(cell, scaled(vector, i)), color or setting.color_at(cell))
+        for i in range(1, count + 1)
+        for cell in outermost(item, vector)
+    ]
 
 
 def _resize(instruction: Resize, setting: Resolution) -> list[ExpectedWorld]:
@@ -910,9 +894,8 @@ def _column_of(item: Item, setting: Resolution) -> Item:
 
 
 def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple[Cell, int]]:
-    low = [min(cell[i] for cell in item) for i in range(3)]
-    high = [max(cell[i] for cell in item) for i in range(3)]
-    spans = [high[i] - low[i] + 1 for i in range(3)]
+    box = Box.of(item)
+    spans = [span + 1 for span in box.spans]
     way, axis = Direction.UP, 1
     if instruction.way is not None:
         way = setting.on_map(instruction.way)
@@ -927,44 +910,37 @@ def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple
     now = spans[axis]
     if instruction.like is not None:
         like = [cell for part in resolve(instruction.like, setting) for cell in part]
-        wanted = max(cell[axis] for cell in like) - min(cell[axis] for cell in like) + 1
-        wanted += instruction.size or 0
+        wanted = Box.of(like).spans[axis] + 1 + (instruction.size or 0)
     elif instruction.times is not None:
         if now * instruction.times % 1:
             raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
         wanted = int(now * instruction.times)
     elif instruction.size is None:  # up to the edge
         vector = VECTORS[way]
-        edge = max(high[axis] * vector[axis], low[axis] * vector[axis])
+        edge = max(box.high[axis] * vector[axis], box.low[axis] * vector[axis])
         wanted = now + (7 if axis == 1 else 5) - edge
     else:
         wanted = instruction.size if instruction.to else now + instruction.size
     if wanted < 1:
         raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
     vector = VECTORS[way]
-    reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
     if wanted <= now:
-        return [(cell, 0) for cell in item if reach[cell] > max(reach.values()) - (now - wanted)]
-    face = [cell for cell in item if reach[cell] == max(reach.values())]
-    return [
-        (shifted(cell, tuple(i * part for part in vector)), instruction.color or setting.color_at(cell))  # type: ignore[arg-type]
-        for i in range(1, wanted - now + 1)
-        for cell in face
-    ]
+        far = max(dot(cell, vector) for cell in item)
+        return [(cell, 0) for cell in item if dot(cell, vector) > far - (now - wanted)]
+    return _continued(item, vector, wanted - now, instruction.color, setting)
 
 
 def _rotate(instruction: Rotate, setting: Resolution) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     about = instruction.about
-    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) for axis in (0, 2)]
+    box = Box.of(cells)
+    spans = box.spans[::2]
     if instruction.along is not None and spans[0] == spans[1]:
         raise Unresolved(Reason.NO_DIRECTION, "it is as long as wide")
     if instruction.along is not None and (spans[0] > spans[1]) == (instruction.along == "x"):
         return [ExpectedWorld(setting.grid, tuple(cells))]
     if about is None:
-        low = [min(cell[i] for cell in cells) for i in range(3)]
-        high = [max(cell[i] for cell in cells) for i in range(3)]
-        x, z = (low[0] + high[0]) / 2, (low[2] + high[2]) / 2
+        x, z = (box.low[0] + box.high[0]) / 2, (box.low[2] + box.high[2]) / 2
     elif isinstance(about, Spot):
         x, z = about.x, about.z
     else:
@@ -1193,7 +1169,9 @@ def _amended(instruction: Correct, last: Any) -> Any:
 
 
 def _is_shift(instruction: Any) -> bool:
-    return getattr(instruction, "higher", None) is not None or getattr(instruction, "nearer", None) is not None
+    return (
+        getattr(instruction, "higher", None) is not None or getattr(instruction, "nearer", None) is not None
+    )
 
 
 def _amend(instruction: Correct, setting: Resolution) -> list[ExpectedWorld]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
-from iglu_marl.language.grammar.engine import NOTHING, Contradiction, Parser, is_number
+from iglu_marl.language.grammar.engine import Contradiction, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
 from iglu_marl.language.placing import BlockSpec, PlaceGoal
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, Portion, Spot
@@ -57,7 +57,12 @@ _NOT_NEW = frozenset(
 def normal(text: str) -> str:
     """Return a text with signs as words: coordinates, ranges, directions of axes, drawn-out words."""
     text = text.replace("\u2019", "'").replace("\u2212", "-")
-    text = re.sub(r"\b(?:gonna|wanna|gotta|kinda|sorta|lemme|u|ur)\b", lambda word: _INFORMAL[word[0].lower()], text, flags=re.I)
+    text = re.sub(
+        r"\b(?:gonna|wanna|gotta|kinda|sorta|lemme|u|ur)\b",
+        lambda word: _INFORMAL[word[0].lower()],
+        text,
+        flags=re.I,
+    )
     text = re.sub(r"([+-][xz])\b(?: direction)?", lambda sign: _SIGNS[sign[1].lower()], text, flags=re.I)
     text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", r" x is \1 z is \2 ", text)
     text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", r" x is \1 z is \2 ", text)
@@ -377,7 +382,7 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         made = _made(given, mods)
     except (DialogueError, GridError, LanguageError):
         return None
-    if made is None or made is NOTHING:
+    if made is None:
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
     cost += sum(map(_lacking, goals))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from iglu_marl.core.grid import color_id, color_name
-from iglu_marl.language.grammar.engine import NOTHING
+from iglu_marl.language.grammar.expressions import Slots, reject_if, require
 from iglu_marl.language.phrases import LIKENESS, Link, Phrase
 from iglu_marl.language.questions import QUESTION, STATEMENT, Question
 from iglu_marl.language.scene.program import SHAPE_NAMES
@@ -21,12 +21,14 @@ def _color_word(color: int) -> str:
 
 
 def _stands_on_side(way: Direction) -> Any:
-    return NOTHING if way.vertical else way.value
+    reject_if(way.vertical)
+    return way.value
 
 
 def _shown(kind: Kind, colors: tuple[int, ...] = (), n: int | None = None) -> Any:
     shape = _SHAPES.get(kind, kind.value)
-    return Phrase(shape, tuple(map(color_name, colors)), n) if shape in SHAPE_NAMES else NOTHING
+    require(shape in SHAPE_NAMES)
+    return Phrase(shape, tuple(map(color_name, colors)), n)
 
 
 def _shown_furthest(of: Phrase, way: str = "", end: Direction | None = None, n: int = 1) -> Any:
@@ -45,7 +47,8 @@ def _links(one: Link, two: Link | None = None, joined: str | None = None) -> Any
     if two is None:
         return (one,), None
     # References inside a pair have no references: else "and" is ambiguous.
-    return ((one, two), joined) if one.to.depth == two.to.depth == 0 else NOTHING
+    require(one.to.depth == two.to.depth == 0)
+    return ((one, two), joined)
 
 
 def _asked(kind: str) -> Callable[..., Any]:
@@ -65,9 +68,6 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "statement": _asked(STATEMENT),
     "question": _asked(QUESTION),
 }
-
-
-Slots = Mapping[str, Any]
 
 
 def _directions(value: str) -> Iterator[Slots]:
