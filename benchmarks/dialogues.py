@@ -49,7 +49,8 @@ OUTCOMES = ("right", "asked", "partly", "wrong", "nothing")  # of a turn
 class Turn:
     """What was said in a turn, the world before it, and the worlds that are accepted after it.
 
-    pose: the builder's eye (x, y, z) and yaw in degrees before it acted, if known. ask: whether a question is the right reaction. answer: the architect's answer to it, if any.
+    pose: the builder's eye (x, y, z) and yaw in degrees before it acted, if known.
+    ask: whether a question is the right reaction. answer: the architect's answer to it, if any.
     mistaken: whether the person who built made a mistake, which the next turn corrects.
     """
 

@@ -486,7 +486,7 @@ def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> lis
     row = new.kind is Kind.ROW or (new.kind is Kind.BLOCK and (new.count or 1) > len(cells))
     if new.standing or not (flat or row) or any(group.way != VECTORS[Direction.UP] for group in groups):
         return []
-    if len(level) > 1 or new.gap or new.way is not None or not new.sizes and new.kind in FIGURES[4:]:
+    if len(level) > 1 or new.gap or new.way is not None or (not new.sizes and new.kind in FIGURES[4:]):
         return []
     low = [min(cell[axis] for cell in cells) for axis in range(3)]
     high = [max(cell[axis] for cell in cells) for axis in range(3)]

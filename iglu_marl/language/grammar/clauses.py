@@ -63,6 +63,10 @@ def normal(text: str) -> str:
         text,
         flags=re.I,
     )
+    text = re.sub(r"\s*(?:->|=>|\u2192)\s*", " becomes ", text)
+    text = re.sub(r"\b(red|blue|green|yellow|purple|orange)s\b", r"\1 blocks", text, flags=re.I)
+    text = re.sub(r"\bround (?=the|its|it\b|that|this|a )", "around ", text)
+    text = re.sub(r"(?<!\w)'?em\b", "them", text)
     text = re.sub(r"([+-][xz])\b(?: direction)?", lambda sign: _SIGNS[sign[1].lower()], text, flags=re.I)
     text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", r" x is \1 z is \2 ", text)
     text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", r" x is \1 z is \2 ", text)
