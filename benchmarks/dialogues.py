@@ -119,7 +119,7 @@ class Follower(ScriptedBuilder):
                 further=(self._shown, *known.further),
             )  # fmt: skip
             self._executor.settled, self._executor.changes, self._pending = grid.copy(), {}, None
-        self._shown, self._noun = grid.copy(), None
+        self._shown, self._noun, self._refused = grid.copy(), None, False
 
     def stand(self, pose: tuple[float, ...] | None) -> None:
         """Take the pose (x, y, z, yaw) from which a person built."""

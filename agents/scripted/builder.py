@@ -33,6 +33,7 @@ from iglu_marl.language import (
 from iglu_marl.language.repair import (
     Understanding,
     begins_with_verb,
+    is_dependent,
     is_remark,
     try_instruction,
     understand,
@@ -81,6 +82,7 @@ class ScriptedBuilder(BuilderBase):
         self._remark = ""  # what to say after the plan
         self._unheeded: str | None = None
         self._request = ""  # the last text that was no answer
+        self._refused = False  # whether it was not understood
         self._overheard = ""  # what somebody else asked about it
 
     @property
@@ -163,6 +165,7 @@ class ScriptedBuilder(BuilderBase):
                 self._pending = pending
             return
         heard = self._heard(text, pending)
+        self._refused = heard is not None and isinstance(heard.found, Failure) and heard.question is None
         if heard is None:
             self._drop(say(DialogueAct.OKAY))
         elif isinstance(heard.found, Failure):
@@ -228,7 +231,8 @@ class ScriptedBuilder(BuilderBase):
             if asks(question) and not begins_with_verb(text):
                 return pending  # not an answer: ask again
         new = understand(text, grid, self._context)
-        if isinstance(new.instruction, Pick):  # without a question
+        refused = self._refused and new.instruction is not None and is_dependent(new.instruction)
+        if isinstance(new.instruction, Pick) or refused:  # without a question, or about what was not done
             new = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
         return new
 

@@ -363,6 +363,11 @@ def _placements(instruction: Any) -> int:
 _DEPENDENT = (Anaphor, LastBlock, PluralAnaphor, Repeat, Correct, AssertCount, Pick)
 
 
+def is_dependent(instruction: Any) -> bool:
+    """Return whether an instruction is about what the last one was about: "make it green"."""
+    return _mentions(instruction, _DEPENDENT)
+
+
 def begins_with_verb(text: str) -> bool:
     """Return whether a text begins like a whole instruction."""
     verbs = [phrase.split() for name in _VERBS for phrase in grammar().lists[name]]

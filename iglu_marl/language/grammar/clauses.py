@@ -322,7 +322,9 @@ class ClauseReader:
                 and not any(map(_is_count, rest))
             ):
                 found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
-            if not inside and stop < len(self.said) and asks_for_nothing(rest):
+            later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
+            plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))
+            if not inside and stop < len(self.said) and plain:
                 found.append((stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)))
             found.append((stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)))
         return found
