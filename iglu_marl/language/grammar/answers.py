@@ -9,7 +9,7 @@ from iglu_marl.language.blocks import Reason
 from iglu_marl.language.grammar.engine import NOTHING
 from iglu_marl.language.grammar.makers import MAKERS, NounPhrase, Outside, cell, define, maker
 from iglu_marl.language.placing import PlaceGoal
-from iglu_marl.language.references import At, Beside, Blocks, Level, NextTo, PartOf, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Level, NextTo, PartOf, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Copy, Extend, Move, Remove
 
@@ -205,10 +205,15 @@ define("which_half", lambda way: Selection(half=way))
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of a builder: its kind, and what it names."""
+    """A question: its kind, and what it names; "of" is the thing that it is about."""
 
     kind: str
     about: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def of_it(self) -> bool:
+        """Whether it is about "it", or about nothing that it names."""
+        return isinstance(dict(self.about).get("of", Anaphor()), Anaphor)
 
 
 @maker
@@ -219,6 +224,10 @@ def asked(kind: str, **about: Any) -> Asked:
     return Asked(kind, tuple(named.items()))
 
 
+_ALL = Blocks(count=None)
+define("asked_of_all", lambda kind: Asked(kind, (("of", _ALL),)))
+define("of_all", lambda q: Asked(q.kind, (("of", _ALL), *q.about[-1:])) if q.of_it else NOTHING)
+define("claimed", lambda claim, of=None: Asked(claim.kind, (("of", of or Anaphor()), *claim.about)))
 define("on_top_of_any", lambda of: Beside(((Direction.UP, 1),), of))
 define(
     "own_side_of", lambda x, way: Beside(((way, 1),), x.of) if isinstance(x, (Beside, NextTo)) else NOTHING
