@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role
-from iglu_marl.agents.scripted.answers import GO_ON, ConversationState, answers, asked, mistake, scene_answer
-from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
+from iglu_marl.agents.scripted.answers import (
+    GO_ON,
+    OF_WHOLE,
+    ConversationState,
+    answers,
+    cells_where,
+    mistake,
+    question_of,
+    topic_of,
+)
+from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose, parts_of
 from iglu_marl.agents.scripted.dialogue_tracker import (
     DIALOG_KEYS,
     SHOW_ARCHITECT,
@@ -37,7 +46,9 @@ from iglu_marl.language import (
     say,
 )
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.verbs import Pick
+from iglu_marl.language.references import NamedCells
+from iglu_marl.language.repair import understand
+from iglu_marl.language.verbs import Name, Pick
 from iglu_marl.planning import order_edits
 
 Level = Literal["blocks", "shapes"]
@@ -184,6 +195,7 @@ class ScriptedArchitect:
         self._latest: tuple[Cell, ...] = ()  # cells of the last completed request
         self._alone: set[Cell] = set()  # cells of failed shapes
         self._plainly: set[Cell] = set()  # cells of failed requests with references
+        self._slow: set[Cell] = set()  # cells that a stuck builder places one by one
         self._steps: list[InstructionStep] = []  # planned requests
         self._base: npt.NDArray[Any] | None = None  # the build at that time
         self._last = b""  # visible state of the last turn
@@ -197,6 +209,8 @@ class ScriptedArchitect:
         self._standing: Counter[Cell] = Counter()  # age of wrong blocks in turns
         self._answered: set[DialogueAct] = set()  # answered questions about this request
         self._yaw: float | None = None
+        self._topic: tuple[Cell, ...] = ()  # what "it" means, if not the request
+        self._names: dict[str, NamedCells] = {}
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Begin an episode as the architect, else raise `AgentError`."""
@@ -263,7 +277,7 @@ class ScriptedArchitect:
         answer = parse_small_talk(stated) if stated else None
         talk = None if answer is None else answer.talk
         if stated and answer is None:
-            return self._reply(asked(stated), stated, grid, target)
+            return self._reply(question_of(stated, frozenset(self._names)), stated, grid, target)
         if (
             self._asked is not None
             and talk in _ASKED
@@ -305,39 +319,48 @@ class ScriptedArchitect:
                 if self._asked is not None and self._is_unfinished(grid, target)
                 else self._next(grid, target)
             )
-        if self._asked is None and not self._closed:
-            return self._next(grid, target)
-        if self._asked is None or (kind in GO_ON and not self._is_unfinished(grid, target)):
+        general = question is not None and (kind in OF_WHOLE or "of" in dict(question.about))
+        idle = self._asked is None or (kind in GO_ON and not self._is_unfinished(grid, target))
+        if idle and not general:
             self._closed = self._closed and bool(np.array_equal(grid, target))
-            if (
-                kind not in ("whole", "left", "number", "right", "finished", "wrong", "give_up")
-                or not self._closed
-            ):
-                return self._next(grid, target) or say(DialogueAct.COMPLETE)
+            return self._next(grid, target) or say(DialogueAct.COMPLETE)
+        if kind == "stuck" and self._asked is not None:
+            self._slow.update(self._asked.cells)
+            return self._next(grid, target)
         situation = self._situation(grid, target)
         self._still = self._waited = 0
         if kind == "give_up":
             self._closed, self._over, self._asked = True, True, None
-        found = [] if question is None else answers(question, situation)
-        if question is None and (seen := scene_answer(text, situation)):
-            found = [seen]
-        fitting = [said for said in found if self._fits(said)]
-        if fitting:
-            return fitting[0]
-        assert self._asked is not None
+        if kind in ("whole", "parts"):
+            situation = replace(situation, parts=tuple(parts_of(target)))
+        found = [self._name(text, situation)] if question is None else answers(question, situation)
+        if question is not None:
+            self._topic = topic_of(question, situation) or self._topic
+        fitting = [said for said in found if said and self._fits(said)]
+        if fitting or self._asked is None:
+            return fitting[0] if fitting else self._next(grid, target)
         if kind == "done" and situation.wrong:
             return next(said for said in (*mistake(situation, situation.wrong[0]), "") if self._fits(said))
         return self._words(self._asked.plain, other_words=kind != "done")
 
+    def _name(self, text: str, situation: ConversationState) -> str:
+        """Remember the name that a text gives to a part of the structure ("we call it the mast")."""
+        heard = understand(text, situation.target, situation.context)
+        if not isinstance(heard.instruction, Name) or isinstance(heard.found, Failure):
+            return ""
+        self._names.update(heard.found[0].names)
+        return f"Okay, the {heard.instruction.word}."
+
     def _situation(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> ConversationState:
         now, goal = grid.astype(np.int8), target.astype(np.int8)
-        last = self._asked.about if self._asked is not None else self._latest
-        context = Context(last, self._yaw)
+        last = self._topic or (cells_where(goal != 0) if self._asked is None else self._asked.about)
+        context = Context(tuple(last), self._yaw, names=self._names)
         if self._asked is None or self._base is None:
             return ConversationState(now, goal, now, None, (), now, context)
         base = self._base.astype(np.int8)
+        asked, built = self._asked, isinstance(self._asked.plain, Build)
         return ConversationState(
-            now, goal, base, self._asked.plain, self._asked.cells, self._asked.goal, context
+            now, goal, base, asked.plain, asked.about if built else asked.cells, asked.goal, context
         )
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
@@ -381,8 +404,10 @@ class ScriptedArchitect:
         self._settle(grid)
         cells = self._open_cells(grid, target)
         if any(self._refusals[cell] < MAX_REFUSALS and self._tries[cell] < MAX_TRIES for cell in cells):
-            step = self._shape(grid, target) if self.level == "shapes" else None
-            self._asked = self._request(step or self._single(cells, grid, target), grid, target)
+            self._topic = ()
+            slow = [cell for cell in cells if cell in self._slow]
+            step = self._shape(grid, target) if self.level == "shapes" and not slow else None
+            self._asked = self._request(step or self._single(slow or cells, grid, target), grid, target)
             self._answered = set()
             self._base = grid.copy()
             self._closed = False

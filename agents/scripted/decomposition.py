@@ -208,6 +208,19 @@ def _candidates(target: bytes) -> tuple[_Candidate, ...]:
     return tuple(_Target(np.frombuffer(target, np.int8).reshape(9, 11, 11)).candidates())
 
 
+def parts_of(target: npt.ArrayLike) -> list[tuple[Cell, ...]]:
+    """Return the cells of the shapes that make up a dense grid, each block in one, those of one colour first."""
+    wanted = np.array(target, dtype=np.int8)
+    found, left = [], _mask(wanted != 0)
+    for one in sorted(
+        _candidates(wanted.tobytes()), key=lambda one: (len({*one.build.colors}) > 1, -len(one.cells), one.effort)
+    ):
+        if one.mask & left == one.mask:
+            found.append(one.cells)
+            left ^= one.mask
+    return found + [(cell,) for cell in _cells(wanted != 0) if _bit(cell) & left]
+
+
 def decompose(
     grid: npt.ArrayLike,
     target: npt.ArrayLike,

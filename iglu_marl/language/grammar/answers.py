@@ -226,8 +226,8 @@ def asked(kind: str, **about: Any) -> Asked:
 
 _ALL = Blocks(count=None)
 define("asked_of_all", lambda kind: Asked(kind, (("of", _ALL),)))
-define("of_all", lambda q: Asked(q.kind, (("of", _ALL), *q.about[-1:])) if q.of_it else NOTHING)
-define("claimed", lambda claim, of=None: Asked(claim.kind, (("of", of or Anaphor()), *claim.about)))
+define("of_all", lambda q: Asked(q.kind, tuple({**dict(q.about), "of": _ALL}.items())) if q.of_it else q)
+define("claimed", lambda claim, of=None: Asked(claim.kind, (*claim.about, ("of", of or Anaphor()))))
 define("on_top_of_any", lambda of: Beside(((Direction.UP, 1),), of))
 define(
     "own_side_of", lambda x, way: Beside(((way, 1),), x.of) if isinstance(x, (Beside, NextTo)) else NOTHING
