@@ -220,7 +220,7 @@ def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> 
     if kind == "place":
         return [f"{capital(_places(now, items))}.", f"{capital(_places(now, items[:1]))}."]
     if kind == "exists":
-        return [f"Yes, {_places(now, items) if len(items) == 1 else _tally(now, items)}."]
+        return [f"Yes, {_places(now, items) if len(items) == 1 else _lower(_tally(now, items))}."]
     if kind == "place_check":
         there = {cell for item in things(Blocks((), count=None, **more), setting)[0] for cell in item}
         verdict = "Yes" if all(there & set(item) for item in items) else "No"
@@ -249,7 +249,9 @@ def _tally(now: ConversationState, items: list[Item]) -> str:
         return str(len(items))
     right = now.built == now.grid
     there = sum(all(right[index_of(cell)] for cell in item) for item in items)
-    return f"{len(items)} in all; {there or 'none'} so far"
+    single = all(len(item) == 1 for item in items)
+    count = counted(color_at(now.grid, item[0]) for item in items) if single else str(len(items))
+    return f"{capital(count)} in all; {there or 'none'} so far"
 
 
 def counted(colors: Iterable[int]) -> str:

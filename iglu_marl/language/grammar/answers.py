@@ -218,10 +218,7 @@ class Asked:
 
 @maker
 def asked(kind: str, **about: Any) -> Asked:
-    named = {
-        name: value for name, value in about.items() if name not in ("x", "z")
-    }  # words without meaning here
-    return Asked(kind, tuple(named.items()))
+    return Asked(kind, tuple((name, value) for name, value in about.items() if name != "x"))  # "x" is any words
 
 
 _ALL = Blocks(count=None)
