@@ -1,21 +1,23 @@
 """Answers of an architect to a builder's questions: short, and true of the target.
 
 The rules of `language/grammar/asked.txt` give a question's kind and the thing that it is about; without a thing it is
-about the current request. The table `_ANSWERS` has one function per kind, which returns the possible answers, the
-fullest first. `_CHECKS` has what can be asserted ("so the tower is three high?"): the fact that answers it, and whether
-it holds. `iglu_marl.language.questions` handles other questions about things.
+about the current request. `_Facts` has one method per kind, which returns the possible answers, the fullest first. What
+can be asserted ("so the tower is three high?") is answered with yes or no and the fact. `iglu_marl.language.questions`
+handles other questions about things.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cells_of, color_at, color_name, index_of
 from iglu_marl.language import (
     Blocks,
@@ -37,12 +39,11 @@ from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, tokens
 from iglu_marl.language.instructions import rendered
 from iglu_marl.language.phrases import Phrase
-from iglu_marl.language.placing import PlaceGoal, anchors
+from iglu_marl.language.placing import PlaceGoal
 from iglu_marl.language.questions import parse as parse_question
 from iglu_marl.language.references import (
+    Anaphor,
     At,
-    Beside,
-    Each,
     Item,
     Reference,
     Resolution,
@@ -53,16 +54,35 @@ from iglu_marl.language.references import (
 from iglu_marl.language.repair import bare
 from iglu_marl.language.scene import MIXED, Thing
 from iglu_marl.language.scene.program import Program
-from iglu_marl.language.shapes import COMPASS, VECTORS
+from iglu_marl.language.shapes import VECTORS
 
 Grid = npt.NDArray[np.int8]
 
 GO_ON = ("next", "again", "done", "hello", "okay", "there")
 """Kinds that the architect answers with a request, the next or the same one."""
-OF_WHOLE = ("whole", "parts", "left", "placed", "finished", "spare", "number", "right", "wrong", "give_up", "scene")
+OF_WHOLE = (
+    "whole",
+    "parts",
+    "left",
+    "placed",
+    "finished",
+    "spare",
+    "number",
+    "right",
+    "wrong",
+    "give_up",
+    "scene",
+)
 """Kinds that have an answer without a request."""
-_OF_NOTHING = {"number": "0.", "exists": "No.", "number_check": "No, none.", "what": "Nothing.", "float_check": "No."}
+_OF_NOTHING = {
+    "number": "0.",
+    "exists": "No.",
+    "number_check": "No, none.",
+    "what": "Nothing.",
+    "floating_check": "No.",
+}
 _OF_SEVERAL = (*_OF_NOTHING, "color", "place")  # kinds with an answer if more things fit than the words say
+_OF_GRID = ("which_check", "remove_check")  # kinds about the request, and about what stands there
 
 
 @dataclass(frozen=True)
@@ -96,6 +116,11 @@ class ConversationState:
         """The same when the structure is complete."""
         goal = self.target
         return replace(self, grid=goal, base=goal, goal=goal, cells=(), built=self.grid)
+
+    @property
+    def with_request(self) -> Grid:
+        """The build after the request, with the blocks that it removes."""
+        return np.where(self.goal != 0, self.goal, self.base)
 
     @property
     def open_cells(self) -> list[Cell]:
@@ -139,33 +164,32 @@ def question_of(text: str, names: frozenset[str]) -> Asked | None:
     return found or asked(text, "asked_loosely", names)
 
 
-def answers(question: Asked, situation: ConversationState) -> list[str]:
+def answers(question: Asked, now: ConversationState) -> list[str]:
     """Return the possible answers, the fullest first; [] for kinds that the request itself answers."""
-    about = dict(question.about)
-    if question.of_it and situation.cells and set(situation.context.last) >= set(situation.cells):
+    kind, about = question.kind, dict(question.about)
+    if question.of_it and now.cells and set(now.context.last) >= set(now.cells):
         about.pop("of", None)
+    facts, fact = _Facts(now), kind.removesuffix("_check")
     try:
-        if "of" in about and question.kind not in _OF_GRID:
-            return of_things(situation.finished, question.kind, **about)
-        if question.kind in _CHECKS:
-            fact, holds = _CHECKS[question.kind]
-            return _verdict(holds(situation, **about), fact(situation))
-        if question.kind == "scene":
-            situation = situation.finished
-        give = _ANSWERS.get(question.kind)
-        return [] if give is None else list(give(situation, **about))
-    except Unresolved:
-        return [_no(situation)] if situation.cells else ["There is no such thing."]
+        if "place_check" == kind and "of" not in about:
+            return of_things(replace(now, grid=now.with_request), kind, Anaphor(), **about)
+        if "of" in about and kind not in _OF_GRID:
+            return of_things(now.finished, kind, **about)
+        if holds := getattr(facts, f"is_{fact}", None) if fact != kind else None:
+            return _verdict(holds(**about), getattr(facts, fact)())
+        return list(give(**about)) if (give := getattr(facts, kind, None)) else []
+    except (DialogueError, Unresolved):
+        return [f"No: {place_of(now.about[0])}." if now.cells else "There is no such thing."]
 
 
-def topic_of(question: Asked, situation: ConversationState) -> tuple[Cell, ...]:
+def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
     """Return the cells of the target that a question is about; () if it names nothing."""
     of = dict(question.about).get("of")
     if question.kind in ("whole", "parts"):
-        return tuple(cells_where(situation.target != 0))
-    if of is None or question.of_it or question.kind in _OF_GRID:
+        of = Blocks(count=None)
+    elif of is None or question.of_it or question.kind in _OF_GRID:
         return ()
-    items, _ = things(of, Resolution.of(situation.target, situation.context))
+    items, _ = things(of, Resolution.of(now.target, now.context))
     return tuple(cell for item in items for cell in item)
 
 
@@ -175,8 +199,8 @@ def scene_answer(text: str, situation: ConversationState) -> str:
     return next(_scene(situation, question.program)) if isinstance(question, Question) else ""
 
 
-def _scene(situation: ConversationState, program: Program) -> Iterator[str]:
-    scene = Scene(situation.grid, situation.context.yaw_deg or 0.0)
+def _scene(now: ConversationState, program: Program) -> Iterator[str]:
+    scene = Scene(now.grid, now.context.yaw_deg or 0.0)
     found = answer(program, scene)
     if isinstance(found, bool):
         while program.name == "not":
@@ -208,7 +232,9 @@ def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> 
     if more.pop("corner", False):
         items = [item for item in items if any(abs(x) == abs(z) == 5 for x, _, z in item)]
     if not items:
-        nothing = "There is no such thing." if now.built is None else "There is no such thing in the structure."
+        nothing = (
+            "There is no such thing." if now.built is None else "There is no such thing in the structure."
+        )
         return ["None." if kind == "number" and now.built is not None else _OF_NOTHING.get(kind, nothing)]
     cells = tuple(cell for item in items for cell in item)
     if kind == "number":
@@ -222,7 +248,8 @@ def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> 
     if kind == "exists":
         return [f"Yes, {_places(now, items) if len(items) == 1 else _lower(_tally(now, items))}."]
     if kind == "place_check":
-        there = {cell for item in things(Blocks((), count=None, **more), setting)[0] for cell in item}
+        where = getattr(more["where"], "where", more["where"])  # "in each corner": in one of them
+        there = {cell for item in things(Blocks((), count=None, where=where), setting)[0] for cell in item}
         verdict = "Yes" if all(there & set(item) for item in items) else "No"
         return [f"{verdict}: {_places(now, items)}.", f"{verdict}: {_places(now, items[:1])}."]
     return answers(Asked(kind, tuple(more.items())), replace(now, cells=cells))
@@ -240,7 +267,7 @@ def things(of: Reference, setting: Resolution) -> tuple[list[Item], bool]:
 def _places(now: ConversationState, items: list[Item]) -> str:
     """Return where things are, those that touch together."""
     joined = connected(cell for item in items for cell in item) if len(items) > 3 else items
-    return "; ".join(_lower(next(_place(replace(now, cells=item)))).rstrip(".") for item in joined)
+    return "; ".join(_lower(next(_Facts(replace(now, cells=item)).place())).rstrip(".") for item in joined)
 
 
 def _tally(now: ConversationState, items: list[Item]) -> str:
@@ -303,119 +330,13 @@ def many(count: int, what: str = "block") -> str:
     return f"one {what}" if count == 1 else f"{count} {what}s"
 
 
-def _level(cell: Cell) -> int:
-    return cell[1] + 2
-
-
-def _removal(situation: ConversationState) -> bool:
-    return all(not color_at(situation.goal, cell) for cell in situation.about)
-
-
-def _color(situation: ConversationState) -> Iterator[str]:
-    colors = list(dict.fromkeys(color_name(situation.color_of(cell)) for cell in situation.about))
-    yield f"{capital(listed(colors))}."
-
-
-def _place(situation: ConversationState) -> Iterator[str]:
-    cells = situation.about
-    if len(cells) == 1:
-        yield f"{capital(place_of(cells[0]))}."
-        return
-    if ways := _ways(cells):
-        yield f"It starts {place_of(cells[0])}, going {listed(ways)}."
-    yield f"It starts {place_of(cells[0])}."
-
-
-def _height(situation: ConversationState) -> Iterator[str]:
-    levels = sorted({_level(cell) for cell in situation.about})
-    if len(levels) > 1:
-        yield f"{len(levels)} blocks high, from level {levels[0]} to level {levels[-1]}."
-    yield "On the ground." if levels[0] == 1 else f"On level {levels[0]}."
-
-
-def _tall(situation: ConversationState) -> Iterator[str]:
-    levels = {_level(cell) for cell in situation.cells}
-    yield f"{capital(many(max(levels) - min(levels) + 1))} high."
-
-
-def _extent(situation: ConversationState) -> list[int]:
-    """Return the numbers of blocks from west to east, upwards, and from north to south."""
-    return [int(n) + 1 for n in np.ptp(situation.cells, axis=0)]
-
-
-def _long(situation: ConversationState) -> Iterator[str]:
-    wide, _, deep = _extent(situation)
-    yield f"{capital(many(max(wide, deep)))}."
-
-
-def _size(situation: ConversationState) -> Iterator[str]:
-    wide, high, deep = _extent(situation)
-    across = [f"{many(n)} from {way}" for n, way in ((wide, "west to east"), (deep, "north to south")) if n > 1]
-    yield f"{capital(many(len(situation.cells)))}: {listed([*across, f'{high} high'])}."
-    yield f"{capital(many(len(situation.cells)))}."
-
-
-def _count(situation: ConversationState) -> Iterator[str]:
-    done = len(situation.cells) - len(situation.open_cells)
-    if done and situation.open_cells:
-        yield f"{capital(many(len(situation.cells)))} in all; {many(len(situation.open_cells))} more."
-    yield f"{capital(many(len(situation.about)))}."
-
-
-def _left(situation: ConversationState) -> Iterator[str]:
-    missing = cells_where((situation.target != 0) & (situation.grid != situation.target))
-    spare = cells_where((situation.target == 0) & (situation.grid != 0))
-    parts = [f"{many(len(missing))} to place"] if missing else []
-    parts += [f"{many(len(spare))} to remove"] if spare else []
-    yield f"{capital(listed(parts))}." if parts else "Nothing more."
-
-
-def _number(situation: ConversationState, c: int) -> Iterator[str]:
-    yield from of_things(situation.finished, "number", Blocks((c,), count=None))
-
-
-def _placed(situation: ConversationState) -> Iterator[str]:
-    right = int(np.count_nonzero((situation.target != 0) & (situation.grid == situation.target)))
-    yield f"{right} of {np.count_nonzero(situation.target)} blocks are right so far."
-
-
-def _which(situation: ConversationState) -> Iterator[str]:
-    cells = situation.about
-    if len(cells) > 1:
-        yield from _place(situation)
-    yield f"The {color_name(situation.color_of(cells[0]))} one {place_of(cells[0])}."
-
-
-def _shape(situation: ConversationState) -> Iterator[str]:
-    yield f"{capital(_named([situation.cells], situation))}."
-
-
-def _alone(situation: ConversationState) -> Grid:
-    """Return a grid with only the cells in question."""
-    grid = np.zeros_like(situation.grid)
-    for cell in situation.cells:
-        grid[index_of(cell)] = situation.color_of(cell)
-    return grid
-
-
-def _named(parts: Iterable[tuple[Cell, ...]], situation: ConversationState) -> str:
+def _named(parts: Iterable[tuple[Cell, ...]], now: ConversationState) -> str:
     """Describe things by shape, size and colours: "2 towers of four blocks (3 red and 1 blue) and a green block"."""
-    found = Counter(_described(replace(situation, cells=cells)) for cells in parts)
-    stated = [
+    found = Counter(_Facts(replace(now, cells=cells)).described() for cells in parts)
+    return listed(
         f"{rendered('a_thing', phrase) if n == 1 else f'{n} ' + rendered('things', phrase)}{colors}"
         for (phrase, colors), n in found.items()
-    ]
-    return listed(stated)
-
-
-def _described(situation: ConversationState) -> tuple[Phrase, str]:
-    """Return the most specific name of cells, and their colours if there are several."""
-    grid, size = _alone(situation), len(situation.cells)
-    names = [one for one in Scene(grid).things if one.size == size] if size else []
-    color = {one.color for one in names} - {MIXED}
-    shape = min((one.shape for one in names), key=("group", "rectangle").count, default="group")
-    colors = "" if color else f" ({_colors(grid)})"
-    return Phrase(shape, tuple(color), size if size > 1 else None), colors
+    )
 
 
 def _colors(grid: Grid) -> str:
@@ -423,219 +344,220 @@ def _colors(grid: Grid) -> str:
     return listed(f"{count} {name}" for name, count in counts.most_common())
 
 
-def _way(situation: ConversationState) -> Iterator[str]:
-    if ways := _ways(situation.about):
-        yield f"{capital(listed(ways))}; it starts {place_of(situation.about[0])}."
-        yield f"{capital(listed(ways))}."
-    else:
-        yield from _place(situation)
+class _Facts:
+    """The answers by kind of question, the fullest first; `is_...` is whether an assertion of that kind holds."""
 
+    def __init__(self, now: ConversationState) -> None:
+        self.now, self.about, self.cells = now, now.about, list(now.cells)
+        self.levels = sorted({cell[1] + 2 for cell in self.cells})
+        self.extent = [int(n) + 1 for n in np.ptp(self.cells, axis=0)] if self.cells else [0, 0, 0]
 
-def _ways(cells: list[Cell]) -> list[str]:
-    step = [np.sign(b - a) for a, b in zip(cells[0], cells[-1], strict=True)]
-    return [str(way) for way in (*COMPASS, Direction.UP, Direction.DOWN) if _along(VECTORS[way], step)]
+    @cached_property
+    def alone(self) -> Grid:
+        """A grid with only the cells in question."""
+        grid = np.zeros_like(self.now.grid)
+        for cell in self.cells:
+            grid[index_of(cell)] = self.now.color_of(cell)
+        return grid
 
+    def color(self) -> Iterator[str]:
+        colors = list(dict.fromkeys(color_name(self.now.color_of(cell)) for cell in self.about))
+        yield f"{capital(listed(colors))}."
 
-def _along(vector: Cell, step: list[Any]) -> bool:
-    return any(a and a == b for a, b in zip(vector, step, strict=True))
+    def is_color(self, c: int) -> bool:
+        return {self.now.color_of(cell) for cell in self.about} == {c}
 
+    def place(self) -> Iterator[str]:
+        if len(self.about) == 1:
+            yield f"{capital(place_of(self.about[0]))}."
+            return
+        if ways := self.ways:
+            yield f"It starts {place_of(self.about[0])}, going {listed(ways)}."
+        yield f"It starts {place_of(self.about[0])}."
 
-def _whole(situation: ConversationState) -> Iterator[str]:
-    count = f"{capital(many(int(np.count_nonzero(situation.target))))} in all"
-    high = int(np.flatnonzero(situation.target.any(axis=(1, 2))).max(initial=-1)) + 1
-    stated = f"{count}, {_colors(situation.target)}; {many(high)} high."
-    if situation.parts:
-        yield f"{capital(_named(situation.parts, situation.finished))}: {_lower(stated)}"
-    yield from (stated, f"{count}.")
+    def way(self) -> Iterator[str]:
+        if ways := self.ways:
+            yield f"{capital(listed(ways))}; it starts {place_of(self.about[0])}."
+            yield f"{capital(listed(ways))}."
+        else:
+            yield from self.place()
 
+    @property
+    def ways(self) -> list[str]:
+        """The directions from the first to the last cell."""
+        step = np.subtract(self.about[-1], self.about[0])
+        return [str(way) for way, vector in VECTORS.items() if np.dot(vector, step) > 0]
 
-def _parts(situation: ConversationState) -> Iterator[str]:
-    count = capital(many(len(situation.parts), "part"))
-    yield f"{count}: {_named(situation.parts, situation.finished)}."
-    yield f"{count}."
+    def is_way(self, way: Direction) -> bool:
+        return str(Resolution.of(self.now.grid, self.now.context).on_map(way)) in self.ways
 
+    def which(self) -> Iterator[str]:
+        if len(self.about) > 1:
+            yield from self.place()
+        yield f"The {color_name(self.now.color_of(self.about[0]))} one {place_of(self.about[0])}."
 
-def _spare(situation: ConversationState) -> Iterator[str]:
-    cells = cells_where((situation.grid != 0) & (situation.target == 0))
-    if len(cells) > 1:
-        yield f"Remove {counted(color_at(situation.grid, cell) for cell in cells)}, the first {place_of(cells[0])}."
-    elif cells:
-        yield f"Remove the {color_name(color_at(situation.grid, cells[0]))} block {place_of(cells[0])}."
-    yield f"{capital(many(len(cells)))} to remove." if cells else "No, there is nothing to remove."
+    def is_which(self, of: Any) -> bool:
+        items, _ = things(of, Resolution.of(self.now.with_request, self.now.context))
+        return any(cell in item for item in items for cell in self.about)
 
+    def height(self) -> Iterator[str]:
+        levels = sorted({cell[1] + 2 for cell in self.about})
+        if len(levels) > 1:
+            yield f"{len(levels)} blocks high, from level {levels[0]} to level {levels[-1]}."
+        yield "On the ground." if levels[0] == 1 else f"On level {levels[0]}."
 
-def _right(situation: ConversationState) -> Iterator[str]:
-    if situation.wrong:
-        yield from (f"No. {text}" for text in mistake(situation, situation.wrong[0]))
-    elif not situation.open_cells:
-        yield "Yes, that is right."
-    elif len(situation.open_cells) < len(situation.cells):
-        yield f"Yes, so far: {many(len(situation.open_cells))} more."
-    else:
-        yield f"No, there is {'a' if _removal(situation) else 'no'} block {place_of(situation.about[0])}."
-        yield "No, that is not done."
+    ground = height
 
+    def is_ground(self) -> bool:
+        return self.levels[0] == 1
 
-def _wrong(situation: ConversationState) -> Iterator[str]:
-    if situation.wrong:
-        yield from mistake(situation, situation.wrong[0])
-    else:
+    def tall(self) -> Iterator[str]:
+        yield f"{capital(many(self.extent[1]))} high."
+
+    def is_tall(self, n: int) -> bool:
+        return self.extent[1] == n
+
+    def long(self) -> Iterator[str]:
+        yield f"{capital(many(max(self.extent[::2])))}."
+
+    def is_long(self, n: int) -> bool:
+        return max(self.extent[::2]) == n
+
+    def size(self) -> Iterator[str]:
+        wide, high, deep = self.extent
+        across = [f"{n} from {way}" for n, way in ((wide, "west to east"), (deep, "north to south")) if n > 1]
+        yield f"{capital(many(len(self.cells)))}: {listed([*across, f'{high} high'])}."
+
+    def count(self) -> Iterator[str]:
+        left = len(self.now.open_cells)
+        if 0 < left < len(self.cells):
+            yield f"{capital(many(len(self.cells)))} in all; {many(left)} more."
+        yield f"{capital(many(len(self.about)))}."
+
+    def is_count(self, n: int) -> bool:
+        return len(self.cells) == n
+
+    def shape(self) -> Iterator[str]:
+        yield f"{capital(_named([self.now.cells], self.now))}."
+
+    def is_shape(self, core: Any) -> bool:
+        items, _ = things(core.blocks(None), Resolution.of(self.alone, self.now.context))
+        return any(set(item) == set(self.cells) for item in items)
+
+    def described(self) -> tuple[Phrase, str]:
+        """Return the most specific name of the cells, and their colours if there are several."""
+        size = len(self.cells)
+        names = [one for one in Scene(self.alone).things if one.size == size]
+        color = {one.color for one in names} - {MIXED}
+        shape = min((one.shape for one in names), key=("group", "rectangle").count, default="group")
+        return Phrase(
+            shape, tuple(color), size if size > 1 else None
+        ), "" if color else f" ({_colors(self.alone)})"
+
+    def mirror(self) -> Iterator[str]:
+        yield f"From {' and from '.join(self.mirrors)}." if self.mirrors else "The two halves differ."
+
+    @property
+    def mirrors(self) -> list[str]:
+        """The directions in which the two halves look the same."""
+        (x0, _, z0), (x1, _, z1) = np.min(self.cells, axis=0) + 5, np.max(self.cells, axis=0) + 6
+        box = self.alone[:, x0:x1, z0:z1]
+        ways = (("west to east", box[:, ::-1]), ("north to south", box[:, :, ::-1]))
+        return [way for way, seen in ways if np.array_equal(seen, box)]
+
+    def is_mirror(self) -> bool:
+        return bool(self.mirrors)
+
+    def floating(self) -> Iterator[str]:
+        loose = f"{many(len(self.loose))} not connected to the ground."
+        yield loose if self.loose else "All is connected to the ground."
+
+    @property
+    def loose(self) -> list[Cell]:
+        """Those of the cells that are not connected to the ground."""
+        groups = connected(cells_where(self.now.with_request != 0))
+        return [c for group in groups if all(y > -1 for _, y, _ in group) for c in group if c in self.cells]
+
+    def is_floating(self) -> bool:
+        return bool(self.loose)
+
+    def left(self) -> Iterator[str]:
+        missing = np.count_nonzero((self.now.target != 0) & (self.now.grid != self.now.target))
+        spare = np.count_nonzero((self.now.target == 0) & (self.now.grid != 0))
+        parts = [f"{many(n)} to {verb}" for n, verb in ((missing, "place"), (spare, "remove")) if n]
+        yield f"{capital(listed(parts))}." if parts else "Nothing more."
+
+    def number(self, c: int) -> list[str]:
+        return of_things(self.now.finished, "number", Blocks((c,), count=None))
+
+    def placed(self) -> Iterator[str]:
+        right = np.count_nonzero((self.now.target != 0) & (self.now.grid == self.now.target))
+        yield f"{right} of {np.count_nonzero(self.now.target)} blocks are right so far."
+
+    def whole(self) -> Iterator[str]:
+        target = self.now.target
+        count = f"{capital(many(np.count_nonzero(target)))} in all"
+        high = int(np.flatnonzero(target.any(axis=(1, 2))).max(initial=-1)) + 1
+        stated = f"{count}, {_colors(target)}; {many(high)} high."
+        if self.now.parts:
+            yield f"{capital(_named(self.now.parts, self.now.finished))}: {_lower(stated)}"
+        yield from (stated, f"{count}.")
+
+    def parts(self) -> Iterator[str]:
+        count = capital(many(len(self.now.parts), "part"))
+        yield from (f"{count}: {_named(self.now.parts, self.now.finished)}.", f"{count}.")
+
+    def spare(self) -> Iterator[str]:
+        cells = cells_where((self.now.grid != 0) & (self.now.target == 0))
+        if cells:
+            blocks = counted(color_at(self.now.grid, cell) for cell in cells)
+            yield f"Remove {blocks}: {'; '.join(map(place_of, cells))}."
+            yield f"Remove {blocks}, the first {place_of(cells[0])}."
+        yield f"{capital(many(len(cells)))} to remove." if cells else "No, there is nothing to remove."
+
+    def right(self) -> Iterator[str]:
+        left = len(self.now.open_cells)
+        if self.now.wrong:
+            yield from (f"No. {text}" for text in mistake(self.now, self.now.wrong[0]))
+        elif not left:
+            yield "Yes, that is right."
+        elif left < len(self.cells):
+            yield f"Yes, so far: {many(left)} more."
+        else:
+            there = any(color_at(self.now.goal, cell) for cell in self.about)
+            yield f"No, there is {'no' if there else 'a'} block {place_of(self.about[0])}."
+            yield "No, that is not done."
+
+    def wrong(self) -> Iterator[str]:
+        if self.now.wrong:
+            yield from mistake(self.now, self.now.wrong[0])
         yield from ("No mistake: all that stands there is right.", "Nothing.")
 
+    def finished(self) -> Iterator[str]:
+        done = np.array_equal(self.now.grid, self.now.target)
+        yield say(DialogueAct.COMPLETE) if done else f"No: {_lower(next(self.left()))}"
 
-def _finished(situation: ConversationState) -> Iterator[str]:
-    if np.array_equal(situation.grid, situation.target):
-        yield say(DialogueAct.COMPLETE)
-        return
-    yield from (f"No: {_lower(text)}" for text in _left(situation))
+    def why(self) -> Iterator[str]:
+        yield from ("That is what the structure looks like.", "It is in the structure.")
 
+    def give_up(self) -> Iterator[str]:
+        yield say(DialogueAct.GIVE_UP)
 
-def _why(situation: ConversationState) -> Iterator[str]:
-    yield "That is what the structure looks like."
-    yield "It is in the structure."
+    def remove_check(self, of: Any) -> Iterator[str]:
+        grid, items = self.now.grid, resolve(of, Resolution.of(self.now.grid, self.now.context))
+        cells = {cell for item in items for cell in item}
+        spare = all(color_at(grid, cell) != color_at(self.now.target, cell) for cell in cells)
+        yield f"{'Yes, please remove' if spare else 'No, leave'} {'it' if len(cells) == 1 else 'them'}."
 
+    def put_check(self, new: Any, mods: Any) -> Iterator[str]:
+        grid, target = self.now.grid, self.now.target
+        found = outcomes(PlaceGoal(new, mods.where), grid, self.now.context)
+        worlds = [] if isinstance(found, Failure) else [world.grid for world in found]
+        changes = [(world, world != grid) for world in worlds]
+        if any(new.any() and (world[new] == target[new]).all() for world, new in changes):
+            yield "Yes, please."
+        else:
+            yield f"No: {color_name(self.now.color_of(self.about[0]))}, {place_of(self.about[0])}."
 
-# -- yes or no, and the correction
-
-
-def _no(situation: ConversationState) -> str:
-    return f"No: {place_of(situation.about[0])}."
-
-
-def _place_check(situation: ConversationState, where: Any) -> Iterator[str]:
-    cell = situation.about[0]
-    if isinstance(where, Each):  # "in the corners": one of these
-        where = where.where
-    setting = Resolution.of(situation.grid, situation.context)
-    there = {one for group in anchors(where, setting) for one in group.cells}
-    if cell in there or _in_the_way(where, cell, setting):
-        yield f"Yes, {place_of(cell)}."
-        yield "Yes."
-    else:
-        yield _no(situation)
-
-
-def _in_the_way(where: Any, cell: Cell, setting: Resolution) -> bool:
-    """Return whether a cell lies on that side of something, at any distance."""
-    if not isinstance(where, Beside) or len(where.offset) != 1:
-        return False
-    vector = setting.vector(((where.offset[0][0], 1),))
-    items = resolve(where.of, setting)
-    return len(items) == 1 and all(
-        sum(v * (a - b) for v, a, b in zip(vector, cell, one, strict=True)) > 0 for one in items[0]
-    )
-
-
-def _is_way(situation: ConversationState, way: Direction) -> bool:
-    vector = VECTORS[Resolution.of(situation.grid, situation.context).on_map(way)]
-    first, last = situation.about[0], situation.about[-1]
-    return _along(vector, [np.sign(b - a) for a, b in zip(first, last, strict=True)])
-
-
-def _is_meant(situation: ConversationState, of: Any) -> bool:
-    items = resolve(of, Resolution.of(situation.grid, situation.context))
-    return any(cell in item for item in items for cell in situation.about)
-
-
-def _is_shape(situation: ConversationState, core: Any) -> bool:
-    items, _ = things(core.blocks(None), Resolution.of(_alone(situation), situation.context))
-    return any(set(item) == set(situation.cells) for item in items)
-
-
-def _mirrors(situation: ConversationState) -> list[str]:
-    """Return the directions in which the two halves look the same."""
-    grid = _alone(situation)
-    (x0, _, z0), (x1, _, z1) = np.min(situation.cells, axis=0) + 5, np.max(situation.cells, axis=0) + 5
-    box = grid[:, x0 : x1 + 1, z0 : z1 + 1]
-    ways = (("west to east", box[:, ::-1]), ("north to south", box[:, :, ::-1]))
-    return [way for way, seen in ways if np.array_equal(seen, box)]
-
-
-def _mirror(situation: ConversationState) -> Iterator[str]:
-    ways = _mirrors(situation)
-    yield f"from {' and from '.join(ways)}." if ways else "not from west to east, nor from north to south."
-
-
-def _floating(situation: ConversationState) -> list[Cell]:
-    """Return those of the cells that are not connected to the ground."""
-    groups = connected(cells_where(situation.goal != 0))
-    return [c for group in groups if all(y > -1 for _, y, _ in group) for c in group if c in situation.cells]
-
-
-def _held(situation: ConversationState) -> Iterator[str]:
-    cells = _floating(situation)
-    yield f"{many(len(cells))} not connected to the ground." if cells else "all is connected to the ground."
-
-
-def _remove_check(situation: ConversationState, of: Any) -> Iterator[str]:
-    items = resolve(of, Resolution.of(situation.grid, situation.context))
-    spare = {
-        cell
-        for item in items
-        for cell in item
-        if color_at(situation.grid, cell) != color_at(situation.target, cell)
-    }
-    whole = {cell for item in items for cell in item}
-    if whole and spare == whole:
-        yield "Yes, please remove it." if len(whole) == 1 else "Yes, please remove them."
-    else:
-        yield "No, leave it." if len(whole) == 1 else "No, leave them."
-
-
-def _put_check(situation: ConversationState, new: Any, mods: Any) -> Iterator[str]:
-    found = outcomes(PlaceGoal(new, mods.where), situation.grid, situation.context)
-    if not isinstance(found, Failure) and any(_fits(world.grid, situation) for world in found):
-        yield "Yes, please."
-    else:
-        yield f"No: {color_name(situation.color_of(situation.about[0]))}, {place_of(situation.about[0])}."
-
-
-def _fits(grid: Grid, situation: ConversationState) -> bool:
-    changed = grid != situation.grid
-    return bool(changed.any()) and bool((grid[changed] == situation.target[changed]).all())
-
-
-def _give_up(situation: ConversationState) -> Iterator[str]:
-    yield say(DialogueAct.GIVE_UP)
-
-
-_CHECKS: dict[str, tuple[Callable[..., Iterable[str]], Callable[..., bool]]] = {
-    "color_check": (_color, lambda now, c: {now.color_of(cell) for cell in now.about} == {c}),
-    "count_check": (lambda now: [f"{many(len(now.cells))}."], lambda now, n: len(now.cells) == n),
-    "float_check": (_held, lambda now: bool(_floating(now))),
-    "ground_check": (_height, lambda now: min(map(_level, now.cells)) == 1),
-    "height_check": (_tall, lambda now, n: _extent(now)[1] == n),
-    "long_check": (_long, lambda now, n: max(_extent(now)[::2]) == n),
-    "mirror_check": (_mirror, lambda now: bool(_mirrors(now))),
-    "ref_check": (_which, _is_meant),
-    "shape_check": (_shape, _is_shape),
-    "way_check": (_way, _is_way),
-}
-_OF_GRID = ("ref_check", "remove_check")  # kinds about things that exist already
-_ANSWERS: dict[str, Callable[..., Iterator[str]]] = {
-    "color": _color,
-    "count": _count,
-    "finished": _finished,
-    "give_up": _give_up,
-    "height": _height,
-    "left": _left,
-    "long": _long,
-    "number": _number,
-    "parts": _parts,
-    "place": _place,
-    "place_check": _place_check,
-    "placed": _placed,
-    "put_check": _put_check,
-    "remove_check": _remove_check,
-    "right": _right,
-    "scene": _scene,
-    "shape": _shape,
-    "size": _size,
-    "spare": _spare,
-    "tall": _tall,
-    "way": _way,
-    "which": _which,
-    "whole": _whole,
-    "why": _why,
-    "wrong": _wrong,
-}
+    def scene(self, program: Program) -> Iterator[str]:
+        return _scene(self.now.finished, program)

@@ -11,7 +11,15 @@ from dataclasses import replace
 import numpy as np
 
 from iglu_marl.agents.scripted import answers
-from iglu_marl.agents.scripted.answers import ConversationState, asked, capital, counted, listed, many, place_of
+from iglu_marl.agents.scripted.answers import (
+    ConversationState,
+    asked,
+    capital,
+    counted,
+    listed,
+    many,
+    place_of,
+)
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_at, color_name, in_zone
 from iglu_marl.language import DialogueAct, Failure, say

@@ -213,7 +213,8 @@ def parts_of(target: npt.ArrayLike) -> list[tuple[Cell, ...]]:
     wanted = np.array(target, dtype=np.int8)
     found, left = [], _mask(wanted != 0)
     for one in sorted(
-        _candidates(wanted.tobytes()), key=lambda one: (len({*one.build.colors}) > 1, -len(one.cells), one.effort)
+        _candidates(wanted.tobytes()),
+        key=lambda one: (len({*one.build.colors}) > 1, -len(one.cells), one.effort),
     ):
         if one.mask & left == one.mask:
             found.append(one.cells)

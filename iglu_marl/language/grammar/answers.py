@@ -218,13 +218,16 @@ class Asked:
 
 @maker
 def asked(kind: str, **about: Any) -> Asked:
-    return Asked(kind, tuple((name, value) for name, value in about.items() if name != "x"))  # "x" is any words
+    return Asked(
+        kind, tuple((name, value) for name, value in about.items() if name != "x")
+    )  # "x" is any words
 
 
 _ALL = Blocks(count=None)
 define("asked_of_all", lambda kind: Asked(kind, (("of", _ALL),)))
 define("of_all", lambda q: Asked(q.kind, tuple({**dict(q.about), "of": _ALL}.items())) if q.of_it else q)
 define("claimed", lambda claim, of=None: Asked(claim.kind, (*claim.about, ("of", of or Anaphor()))))
+define("end_layer", lambda way: Blocks(count=None, extreme=way))
 define("on_top_of_any", lambda of: Beside(((Direction.UP, 1),), of))
 define(
     "own_side_of", lambda x, way: Beside(((way, 1),), x.of) if isinstance(x, (Beside, NextTo)) else NOTHING
