@@ -8,8 +8,9 @@ handles other questions about things.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -23,9 +24,7 @@ from iglu_marl.language import (
     Blocks,
     Context,
     DialogueAct,
-    Direction,
     Failure,
-    Instruction,
     Question,
     Scene,
     answer,
@@ -60,27 +59,9 @@ Grid = npt.NDArray[np.int8]
 
 GO_ON = ("next", "again", "done", "hello", "okay", "there")
 """Kinds that the architect answers with a request, the next or the same one."""
-OF_WHOLE = (
-    "whole",
-    "parts",
-    "left",
-    "placed",
-    "finished",
-    "spare",
-    "number",
-    "right",
-    "wrong",
-    "give_up",
-    "scene",
-)
-"""Kinds that have an answer without a request."""
-_OF_NOTHING = {
-    "number": "0.",
-    "exists": "No.",
-    "number_check": "No, none.",
-    "what": "Nothing.",
-    "floating_check": "No.",
-}
+OF_WHOLE = ("whole", "parts", "left", "placed", "finished", "spare", "number", "right", "wrong", "give_up")
+"""Kinds that have an answer without a request, like questions about things."""
+_OF_NOTHING = {"number": "0.", "exists": "No.", "number_check": "No, none.", "what": "Nothing."}
 _OF_SEVERAL = (*_OF_NOTHING, "color", "place")  # kinds with an answer if more things fit than the words say
 _OF_GRID = ("which_check", "remove_check")  # kinds about the request, and about what stands there
 
@@ -92,7 +73,6 @@ class ConversationState:
     Args:
         grid, target: int8 [9, 11, 11].
         base: the grid at the time of its request.
-        instruction: the request, None if there is none.
         cells: those that it changes, in order.
         goal: the build after the request.
         context: of the builder; its `last` is what "it" means.
@@ -104,7 +84,6 @@ class ConversationState:
     grid: Grid
     target: Grid
     base: Grid
-    instruction: Instruction | None
     cells: tuple[Cell, ...]
     goal: Grid
     context: Context
@@ -160,8 +139,10 @@ def question_of(text: str, names: frozenset[str]) -> Asked | None:
     """Return the question or assertion of a builder in a text. names: nouns that name something."""
     found = asked(text, names=names)
     if found is None and "?" in text and isinstance(seen := parse_question(text), Question):
-        found = Asked("scene", (("program", seen.program),))
-    return found or asked(text, "asked_loosely", names)
+        found = Asked("scene", (("of", seen.program),))
+    found = found or asked(text, "asked_loosely", names)
+    *_, last = re.split(r"[.,;:] ", text)
+    return found if found or last == text else question_of(last, names)
 
 
 def answers(question: Asked, now: ConversationState) -> list[str]:
@@ -173,10 +154,12 @@ def answers(question: Asked, now: ConversationState) -> list[str]:
     try:
         if "place_check" == kind and "of" not in about:
             return of_things(replace(now, grid=now.with_request), kind, Anaphor(), **about)
+        if kind == "scene":
+            return [_scene(now.finished, about["of"])]
         if "of" in about and kind not in _OF_GRID:
             return of_things(now.finished, kind, **about)
-        if holds := getattr(facts, f"is_{fact}", None) if fact != kind else None:
-            return _verdict(holds(**about), getattr(facts, fact)())
+        if fact != kind and fact in _HOLDS:
+            return _verdict(_HOLDS[fact](facts, **about), getattr(facts, fact)())
         return list(give(**about)) if (give := getattr(facts, kind, None)) else []
     except (DialogueError, Unresolved):
         return [f"No: {place_of(now.about[0])}." if now.cells else "There is no such thing."]
@@ -187,33 +170,34 @@ def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
     of = dict(question.about).get("of")
     if question.kind in ("whole", "parts"):
         of = Blocks(count=None)
-    elif of is None or question.of_it or question.kind in _OF_GRID:
+    elif of is None or question.of_it or question.kind in (*_OF_GRID, "scene"):
         return ()
     items, _ = things(of, Resolution.of(now.target, now.context))
     return tuple(cell for item in items for cell in item)
 
 
-def scene_answer(text: str, situation: ConversationState) -> str:
+def scene_answer(text: str, now: ConversationState) -> str:
     """Return the answer to a question about existing things ("how many red blocks are there?"), "" for other texts."""
     question = parse_question(text) if "?" in text else None
-    return next(_scene(situation, question.program)) if isinstance(question, Question) else ""
+    return _scene(now, question.program) if isinstance(question, Question) else ""
 
 
-def _scene(now: ConversationState, program: Program) -> Iterator[str]:
+def _scene(now: ConversationState, program: Program) -> str:
     scene = Scene(now.grid, now.context.yaw_deg or 0.0)
     found = answer(program, scene)
+    if found is None:
+        return say(DialogueAct.NO_SUCH)
     if isinstance(found, bool):
         while program.name == "not":
             program = program.inputs[0]
         measured = [part for part in program.inputs if part.name.startswith(("count", "query"))]
-        facts = listed(str(answer(part, scene)) for part in measured) if measured else ""
-        yield f"{'Yes' if found else 'No'}{facts and ', '}{facts}."
-    elif isinstance(found, (Thing, tuple)):
+        facts = [listed(str(answer(part, scene)) for part in measured)] if measured else []
+        found = ", ".join(["Yes" if found else "No", *facts])
+    if isinstance(found, (Thing, tuple)):
         seen = [found] if isinstance(found, Thing) else [thing for thing in found if thing.whole]
         names = [f"the {one.color} {one.shape} {place_of(one.cells[0])}" for one in seen]
-        yield f"{capital(listed(names or ['nothing']))}."
-    else:
-        yield say(DialogueAct.NO_SUCH) if found is None else f"{capital(str(found))}."
+        found = listed(names or ["nothing"])
+    return f"{capital(str(found))}."
 
 
 def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> list[str]:
@@ -345,11 +329,10 @@ def _colors(grid: Grid) -> str:
 
 
 class _Facts:
-    """The answers by kind of question, the fullest first; `is_...` is whether an assertion of that kind holds."""
+    """The answers by kind of question, the fullest first."""
 
     def __init__(self, now: ConversationState) -> None:
         self.now, self.about, self.cells = now, now.about, list(now.cells)
-        self.levels = sorted({cell[1] + 2 for cell in self.cells})
         self.extent = [int(n) + 1 for n in np.ptp(self.cells, axis=0)] if self.cells else [0, 0, 0]
 
     @cached_property
@@ -363,9 +346,6 @@ class _Facts:
     def color(self) -> Iterator[str]:
         colors = list(dict.fromkeys(color_name(self.now.color_of(cell)) for cell in self.about))
         yield f"{capital(listed(colors))}."
-
-    def is_color(self, c: int) -> bool:
-        return {self.now.color_of(cell) for cell in self.about} == {c}
 
     def place(self) -> Iterator[str]:
         if len(self.about) == 1:
@@ -388,17 +368,10 @@ class _Facts:
         step = np.subtract(self.about[-1], self.about[0])
         return [str(way) for way, vector in VECTORS.items() if np.dot(vector, step) > 0]
 
-    def is_way(self, way: Direction) -> bool:
-        return str(Resolution.of(self.now.grid, self.now.context).on_map(way)) in self.ways
-
     def which(self) -> Iterator[str]:
         if len(self.about) > 1:
             yield from self.place()
         yield f"The {color_name(self.now.color_of(self.about[0]))} one {place_of(self.about[0])}."
-
-    def is_which(self, of: Any) -> bool:
-        items, _ = things(of, Resolution.of(self.now.with_request, self.now.context))
-        return any(cell in item for item in items for cell in self.about)
 
     def height(self) -> Iterator[str]:
         levels = sorted({cell[1] + 2 for cell in self.about})
@@ -408,20 +381,11 @@ class _Facts:
 
     ground = height
 
-    def is_ground(self) -> bool:
-        return self.levels[0] == 1
-
     def tall(self) -> Iterator[str]:
         yield f"{capital(many(self.extent[1]))} high."
 
-    def is_tall(self, n: int) -> bool:
-        return self.extent[1] == n
-
     def long(self) -> Iterator[str]:
         yield f"{capital(many(max(self.extent[::2])))}."
-
-    def is_long(self, n: int) -> bool:
-        return max(self.extent[::2]) == n
 
     def size(self) -> Iterator[str]:
         wide, high, deep = self.extent
@@ -434,15 +398,8 @@ class _Facts:
             yield f"{capital(many(len(self.cells)))} in all; {many(left)} more."
         yield f"{capital(many(len(self.about)))}."
 
-    def is_count(self, n: int) -> bool:
-        return len(self.cells) == n
-
     def shape(self) -> Iterator[str]:
         yield f"{capital(_named([self.now.cells], self.now))}."
-
-    def is_shape(self, core: Any) -> bool:
-        items, _ = things(core.blocks(None), Resolution.of(self.alone, self.now.context))
-        return any(set(item) == set(self.cells) for item in items)
 
     def described(self) -> tuple[Phrase, str]:
         """Return the most specific name of the cells, and their colours if there are several."""
@@ -465,9 +422,6 @@ class _Facts:
         ways = (("west to east", box[:, ::-1]), ("north to south", box[:, :, ::-1]))
         return [way for way, seen in ways if np.array_equal(seen, box)]
 
-    def is_mirror(self) -> bool:
-        return bool(self.mirrors)
-
     def floating(self) -> Iterator[str]:
         loose = f"{many(len(self.loose))} not connected to the ground."
         yield loose if self.loose else "All is connected to the ground."
@@ -477,9 +431,6 @@ class _Facts:
         """Those of the cells that are not connected to the ground."""
         groups = connected(cells_where(self.now.with_request != 0))
         return [c for group in groups if all(y > -1 for _, y, _ in group) for c in group if c in self.cells]
-
-    def is_floating(self) -> bool:
-        return bool(self.loose)
 
     def left(self) -> Iterator[str]:
         missing = np.count_nonzero((self.now.target != 0) & (self.now.grid != self.now.target))
@@ -559,5 +510,27 @@ class _Facts:
         else:
             yield f"No: {color_name(self.now.color_of(self.about[0]))}, {place_of(self.about[0])}."
 
-    def scene(self, program: Program) -> Iterator[str]:
-        return _scene(self.now.finished, program)
+
+def _is_shape(facts: _Facts, core: Any) -> bool:
+    items, _ = things(core.blocks(None), Resolution.of(facts.alone, facts.now.context))
+    return any(set(item) == set(facts.cells) for item in items)
+
+
+def _is_which(facts: _Facts, of: Any) -> bool:
+    items, _ = things(of, Resolution.of(facts.now.with_request, facts.now.context))
+    return any(cell in item for item in items for cell in facts.about)
+
+
+_HOLDS: dict[str, Callable[..., bool]] = {
+    "color": lambda facts, c: {facts.now.color_of(cell) for cell in facts.about} == {c},
+    "count": lambda facts, n: len(facts.cells) == n,
+    "floating": lambda facts: bool(facts.loose),
+    "ground": lambda facts: any(y == -1 for _, y, _ in facts.cells),
+    "long": lambda facts, n: max(facts.extent[::2]) == n,
+    "mirror": lambda facts: bool(facts.mirrors),
+    "shape": _is_shape,
+    "tall": lambda facts, n: facts.extent[1] == n,
+    "way": lambda facts, way: Resolution.of(facts.now.grid, facts.now.context).on_map(way) in facts.ways,
+    "which": _is_which,
+}
+"""Whether an assertion about a fact holds, by the fact."""

@@ -10,16 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role
-from iglu_marl.agents.scripted.answers import (
-    GO_ON,
-    OF_WHOLE,
-    ConversationState,
-    answers,
-    cells_where,
-    mistake,
-    question_of,
-    topic_of,
-)
+from iglu_marl.agents.scripted import answers
+from iglu_marl.agents.scripted.answers import GO_ON, OF_WHOLE, ConversationState, cells_where, mistake
 from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose, parts_of
 from iglu_marl.agents.scripted.dialogue_tracker import (
     DIALOG_KEYS,
@@ -64,30 +56,15 @@ MAX_TRIES = 4 * PERSISTENCE  # per open block before giving up: for builders tha
 MAX_REFUSALS = 2  # per open block before giving up
 
 _NOT_HEARD = frozenset(
-    {
-        DialogueAct.NOT_UNDERSTOOD,
-        DialogueAct.UNKNOWN_WORD,
-        DialogueAct.UNKNOWN_NAMED,
-        DialogueAct.MEAN_OTHER,
-        DialogueAct.NOT_READ,
-        DialogueAct.WHICH_READING,
-        DialogueAct.WHICH_COLOR,
-        DialogueAct.WHICH_HEIGHT,
-        DialogueAct.WHICH_PLACE,
-        DialogueAct.WHICH_NUMBER,
-        DialogueAct.WHICH_WAY,
-        DialogueAct.OUTSIDE,
-    }
+    DialogueAct(name)
+    for name in (
+        *("not_understood", "unknown_word", "unknown_named", "mean_other", "not_read", "which_reading"),
+        *("which_color", "which_height", "which_place", "which_number", "which_way", "outside"),
+    )
 )
 _REFUSED = frozenset(
-    {
-        DialogueAct.NO_BLOCKS,
-        DialogueAct.OCCUPIED,
-        DialogueAct.NOTHING_THERE,
-        DialogueAct.WRONG_COLOR,
-        DialogueAct.UNREACHABLE,
-        DialogueAct.NO_SUCH,
-    }
+    DialogueAct(name)
+    for name in ("no_blocks", "occupied", "nothing_there", "wrong_color", "unreachable", "no_such")
 )
 _ASKED = {
     DialogueAct.WHICH_COLOR: "color",
@@ -277,7 +254,7 @@ class ScriptedArchitect:
         answer = parse_small_talk(stated) if stated else None
         talk = None if answer is None else answer.talk
         if stated and answer is None:
-            return self._reply(question_of(stated, frozenset(self._names)), stated, grid, target)
+            return self._reply(answers.question_of(stated, frozenset(self._names)), stated, grid, target)
         if (
             self._asked is not None
             and talk in _ASKED
@@ -313,15 +290,11 @@ class ScriptedArchitect:
         self, question: Asked | None, text: str, grid: npt.NDArray[Any], target: npt.NDArray[Any]
     ) -> str:
         kind = "" if question is None else question.kind
+        busy = self._asked is not None and self._is_unfinished(grid, target)
         if kind == "okay":
-            return (
-                ""
-                if self._asked is not None and self._is_unfinished(grid, target)
-                else self._next(grid, target)
-            )
+            return "" if busy else self._next(grid, target)
         general = question is not None and (kind in OF_WHOLE or "of" in dict(question.about))
-        idle = self._asked is None or (kind in GO_ON and not self._is_unfinished(grid, target))
-        if idle and not general:
+        if not general and (self._asked is None or (kind in GO_ON and not busy)):
             self._closed = self._closed and bool(np.array_equal(grid, target))
             return self._next(grid, target) or say(DialogueAct.COMPLETE)
         if kind == "stuck" and self._asked is not None:
@@ -333,15 +306,23 @@ class ScriptedArchitect:
             self._closed, self._over, self._asked = True, True, None
         if kind in ("whole", "parts"):
             situation = replace(situation, parts=tuple(parts_of(target)))
-        found = [self._name(text, situation)] if question is None else answers(question, situation)
+        found = [self._name(text, situation)] if question is None else answers.answers(question, situation)
         if question is not None:
-            self._topic = topic_of(question, situation) or self._topic
+            self._topic = answers.topic_of(question, situation) or self._topic
         fitting = [said for said in found if said and self._fits(said)]
         if fitting or self._asked is None:
             return fitting[0] if fitting else self._next(grid, target)
         if kind == "done" and situation.wrong:
             return next(said for said in (*mistake(situation, situation.wrong[0]), "") if self._fits(said))
-        return self._words(self._asked.plain, other_words=kind != "done")
+        said = self._words(self._asked.plain, other_words=kind != "done")
+        return self._with_remark(
+            said, "I can't answer that." if question is None and " " in text[:-1] and "?" in text else ""
+        )
+
+    def _with_remark(self, said: str, before: str, after: str = "") -> str:
+        """Return an instruction with remarks, if they fit a message in words."""
+        text = " ".join(filter(None, (before, said, after)))
+        return said if self._dialogue.tokens or not self._fits(text) else text
 
     def _name(self, text: str, situation: ConversationState) -> str:
         """Remember the name that a text gives to a part of the structure ("we call it the mast")."""
@@ -356,12 +337,10 @@ class ScriptedArchitect:
         last = self._topic or (cells_where(goal != 0) if self._asked is None else self._asked.about)
         context = Context(tuple(last), self._yaw, names=self._names)
         if self._asked is None or self._base is None:
-            return ConversationState(now, goal, now, None, (), now, context)
+            return ConversationState(now, goal, now, (), now, context)
         base = self._base.astype(np.int8)
-        asked, built = self._asked, isinstance(self._asked.plain, Build)
-        return ConversationState(
-            now, goal, base, asked.plain, asked.about if built else asked.cells, asked.goal, context
-        )
+        cells = self._asked.about if isinstance(self._asked.plain, Build) else self._asked.cells
+        return ConversationState(now, goal, base, cells, self._asked.goal, context)
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
         """Return what is wrong about a block that has stood too long at a wrong place; once per block."""
@@ -401,17 +380,27 @@ class ScriptedArchitect:
     def _next(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], other_words: bool = False) -> str:
         """Return the next request; if there is none, the closing line, once."""
         self._still = self._waited = 0
+        before = self._asked
         self._settle(grid)
         cells = self._open_cells(grid, target)
         if any(self._refusals[cell] < MAX_REFUSALS and self._tries[cell] < MAX_TRIES for cell in cells):
             self._topic = ()
-            slow = [cell for cell in cells if cell in self._slow]
+            slow = [cell for cell in cells if cell in self._slow and self._tries[cell] < PERSISTENCE]
             step = self._shape(grid, target) if self.level == "shapes" and not slow else None
             self._asked = self._request(step or self._single(slow or cells, grid, target), grid, target)
             self._answered = set()
             self._base = grid.copy()
             self._closed = False
-            return self._words(self._asked.instruction, other_words)
+            said, (cell, *_) = self._words(self._asked.instruction, other_words), self._asked.cells
+            slower = (
+                "Let's go block by block."
+                if slow and before and cell in before.cells[1:] + before.cells[:1]
+                else ""
+            )
+            names = [
+                f"It belongs to the {word}." for word, named in self._names.items() if cell in named.cells
+            ]
+            return self._with_remark(said, slower, *names[:1])
         self._asked = None
         if self._closed:
             return ""
@@ -432,6 +421,7 @@ class ScriptedArchitect:
         self._plainly.update(self._asked.cells)
         if len(self._asked.cells) > 1 and self._asked.instruction == self._asked.plain:
             self._alone.update(self._asked.cells)
+            self._slow.update(self._asked.cells)
 
     def _single(self, cells: list[Cell], grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep:
         """Return the least tried cell, those first for which there are blocks.

@@ -11,15 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from iglu_marl.agents.scripted import answers
-from iglu_marl.agents.scripted.answers import (
-    ConversationState,
-    asked,
-    capital,
-    counted,
-    listed,
-    many,
-    place_of,
-)
+from iglu_marl.agents.scripted.answers import ConversationState, asked, capital, listed, many, place_of
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import color_at, color_name, in_zone
 from iglu_marl.language import DialogueAct, Failure, say
@@ -84,8 +76,8 @@ def _did(now: ConversationState) -> list[str]:
     added = [new for _, old, new in changes if new and old in (0, new)]
     removed = [old for _, old, new in changes if not new]
     painted = [new for _, old, new in changes if new and old not in (0, new)]
-    parts = [f"placed {counted(added)}"] if added else []
-    parts += [f"removed {counted(removed)}"] if removed else []
+    parts = [f"placed {answers.counted(added)}"] if added else []
+    parts += [f"removed {answers.counted(removed)}"] if removed else []
     parts += [f"made {many(painted.count(color))} {color_name(color)}" for color in sorted(set(painted))]
     stated = f"I {listed(parts)}" if parts else "Nothing"
     where = f" {place_of(changes[0][0])}" if len(changes) == 1 else ""

@@ -25,7 +25,7 @@ from iglu_marl.language import (
     Shape,
     outcomes,
 )
-from iglu_marl.language.shapes import Kind
+from iglu_marl.language.shapes import VECTORS, Kind
 from iglu_marl.language.verbs import Remove, Replace
 from iglu_marl.planning import order_edits
 from iglu_marl.planning.support import shuts_in, supported_cells
@@ -35,17 +35,10 @@ Sayable = Callable[[Instruction], bool]
 
 MAX_COLOR_RUNS = 6  # of a line; more make too long a sentence
 SHORTLIST = 24  # candidates per step that are examined closely
-_AXES: tuple[tuple[Direction, Cell], ...] = (
-    (Direction.EAST, (1, 0, 0)),
-    (Direction.UP, (0, 1, 0)),
-    (Direction.SOUTH, (0, 0, 1)),
+_WAYS = tuple(
+    (Direction(way), VECTORS[Direction(way)]) for way in ("east", "up", "south", "west", "down", "north")
 )
-_WAYS: tuple[tuple[Direction, Cell], ...] = (
-    *_AXES,
-    (Direction.WEST, (-1, 0, 0)),
-    (Direction.DOWN, (0, -1, 0)),
-    (Direction.NORTH, (0, 0, -1)),
-)
+_AXES = _WAYS[:3]
 
 
 @dataclass(frozen=True)
@@ -77,10 +70,6 @@ def _mask(wanted: npt.NDArray[np.bool_]) -> int:
 
 def _step(cell: Cell, vector: Cell, count: int = 1) -> Cell:
     return cell[0] + count * vector[0], cell[1] + count * vector[1], cell[2] + count * vector[2]
-
-
-def _add(a: Cell, b: Cell) -> Cell:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
 
 class _Target:
@@ -132,7 +121,7 @@ class _Target:
             *product(_WAYS[:1], (_WAYS[1], _WAYS[2], _WAYS[4], _WAYS[5])),
             *product(_WAYS[2:3], (_WAYS[1], _WAYS[4])),
         ):
-            yield from self._along(_add(u, v), Kind.DIAGONAL, (one, other))
+            yield from self._along(_step(u, v), Kind.DIAGONAL, (one, other))
 
     def _along(self, vector: Cell, kind: Kind, ways: tuple[Direction, ...]) -> Iterator[Build]:
         """Yield every part of every line in a direction with few runs of colour."""

@@ -25,33 +25,19 @@ from iglu_marl.language import (
     outcomes,
 )
 from iglu_marl.language.references import Anaphor, LastBlock
-from iglu_marl.language.shapes import Kind
+from iglu_marl.language.shapes import COMPASS, VECTORS, Kind
 
 Grid = npt.NDArray[np.int8]
 Reference = Anaphor | LastBlock | Blocks
 
-# Neighbour of a cell -> direction from the neighbour back to the cell.
-_NEIGHBOURS: tuple[tuple[Direction, Cell], ...] = (
-    (Direction.UP, (0, -1, 0)),
-    (Direction.NORTH, (0, 0, 1)),
-    (Direction.EAST, (-1, 0, 0)),
-    (Direction.SOUTH, (0, 0, -1)),
-    (Direction.WEST, (1, 0, 0)),
-    (Direction.DOWN, (0, 1, 0)),
-)
+# Direction from a neighbour of a cell to the cell -> the neighbour.
+_NEIGHBOURS = tuple((way, VECTORS[way.opposite]) for way in (Direction.UP, *COMPASS, Direction.DOWN))
 _SIGNS = (
     (0, Direction.EAST, Direction.WEST),
     (2, Direction.SOUTH, Direction.NORTH),
     (1, Direction.UP, Direction.DOWN),
 )
-_EXTREMES = (
-    Direction.UP,
-    Direction.DOWN,
-    Direction.NORTH,
-    Direction.EAST,
-    Direction.SOUTH,
-    Direction.WEST,
-)
+_EXTREMES = (Direction.UP, Direction.DOWN, *COMPASS)
 
 
 @dataclass(frozen=True)

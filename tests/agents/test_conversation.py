@@ -82,9 +82,9 @@ def test_ten_questions_get_ten_useful_answers() -> None:
     ("question", "answer"),
     [
         ("Is it red?", "Yes, red."),
-        ("On the ground?", "Yes, at the centre, on the ground."),
+        ("On the ground?", "Yes: it starts at the centre, on the ground, going east."),
         ("Is it three blocks?", "Yes, 3 blocks."),
-        ("Should it be on level 2?", "No: at the centre, on the ground."),
+        ("Should it be on level 2?", "No: it starts at the centre, on the ground, going east."),
         ("To the west?", "No, east; it starts at the centre, on the ground."),
         (
             "What does it look like?",
