@@ -53,7 +53,7 @@ from iglu_marl.language.references import (
 from iglu_marl.language.repair import bare
 from iglu_marl.language.scene import MIXED, Thing
 from iglu_marl.language.scene.program import Program
-from iglu_marl.language.shapes import VECTORS
+from iglu_marl.language.shapes import VECTORS, Kind
 
 Grid = npt.NDArray[np.int8]
 
@@ -77,7 +77,7 @@ class ConversationState:
         goal: the build after the request.
         context: of the builder; its `last` is what "it" means.
         built: the present grid where `grid` is the finished structure.
-        parts: cells of the parts of the target, if they are to be named.
+        parts: cells of the parts of the target, if it has names for them.
 
     """
 
@@ -148,7 +148,7 @@ def question_of(text: str, names: frozenset[str]) -> Asked | None:
 def answers(question: Asked, now: ConversationState) -> list[str]:
     """Return the possible answers, the fullest first; [] for kinds that the request itself answers."""
     kind, about = question.kind, dict(question.about)
-    if question.of_it and now.cells and set(now.context.last) >= set(now.cells):
+    if question.of_it and now.cells and set(now.context.last) == set(now.cells):
         about.pop("of", None)
     facts, fact = _Facts(now), kind.removesuffix("_check")
     try:
@@ -172,7 +172,7 @@ def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
         of = Blocks(count=None)
     elif of is None or question.of_it or question.kind in (*_OF_GRID, "scene"):
         return ()
-    items, _ = things(of, Resolution.of(now.target, now.context))
+    items, _ = _meant(of, now.finished)
     return tuple(cell for item in items for cell in item)
 
 
@@ -203,7 +203,7 @@ def _scene(now: ConversationState, program: Program) -> str:
 def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> list[str]:
     """Return the possible answers to a question about things in `now.grid`, the fullest first."""
     setting = Resolution.of(now.grid, now.context)
-    items, several = things(of, setting)
+    items, several = _meant(of, now)
     if items and several and kind not in _OF_SEVERAL:
         mine = [item for item in items if not set(item).isdisjoint(setting.last)]
         if len(mine) != 1:
@@ -237,6 +237,21 @@ def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> 
         verdict = "Yes" if all(there & set(item) for item in items) else "No"
         return [f"{verdict}: {_places(now, items)}.", f"{verdict}: {_places(now, items[:1])}."]
     return answers(Asked(kind, tuple(more.items())), replace(now, cells=cells))
+
+
+def _meant(of: Reference, now: ConversationState) -> tuple[list[Item], bool]:
+    """Return the things that a reference means in `now.grid`: "the tower" is the part that has that name."""
+    if (
+        isinstance(of, Blocks)
+        and of.kind is not Kind.BLOCK
+        and of == Blocks(of.colors, of.kind, size=of.size)
+    ):
+        last = now.context.last
+        alone = ((cells, _Facts(replace(now, cells=cells)).alone) for cells in (last, *now.parts) if cells)
+        named = [cells for cells, grid in alone if things(of, Resolution.of(grid, now.context))[0] == [cells]]
+        if len(named) == 1 or named[:1] == [last]:
+            return named[:1], False
+    return things(of, Resolution.of(now.grid, now.context))
 
 
 def things(of: Reference, setting: Resolution) -> tuple[list[Item], bool]:
@@ -379,7 +394,9 @@ class _Facts:
             yield f"{len(levels)} blocks high, from level {levels[0]} to level {levels[-1]}."
         yield "On the ground." if levels[0] == 1 else f"On level {levels[0]}."
 
-    ground = height
+    def ground(self) -> Iterator[str]:
+        level = min(y for _, y, _ in self.cells) + 2
+        yield "On the ground." if level == 1 else f"The lowest block is on level {level}."
 
     def tall(self) -> Iterator[str]:
         yield f"{capital(many(self.extent[1]))} high."
@@ -420,7 +437,12 @@ class _Facts:
         (x0, _, z0), (x1, _, z1) = np.min(self.cells, axis=0) + 5, np.max(self.cells, axis=0) + 6
         box = self.alone[:, x0:x1, z0:z1]
         ways = (("west to east", box[:, ::-1]), ("north to south", box[:, :, ::-1]))
-        return [way for way, seen in ways if np.array_equal(seen, box)]
+        found = [
+            (way, n > 1)
+            for (way, seen), n in zip(ways, box.shape[1:], strict=True)
+            if np.array_equal(seen, box)
+        ]
+        return [way for way, wide in found if wide or not any(wide for _, wide in found)]
 
     def floating(self) -> Iterator[str]:
         loose = f"{many(len(self.loose))} not connected to the ground."

@@ -232,8 +232,10 @@ class ScriptedArchitect:
         self._yaw = None if pose is None else float(np.asarray(pose)[4])
         seen = grid.tobytes() + (b"" if pose is None else np.asarray(pose).tobytes())
         self._still = self._still + 1 if seen == self._last else 0
-        if self._closed and seen[: grid.nbytes] != self._last[: grid.nbytes]:
-            self._tries.clear()  # somebody resumed what was given up
+        if seen[: grid.nbytes] != self._last[: grid.nbytes]:
+            self._topic = ()
+            if self._closed:
+                self._tries.clear()  # somebody resumed what was given up
         self._last = seen
         self._waited += 1
 
@@ -300,12 +302,10 @@ class ScriptedArchitect:
         if kind == "stuck" and self._asked is not None:
             self._slow.update(self._asked.cells)
             return self._next(grid, target)
-        situation = self._situation(grid, target)
+        situation = replace(self._situation(grid, target), parts=tuple(parts_of(target)))
         self._still = self._waited = 0
         if kind == "give_up":
             self._closed, self._over, self._asked = True, True, None
-        if kind in ("whole", "parts"):
-            situation = replace(situation, parts=tuple(parts_of(target)))
         found = [self._name(text, situation)] if question is None else answers.answers(question, situation)
         if question is not None:
             self._topic = answers.topic_of(question, situation) or self._topic
