@@ -358,6 +358,10 @@ class _Facts:
             grid[index_of(cell)] = self.now.color_of(cell)
         return grid
 
+    def find(self, of: Reference, grid: Grid) -> list[set[Cell]]:
+        """Return the cells of the things in a grid that a reference means."""
+        return [set(item) for item in things(of, Resolution.of(grid, self.now.context))[0]]
+
     def color(self) -> Iterator[str]:
         colors = list(dict.fromkeys(color_name(self.now.color_of(cell)) for cell in self.about))
         yield f"{capital(listed(colors))}."
@@ -485,7 +489,6 @@ class _Facts:
         if cells:
             blocks = counted(color_at(self.now.grid, cell) for cell in cells)
             yield f"Remove {blocks}: {'; '.join(map(place_of, cells))}."
-            yield f"Remove {blocks}, the first {place_of(cells[0])}."
         yield f"{capital(many(len(cells)))} to remove." if cells else "No, there is nothing to remove."
 
     def right(self) -> Iterator[str]:
@@ -533,16 +536,6 @@ class _Facts:
             yield f"No: {color_name(self.now.color_of(self.about[0]))}, {place_of(self.about[0])}."
 
 
-def _is_shape(facts: _Facts, core: Any) -> bool:
-    items, _ = things(core.blocks(None), Resolution.of(facts.alone, facts.now.context))
-    return any(set(item) == set(facts.cells) for item in items)
-
-
-def _is_which(facts: _Facts, of: Any) -> bool:
-    items, _ = things(of, Resolution.of(facts.now.with_request, facts.now.context))
-    return any(cell in item for item in items for cell in facts.about)
-
-
 _HOLDS: dict[str, Callable[..., bool]] = {
     "color": lambda facts, c: {facts.now.color_of(cell) for cell in facts.about} == {c},
     "count": lambda facts, n: len(facts.cells) == n,
@@ -550,9 +543,9 @@ _HOLDS: dict[str, Callable[..., bool]] = {
     "ground": lambda facts: any(y == -1 for _, y, _ in facts.cells),
     "long": lambda facts, n: max(facts.extent[::2]) == n,
     "mirror": lambda facts: bool(facts.mirrors),
-    "shape": _is_shape,
+    "shape": lambda facts, core: set(facts.cells) in facts.find(core.blocks(None), facts.alone),
     "tall": lambda facts, n: facts.extent[1] == n,
     "way": lambda facts, way: Resolution.of(facts.now.grid, facts.now.context).on_map(way) in facts.ways,
-    "which": _is_which,
+    "which": lambda facts, of: any(item & {*facts.about} for item in facts.find(of, facts.now.with_request)),
 }
 """Whether an assertion about a fact holds, by the fact."""

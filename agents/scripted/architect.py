@@ -67,13 +67,11 @@ _REFUSED = frozenset(
     for name in ("no_blocks", "occupied", "nothing_there", "wrong_color", "unreachable", "no_such")
 )
 _ASKED = {
-    DialogueAct.WHICH_COLOR: "color",
-    DialogueAct.WHICH_HEIGHT: "height",
-    DialogueAct.WHICH_PLACE: "place",
-    DialogueAct.WHICH_NUMBER: "count",
-    DialogueAct.WHICH_WAY: "way",
-    DialogueAct.WHICH_ONE: "which",
-    DialogueAct.WHICH_BLOCK: "which",
+    DialogueAct(f"which_{name}"): kind
+    for name, kind in (
+        *((name, name) for name in ("color", "height", "place", "way")),
+        *(("number", "count"), ("one", "which"), ("block", "which")),
+    )
 }
 _WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK})
 
@@ -172,7 +170,6 @@ class ScriptedArchitect:
         self._latest: tuple[Cell, ...] = ()  # cells of the last completed request
         self._alone: set[Cell] = set()  # cells of failed shapes
         self._plainly: set[Cell] = set()  # cells of failed requests with references
-        self._slow: set[Cell] = set()  # cells that a stuck builder places one by one
         self._steps: list[InstructionStep] = []  # planned requests
         self._base: npt.NDArray[Any] | None = None  # the build at that time
         self._last = b""  # visible state of the last turn
@@ -300,7 +297,7 @@ class ScriptedArchitect:
             self._closed = self._closed and bool(np.array_equal(grid, target))
             return self._next(grid, target) or say(DialogueAct.COMPLETE)
         if kind == "stuck" and self._asked is not None:
-            self._slow.update(self._asked.cells)
+            self._alone.update(self._asked.cells)
             return self._next(grid, target)
         situation = replace(self._situation(grid, target), parts=tuple(parts_of(target)))
         self._still = self._waited = 0
@@ -385,22 +382,18 @@ class ScriptedArchitect:
         cells = self._open_cells(grid, target)
         if any(self._refusals[cell] < MAX_REFUSALS and self._tries[cell] < MAX_TRIES for cell in cells):
             self._topic = ()
-            slow = [cell for cell in cells if cell in self._slow and self._tries[cell] < PERSISTENCE]
+            slow = [cell for cell in cells if cell in self._alone and self._tries[cell] < PERSISTENCE]
             step = self._shape(grid, target) if self.level == "shapes" and not slow else None
             self._asked = self._request(step or self._single(slow or cells, grid, target), grid, target)
             self._answered = set()
             self._base = grid.copy()
             self._closed = False
             said, (cell, *_) = self._words(self._asked.instruction, other_words), self._asked.cells
-            slower = (
-                "Let's go block by block."
-                if slow and before and cell in before.cells[1:] + before.cells[:1]
-                else ""
-            )
-            names = [
+            slower = "Let's go block by block." if slow and before and len(before.cells) > 1 else ""
+            names = (
                 f"It belongs to the {word}." for word, named in self._names.items() if cell in named.cells
-            ]
-            return self._with_remark(said, slower, *names[:1])
+            )
+            return self._with_remark(said, slower, next(names, ""))
         self._asked = None
         if self._closed:
             return ""
@@ -421,7 +414,6 @@ class ScriptedArchitect:
         self._plainly.update(self._asked.cells)
         if len(self._asked.cells) > 1 and self._asked.instruction == self._asked.plain:
             self._alone.update(self._asked.cells)
-            self._slow.update(self._asked.cells)
 
     def _single(self, cells: list[Cell], grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep:
         """Return the least tried cell, those first for which there are blocks.
@@ -457,11 +449,8 @@ class ScriptedArchitect:
                 pointed = by_reference(step.instruction, build, goal, self._latest, self._sayable)
         found = outcomes(step.instruction, grid)
         about = step.cells if isinstance(found, Failure) else found[0].cells
-        if pointed is None:
-            return PendingRequest(step.instruction, step.instruction, step.cells, about, goal, aim)
-        return PendingRequest(
-            pointed.instruction, step.instruction, step.cells, about, goal, aim, pointed.meant
-        )
+        said, meant = (step.instruction, None) if pointed is None else (pointed.instruction, pointed.meant)
+        return PendingRequest(said, step.instruction, step.cells, about, goal, aim, meant)
 
     def _shape(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep | None:
         """Return the next step of a decomposition; None for a single block that was tried before."""

@@ -356,7 +356,7 @@ def _best(
     for entry in ranked[:SHORTLIST]:
         candidate = entry[-1]
         cells = tuple(cell for cell in candidate.cells if cell in left)
-        if _connected(cells) and sayable(candidate.build):
+        if len(_spread({cells[0]}, set(cells))) == len(cells) and sayable(candidate.build):
             return InstructionStep(candidate.build, cells)
     return None
 
@@ -366,10 +366,6 @@ def _is_supported(cells: tuple[Cell, ...], filled: npt.NDArray[np.bool_]) -> boo
     near = supported_cells(filled)
     done = {cell for cell in cells if near[cell_index(*cell)]}
     return len(_spread(done, set(cells))) == len(cells)
-
-
-def _connected(cells: tuple[Cell, ...]) -> bool:
-    return len(_spread({cells[0]}, set(cells))) == len(cells)
 
 
 def _spread(seeds: set[Cell], cells: set[Cell]) -> set[Cell]:
