@@ -167,10 +167,8 @@ def answers(question: Asked, now: ConversationState) -> list[str]:
 
 def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
     """Return the cells of the target that a question is about; () if it names nothing."""
-    of = dict(question.about).get("of")
-    if question.kind in ("whole", "parts"):
-        of = Blocks(count=None)
-    elif of is None or question.of_it or question.kind in (*_OF_GRID, "scene"):
+    of = Blocks(count=None) if question.kind in ("whole", "parts") else dict(question.about).get("of")
+    if of in (None, Anaphor()) or question.kind in (*_OF_GRID, "scene"):
         return ()
     items, _ = _meant(of, now.finished)
     return tuple(cell for item in items for cell in item)
@@ -363,7 +361,7 @@ class _Facts:
         return [set(item) for item in things(of, Resolution.of(grid, self.now.context))[0]]
 
     def color(self) -> Iterator[str]:
-        colors = list(dict.fromkeys(color_name(self.now.color_of(cell)) for cell in self.about))
+        colors = list(dict.fromkeys(color_name(self.now.color_of(cell)) for cell in self.cells))
         yield f"{capital(listed(colors))}."
 
     def place(self) -> Iterator[str]:
@@ -375,11 +373,9 @@ class _Facts:
         yield f"It starts {place_of(self.about[0])}."
 
     def way(self) -> Iterator[str]:
-        if ways := self.ways:
-            yield f"{capital(listed(ways))}; it starts {place_of(self.about[0])}."
-            yield f"{capital(listed(ways))}."
-        else:
-            yield from self.place()
+        stated = capital(listed(self.ways or [""]))
+        there = f"{stated}; it starts {place_of(self.about[0])}.", f"{stated}."
+        yield from there if self.ways else self.place()
 
     @property
     def ways(self) -> list[str]:
@@ -461,7 +457,7 @@ class _Facts:
     def left(self) -> Iterator[str]:
         missing = np.count_nonzero((self.now.target != 0) & (self.now.grid != self.now.target))
         spare = np.count_nonzero((self.now.target == 0) & (self.now.grid != 0))
-        parts = [f"{many(n)} to {verb}" for n, verb in ((missing, "place"), (spare, "remove")) if n]
+        parts = [f"{many(int(n))} to {verb}" for n, verb in ((missing, "place"), (spare, "remove")) if n]
         yield f"{capital(listed(parts))}." if parts else "Nothing more."
 
     def number(self, c: int) -> list[str]:
@@ -473,7 +469,7 @@ class _Facts:
 
     def whole(self) -> Iterator[str]:
         target = self.now.target
-        count = f"{capital(many(np.count_nonzero(target)))} in all"
+        count = f"{capital(many(int(np.count_nonzero(target))))} in all"
         high = int(np.flatnonzero(target.any(axis=(1, 2))).max(initial=-1)) + 1
         stated = f"{count}, {_colors(target)}; {many(high)} high."
         if self.now.parts:
@@ -537,7 +533,7 @@ class _Facts:
 
 
 _HOLDS: dict[str, Callable[..., bool]] = {
-    "color": lambda facts, c: {facts.now.color_of(cell) for cell in facts.about} == {c},
+    "color": lambda facts, c: {facts.now.color_of(cell) for cell in facts.cells} == {c},
     "count": lambda facts, n: len(facts.cells) == n,
     "floating": lambda facts: bool(facts.loose),
     "ground": lambda facts: any(y == -1 for _, y, _ in facts.cells),

@@ -254,12 +254,8 @@ class ScriptedArchitect:
         talk = None if answer is None else answer.talk
         if stated and answer is None:
             return self._reply(answers.question_of(stated, frozenset(self._names)), stated, grid, target)
-        if (
-            self._asked is not None
-            and talk in _ASKED
-            and talk not in self._answered
-            and self._asked.meant is None
-        ):
+        unanswered = talk in _ASKED and talk not in self._answered
+        if talk is not None and unanswered and self._asked is not None and self._asked.meant is None:
             self._answered.add(talk)  # next time, rephrase the request
             return self._reply(Asked(_ASKED[talk]), stated, grid, target)
         if self._asked is None or not self._is_unfinished(grid, target):
@@ -342,12 +338,8 @@ class ScriptedArchitect:
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
         """Return what is wrong about a block that has stood too long at a wrong place; once per block."""
         situation = self._situation(grid, target)
-        wrong = situation.wrong
-        for cell in [*self._standing]:
-            if cell not in wrong:
-                del self._standing[cell]
-        self._standing.update(wrong)
-        for cell in wrong:
+        self._standing = Counter({cell: self._standing[cell] + 1 for cell in situation.wrong})
+        for cell in self._standing:
             if self._standing[cell] == self.comment_after:
                 self._still = self._waited = 0
                 return next(said for said in (*mistake(situation, cell), "") if self._fits(said))
@@ -405,9 +397,8 @@ class ScriptedArchitect:
             return
         if not self._asked.open_cells(grid):
             self._latest = self._asked.about
-            self._tries = Counter({cell: min(tries, PERSISTENCE) for cell, tries in self._tries.items()})
-            for cell in self._asked.cells:
-                self._tries[cell] = 0
+            failed = ((cell, tries) for cell, tries in self._tries.items() if cell not in self._asked.cells)
+            self._tries = Counter({cell: min(tries, PERSISTENCE) for cell, tries in failed})
             self._refusals.clear()  # it may be possible now
             return
         self._latest, self._steps = (), []
@@ -454,14 +445,10 @@ class ScriptedArchitect:
 
     def _shape(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep | None:
         """Return the next step of a decomposition; None for a single block that was tried before."""
-        done = len(self._steps) and all(
-            color_at(grid, cell) == color_at(target, cell) for cell in self._steps[0].cells
-        )
+        wrong = set(cells_where(grid != target))
+        done = bool(self._steps) and wrong.isdisjoint(self._steps[0].cells)
         self._steps = self._steps[1:] if done else []
-        rest = {cell for step in self._steps for cell in step.cells}
-        if len(rest) != np.count_nonzero(grid != target) or any(
-            color_at(grid, cell) == color_at(target, cell) for cell in rest
-        ):
+        if wrong != {cell for step in self._steps for cell in step.cells}:
             self._steps = decompose(grid, target, self.controls, alone=self._alone, sayable=self._sayable)
         step = self._steps[0] if self._steps else None
         if step is not None and (len(step.cells) > 1 or not self._tries[step.cells[0]]):

@@ -76,10 +76,7 @@ class _Target:
     """The blocks of a target by cell, and the shapes among them."""
 
     def __init__(self, target: Grid) -> None:
-        found = np.argwhere(target)
-        self.blocks: dict[Cell, int] = {
-            (x - 5, y - 1, z - 5): int(target[y, x, z]) for y, x, z in found.tolist()
-        }
+        self.blocks = {cell: int(target[cell_index(*cell)]) for cell in _cells(target != 0)}
 
     def candidates(self) -> list[_Candidate]:
         """All shapes of two or more blocks, each set of cells once, with its plainest name."""
