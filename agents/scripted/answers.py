@@ -186,9 +186,9 @@ def _scene(now: ConversationState, program: Program) -> str:
     if found is None:
         return say(DialogueAct.NO_SUCH)
     if isinstance(found, bool):
-        while program.name == "not":
+        while program.function == "not":
             program = program.inputs[0]
-        measured = [part for part in program.inputs if part.name.startswith(("count", "query"))]
+        measured = [part for part in program.inputs if part.function.startswith(("count", "query"))]
         facts = [listed(str(answer(part, scene)) for part in measured)] if measured else []
         found = ", ".join(["Yes" if found else "No", *facts])
     if isinstance(found, (Thing, tuple)):

@@ -15,7 +15,7 @@ from test_conversation import HOUSE, Instructor, Person
 from iglu_marl.agents.scripted.answers import cells_where
 from iglu_marl.core.grid import COLOR_NAMES, index_of
 from iglu_marl.core.task import Subtasks
-from iglu_marl.language import Scene
+from iglu_marl.language import Scene, constructions
 from iglu_marl.tasks import BundledTasks
 
 BUNDLED = BundledTasks(mode="structures")
@@ -191,6 +191,8 @@ def test_a_conversation_reads_well(name: str) -> None:
         ("So it's all red in the end?", "No, green, red and blue."),
         ("Is the row symmetrical?", "Yes, from west to east."),
         ("Is the wall two blocks high?", "There is no such thing in the structure."),
+        ("Is the blue tower taller than the red row?", "Yes, 2 and 1."),
+        ("Does the red row have as many blocks as the blue tower?", "No, 3 and 2."),
     ],
 )
 def test_a_claim_gets_yes_or_no_and_the_fact(said: str, answer: str) -> None:
@@ -276,6 +278,18 @@ def test_without_a_request_questions_about_the_whole_are_answered() -> None:
 REMARKS = {
     line[3:] for lines in TRANSCRIPTS.values() for line in lines.strip().splitlines() if line[:2] == "A:"
 }
+
+
+@pytest.mark.parametrize("category", ["asked_plain", "asked_loosely", "of_things", "question"])
+def test_whatever_the_rules_can_ask_is_answered(category: str) -> None:
+    person = Person(HOUSE, level="shapes")
+    person.says()
+    person.places((0, -1, 0, 6), (4, -1, 4, 1))
+    examples = [rule.example for rule in constructions() if rule.category == category and rule.example]
+    assert len(examples) > 10
+    for example in examples:
+        if example not in ("i give up", "thanks"):
+            assert person.says(f"{example}?"), example
 
 
 def test_its_remarks_are_no_instructions_to_a_builder() -> None:
