@@ -152,7 +152,7 @@ def answers(question: Asked, now: ConversationState) -> list[str]:
         about.pop("of", None)
     facts, fact = _Facts(now), kind.removesuffix("_check")
     try:
-        if "place_check" == kind and "of" not in about:
+        if kind == "place_check" and "of" not in about:
             return of_things(replace(now, grid=now.with_request), kind, Anaphor(), **about)
         if kind == "scene":
             return [_scene(now.finished, about["of"])]
