@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 
 from iglu_marl import DialogueError, Role
 from iglu_marl.agents.base import BuilderBase
-from iglu_marl.agents.scripted.answers import ConversationState
+from iglu_marl.agents.scripted.answers import ConversationState, asked
 from iglu_marl.agents.scripted.asking import asks, is_no, is_yes, objection, report_done, respelling
 from iglu_marl.agents.scripted.builder_answers import replies
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
@@ -149,11 +149,11 @@ class ScriptedBuilder(BuilderBase):
         if self._answered(text):
             return
         pending, self._pending = self._pending, None
-        asked, self._overheard = self._overheard, ""
-        if asked and self._request and self._take_answer(asked, text, pending):
+        question, self._overheard = self._overheard, ""
+        if question and self._request and self._take_answer(question, text, pending):
             return
         self._request = text
-        if pending is None and is_remark(text, self._context):
+        if pending is None and (is_remark(text, self._context) or asked(text, "status")):
             return
         said = parse_small_talk(text)
         if said is not None and not (pending is not None and is_yes(text)):
@@ -203,7 +203,7 @@ class ScriptedBuilder(BuilderBase):
         goal, pending = self._executor.goal(), self._pending
         grid = self._executor.settled
         asking = "" if pending is None else objection(pending, self._fits, grid, self._context)
-        found = replies(text, ConversationState(grid, goal, grid, None, (), grid, self._context), asking)
+        found = replies(text, ConversationState(grid, goal, grid, (), grid, self._context), asking)
         if found:
             self._aside = next(filter(self._fits, [*found, say(DialogueAct.NOT_UNDERSTOOD)]), "")
         return bool(found)

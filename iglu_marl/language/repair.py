@@ -151,12 +151,30 @@ def _understand_beginning(
         return None
     heard = try_instruction(failure.text, made, grid, context)
     repaired = not _REPAIRING.isdisjoint(unread.split()[:3])  # what was said before does not hold
-    changes = not repaired and not isinstance(heard.found, Failure) and any((w.grid != grid).any() for w in heard.found)
+    changes = (
+        not repaired
+        and not isinstance(heard.found, Failure)
+        and any((w.grid != grid).any() for w in heard.found)
+    )
     return replace(heard, unread=unread) if changes else None
 
 
 _REPAIRING = frozenset(
-    ("no", "not", "scratch", "wait", "sorry", "actually", "mean", "meant", "rather", "oops", "eh", "instead", "nah")
+    (
+        "no",
+        "not",
+        "scratch",
+        "wait",
+        "sorry",
+        "actually",
+        "mean",
+        "meant",
+        "rather",
+        "oops",
+        "eh",
+        "instead",
+        "nah",
+    )
 )
 _REFERRING = frozenset(
     ("other", "one", "ones", "same", "again", "more", "less", "there", "undo", "instead", "back")
@@ -182,7 +200,7 @@ def is_remark(text: str, context: Context) -> bool:
 
 _ABOUT = frozenset(
     (*COLOR_NAMES, "top", "bottom", "middle", "corners", "corner", "ends", "end", "left", "right", "upper", "lower",
-     "outer", "inner", "north", "south", "east", "west", "northern", "southern", "eastern", "western", "centre", "center",
+     "outer", "inner", "north", "south", "east", "west", "northern", "southern", "eastern", "western", "centre",
      "tower", "row", "column", "wall", "block", "frame", "ring", "line")
 )  # fmt: skip
 """First words of things that exist, if the sentence says what becomes of them."""

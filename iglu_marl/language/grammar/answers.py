@@ -9,7 +9,7 @@ from iglu_marl.language.blocks import Reason
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
 from iglu_marl.language.grammar.makers import MAKERS, Outside, cell, define, maker
 from iglu_marl.language.placing import PlaceGoal
-from iglu_marl.language.references import At, Beside, Blocks, Level, NextTo, PartOf, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Level, NextTo, PartOf, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Copy, Extend, Move, Remove
 
@@ -206,20 +206,29 @@ define("which_half", lambda way: Selection(half=way))
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of a builder: its kind, and what it names."""
+    """A question: its kind, and what it names; "of" is the thing that it is about."""
 
     kind: str
     about: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def of_it(self) -> bool:
+        """Whether it is about "it", or about nothing that it names."""
+        return isinstance(dict(self.about).get("of", Anaphor()), Anaphor)
+
 
 @maker
 def asked(kind: str, **about: Any) -> Asked:
-    named = {
-        name: value for name, value in about.items() if name not in ("x", "z")
-    }  # words without meaning here
-    return Asked(kind, tuple(named.items()))
+    return Asked(
+        kind, tuple((name, value) for name, value in about.items() if name != "x")
+    )  # "x" is any words
 
 
+_ALL = Blocks(count=None)
+define("asked_of_all", lambda kind: Asked(kind, (("of", _ALL),)))
+define("of_all", lambda q: Asked(q.kind, tuple({**dict(q.about), "of": _ALL}.items())) if q.of_it else q)
+define("claimed", lambda claim, of=None: Asked(claim.kind, (*claim.about, ("of", of or Anaphor()))))
+define("end_layer", lambda way: Blocks(count=None, extreme=way))
 define("on_top_of_any", lambda of: Beside(((Direction.UP, 1),), of))
 define("place_instead", lambda where, x: accept(where, where != x))
 
