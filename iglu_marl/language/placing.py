@@ -527,104 +527,100 @@ def _run(start: Cell, vector: Cell, n: int, gap: int = 0) -> tuple[Cell, ...]:
 
 
 def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution) -> list[tuple[Cell, ...]]:
-    up, way = VECTORS[Direction.UP], group.way
-    kind = new.kind
-    n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
-    stated = VECTORS[setting.on_map(new.way)] if new.way is not None else None
-    sideways = way is not None and way[1] == 0
-    lowest = free
-    if way is None and len(free) > 1 and (new.standing or kind in (Kind.COLUMN, Kind.TOWER)):
-        floor = min(cell[1] for cell in free)
-        lowest = [cell for cell in free if cell[1] == floor]
-    if way is not None and len(free) > 1:  # from the outermost side, at the lowest layer
-        lowest = outermost(free, way)
-        if sideways:
-            floor = min(cell[1] for cell in lowest)
-            lowest = [cell for cell in lowest if cell[1] == floor]
-    if kind is Kind.BLOCK and n == 1:
-        if new.centred and len(lowest) % 2:
-            lowest = [sorted(lowest)[len(lowest) // 2]]
-        return [(cell,) for cell in lowest]
-    if kind is Kind.BLOCK and n is None:
-        return [tuple(free)]
+    """Return the cells of each way in which new blocks lie or stand at a place."""
+    way, kind = group.way, new.kind
     if kind in FIGURES:
         return _figures(new, group, free, setting)
     if kind not in (Kind.BLOCK, Kind.ROW, Kind.COLUMN, Kind.TOWER):
         raise Unresolved(Reason.NO_DIRECTION, str(kind))
+    n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
+    lowest = _nearest(new, group, free)
+    if kind is Kind.BLOCK and n == 1:
+        middle = [sorted(lowest)[len(lowest) // 2]]
+        return [(cell,) for cell in (middle if new.centred and len(lowest) % 2 else lowest)]
+    if kind is Kind.BLOCK and n is None:
+        return [tuple(free)]
     if n is None:
-        if kind is Kind.ROW and group.item and way is not None and way[1]:
-            n = len(free)  # as long as what it lies on
-        else:
-            upright = kind is not Kind.ROW
-            raise Unresolved(Reason.NO_HEIGHT if upright else Reason.NO_NUMBER, str(kind))
-    standing = new.standing
-    if kind in (Kind.COLUMN, Kind.TOWER):
-        standing = True
-    elif kind is Kind.ROW and standing is None:
-        standing = False
-    if new.axis == "y" or (stated is not None and stated[1]):
-        standing = True
-    if standing is None and stated is not None:
-        standing = False
-    if standing is None and kind is Kind.BLOCK:
-        if len(free) == n and n > 1:
+        if kind is not Kind.ROW or not group.item or way is None or not way[1]:
+            raise Unresolved(Reason.NO_NUMBER if kind is Kind.ROW else Reason.NO_HEIGHT, str(kind))
+        n = len(free)  # as long as what it lies on
+    stated = VECTORS[setting.on_map(new.way)] if new.way is not None else None
+    standing = _stands(new, stated)
+    if standing is None:
+        if len(free) == n:
             return [tuple(free)]
-        if way is None:
-            standing = True if len(free) == 1 and group.item == () else None
-        elif way[1]:
-            standing = True
-        else:
-            standing = False
-        if standing is None:
+        if way is None and (len(free) > 1 or group.item):
             raise Unresolved(Reason.NO_DIRECTION, "")
-        if standing is False and stated is None and way is not None and new.axis is None:
+        standing = way is None or way[1] != 0
+        if way is not None and not standing and new.axis is None:
             return [_run(cell, way, n) for cell in lowest]
-    if (
-        standing
-        and n > 1
-        and sideways
-        and new.standing is None
-        and all(cell[1] > FLOOR for cell in group.item)
-    ):
+    if not standing:
+        return _level_rows(new, group, n, free, lowest, setting)
+    floats = all(cell[1] > FLOOR for cell in group.item)
+    if n > 1 and new.standing is None and way is not None and not way[1] and floats:
         if not any(setting.color_at(shifted(cell, (0, -1, 0))) for cell in lowest):
             raise Unresolved(Reason.NO_HEIGHT, str(kind))  # beside what floats: there, or on the ground
-    if standing:
-        down = (way is not None and way[1] < 0) or (stated is not None and stated[1] < 0)
-        vector = (0, -1, 0) if down else up
-        return [_run(cell, vector, n) for cell in lowest]
-    # a level row
-    if stated is not None:
+    down = any(vector is not None and vector[1] < 0 for vector in (way, stated))
+    return [_run(cell, (0, -1 if down else 1, 0), n) for cell in lowest]
+
+
+def _nearest(new: BlockSpec, group: Anchors, free: list[Cell]) -> list[Cell]:
+    """Return the cells where new blocks begin: of the outermost side, at the lowest layer."""
+    upright = new.standing or new.kind in (Kind.COLUMN, Kind.TOWER)
+    if group.way is not None:
+        free = outermost(free, group.way)
+        upright = group.way[1] == 0
+    return outermost(free, (0, -1, 0)) if upright else free
+
+
+def _stands(new: BlockSpec, stated: Cell | None) -> bool | None:
+    """Return whether new blocks stand upright, None if the place decides."""
+    if new.kind in (Kind.COLUMN, Kind.TOWER) or new.axis == "y" or (stated is not None and stated[1]):
+        return True
+    if new.standing is None and (new.kind is Kind.ROW or stated is not None):
+        return False
+    return new.standing
+
+
+def _level_rows(
+    new: BlockSpec, group: Anchors, n: int, free: list[Cell], lowest: list[Cell], setting: Resolution
+) -> list[tuple[Cell, ...]]:
+    inside, way = set(free), group.way
+    if new.way is not None:
+        stated = VECTORS[setting.on_map(new.way)]
         runs = [_run(cell, stated, n, new.gap) for cell in free]
-        return [run for run in runs if set(free).issuperset(run)] or [
+        return [run for run in runs if inside.issuperset(run)] or [
             _run(cell, stated, n, new.gap) for cell in lowest
         ]
     axes = list(group.axes) or _axes(new.axis, setting)
-    inside = set(free)
     runs = [_run(cell, vector, n) for cell in free for vector in axes]
     lying = [run for run in runs if inside.issuperset(run)]
     if new.centred and lying:
-        middle = len(lying) // 2
-        return [sorted(lying)[middle]] if len(lying) % 2 else lying
-    if way is None and len(lowest) == 1 and not group.item:
-        runs = [_run(lowest[0], (s * v[0], 0, s * v[2]), n) for v in axes for s in (1, -1)]
+        return [sorted(lying)[len(lying) // 2]] if len(lying) % 2 else lying
+    if way is None or way[1]:
+        return _rows_at(group, n, axes, lying, free, lowest)
+    if not lying and new.kind is Kind.BLOCK and len(free) == n:
+        return [tuple(free)]
+    across = new.axis is not None and all(dot(vector, way) == 0 for vector in axes)
+    if lying and (across or len(lowest) > 1):
+        return lying
+    return [_run(cell, way, n) for cell in lowest]
+
+
+def _rows_at(
+    group: Anchors, n: int, axes: list[Cell], lying: list[Item], free: list[Cell], lowest: list[Cell]
+) -> list[tuple[Cell, ...]]:
+    """Return the level rows at a place that has no side: the only one inside the zone, or about a middle."""
+    if group.way is None and len(lowest) == 1 and not group.item:
+        runs = [_run(lowest[0], scaled(vector, sign), n) for vector in axes for sign in (1, -1)]
         runs = [run for run in runs if all(in_zone(*cell) for cell in run)]
         if len(runs) == 1:
             return runs
-    if way is None or way[1]:
-        if lying and len(free) > 1:
-            return lying
-        if len(axes) == 1 and n % 2 == 1 and len(lowest) == 1:
-            vector = axes[0]
-            start = _run(lowest[0], (-vector[0], 0, -vector[2]), n // 2 + 1)[-1]
-            return [_run(start, vector, n)]
-        raise Unresolved(Reason.NO_DIRECTION, "")
-    if not lying and new.kind is Kind.BLOCK and len(free) == n:
-        return [tuple(free)]
-    if new.axis is not None and all(dot(vector, way) == 0 for vector in axes) and lying:
+    if lying and len(free) > 1:
         return lying
-    if len(lowest) == 1:
-        return [_run(lowest[0], way, n)]
-    return lying if lying else [_run(cell, way, n) for cell in lowest]
+    if len(axes) == 1 and n % 2 == 1 and len(lowest) == 1:
+        return [_run(shifted(lowest[0], scaled(axes[0], -(n // 2))), axes[0], n)]
+    raise Unresolved(Reason.NO_DIRECTION, "")
 
 
 def _axes(axis: str | None, setting: Resolution) -> list[Cell]:
