@@ -261,11 +261,7 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
     stated = tuple(_spaced(where, new.gap) for where in instruction.where)
     if stated != instruction.where:
         new = replace(new, gap=0)
-    if new.like is not None:
-        length = _length(new, resolve(new.like, setting)) * new.times + new.taller
-        if length % 1 or new.sizes not in ((), (length,)):
-            raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
-        new = replace(new, sizes=(int(length),), like=None, taller=0, times=1)
+    new = _with_length(new, setting)
     if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
         cell = (stated[0].x, FLOOR, stated[0].z)
         if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
@@ -277,14 +273,7 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
         new = replace(new, kind=Kind.BLOCK, count=None)
     if new.bare_ends:
         groups = _without_ends(groups)
-    if new.until is not None:
-        standing = {cell[1] for group in groups for cell in group.item}
-        if new.until <= len(standing):
-            raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
-        lacking = new.until - len(standing)
-        if new.count not in (None, lacking):
-            raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
-        new = replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
+    new = _up_to(new, groups)
     if new.gap and (new.way is None or (new.kind is not Kind.BLOCK and new.kind is not Kind.ROW)):
         raise Unresolved(Reason.NO_DIRECTION, f"how they lie with gaps of {new.gap}")
     laid = new.standing is False or new.centred
@@ -354,15 +343,33 @@ def _without_ends(groups: list[Anchors]) -> list[Anchors]:
     return [replace(group, cells=inner) for group, inner in kept if inner]
 
 
-def _length(new: BlockSpec, items: list[Item]) -> int:
-    """Return the height or length to be matched."""
+def _up_to(new: BlockSpec, groups: list[Anchors]) -> BlockSpec:
+    """Return the blocks that lack up to a total height."""
+    if new.until is None:
+        return new
+    standing = {cell[1] for group in groups for cell in group.item}
+    if new.until <= len(standing):
+        raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
+    lacking = new.until - len(standing)
+    if new.count not in (None, lacking):
+        raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
+    return replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
+
+
+def _with_length(new: BlockSpec, setting: Resolution) -> BlockSpec:
+    """Return new blocks with the height or length that matches another thing."""
+    if new.like is None:
+        return new
     found = set()
-    for item in items:
+    for item in resolve(new.like, setting):
         x, y, z = Box.of(item).spans
         found.add((y if new.kind is Kind.TOWER else max(x, z)) + 1)
     if len(found) != 1:
         raise Unresolved(Reason.NO_NUMBER, "they are not alike")
-    return found.pop()
+    length = found.pop() * new.times + new.taller
+    if length % 1 or new.sizes not in ((), (length,)):
+        raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
+    return replace(new, sizes=(int(length),), like=None, taller=0, times=1)
 
 
 def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -361,34 +362,32 @@ class Recent(Reference):
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return what the last instruction that fits placed."""
         for cells in (setting.last, *reversed(setting.earlier)):
-            there = [cell for cell in cells if setting.color_at(cell)]
-            if self.colors:
-                there = [cell for cell in there if setting.color_at(cell) in self.colors]
+            there = self._colored([cell for cell in cells if setting.color_at(cell)], setting)
+            if self.nth is not None and there:
+                there = self._numbered(there, self.nth, setting)
             if not there:
                 continue
-            if self.nth is not None and (self.nth < 0 or self.count != 1):
-                if len(there) <= (self.count or 1):
-                    continue  # "the last two" implies more than two
-                start = self.nth - (self.nth > 0)
-                return [(cell,) for cell in there[start:][: self.count]]
-            if self.nth is not None:
-                placed = [cell for part in (*setting.earlier,) for cell in part] or there
-                if self.colors:
-                    placed = [cell for cell in placed if setting.color_at(cell) in self.colors]
-                if len(placed) < self.nth:
-                    break
-                return [(placed[self.nth - 1],)]
             if self.extreme is not None:
                 there = outermost(there, VECTORS[setting.on_map(self.extreme)])
             if self.kind is not Kind.BLOCK:
                 return [tuple(there)]
-            if self.count is None or self.count == len(there):
+            if self.nth is not None or self.count in (None, len(there)):
                 return [(cell,) for cell in there]
-            if self.count == 1 and self.extreme is None and len(there) > 1:
-                continue
         if self == Recent(nth=1, count=1) and not setting.last:
             return [_only_thing(setting)]
         raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")
+
+    def _colored(self, cells: list[Cell], setting: Resolution) -> list[Cell]:
+        return [cell for cell in cells if setting.color_at(cell) in self.colors] if self.colors else cells
+
+    def _numbered(self, there: list[Cell], nth: int, setting: Resolution) -> list[Cell]:
+        """Return the blocks from the nth one on, [] if there are not so many."""
+        start = nth - (nth > 0)
+        if nth > 0 and self.count == 1:
+            placed = [cell for part in setting.earlier for cell in part] or there
+            return self._colored(placed, setting)[start:nth]
+        more = len(there) > (self.count or 1)  # "the last two" implies more than two
+        return there[start:][: self.count] if more else []
 
 
 @dataclass(frozen=True)
@@ -951,44 +950,47 @@ def _is_bend(cell: Cell, item: set[Cell]) -> bool:
     return len(near) == 2 and any(a + b for a, b in zip(*near, strict=True))
 
 
-def _part_of(item: Item, reference: Portion, setting: Resolution) -> list[Cell]:
+def _part_of(item: Item, part: Portion, setting: Resolution) -> list[Cell]:
+    if part.way is not None:
+        return _side_of(item, part.which, VECTORS[setting.on_map(part.way)])
     box = Box.of(item)
-    low, high, spans = box.low, box.high, box.spans
-    wide = [axis for axis in range(3) if spans[axis]]
-    cells, which = list(item), reference.which
-    if which == "alternate" and reference.way is None:
+    wide = [axis for axis in range(3) if box.spans[axis]]
+    ends = list(zip(box.low, box.high, strict=True))
+    if part.which == "alternate":
         raise Unresolved(Reason.NO_DIRECTION, "from which end")
-    if reference.way is not None:
-        vector = VECTORS[setting.on_map(reference.way)]
-        reach = {cell: dot(cell, vector) for cell in item}
-        if which == "alternate":
-            return sorted(cells, key=lambda cell: -reach[cell])[::2]
-        if which == "half":
-            middle = (min(reach.values()) + max(reach.values())) / 2
-            return [cell for cell in item if reach[cell] > middle]
-        if which == "corners":
-            cells = [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
-        return outermost(cells, vector)
-    if which == "ends":
-        axis = spans.index(max(spans))
-        return [cell for cell in item if cell[axis] in (low[axis], high[axis])]
-    if which == "corners" and not wide:
-        return []  # a block has none
-    if which == "corners":
+    if part.which == "ends":
+        axis = box.spans.index(max(box.spans))
+        return [cell for cell in item if cell[axis] in ends[axis]]
+    if part.which == "corners":
         bends = [cell for cell in item if _is_bend(cell, set(item))]
-        if bends and len(wide) == 2 and len(item) < (spans[wide[0]] + 1) * (spans[wide[1]] + 1):
-            return bends
-        return [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
-    if which == "border":
-        return [cell for cell in item if any(cell[i] in (low[i], high[i]) for i in wide)]
-    if which == "middle":
-        return [cell for cell in item if all(2 * cell[i] == low[i] + high[i] for i in range(3))]
-    if which == "inside":
-        own = set(item)
+        full = prod(box.spans[axis] + 1 for axis in wide)
+        corners = _corners_of(item) if wide else []  # a block has none
+        return bends if bends and len(wide) == 2 and len(item) < full else corners
+    if part.which == "border":
+        return [cell for cell in item if any(cell[i] in ends[i] for i in wide)]
+    if part.which == "middle":
+        return [cell for cell in item if all(2 * n == sum(end) for n, end in zip(cell, ends, strict=True))]
+    if part.which == "inside":
         inner = [
-            c
-            for c in setting.blocks
-            if all(low[i] < c[i] < high[i] if i in wide else c[i] == low[i] for i in range(3))
+            cell
+            for cell in setting.blocks
+            if all((low < n < high) or n == low == high for n, (low, high) in zip(cell, ends, strict=True))
         ]
-        return [cell for cell in inner if cell not in own] or [cell for cell in inner if cell in own]
-    return cells
+        return [cell for cell in inner if cell not in item] or inner
+    return list(item)
+
+
+def _side_of(item: Item, which: str, vector: Cell) -> list[Cell]:
+    """Return the part on one side."""
+    if which == "alternate":
+        return sorted(item, key=lambda cell: -dot(cell, vector))[::2]
+    if which == "half":
+        reach = [dot(cell, vector) for cell in item]
+        return [cell for cell in item if 2 * dot(cell, vector) > min(reach) + max(reach)]
+    return outermost(_corners_of(item) if which == "corners" else item, vector)
+
+
+def _corners_of(item: Item) -> list[Cell]:
+    box = Box.of(item)
+    ends = list(zip(box.low, box.high, strict=True))
+    return [cell for cell in item if all(n in end for n, end in zip(cell, ends, strict=True))]

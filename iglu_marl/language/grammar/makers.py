@@ -1134,44 +1134,31 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
 
 def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
     """Return the `Place`, `Build` or `CellEdit` of a placement that leaves nothing open, else None."""
-    assert new.color is not None
-    several = is_several(where)
-    if new.bare_ends or new.until is not None or (new.centred and new.kind is Kind.BLOCK):
+    color, single = new.color or 0, new.kind is Kind.BLOCK
+    if new.bare_ends or new.until is not None or (new.centred and single):
         return None
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
-    if new.kind is Kind.BLOCK and new.count == 1:
+    if single and new.count == 1:
         return (
-            CellEdit(EditKind.PLACE, where.cell, color=new.color)
+            CellEdit(EditKind.PLACE, where.cell, color=color)
             if isinstance(where, At)
-            else Place(new.color, where)
+            else Place(color, where)
         )
-    if (
-        isinstance(where, Beside)
-        and new.kind is Kind.BLOCK
-        and several
-        and not new.each
-        and new.standing is None
-        and new.way is None
-    ):
-        return (
-            Place(new.color, where, new.count) if len(where.offset) == 1 and where.offset[0][1] == 1 else None
-        )
-    if several and not new.each and new.kind is Kind.BLOCK:
+    if single and not new.each and is_several(where):
+        one_step = len(where.offset) == 1 and where.offset[0][1] == 1
+        plain = new.standing is None and new.way is None
+        return Place(color, where, new.count) if one_step and plain else None
+    n = new.sizes[0] if len(new.sizes) == 1 else new.count if single else 0
+    if not 2 <= n <= 11 or (not single and new.count != 1):
         return None
-    n = new.sizes[0] if len(new.sizes) == 1 else new.count if new.kind is Kind.BLOCK else 0
-    if n < 2 or n > 11 or (new.kind is not Kind.BLOCK and new.count != 1):
-        return None
-    if new.kind is Kind.TOWER or (new.kind is Kind.BLOCK and new.standing):
-        down = new.way is Direction.DOWN or (
-            isinstance(where, Beside) and where.offset[:1] == ((Direction.DOWN, 1),)
-        )
-        if new.way not in (None, Direction.UP, Direction.DOWN):
-            return None
+    if new.kind is Kind.TOWER or (single and new.standing):
+        below = isinstance(where, Beside) and where.offset[:1] == ((Direction.DOWN, 1),)
+        down = below or new.way is Direction.DOWN
         shape = Shape(Kind.COLUMN, (n,), (Direction.DOWN,)) if down else Shape(Kind.TOWER, (n,))
-        return Build(shape, (new.color,), where)
+        return Build(shape, (color,), where) if new.way is None or new.way.vertical else None
     if new.kind is Kind.ROW and new.way is not None and not new.way.vertical:
-        return Build(Shape(Kind.ROW, (n,), (new.way,)), (new.color,), where)
+        return Build(Shape(Kind.ROW, (n,), (new.way,)), (color,), where)
     return None
 
 
