@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import Any, TypeGuard
 
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, as_grid, cell_index, color_name, in_zone
+from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_name, in_zone
 from iglu_marl.core.grid import cells_of as cells_in
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.regions import (
@@ -689,53 +690,35 @@ class Unresolved(Exception):
         self.failure = Failure(reason, detail, **more)
 
 
-@dataclass
-class Resolution:
-    """World and context in which references are resolved.
+@dataclass(frozen=True, eq=False)
+class Resolution(Context):
+    """World and context in which references are resolved. grid: int8 [9, 11, 11], read only."""
 
-    grid: int8 [9, 11, 11], read only. view: the compass direction that counts as straight on, None = unknown.
-    """
-
-    grid: npt.NDArray[np.int8]
-    last: tuple[Cell, ...] = ()
-    view: Direction | None = None
-    position: tuple[float, float, float] | None = None
-    earlier: tuple[tuple[Cell, ...], ...] = ()
-    before: tuple[Any, npt.NDArray[np.int8]] | None = None
-    further: tuple[npt.NDArray[np.int8], ...] = ()
-    names: Mapping[str, NamedCells] = field(default_factory=dict)
-    _blocks: dict[Cell, int] | None = field(default=None, repr=False)
+    grid: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(ZONE_SHAPE, np.int8))
 
     @classmethod
     def of(cls, grid: npt.ArrayLike, context: Context) -> Resolution:
         """Combine a grid and a context."""
-        view = None if context.yaw_deg is None else facing(context.yaw_deg)
-        return cls(
-            as_grid(grid, "grid"),
-            tuple(context.last),
-            view,
-            context.position,
-            context.earlier,
-            context.before,
-            context.further,
-            context.names,
-        )
+        return cls(**{**vars(context), "last": tuple(context.last)}, grid=as_grid(grid, "grid"))
+
+    @cached_property
+    def view(self) -> Direction | None:
+        """The compass direction that counts as straight on, None = unknown."""
+        return None if self.yaw_deg is None else facing(self.yaw_deg)
 
     def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Resolution:
         """Return the resolution after a change."""
-        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last), _blocks=None)
+        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last))
 
     def facing(self, view: Direction) -> Resolution:
         """Return the resolution for somebody who looks that way."""
-        return replace(self, view=view)
+        return replace(self, yaw_deg=90.0 * COMPASS.index(view))
 
-    @property
+    @cached_property
     def blocks(self) -> dict[Cell, int]:
         """Colour ids by cell."""
-        if self._blocks is None:
-            found = np.argwhere(self.grid)
-            self._blocks = {(x - 5, y - 1, z - 5): int(self.grid[y, x, z]) for y, x, z in found.tolist()}
-        return self._blocks
+        found = np.argwhere(self.grid).tolist()
+        return {(x - 5, y - 1, z - 5): int(self.grid[y, x, z]) for y, x, z in found}
 
     def color_at(self, cell: Cell) -> int:
         """The colour id at a cell, 0 for air and outside."""

@@ -399,22 +399,28 @@ def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Ins
 
     """
 
-    def put(value: Any) -> Any:
-        if value == reference:
-            return (
-                replace(value, extreme=None, rank=1, middle=False, where=where)
-                if isinstance(value, Blocks)
-                else where
-            )
-        if isinstance(value, tuple):
-            return tuple(put(part) for part in value)
-        if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+    def changed(value: Any) -> Any:
+        if value != reference:
             return value
-        parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
-        return _canonical(type(value), parts)
+        if isinstance(value, Blocks):
+            return replace(value, extreme=None, rank=1, middle=False, where=where)
+        return where
 
-    found: Instruction = put(instruction)
+    found: Instruction = _rebuilt(instruction, changed)
     return found
+
+
+def _rebuilt(value: Any, changed: Callable[[Any], Any]) -> Any:
+    """Return a value with what `changed` makes of it, or else with its parts rebuilt."""
+    new = changed(value)
+    if new is not value:
+        return new
+    if isinstance(value, tuple):
+        return tuple(_rebuilt(part, changed) for part in value)
+    if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+        return value
+    parts = {part.name: _rebuilt(getattr(value, part.name), changed) for part in fields(value)}
+    return _canonical(type(value), parts)
 
 
 def _canonical(kind: type, parts: dict[str, Any]) -> Any:
@@ -484,19 +490,13 @@ def _yellow_as_orange(instruction: Instruction, setting: Resolution) -> Instruct
     if Color.YELLOW in colors or Color.ORANGE not in colors:
         return instruction
 
-    def put(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(put(part) for part in value)
-        if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+    def changed(value: Any) -> Any:
+        if not isinstance(value, Blocks) or Color.YELLOW not in value.colors:
             return value
-        parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
-        if isinstance(value, Blocks):
-            stated = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
-            parts["colors"] = tuple(dict.fromkeys(stated))
-        kind: Any = type(value)
-        return kind(**parts)
+        stated = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
+        return _rebuilt(replace(value, colors=tuple(dict.fromkeys(stated))), changed)
 
-    found: Instruction = put(instruction)
+    found: Instruction = _rebuilt(instruction, changed)
     return found
 
 
@@ -617,7 +617,7 @@ def _look(instruction: SetFocus, setting: Resolution) -> list[ExpectedWorld]:
 def _keep(instruction: KeepOnly, setting: Resolution) -> list[ExpectedWorld]:
     if setting.before is None:
         return [ExpectedWorld(setting.grid, setting.last)]
-    met = replace(setting, grid=setting.before[1], _blocks=None)
+    met = replace(setting, grid=setting.before[1])
     kept = instruction.of
     try:
         own = (
@@ -1092,7 +1092,7 @@ def _amended(instruction: Correct, last: Any) -> Any:
 
 def _amend(instruction: Correct, setting: Resolution) -> list[ExpectedWorld]:
     _, grid = _before(setting)
-    back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else (), _blocks=None)
+    back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else ())
     return _follow(expand_anaphor(instruction, setting.before), back)
 
 
@@ -1112,10 +1112,10 @@ def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:
             try:
                 for outcome in _follow(part, now):
                     stated = expand_anaphor(part, now.before), now.grid
-                    after = replace(now.then(outcome.grid, outcome.cells), before=stated)
-                    after.names = {**now.names, **outcome.names}
+                    names = {**now.names, **outcome.names}
+                    after = replace(now.then(outcome.grid, outcome.cells), before=stated, names=names)
                     if isinstance(part, Name):
-                        after = replace(now, names=after.names)
+                        after = replace(now, names=names)
                     same = not remark and np.array_equal(outcome.grid, now.grid)
                     idle = (*met.idle, number - 1) if same else met.idle
                     following.append((replace(outcome, idle=idle), after))

@@ -362,7 +362,7 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
     if which == "legs":
         which, way = "ends", None
     reject_if(isinstance(of, Blocks) and of.kind is Kind.BLOCK and of.count == 1)
-    return Portion(Anaphor() if of is None else of, which, way)
+    return Portion(of or Anaphor(), which, way)
 
 
 @maker
@@ -677,7 +677,6 @@ define("put_as", lambda shape, new, mods: put(new, mods.plus(Modifiers(again=(("
 
 @maker
 def mod_both(where: Any, also: Any) -> Any:
-    require(None not in (where, also))
     stated = [isinstance(place, NextTo) for place in (where, also)]
     # "next to the tower and on the blue block": one place or two?
     reject_if(any(stated) and isinstance(also if stated[0] else where, (Beside, NextTo)))
@@ -767,7 +766,7 @@ def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | 
     return build(shape, replace(stated, way=None))
 
 
-define("mod_less", lambda n, of=None: Modifiers(like=Anaphor() if of is None else of, taller=-n))
+define("mod_less", lambda n, of=None: Modifiers(like=of or Anaphor(), taller=-n))
 
 
 @maker
@@ -783,16 +782,15 @@ def look_hollow(of: Any) -> Any:
     return SetFocus(replace(of, kind=Kind.RING) if whole else of)
 
 
-define(
-    "look_past", lambda n, way, of=None: SetFocus(Beside(((way, n + 1),), Anaphor() if of is None else of))
-)
+define("look_past", lambda n, way, of=None: SetFocus(Beside(((way, n + 1),), of or Anaphor())))
 define("mod_origin", lambda of: accept(Modifiers(origin=of), not (isinstance(of, Spot))))
-define(  # "west of the red block, on the ground": both places hold
-    "mod_leveled",
-    lambda where, n: accept(
-        Modifiers((where, n)), not (where is None or isinstance(where, (At, Each, Level, Spot)))
-    ),
-)
+
+
+@maker
+def mod_leveled(where: Any, n: Level) -> Modifiers:
+    """Return both places: "west of the red block, on the ground"."""
+    reject_if(isinstance(where, (At, Each, Level, Spot)))
+    return Modifiers((where, n))
 
 
 @maker
@@ -806,10 +804,6 @@ def mod_area(
 
 
 define("span", lambda one, two: accept(one.axis, two is one.opposite and one.axis != "y"))
-define(
-    "mod_split",
-    lambda where, also: accept(Modifiers(also=(where, also), split=True), None not in (where, also)),
-)
 
 
 @maker
@@ -819,19 +813,15 @@ def mod_two_sides(a: Direction, b: Direction, of: Any, c: Direction | None = Non
     return Modifiers((Sides(of, ways),), each=True)
 
 
-define(
-    "mod_start",
-    lambda where, way: accept(Modifiers((where,), way=way), not (where is None or isinstance(where, Each))),
-)
 define("mod_one_each", lambda of: Modifiers(one_each=True, each_of=of == Blocks()))
 
 
 @maker
-def mod_where(where: Any) -> Any:
-    if isinstance(where, Each):
-        return Modifiers((where.where,), each=True)
-    require(where is not None)
-    return Modifiers((where,))
+def mod_where(where: Any) -> Modifiers:
+    return Modifiers((where.where,), each=True) if isinstance(where, Each) else Modifiers((where,))
+
+
+define("one_place", lambda where: accept(where, not isinstance(where, Each)))
 
 
 @maker
@@ -1288,7 +1278,7 @@ def grown_into(of: Any, n: int, way: Direction | None = None, c: int | None = No
 def copy_to(blocks: Any, where: Any, color: int | None = None) -> Any:
     if isinstance(where, Beside) and isinstance(where.of, Anaphor):
         where = replace(where, of=blocks)
-    reject_if(where is None or isinstance(where, (Each, Outside)))
+    reject_if(isinstance(where, (Each, Outside)))
     return Copy(blocks, (), where, color)
 
 
@@ -1310,15 +1300,10 @@ def copy_it_to(where: Any, kind: Kind, color: int | None = None) -> Copy:
 def again(where: Any = Modifiers, color: int | None = None) -> Any:
     if where is Modifiers:  # no modifiers
         return Repeat()
-    plain = where.where if isinstance(where, Each) else where
-    require(plain is not None)
-    return Repeat(where=plain, color=color)
+    return Repeat(where=where.where if isinstance(where, Each) else where, color=color)
 
 
 define("again_ref", lambda of: accept(Repeat(of=of), not isinstance(of, (Anaphor, BuilderPosition))))
-define(
-    "amend_where", lambda where: accept(Correct(where=where), not (where is None or isinstance(where, Each)))
-)
 define("degrees", lambda n: accept(n // 90, n and n % 90 == 0 and n <= 360))
 
 
