@@ -19,7 +19,6 @@ from iglu_marl.language.regions import (
     FLOOR,
     REACH,
     Anchors,
-    Item,
     climbed,
     connected,
     free_cells,
@@ -28,6 +27,9 @@ from iglu_marl.language.regions import (
     merged,
     on_column,
     outer,
+)
+from iglu_marl.language.regions import (
+    Item as Item,
 )
 from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES

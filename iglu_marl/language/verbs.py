@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
-from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Instruction, Reason
+from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
+from iglu_marl.language.blocks import Instruction as Instruction
 from iglu_marl.language.placing import (
     Ambiguous,
     AssertCount,

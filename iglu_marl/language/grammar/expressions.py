@@ -32,19 +32,19 @@ class Rejected(LanguageError):
     """The words of a reading do not fit together. Only used inside the parser."""
 
 
-def require(fits: bool) -> None:
+def require(fits: object) -> None:
     """Raise `Rejected` unless the words fit together."""
     if not fits:
         raise Rejected
 
 
-def reject_if(unfit: bool) -> None:
+def reject_if(unfit: object) -> None:
     """Raise `Rejected` if the words do not fit together."""
     if unfit:
         raise Rejected
 
 
-def accept(value: Any, fits: bool) -> Any:
+def accept(value: Any, fits: object) -> Any:
     """Return the value; raise `Rejected` unless the words fit together."""
     require(fits)
     return value

@@ -520,14 +520,9 @@ def np_but(one: Blocks, but: Any) -> Any:
 
 @maker
 def recent(core: Blocks, n: int | None = None) -> Any:
-    reject_if(
-        core.where is not None
-        or isinstance(core.kind, Noun)
-        or core.rank != 1
-        or core.size is not None
-        or len(core.colors) > 1
-        or core.middle
-    )
+    reject_if(core.where is not None or core.rank != 1 or core.size is not None or core.middle)
+    if isinstance(core.kind, Noun) or len(core.colors) > 1:
+        raise Rejected
     return Recent(core.colors, core.kind, n, None, core.extreme)
 
 
@@ -661,7 +656,7 @@ def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str 
     reject_if(
         len(stated.where) != 1 or stated != Modifiers(stated.where, each=stated.each, again=stated.again)
     )
-    where = stated.where[0]
+    where: Any = stated.where[0]
     formed, colors = shape
     _check_repetitions(
         BlockSpec(1, None, formed.kind, formed.sizes[:1], way=next(iter(formed.directions), None)),
@@ -855,7 +850,8 @@ def put(
     if stacked and new.kind is Kind.BLOCK and new.count != 1:
         mods = mods.plus(Modifiers(standing=True))
     if mods.origin is not None:  # "a row of 3 to the north from the red block": beside it
-        require(mods.way is not None and not mods.where)
+        if mods.way is None or mods.where:
+            raise Rejected
         mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
     if mods.also is not None:
         return _at_two_places(new, mods)
