@@ -238,8 +238,10 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
         if not callable(known.get(name)):
             raise LanguageError(f"no maker {name!r}")
         names = list(signature(known[name]).parameters)
+        if len(args) > len(names) or {key.arg for key in keywords} & {None, *names[: len(args)]}:
+            raise LanguageError(f"{name!r} takes {', '.join(names)}, each once")
         stated = dict(zip(names, map(built, args), strict=False))
-        stated |= {key.arg: built(key.value, word=outer) for key in keywords if key.arg is not None}
+        stated |= {key.arg: built(key.value, word=outer) for key in keywords if key.arg}
         if outer:
             free = [slot for slot in slots if slot in left and slot not in stated]
             stated = {slot: Slot(slot) for slot in free} | stated
