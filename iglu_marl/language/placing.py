@@ -433,18 +433,15 @@ def _fill(
 def _put_at(
     new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution
 ) -> list[list[tuple[Cell, int]]]:
-    count = new.count
-    shape = new.kind is not Kind.BLOCK
+    count, shape = new.count, new.kind is not Kind.BLOCK
     own = {cell for group in groups for cell in group.item}
     groups = [
-        replace(group, cells=cells)
+        replace(group, cells=tuple(cell for cell in group.cells if cell not in own))
+        if group.item and group.way is not None
+        else group
         for group in groups
-        if (
-            cells := tuple(
-                cell for cell in group.cells if cell not in own or not group.item or group.way is None
-            )
-        )
     ]
+    groups = [group for group in groups if group.cells]
     if not groups:
         raise Unresolved(Reason.OCCUPIED, "no place is free")
     if len(groups) > 1 and new.centred and count == 1:  # in the middle of them all
@@ -453,31 +450,37 @@ def _put_at(
             raise Unresolved(Reason.NO_PLACE, f"the middle of {len(cells)} places")
         groups = [replace(groups[0], cells=cells, item=tuple(own))]
     if len(groups) > 1:
-        if shape or new.each or count in (1, None):
-            one = replace(new, count=count if new.each and not shape else 1)
-            if shape and count not in (None, 1, len(groups)):
-                raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
-            return _for_each(one, groups, color, setting)
-        arranged = bool(new.standing) or new.way is not None
-        if count == len(groups) and not arranged:
-            ways = _for_each(BlockSpec(1, new.color), groups, color, setting, all_of_them=True)
-            if new.standing is None or (lines := [way for way in ways if _in_a_line([c for c, _ in way])]):
-                return ways if new.standing is None else lines
-            raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
-        open_cells = list(
-            dict.fromkeys(cell for group in groups for cell in free_cells(group.cells, setting))
-        )
-        if count == len(open_cells) and not arranged:
-            return [[(cell, color) for cell in open_cells]]
-        if len(open_cells) == 1:
-            return _at_one(new, Anchors(tuple(open_cells), groups[0].way), color, setting)
-        what = f"one line of {count}" if arranged else f"{count} blocks"
-        raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(open_cells)} places")
+        return _put_at_several(new, groups, color, setting)
     if not shape and count is None and not new.each and len(groups[0].cells) == 1:
         raise Unresolved(Reason.NO_NUMBER, "")
     if shape and count not in (None, 1):
         raise Unresolved(Reason.NO_PLACE, f"where each of the {count} goes")
     return _at_one(new, groups[0], color, setting)
+
+
+def _put_at_several(
+    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution
+) -> list[list[tuple[Cell, int]]]:
+    """Place the same at each of several things, or a number of blocks in all."""
+    count, shape = new.count, new.kind is not Kind.BLOCK
+    if shape and count not in (None, 1, len(groups)):
+        raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
+    if shape or new.each or count in (1, None):
+        one = replace(new, count=count if new.each and not shape else 1)
+        return _for_each(one, groups, color, setting)
+    arranged = bool(new.standing) or new.way is not None
+    if count == len(groups) and not arranged:
+        ways = _for_each(BlockSpec(1, new.color), groups, color, setting, all_of_them=True)
+        if new.standing is None or (lines := [way for way in ways if _in_a_line([c for c, _ in way])]):
+            return ways if new.standing is None else lines
+        raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
+    free = list(dict.fromkeys(cell for group in groups for cell in free_cells(group.cells, setting)))
+    if count == len(free) and not arranged:
+        return [[(cell, color) for cell in free]]
+    if len(free) == 1:
+        return _at_one(new, Anchors(tuple(free), groups[0].way), color, setting)
+    what = f"one line of {count}" if arranged else f"{count} blocks"
+    raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(free)} places")
 
 
 def _in_a_line(cells: list[Cell]) -> bool:

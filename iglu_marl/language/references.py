@@ -476,6 +476,12 @@ class Blocks(Reference):
         except ValueError as error:
             raise DialogueError(f"kind or extreme of a description: {error}") from None
         object.__setattr__(self, "colors", colors)
+        self._check_numbers()
+        if self.where is not None and not isinstance(self.where, _FILTERS):
+            expected = ", ".join(place.__name__ for place in _FILTERS)
+            raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
+
+    def _check_numbers(self) -> None:
         if self.count is not None and not 1 <= self.count <= 99:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
         largest = 1 if self.kind is Kind.BLOCK else 11 if self.kind in _RUNS else 121
@@ -490,9 +496,6 @@ class Blocks(Reference):
             )
         if self.middle and (self.extreme is not None or self.count is None):
             raise DialogueError("middle=True of a description, expected a count and no extreme")
-        if self.where is not None and not isinstance(self.where, _FILTERS):
-            expected = ", ".join(place.__name__ for place in _FILTERS)
-            raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
 
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return the things that fit, if they are as many as stated."""
