@@ -384,7 +384,7 @@ class Recent(Reference):
         return [cell for cell in cells if setting.color_at(cell) in self.colors] if self.colors else cells
 
     def _numbered(self, there: list[Cell], nth: int, setting: Resolution) -> list[Cell]:
-        """Return the blocks from the nth one on, [] if there are not so many."""
+        """Return the blocks from the nth one on, [] if there are fewer."""
         start = nth - (nth > 0)
         if nth > 0 and self.count == 1:
             placed = [cell for part in setting.earlier for cell in part] or there

@@ -463,7 +463,7 @@ define(
 
 @maker
 def counted(core: Blocks, n: int | None = None) -> Blocks:
-    """Return the things of a phrase that names no number, or the number 1: so many, None = all."""
+    """Return `n` things of a phrase that names no number, or the number 1; None = all."""
     reject_if(core.count != 1 and n not in (None, core.count))
     return replace(core, count=n) if core.count == 1 else core
 
