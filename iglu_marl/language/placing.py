@@ -261,11 +261,7 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
     stated = tuple(_spaced(where, new.gap) for where in instruction.where)
     if stated != instruction.where:
         new = replace(new, gap=0)
-    if new.like is not None:
-        length = _length(new, resolve(new.like, setting)) * new.times + new.taller
-        if length % 1 or new.sizes not in ((), (length,)):
-            raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
-        new = replace(new, sizes=(int(length),), like=None, taller=0, times=1)
+    new = _with_length(new, setting)
     if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
         cell = (stated[0].x, FLOOR, stated[0].z)
         if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
@@ -277,14 +273,7 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
         new = replace(new, kind=Kind.BLOCK, count=None)
     if new.bare_ends:
         groups = _without_ends(groups)
-    if new.until is not None:
-        standing = {cell[1] for group in groups for cell in group.item}
-        if new.until <= len(standing):
-            raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
-        lacking = new.until - len(standing)
-        if new.count not in (None, lacking):
-            raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
-        new = replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
+    new = _up_to(new, groups)
     if new.gap and (new.way is None or (new.kind is not Kind.BLOCK and new.kind is not Kind.ROW)):
         raise Unresolved(Reason.NO_DIRECTION, f"how they lie with gaps of {new.gap}")
     laid = new.standing is False or new.centred
@@ -354,15 +343,33 @@ def _without_ends(groups: list[Anchors]) -> list[Anchors]:
     return [replace(group, cells=inner) for group, inner in kept if inner]
 
 
-def _length(new: BlockSpec, items: list[Item]) -> int:
-    """Return the height or length to be matched."""
+def _up_to(new: BlockSpec, groups: list[Anchors]) -> BlockSpec:
+    """Return the blocks that lack up to a total height."""
+    if new.until is None:
+        return new
+    standing = {cell[1] for group in groups for cell in group.item}
+    if new.until <= len(standing):
+        raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
+    lacking = new.until - len(standing)
+    if new.count not in (None, lacking):
+        raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
+    return replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
+
+
+def _with_length(new: BlockSpec, setting: Resolution) -> BlockSpec:
+    """Return new blocks with the height or length that matches another thing."""
+    if new.like is None:
+        return new
     found = set()
-    for item in items:
+    for item in resolve(new.like, setting):
         x, y, z = Box.of(item).spans
         found.add((y if new.kind is Kind.TOWER else max(x, z)) + 1)
     if len(found) != 1:
         raise Unresolved(Reason.NO_NUMBER, "they are not alike")
-    return found.pop()
+    length = found.pop() * new.times + new.taller
+    if length % 1 or new.sizes not in ((), (length,)):
+        raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
+    return replace(new, sizes=(int(length),), like=None, taller=0, times=1)
 
 
 def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) -> int:
@@ -426,18 +433,15 @@ def _fill(
 def _put_at(
     new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution
 ) -> list[list[tuple[Cell, int]]]:
-    count = new.count
-    shape = new.kind is not Kind.BLOCK
+    count, shape = new.count, new.kind is not Kind.BLOCK
     own = {cell for group in groups for cell in group.item}
     groups = [
-        replace(group, cells=cells)
+        replace(group, cells=tuple(cell for cell in group.cells if cell not in own))
+        if group.item and group.way is not None
+        else group
         for group in groups
-        if (
-            cells := tuple(
-                cell for cell in group.cells if cell not in own or not group.item or group.way is None
-            )
-        )
     ]
+    groups = [group for group in groups if group.cells]
     if not groups:
         raise Unresolved(Reason.OCCUPIED, "no place is free")
     if len(groups) > 1 and new.centred and count == 1:  # in the middle of them all
@@ -448,26 +452,7 @@ def _put_at(
     if len(groups) > 1 and not new.each and (lines := _covering(new, groups, setting)):
         return [[(cell, color) for cell in line] for line in lines]
     if len(groups) > 1:
-        if shape or new.each or count in (1, None):
-            one = replace(new, count=count if new.each and not shape else 1)
-            if shape and count not in (None, 1, len(groups)):
-                raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
-            return _for_each(one, groups, color, setting)
-        arranged = bool(new.standing) or new.way is not None
-        if count == len(groups) and not arranged:
-            ways = _for_each(BlockSpec(1, new.color), groups, color, setting, all_of_them=True)
-            if new.standing is None or (lines := [way for way in ways if _in_a_line([c for c, _ in way])]):
-                return ways if new.standing is None else lines
-            raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
-        open_cells = list(
-            dict.fromkeys(cell for group in groups for cell in free_cells(group.cells, setting))
-        )
-        if count == len(open_cells) and not arranged:
-            return [[(cell, color) for cell in open_cells]]
-        if len(open_cells) == 1:
-            return _at_one(new, Anchors(tuple(open_cells), groups[0].way), color, setting)
-        what = f"one line of {count}" if arranged else f"{count} blocks"
-        raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(open_cells)} places")
+        return _put_at_several(new, groups, color, setting)
     if not shape and count is None and not new.each and len(groups[0].cells) == 1:
         raise Unresolved(Reason.NO_NUMBER, "")
     if shape and count not in (None, 1):
@@ -510,6 +495,31 @@ def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> lis
             if all(in_zone(*cell) and not setting.color_at(cell) for cell in line):
                 found[line] = (2 * x + a, 2 * z + b) == (low[0] + high[0] + 1, low[2] + high[2] + 1)
     return [line for line, centred in found.items() if centred] or [*found]
+
+
+def _put_at_several(
+    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution
+) -> list[list[tuple[Cell, int]]]:
+    """Place the same at each of several things, or a number of blocks in all."""
+    count, shape = new.count, new.kind is not Kind.BLOCK
+    if shape and count not in (None, 1, len(groups)):
+        raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
+    if shape or new.each or count in (1, None):
+        one = replace(new, count=count if new.each and not shape else 1)
+        return _for_each(one, groups, color, setting)
+    arranged = bool(new.standing) or new.way is not None
+    if count == len(groups) and not arranged:
+        ways = _for_each(BlockSpec(1, new.color), groups, color, setting, all_of_them=True)
+        if new.standing is None or (lines := [way for way in ways if _in_a_line([c for c, _ in way])]):
+            return ways if new.standing is None else lines
+        raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
+    free = list(dict.fromkeys(cell for group in groups for cell in free_cells(group.cells, setting)))
+    if count == len(free) and not arranged:
+        return [[(cell, color) for cell in free]]
+    if len(free) == 1:
+        return _at_one(new, Anchors(tuple(free), groups[0].way), color, setting)
+    what = f"one line of {count}" if arranged else f"{count} blocks"
+    raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(free)} places")
 
 
 def _in_a_line(cells: list[Cell]) -> bool:
@@ -566,104 +576,100 @@ def _run(start: Cell, vector: Cell, n: int, gap: int = 0) -> tuple[Cell, ...]:
 
 
 def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution) -> list[tuple[Cell, ...]]:
-    up, way = VECTORS[Direction.UP], group.way
-    kind = new.kind
-    n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
-    stated = VECTORS[setting.on_map(new.way)] if new.way is not None else None
-    sideways = way is not None and way[1] == 0
-    lowest = free
-    if way is None and len(free) > 1 and (new.standing or kind in (Kind.COLUMN, Kind.TOWER)):
-        floor = min(cell[1] for cell in free)
-        lowest = [cell for cell in free if cell[1] == floor]
-    if way is not None and len(free) > 1:  # from the outermost side, at the lowest layer
-        lowest = outermost(free, way)
-        if sideways:
-            floor = min(cell[1] for cell in lowest)
-            lowest = [cell for cell in lowest if cell[1] == floor]
-    if kind is Kind.BLOCK and n == 1:
-        if new.centred and len(lowest) % 2:
-            lowest = [sorted(lowest)[len(lowest) // 2]]
-        return [(cell,) for cell in lowest]
-    if kind is Kind.BLOCK and n is None:
-        return [tuple(free)]
+    """Return the cells of each way in which new blocks lie or stand at a place."""
+    way, kind = group.way, new.kind
     if kind in FIGURES:
         return _figures(new, group, free, setting)
     if kind not in (Kind.BLOCK, Kind.ROW, Kind.COLUMN, Kind.TOWER):
         raise Unresolved(Reason.NO_DIRECTION, str(kind))
+    n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
+    lowest = _nearest(new, group, free)
+    if kind is Kind.BLOCK and n == 1:
+        middle = [sorted(lowest)[len(lowest) // 2]]
+        return [(cell,) for cell in (middle if new.centred and len(lowest) % 2 else lowest)]
+    if kind is Kind.BLOCK and n is None:
+        return [tuple(free)]
     if n is None:
-        if kind is Kind.ROW and group.item and way is not None and way[1]:
-            n = len(free)  # as long as what it lies on
-        else:
-            upright = kind is not Kind.ROW
-            raise Unresolved(Reason.NO_HEIGHT if upright else Reason.NO_NUMBER, str(kind))
-    standing = new.standing
-    if kind in (Kind.COLUMN, Kind.TOWER):
-        standing = True
-    elif kind is Kind.ROW and standing is None:
-        standing = False
-    if new.axis == "y" or (stated is not None and stated[1]):
-        standing = True
-    if standing is None and stated is not None:
-        standing = False
-    if standing is None and kind is Kind.BLOCK:
-        if len(free) == n and n > 1:
+        if kind is not Kind.ROW or not group.item or way is None or not way[1]:
+            raise Unresolved(Reason.NO_NUMBER if kind is Kind.ROW else Reason.NO_HEIGHT, str(kind))
+        n = len(free)  # as long as what it lies on
+    stated = VECTORS[setting.on_map(new.way)] if new.way is not None else None
+    standing = _stands(new, stated)
+    if standing is None:
+        if len(free) == n:
             return [tuple(free)]
-        if way is None:
-            standing = True if len(free) == 1 and group.item == () else None
-        elif way[1]:
-            standing = True
-        else:
-            standing = False
-        if standing is None:
+        if way is None and (len(free) > 1 or group.item):
             raise Unresolved(Reason.NO_DIRECTION, "")
-        if standing is False and stated is None and way is not None and new.axis is None:
+        standing = way is None or way[1] != 0
+        if way is not None and not standing and new.axis is None:
             return [_run(cell, way, n) for cell in lowest]
-    if (
-        standing
-        and n > 1
-        and sideways
-        and new.standing is None
-        and all(cell[1] > FLOOR for cell in group.item)
-    ):
+    if not standing:
+        return _level_rows(new, group, n, free, lowest, setting)
+    floats = all(cell[1] > FLOOR for cell in group.item)
+    if n > 1 and new.standing is None and way is not None and not way[1] and floats:
         if not any(setting.color_at(shifted(cell, (0, -1, 0))) for cell in lowest):
             raise Unresolved(Reason.NO_HEIGHT, str(kind))  # beside what floats: there, or on the ground
-    if standing:
-        down = (way is not None and way[1] < 0) or (stated is not None and stated[1] < 0)
-        vector = (0, -1, 0) if down else up
-        return [_run(cell, vector, n) for cell in lowest]
-    # a level row
-    if stated is not None:
+    down = any(vector is not None and vector[1] < 0 for vector in (way, stated))
+    return [_run(cell, (0, -1 if down else 1, 0), n) for cell in lowest]
+
+
+def _nearest(new: BlockSpec, group: Anchors, free: list[Cell]) -> list[Cell]:
+    """Return the cells where new blocks begin: of the outermost side, at the lowest layer."""
+    upright = new.standing or new.kind in (Kind.COLUMN, Kind.TOWER)
+    if group.way is not None:
+        free = outermost(free, group.way)
+        upright = group.way[1] == 0
+    return outermost(free, (0, -1, 0)) if upright else free
+
+
+def _stands(new: BlockSpec, stated: Cell | None) -> bool | None:
+    """Return whether new blocks stand upright, None if the place decides."""
+    if new.kind in (Kind.COLUMN, Kind.TOWER) or new.axis == "y" or (stated is not None and stated[1]):
+        return True
+    if new.standing is None and (new.kind is Kind.ROW or stated is not None):
+        return False
+    return new.standing
+
+
+def _level_rows(
+    new: BlockSpec, group: Anchors, n: int, free: list[Cell], lowest: list[Cell], setting: Resolution
+) -> list[tuple[Cell, ...]]:
+    inside, way = set(free), group.way
+    if new.way is not None:
+        stated = VECTORS[setting.on_map(new.way)]
         runs = [_run(cell, stated, n, new.gap) for cell in free]
-        return [run for run in runs if set(free).issuperset(run)] or [
+        return [run for run in runs if inside.issuperset(run)] or [
             _run(cell, stated, n, new.gap) for cell in lowest
         ]
     axes = list(group.axes) or _axes(new.axis, setting)
-    inside = set(free)
     runs = [_run(cell, vector, n) for cell in free for vector in axes]
     lying = [run for run in runs if inside.issuperset(run)]
     if new.centred and lying:
-        middle = len(lying) // 2
-        return [sorted(lying)[middle]] if len(lying) % 2 else lying
-    if way is None and len(lowest) == 1 and not group.item:
-        runs = [_run(lowest[0], (s * v[0], 0, s * v[2]), n) for v in axes for s in (1, -1)]
+        return [sorted(lying)[len(lying) // 2]] if len(lying) % 2 else lying
+    if way is None or way[1]:
+        return _rows_at(group, n, axes, lying, free, lowest)
+    if not lying and new.kind is Kind.BLOCK and len(free) == n:
+        return [tuple(free)]
+    across = new.axis is not None and all(dot(vector, way) == 0 for vector in axes)
+    if lying and (across or len(lowest) > 1):
+        return lying
+    return [_run(cell, way, n) for cell in lowest]
+
+
+def _rows_at(
+    group: Anchors, n: int, axes: list[Cell], lying: list[Item], free: list[Cell], lowest: list[Cell]
+) -> list[tuple[Cell, ...]]:
+    """Return the level rows at a place that has no side: the only one inside the zone, or about a middle."""
+    if group.way is None and len(lowest) == 1 and not group.item:
+        runs = [_run(lowest[0], scaled(vector, sign), n) for vector in axes for sign in (1, -1)]
         runs = [run for run in runs if all(in_zone(*cell) for cell in run)]
         if len(runs) == 1:
             return runs
-    if way is None or way[1]:
-        if lying and len(free) > 1:
-            return lying
-        if len(axes) == 1 and n % 2 == 1 and len(lowest) == 1:
-            vector = axes[0]
-            start = _run(lowest[0], (-vector[0], 0, -vector[2]), n // 2 + 1)[-1]
-            return [_run(start, vector, n)]
-        raise Unresolved(Reason.NO_DIRECTION, "")
-    if not lying and new.kind is Kind.BLOCK and len(free) == n:
-        return [tuple(free)]
-    if new.axis is not None and all(dot(vector, way) == 0 for vector in axes) and lying:
+    if lying and len(free) > 1:
         return lying
-    if len(lowest) == 1:
-        return [_run(lowest[0], way, n)]
-    return lying if lying else [_run(cell, way, n) for cell in lowest]
+    if len(axes) == 1 and n % 2 == 1 and len(lowest) == 1:
+        return [_run(shifted(lowest[0], scaled(axes[0], -(n // 2))), axes[0], n)]
+    raise Unresolved(Reason.NO_DIRECTION, "")
 
 
 def _axes(axis: str | None, setting: Resolution) -> list[Cell]:

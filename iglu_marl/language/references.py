@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
 from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, as_grid, cell_index, color_name, in_zone
+from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_name, in_zone
 from iglu_marl.core.grid import cells_of as cells_in
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.regions import (
     FLOOR,
     REACH,
     Anchors,
-    Item,
     climbed,
     connected,
     free_cells,
@@ -26,6 +27,9 @@ from iglu_marl.language.regions import (
     merged,
     on_column,
     outer,
+)
+from iglu_marl.language.regions import (
+    Item as Item,
 )
 from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
@@ -361,35 +365,33 @@ class Recent(Reference):
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return what the last instruction that fits placed."""
         for cells in (setting.last, *reversed(setting.earlier)):
-            there = [cell for cell in cells if setting.color_at(cell)]
-            if self.colors:
-                there = [cell for cell in there if setting.color_at(cell) in self.colors]
+            there = self._colored([cell for cell in cells if setting.color_at(cell)], setting)
+            if self.nth is not None and there:
+                there = self._numbered(there, self.nth, setting)
             if not there:
                 continue
-            if self.nth is not None and (self.nth < 0 or self.count != 1):
-                if len(there) <= (self.count or 1):
-                    continue  # "the last two" implies more than two
-                start = self.nth - (self.nth > 0)
-                return [(cell,) for cell in there[start:][: self.count]]
-            if self.nth is not None:
-                placed = [cell for part in (*setting.earlier,) for cell in part] or there
-                if self.colors:
-                    placed = [cell for cell in placed if setting.color_at(cell) in self.colors]
-                if len(placed) < self.nth:
-                    break
-                return [(placed[self.nth - 1],)]
             if self.extreme is not None:
                 there = outermost(there, VECTORS[setting.on_map(self.extreme)])
             if self.kind is not Kind.BLOCK:
                 whole = [item for item in find_items(setting, self.kind, ()) if set(there) <= set(item)]
                 return whole if len(whole) == 1 else [tuple(there)]
-            if self.count is None or self.count == len(there):
+            if self.nth is not None or self.count in (None, len(there)):
                 return [(cell,) for cell in there]
-            if self.count == 1 and self.extreme is None and len(there) > 1:
-                continue
         if self == Recent(nth=1, count=1) and not setting.last:
             return [_only_thing(setting)]
         raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")
+
+    def _colored(self, cells: list[Cell], setting: Resolution) -> list[Cell]:
+        return [cell for cell in cells if setting.color_at(cell) in self.colors] if self.colors else cells
+
+    def _numbered(self, there: list[Cell], nth: int, setting: Resolution) -> list[Cell]:
+        """Return the blocks from the nth one on, [] if there are fewer."""
+        start = nth - (nth > 0)
+        if nth > 0 and self.count == 1:
+            placed = [cell for part in setting.earlier for cell in part] or there
+            return self._colored(placed, setting)[start:nth]
+        more = len(there) > (self.count or 1)  # "the last two" implies more than two
+        return there[start:][: self.count] if more else []
 
 
 @dataclass(frozen=True)
@@ -475,6 +477,12 @@ class Blocks(Reference):
         except ValueError as error:
             raise DialogueError(f"kind or extreme of a description: {error}") from None
         object.__setattr__(self, "colors", colors)
+        self._check_numbers()
+        if self.where is not None and not isinstance(self.where, _FILTERS):
+            expected = ", ".join(place.__name__ for place in _FILTERS)
+            raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
+
+    def _check_numbers(self) -> None:
         if self.count is not None and not 1 <= self.count <= 99:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
         largest = 1 if self.kind is Kind.BLOCK else 11 if self.kind in _RUNS else 121
@@ -489,9 +497,6 @@ class Blocks(Reference):
             )
         if self.middle and (self.extreme is not None or self.count is None):
             raise DialogueError("middle=True of a description, expected a count and no extreme")
-        if self.where is not None and not isinstance(self.where, _FILTERS):
-            expected = ", ".join(place.__name__ for place in _FILTERS)
-            raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
 
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return the things that fit, if they are as many as stated."""
@@ -691,53 +696,35 @@ class Unresolved(Exception):
         self.failure = Failure(reason, detail, **more)
 
 
-@dataclass
-class Resolution:
-    """World and context in which references are resolved.
+@dataclass(frozen=True, eq=False)
+class Resolution(Context):
+    """World and context in which references are resolved. grid: int8 [9, 11, 11], read only."""
 
-    grid: int8 [9, 11, 11], read only. view: the compass direction that counts as straight on, None = unknown.
-    """
-
-    grid: npt.NDArray[np.int8]
-    last: tuple[Cell, ...] = ()
-    view: Direction | None = None
-    position: tuple[float, float, float] | None = None
-    earlier: tuple[tuple[Cell, ...], ...] = ()
-    before: tuple[Any, npt.NDArray[np.int8]] | None = None
-    further: tuple[npt.NDArray[np.int8], ...] = ()
-    names: Mapping[str, NamedCells] = field(default_factory=dict)
-    _blocks: dict[Cell, int] | None = field(default=None, repr=False)
+    grid: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(ZONE_SHAPE, np.int8))
 
     @classmethod
     def of(cls, grid: npt.ArrayLike, context: Context) -> Resolution:
         """Combine a grid and a context."""
-        view = None if context.yaw_deg is None else facing(context.yaw_deg)
-        return cls(
-            as_grid(grid, "grid"),
-            tuple(context.last),
-            view,
-            context.position,
-            context.earlier,
-            context.before,
-            context.further,
-            context.names,
-        )
+        return cls(**{**vars(context), "last": tuple(context.last)}, grid=as_grid(grid, "grid"))
+
+    @cached_property
+    def view(self) -> Direction | None:
+        """The compass direction that counts as straight on, None = unknown."""
+        return None if self.yaw_deg is None else facing(self.yaw_deg)
 
     def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Resolution:
         """Return the resolution after a change."""
-        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last), _blocks=None)
+        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last))
 
     def facing(self, view: Direction) -> Resolution:
         """Return the resolution for somebody who looks that way."""
-        return replace(self, view=view)
+        return replace(self, yaw_deg=90.0 * COMPASS.index(view))
 
-    @property
+    @cached_property
     def blocks(self) -> dict[Cell, int]:
         """Colour ids by cell."""
-        if self._blocks is None:
-            found = np.argwhere(self.grid)
-            self._blocks = {(x - 5, y - 1, z - 5): int(self.grid[y, x, z]) for y, x, z in found.tolist()}
-        return self._blocks
+        found = np.argwhere(self.grid).tolist()
+        return {(x - 5, y - 1, z - 5): int(self.grid[y, x, z]) for y, x, z in found}
 
     def color_at(self, cell: Cell) -> int:
         """The colour id at a cell, 0 for air and outside."""
@@ -952,47 +939,50 @@ def _is_bend(cell: Cell, item: set[Cell]) -> bool:
     return len(near) == 2 and any(a + b for a, b in zip(*near, strict=True))
 
 
-def _part_of(item: Item, reference: Portion, setting: Resolution) -> list[Cell]:
+def _part_of(item: Item, part: Portion, setting: Resolution) -> list[Cell]:
+    if part.way is not None:
+        return _side_of(item, part.which, VECTORS[setting.on_map(part.way)])
     box = Box.of(item)
-    low, high, spans = box.low, box.high, box.spans
-    wide = [axis for axis in range(3) if spans[axis]]
-    cells, which = list(item), reference.which
-    if which == "alternate" and reference.way is None:
+    wide = [axis for axis in range(3) if box.spans[axis]]
+    ends = list(zip(box.low, box.high, strict=True))
+    if part.which == "alternate":
         raise Unresolved(Reason.NO_DIRECTION, "from which end")
-    if reference.way is not None:
-        vector = VECTORS[setting.on_map(reference.way)]
-        reach = {cell: dot(cell, vector) for cell in item}
-        if which == "alternate":
-            return sorted(cells, key=lambda cell: -reach[cell])[::2]
-        if which == "half":
-            middle = (min(reach.values()) + max(reach.values())) / 2
-            return [cell for cell in item if reach[cell] > middle]
-        if which == "corners":
-            cells = [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
-        return outermost(cells, vector)
-    if which == "tip" and spans[1]:
-        return [cell for cell in item if cell[1] == high[1]]
-    if which in ("ends", "tip", "between_ends"):
-        axis = spans.index(max(spans))
-        inner = which == "between_ends"
-        return [cell for cell in item if (cell[axis] in (low[axis], high[axis])) is not inner]
-    if which == "corners" and not wide:
-        return []  # a block has none
-    if which == "corners":
+    if part.which == "tip" and box.spans[1]:
+        return outermost(item, VECTORS[Direction.UP])
+    if part.which in ("ends", "tip", "between_ends"):
+        axis = box.spans.index(max(box.spans))
+        inner = part.which == "between_ends"
+        return [cell for cell in item if (cell[axis] in ends[axis]) is not inner]
+    if part.which == "corners":
         bends = [cell for cell in item if _is_bend(cell, set(item))]
-        if bends and len(wide) == 2 and len(item) < (spans[wide[0]] + 1) * (spans[wide[1]] + 1):
-            return bends
-        return [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
-    if which == "border":
-        return [cell for cell in item if any(cell[i] in (low[i], high[i]) for i in wide)]
-    if which == "middle":
-        return [cell for cell in item if all(2 * cell[i] == low[i] + high[i] for i in range(3))]
-    if which == "inside":
-        own = set(item)
+        full = prod(box.spans[axis] + 1 for axis in wide)
+        corners = _corners_of(item) if wide else []  # a block has none
+        return bends if bends and len(wide) == 2 and len(item) < full else corners
+    if part.which == "border":
+        return [cell for cell in item if any(cell[i] in ends[i] for i in wide)]
+    if part.which == "middle":
+        return [cell for cell in item if all(2 * n == sum(end) for n, end in zip(cell, ends, strict=True))]
+    if part.which == "inside":
         inner = [
-            c
-            for c in setting.blocks
-            if all(low[i] < c[i] < high[i] if i in wide else c[i] == low[i] for i in range(3))
+            cell
+            for cell in setting.blocks
+            if all((low < n < high) or n == low == high for n, (low, high) in zip(cell, ends, strict=True))
         ]
-        return [cell for cell in inner if cell not in own] or [cell for cell in inner if cell in own]
-    return cells
+        return [cell for cell in inner if cell not in item] or inner
+    return list(item)
+
+
+def _side_of(item: Item, which: str, vector: Cell) -> list[Cell]:
+    """Return the part on one side."""
+    if which == "alternate":
+        return sorted(item, key=lambda cell: -dot(cell, vector))[::2]
+    if which == "half":
+        reach = [dot(cell, vector) for cell in item]
+        return [cell for cell in item if 2 * dot(cell, vector) > min(reach) + max(reach)]
+    return outermost(_corners_of(item) if which == "corners" else item, vector)
+
+
+def _corners_of(item: Item) -> list[Cell]:
+    box = Box.of(item)
+    ends = list(zip(box.low, box.high, strict=True))
+    return [cell for cell in item if all(n in end for n, end in zip(cell, ends, strict=True))]

@@ -690,7 +690,7 @@ class _Answer:
             return
         for heard in self._with_value(value.n):
             worlds = () if isinstance(heard.found, Failure) else heard.found
-            colors = {Resolution(world.grid).color_at(cell) for world in worlds for cell in world.cells}
+            colors = {Resolution(grid=world.grid).color_at(cell) for world in worlds for cell in world.cells}
             if value.color is None or colors <= {value.color}:
                 yield heard
 
@@ -702,7 +702,7 @@ class _Answer:
                     return
 
     def _reached(self, value: Until, n: int, world: ExpectedWorld) -> bool:
-        after = Resolution(world.grid)
+        after = Resolution(grid=world.grid)
         cells = [cell for cell in world.cells if after.color_at(cell)]
         if value.what == "but":
             gone = [cell for cell in world.cells if not after.color_at(cell)]

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
-from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Instruction, Reason
+from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
+from iglu_marl.language.blocks import Instruction as Instruction
 from iglu_marl.language.placing import (
     Ambiguous,
     AssertCount,
@@ -407,22 +408,28 @@ def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Ins
 
     """
 
-    def put(value: Any) -> Any:
-        if value == reference:
-            return (
-                replace(value, extreme=None, rank=1, middle=False, where=where)
-                if isinstance(value, Blocks)
-                else where
-            )
-        if isinstance(value, tuple):
-            return tuple(put(part) for part in value)
-        if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+    def changed(value: Any) -> Any:
+        if value != reference:
             return value
-        parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
-        return _canonical(type(value), parts)
+        if isinstance(value, Blocks):
+            return replace(value, extreme=None, rank=1, middle=False, where=where)
+        return where
 
-    found: Instruction = put(instruction)
+    found: Instruction = _rebuilt(instruction, changed)
     return found
+
+
+def _rebuilt(value: Any, changed: Callable[[Any], Any]) -> Any:
+    """Return a value with what `changed` makes of it, or else with its parts rebuilt."""
+    new = changed(value)
+    if new is not value:
+        return new
+    if isinstance(value, tuple):
+        return tuple(_rebuilt(part, changed) for part in value)
+    if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+        return value
+    parts = {part.name: _rebuilt(getattr(value, part.name), changed) for part in fields(value)}
+    return _canonical(type(value), parts)
 
 
 def _canonical(kind: type, parts: dict[str, Any]) -> Any:
@@ -492,19 +499,13 @@ def _yellow_as_orange(instruction: Instruction, setting: Resolution) -> Instruct
     if Color.YELLOW in colors or Color.ORANGE not in colors:
         return instruction
 
-    def put(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(put(part) for part in value)
-        if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+    def changed(value: Any) -> Any:
+        if not isinstance(value, Blocks) or Color.YELLOW not in value.colors:
             return value
-        parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
-        if isinstance(value, Blocks):
-            stated = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
-            parts["colors"] = tuple(dict.fromkeys(stated))
-        kind: Any = type(value)
-        return kind(**parts)
+        stated = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
+        return _rebuilt(replace(value, colors=tuple(dict.fromkeys(stated))), changed)
 
-    found: Instruction = put(instruction)
+    found: Instruction = _rebuilt(instruction, changed)
     return found
 
 
@@ -625,7 +626,7 @@ def _look(instruction: SetFocus, setting: Resolution) -> list[ExpectedWorld]:
 def _keep(instruction: KeepOnly, setting: Resolution) -> list[ExpectedWorld]:
     if setting.before is None:
         return [ExpectedWorld(setting.grid, setting.last)]
-    met = replace(setting, grid=setting.before[1], _blocks=None)
+    met = replace(setting, grid=setting.before[1])
     kept = instruction.of
     try:
         own = (
@@ -775,18 +776,21 @@ def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Ce
         goals = [cell for cell in goals if cell[1] == min(y for _, y, _ in goals)]
     if not goals:
         raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
-    floor = min(cell[1] for cell in cells)
-    lowest = [cell for cell in cells if cell[1] == floor]
-    if len(lowest) > 1 and isinstance(to, Spot) and abs(to.x) == abs(to.z) == 5:
-        box = Box.of(cells)
-        start = (box.high[0] if to.x > 0 else box.low[0], floor, box.high[2] if to.z > 0 else box.low[2])
-    elif len(lowest) > 1:
-        raise Unresolved(Reason.AMBIGUOUS, f"which of {len(lowest)} blocks shall stand there")
-    else:
-        start = lowest[0]
+    start = _base_of(cells, to)
     if len(goals) > 1 and not isinstance(to, NextTo):
         raise Unresolved(Reason.AMBIGUOUS, f"{len(goals)} places to move to", reference=to)
     return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals]
+
+
+def _base_of(cells: list[Cell], to: Location) -> Cell:
+    """Return the block that comes to stand at a place: the lowest one, or the one that fits a corner."""
+    lowest = outermost(cells, (0, -1, 0))
+    if len(lowest) == 1:
+        return lowest[0]
+    if not isinstance(to, Spot) or not abs(to.x) == abs(to.z) == 5:
+        raise Unresolved(Reason.AMBIGUOUS, f"which of {len(lowest)} blocks shall stand there")
+    box = Box.of(cells)
+    return box.high[0] if to.x > 0 else box.low[0], box.low[1], box.high[2] if to.z > 0 else box.low[2]
 
 
 def _copy(instruction: Copy, setting: Resolution) -> list[ExpectedWorld]:
@@ -894,40 +898,44 @@ def _column_of(item: Item, setting: Resolution) -> Item:
 
 
 def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple[Cell, int]]:
-    box = Box.of(item)
-    spans = [span + 1 for span in box.spans]
-    way, axis = Direction.UP, 1
-    if instruction.way is not None:
-        way = setting.on_map(instruction.way)
-        axis = next(i for i in range(3) if VECTORS[way][i])
-    elif spans[1] == 1 and (instruction.times is not None or not instruction.to) and max(spans) > 1:
-        axis = spans.index(max(spans))
-        laid = [cell for cell in setting.last if cell in item]
-        if len(laid) < 2 or len(laid) < len(item) or sum(span > 1 for span in spans) > 1:
-            raise Unresolved(Reason.NO_DIRECTION, "")
-        ahead = laid[-1][axis] > laid[0][axis]
-        way = next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
-    now = spans[axis]
-    if instruction.like is not None:
-        like = [cell for part in resolve(instruction.like, setting) for cell in part]
-        wanted = Box.of(like).spans[axis] + 1 + (instruction.size or 0)
-    elif instruction.times is not None:
-        if now * instruction.times % 1:
-            raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
-        wanted = int(now * instruction.times)
-    elif instruction.size is None:  # up to the edge
-        vector = VECTORS[way]
-        edge = max(box.high[axis] * vector[axis], box.low[axis] * vector[axis])
-        wanted = now + (7 if axis == 1 else 5) - edge
-    else:
-        wanted = instruction.size if instruction.to else now + instruction.size
+    vector = VECTORS[_growth(instruction, item, setting)]
+    reach = [dot(cell, vector) for cell in item]
+    now = max(reach) - min(reach) + 1
+    wanted = _wanted_size(instruction, vector, now, max(reach), setting)
     if wanted < 1:
         raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
-    vector = VECTORS[way]
     if wanted <= now:
-        far = max(dot(cell, vector) for cell in item)
-        return [(cell, 0) for cell in item if dot(cell, vector) > far - (now - wanted)]
+        return [(cell, 0) for cell in item if dot(cell, vector) > max(reach) - (now - wanted)]
     return _continued(item, vector, wanted - now, instruction.color, setting)
+
+
+def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:
+    """Return the direction of growth: that in which a row was laid, up for all else."""
+    if instruction.way is not None:
+        return setting.on_map(instruction.way)
+    spans = Box.of(item).spans
+    if spans[1] > 0 or (instruction.times is None and instruction.to) or not any(spans):
+        return Direction.UP
+    axis = spans.index(max(spans))
+    laid = [cell for cell in setting.last if cell in item]
+    if len(laid) < 2 or len(laid) < len(item) or sum(span > 0 for span in spans) > 1:
+        raise Unresolved(Reason.NO_DIRECTION, "")
+    ahead = laid[-1][axis] > laid[0][axis]
+    return next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
+
+
+def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting: Resolution) -> int:
+    """Return the size along a vector; `edge` is how far it reaches now."""
+    if instruction.like is not None:
+        reach = [dot(cell, vector) for part in resolve(instruction.like, setting) for cell in part]
+        return max(reach) - min(reach) + 1 + (instruction.size or 0)
+    if instruction.times is not None:
+        if now * instruction.times % 1:
+            raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
+        return int(now * instruction.times)
+    if instruction.size is None:  # up to the edge
+        return now + (7 if vector[1] else 5) - edge
+    return instruction.size if instruction.to else now + instruction.size
 
 
 def _rotate(instruction: Rotate, setting: Resolution) -> list[ExpectedWorld]:
@@ -1178,7 +1186,7 @@ def _amend(instruction: Correct, setting: Resolution) -> list[ExpectedWorld]:
     last, grid = _before(setting)
     if _is_shift(instruction):
         return _follow(_shift(instruction, setting), setting)
-    back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else (), _blocks=None)
+    back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else ())
     if instruction.other:
         return _follow(_change_last_part(last, lambda part: _with_other(part, back)), back)
     expanded = expand_anaphor(instruction, setting.before)
@@ -1253,10 +1261,10 @@ def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:
             try:
                 for outcome in _follow(part, now):
                     stated = expand_anaphor(part, now.before), now.grid
-                    after = replace(now.then(outcome.grid, outcome.cells), before=stated)
-                    after.names = {**now.names, **outcome.names}
+                    names = {**now.names, **outcome.names}
+                    after = replace(now.then(outcome.grid, outcome.cells), before=stated, names=names)
                     if isinstance(part, Name):
-                        after = replace(now, names=after.names)
+                        after = replace(now, names=names)
                     same = not remark and np.array_equal(outcome.grid, now.grid)
                     idle = (*met.idle, number - 1) if same else met.idle
                     following.append((replace(outcome, idle=idle), after))

@@ -65,6 +65,8 @@ def test_rules_choices_options_lists_and_costs() -> None:
         ("<a:#> => add\n  <a:#> => any", "two rules"),
         ("<a:#> <b:#> => (a, 1)", "b not used"),
         ("<a:#> => add(c)", "c"),
+        ("<a:#> => add(a, 1, 2)", "each once"),
+        ("<a:#> => add(a, a=1)", "each once"),
         ("<a:#> => add(", "no expression"),
         ("[big] <a:wrong> and <b:#> => add", "begin with itself"),
         ("<a:#> => add\nempty:", "empty"),

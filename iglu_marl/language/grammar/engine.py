@@ -521,23 +521,8 @@ class Parser:
         elif isinstance(node, Comma):
             yield (), at, 0
         elif isinstance(node, CategorySlot):
-            if node.category in ("rest", "some"):
-                end = at
-                while end < len(self.said) and self.said[end] != ".":
-                    end += 1
-                for stop in range(at + 1 if node.category == "some" else max(end, at + 1), end + 1):
-                    yield ((node.name, tuple(self.said[at:stop])),), stop, 0
-                return
-            if node.category in NAMES:
-                noun = self.nouns.get(self.said[at]) if at < len(self.said) else None
-                if noun is not None and noun[1:] == NAMES[node.category]:
-                    self.furthest = max(self.furthest, at + 1)
-                    yield ((node.name, noun[0]),), at + 1, 0
-                return
-            if node.category == NUMBER:
-                if at < len(self.said) and is_number(self.said[at]):
-                    self.furthest = max(self.furthest, at + 1)
-                    yield ((node.name, int(self.said[at][:6])),), at + 1, 0
+            if node.category in OPEN:
+                yield from self._open(node, at)
                 return
             for value, end, cost in self.read(node.category, at):
                 yield ((node.name, value),) if node.name != "_" else (), end, cost
@@ -549,6 +534,26 @@ class Parser:
                 yield (), at, 0
         else:
             yield from self._sequence(node.parts, 0, at)
+
+    def _open(self, slot: CategorySlot, at: int) -> Iterator[Match]:
+        """Yield the matches of a slot without rules."""
+        if slot.category in ("rest", "some"):
+            end = at
+            while end < len(self.said) and self.said[end] != ".":
+                end += 1
+            for stop in range(at + 1 if slot.category == "some" else max(end, at + 1), end + 1):
+                yield ((slot.name, tuple(self.said[at:stop])),), stop, 0
+            return
+        word = self.said[at] if at < len(self.said) else ""
+        noun = self.nouns.get(word)
+        value: Any = None
+        if slot.category == NUMBER and is_number(word):
+            value = int(word[:6])
+        elif noun is not None and noun[1:] == NAMES.get(slot.category):
+            value = noun[0]
+        if value is not None:
+            self.furthest = max(self.furthest, at + 1)
+            yield ((slot.name, value),), at + 1, 0
 
     def _sequence(self, parts: list[Node], number: int, at: int) -> Iterator[Match]:
         if number == len(parts):

@@ -32,19 +32,19 @@ class Rejected(LanguageError):
     """The words of a reading do not fit together. Only used inside the parser."""
 
 
-def require(fits: bool) -> None:
+def require(fits: object) -> None:
     """Raise `Rejected` unless the words fit together."""
     if not fits:
         raise Rejected
 
 
-def reject_if(unfit: bool) -> None:
+def reject_if(unfit: object) -> None:
     """Raise `Rejected` if the words do not fit together."""
     if unfit:
         raise Rejected
 
 
-def accept(value: Any, fits: bool) -> Any:
+def accept(value: Any, fits: object) -> Any:
     """Return the value; raise `Rejected` unless the words fit together."""
     require(fits)
     return value
@@ -238,8 +238,10 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
         if not callable(known.get(name)):
             raise LanguageError(f"no maker {name!r}")
         names = list(signature(known[name]).parameters)
+        if len(args) > len(names) or {key.arg for key in keywords} & {None, *names[: len(args)]}:
+            raise LanguageError(f"{name!r} takes {', '.join(names)}, each once")
         stated = dict(zip(names, map(built, args), strict=False))
-        stated |= {key.arg: built(key.value, word=outer) for key in keywords if key.arg is not None}
+        stated |= {key.arg: built(key.value, word=outer) for key in keywords if key.arg}
         if outer:
             free = [slot for slot in slots if slot in left and slot not in stated]
             stated = {slot: Slot(slot) for slot in free} | stated

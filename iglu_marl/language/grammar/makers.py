@@ -187,9 +187,9 @@ class Modifiers:
             if part.default is not None:  # a tuple or a flag
                 stated[part.name] = one + two if isinstance(one, tuple) else one or two
                 continue
-            if one is not None and two is not None and (one != two or part.name == "also"):
-                raise Contradiction(f"{_named(part.name, one)} and {_named(part.name, two)}")
-            stated[part.name] = one if two is None else two
+            if one is not None and two is not None and part.name == "also":
+                raise Contradiction("another place and another place")
+            stated[part.name] = _agreed(part.name, one, two)
         return Modifiers(**stated)
 
     def only(self, what: str, *names: str) -> None:
@@ -214,6 +214,13 @@ def _named(name: str, value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value} {name}"
     return str(value) if isinstance(value, Direction) else name.replace("_", " ")
+
+
+def _agreed(name: str, one: Any, two: Any) -> Any:
+    """Return the value of a property; raise `Contradiction` for two values."""
+    if one is not None and two is not None and one != two:
+        raise Contradiction(f"{_named(name, one)} and {_named(name, two)}")
+    return two if one is None else one
 
 
 # ------------------------------------------------------------------------------------------------- small things
@@ -355,7 +362,7 @@ def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
     if which == "legs":
         which, way = "ends", None
     reject_if(isinstance(of, Blocks) and of.kind is Kind.BLOCK and of.count == 1)
-    return Portion(Anaphor() if of is None else of, which, way)
+    return Portion(of or Anaphor(), which, way)
 
 
 @maker
@@ -456,7 +463,7 @@ define(
 
 @maker
 def counted(core: Blocks, n: int | None = None) -> Blocks:
-    """Return the things of a phrase that names no number, or the number 1: so many, None = all."""
+    """Return `n` things of a phrase that names no number, or the number 1; None = all."""
     reject_if(core.count != 1 and n not in (None, core.count))
     return replace(core, count=n) if core.count == 1 else core
 
@@ -513,14 +520,9 @@ def np_but(one: Blocks, but: Any) -> Any:
 
 @maker
 def recent(core: Blocks, n: int | None = None) -> Any:
-    reject_if(
-        core.where is not None
-        or isinstance(core.kind, Noun)
-        or core.rank != 1
-        or core.size is not None
-        or len(core.colors) > 1
-        or core.middle
-    )
+    reject_if(core.where is not None or core.rank != 1 or core.size is not None or core.middle)
+    if isinstance(core.kind, Noun) or len(core.colors) > 1:
+        raise Rejected
     return Recent(core.colors, core.kind, n, None, core.extreme)
 
 
@@ -654,7 +656,7 @@ def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str 
     reject_if(
         len(stated.where) != 1 or stated != Modifiers(stated.where, each=stated.each, again=stated.again)
     )
-    where = stated.where[0]
+    where: Any = stated.where[0]
     formed, colors = shape
     _check_repetitions(
         BlockSpec(1, None, formed.kind, formed.sizes[:1], way=next(iter(formed.directions), None)),
@@ -670,7 +672,6 @@ define("put_as", lambda shape, new, mods: put(new, mods.plus(Modifiers(again=(("
 
 @maker
 def mod_both(where: Any, also: Any) -> Any:
-    require(None not in (where, also))
     stated = [isinstance(place, NextTo) for place in (where, also)]
     # "next to the tower and on the blue block": one place or two?
     reject_if(any(stated) and isinstance(also if stated[0] else where, (Beside, NextTo)))
@@ -760,7 +761,7 @@ def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | 
     return build(shape, replace(stated, way=None))
 
 
-define("mod_less", lambda n, of=None: Modifiers(like=Anaphor() if of is None else of, taller=-n))
+define("mod_less", lambda n, of=None: Modifiers(like=of or Anaphor(), taller=-n))
 
 
 @maker
@@ -776,16 +777,15 @@ def look_hollow(of: Any) -> Any:
     return SetFocus(replace(of, kind=Kind.RING) if whole else of)
 
 
-define(
-    "look_past", lambda n, way, of=None: SetFocus(Beside(((way, n + 1),), Anaphor() if of is None else of))
-)
+define("look_past", lambda n, way, of=None: SetFocus(Beside(((way, n + 1),), of or Anaphor())))
 define("mod_origin", lambda of: accept(Modifiers(origin=of), not (isinstance(of, Spot))))
-define(  # "west of the red block, on the ground": both places hold
-    "mod_leveled",
-    lambda where, n: accept(
-        Modifiers((where, n)), not (where is None or isinstance(where, (At, Each, Level, Spot)))
-    ),
-)
+
+
+@maker
+def mod_leveled(where: Any, n: Level) -> Modifiers:
+    """Return both places: "west of the red block, on the ground"."""
+    reject_if(isinstance(where, (At, Each, Level, Spot)))
+    return Modifiers((where, n))
 
 
 @maker
@@ -799,10 +799,6 @@ def mod_area(
 
 
 define("span", lambda one, two: accept(one.axis, two is one.opposite and one.axis != "y"))
-define(
-    "mod_split",
-    lambda where, also: accept(Modifiers(also=(where, also), split=True), None not in (where, also)),
-)
 
 
 @maker
@@ -812,19 +808,15 @@ def mod_two_sides(a: Direction, b: Direction, of: Any, c: Direction | None = Non
     return Modifiers((Sides(of, ways),), each=True)
 
 
-define(
-    "mod_start",
-    lambda where, way: accept(Modifiers((where,), way=way), not (where is None or isinstance(where, Each))),
-)
 define("mod_one_each", lambda of: Modifiers(one_each=True, each_of=of == Blocks()))
 
 
 @maker
-def mod_where(where: Any) -> Any:
-    if isinstance(where, Each):
-        return Modifiers((where.where,), each=True)
-    require(where is not None)
-    return Modifiers((where,))
+def mod_where(where: Any) -> Modifiers:
+    return Modifiers((where.where,), each=True) if isinstance(where, Each) else Modifiers((where,))
+
+
+define("one_place", lambda where: accept(where, not isinstance(where, Each)))
 
 
 @maker
@@ -851,21 +843,15 @@ def put(
     for stated in (before, before2):
         if stated is not None:
             mods = stated.plus(mods)
-    if mods.more:  # "with a red block on top"
-        made = [put(new, replace(mods, more=())), *(put(other, stated) for other, stated in mods.more)]
-        middle = Beside(
-            ((Direction.UP, 1),), Portion(Anaphor(), "middle")
-        )  # "with a red block in its middle": in or on?
-        whole = any(isinstance(part, Sequence) for part in made)
-        whole = whole or (new.kind in FIGURES and any(middle in stated.where for _, stated in mods.more))
-        reject_if(whole)
-        return Sequence(tuple(made))
+    if mods.more:
+        return _put_with_more(new, mods)
     if isinstance(new, Around):
         mods, new = replace(mods, where=(new.where, *mods.where)), new.new
     if stacked and new.kind is Kind.BLOCK and new.count != 1:
         mods = mods.plus(Modifiers(standing=True))
     if mods.origin is not None:  # "a row of 3 to the north from the red block": beside it
-        reject_if(mods.way is None or mods.where)
+        if mods.way is None or mods.where:
+            raise Rejected
         mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
     if mods.also is not None:
         return _at_two_places(new, mods)
@@ -876,6 +862,34 @@ def put(
         made = replace(made, count=1, each=True)
     wheres = _merge_at_one_thing(mods.where)
     _check_repetitions(made, (made.color,), mods)
+    made, wheres = _at_places(made, wheres, mods)
+    if mods.total is not None:
+        if made.kind in (Kind.TOWER, Kind.ROW) and not made.sizes and made.count == 1:
+            made = replace(made, sizes=(mods.total,))  # "a tower in the middle, 4 blocks in total"
+        return Sequence((PlaceGoal(made, wheres), AssertCount(mods.total)))
+    if (
+        len(wheres) == 1
+        and isinstance(wheres[0], (At, Beside, NextTo))
+        and made.color not in (None, SAME, ALIKE)
+    ):
+        return _complete_value(made, wheres[0]) or PlaceGoal(made, wheres)
+    return PlaceGoal(made, wheres)
+
+
+def _put_with_more(new: Any, mods: Modifiers) -> Sequence:
+    """Return a placement and those on it: "with a red block on top"."""
+    made = [put(new, replace(mods, more=())), *(put(other, stated) for other, stated in mods.more)]
+    middle = Beside(((Direction.UP, 1),), Portion(Anaphor(), "middle"))
+    # "with a red block in its middle": in or on?
+    reject_if(new.kind in FIGURES and any(middle in stated.where for _, stated in mods.more))
+    reject_if(any(isinstance(part, Sequence) for part in made))
+    return Sequence(tuple(made))
+
+
+def _at_places(
+    made: BlockSpec, wheres: tuple[Any, ...], mods: Modifiers
+) -> tuple[BlockSpec, tuple[Any, ...]]:
+    """Return new blocks and their places, each adapted to the other."""
     if mods.each_of:  # "on it, one on each block"
         wheres = tuple(
             replace(where, of=Portion(where.of, "blocks"))
@@ -884,8 +898,9 @@ def put(
             else where
             for where in wheres
         )
-    if Beside((), Anaphor()) in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
-        wheres = tuple(where for where in wheres if where != Beside((), Anaphor()))  # "in the corner instead"
+    in_place = Beside((), Anaphor())
+    if in_place in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
+        wheres = tuple(where for where in wheres if where != in_place)  # "in the corner instead"
     if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
         four = tuple(replace(where, which="four") for where in wheres if isinstance(where, Sides))
         if four and wheres[0] == replace(four[0], which="around"):
@@ -895,27 +910,23 @@ def put(
     require(len(wheres) <= 2)
     if {Edge, Spot} == set(map(type, wheres)) and made.kind is Kind.BLOCK and made.count not in (None, 1):
         made = replace(made, kind=Kind.ROW, sizes=(made.count,), count=1)  # along the edge from there
-    told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
-    if made.like == Anaphor() and told_from is not None:
-        made = replace(made, like=told_from)
-    if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
-        made = replace(made, like=replace(made.like, kind=made.kind))
     if mods.total == 4 and made.count == 1:  # "on each side, four in total"
         wheres = tuple(
             replace(where, which="four") if isinstance(where, Sides) and where.which == "every" else where
             for where in wheres
         )
-    if mods.total is not None and made.kind in (Kind.TOWER, Kind.ROW) and not made.sizes and made.count == 1:
-        made = replace(made, sizes=(mods.total,))  # "a tower in the middle, 4 blocks in total"
-    if mods.total is not None:
-        return _checked(made, wheres, mods.total)
-    if (
-        len(wheres) == 1
-        and isinstance(wheres[0], (At, Beside, NextTo))
-        and made.color not in (None, SAME, ALIKE)
-    ):
-        return _complete_value(made, wheres[0]) or PlaceGoal(made, wheres)
-    return PlaceGoal(made, wheres)
+    return _with_likeness(made, wheres), wheres
+
+
+def _with_likeness(made: BlockSpec, wheres: tuple[Any, ...]) -> BlockSpec:
+    """Return new blocks as tall as what their place is relative to, if no other thing is named."""
+    first = next(iter(wheres), None)
+    of = getattr(first, "of", None) or getattr(first, "one", None)
+    if made.like == Anaphor() and of is not None:
+        made = replace(made, like=of)
+    if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
+        made = replace(made, like=replace(made.like, kind=made.kind))
+    return made
 
 
 @maker
@@ -942,13 +953,9 @@ def put_color(color: int, where: Any) -> Any:
     return put(BlockSpec(1, color), Modifiers((where,)))
 
 
-def _checked(new: BlockSpec, wheres: tuple[Any, ...], total: int) -> Any:
-    return Sequence((PlaceGoal(new, wheres), AssertCount(total)))
-
-
-def _described(new: BlockSpec, mods: Modifiers) -> Any:
-    kind, sizes, standing, count = new.kind, new.sizes, new.standing, new.count
-    color = new.color
+def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
+    """Return new blocks with what the modifiers say of them."""
+    kind, count = new.kind, new.count
     if mods.wide is not None and mods.long not in (None, mods.wide):  # "5 long and 3 wide"
         kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW) and count == 1 else kind
         high = () if mods.tall in (None, 1) else (mods.tall,)
@@ -957,74 +964,85 @@ def _described(new: BlockSpec, mods: Modifiers) -> Any:
         mods = replace(mods, long=mods.wide)
     mods = replace(mods, wide=None)
     reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
-    if mods.color is not None:
-        if color not in (None, SAME) and mods.color != color:
-            raise Contradiction(f"{_color(color)} and {_named('color', mods.color)}")
-        color = mods.color
+    color = _agreed("color", new.color or None, mods.color)
     if mods.tall == 1 and mods.long is None and (kind not in (Kind.BLOCK, Kind.TOWER) or count != 1):
-        kind = Kind.ROW if kind is Kind.WALL and not sizes else kind
+        kind = Kind.ROW if kind is Kind.WALL and not new.sizes else kind
         mods = replace(mods, tall=None).plus(Modifiers(standing=False))  # "three blocks, one block high"
     if mods.open is not None:
         if kind is not Kind.U:
             raise Contradiction(f"{kind} and open to the {mods.open}")
         mods = mods.plus(Modifiers(standing=mods.open == "top"))
-    if mods.area is not None:
-        if kind is Kind.BLOCK and count == mods.area[0] * mods.area[-1] and len(mods.area) == 2:
-            kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
-        reject_if(sizes or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW))
-        if mods.long is not None or (mods.tall and (len(mods.area) > 2 or kind is Kind.WALL)):
-            raise Contradiction(f"{' by '.join(map(str, mods.area))} and {_sized(mods)}")
-        sizes = (*mods.area, mods.tall) if mods.tall else mods.area
-        kind = Kind.TOWER if sizes[:2] == (1, 1) and mods.tall else kind
-        sizes = sizes[2:] if kind is Kind.TOWER else sizes
-    elif mods.tall is not None or mods.long is not None:
-        if kind in FIGURES and mods.tall and mods.long and not sizes:
-            sizes = mods.long, mods.tall
-        elif kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and mods.tall and len(sizes) == 2:
-            kind, sizes = Kind.RECTANGLE, (*sizes, mods.tall)  # "a 2x2 tower 3 blocks high"
-        elif sizes or (mods.tall and mods.long):
-            stated = (mods.long, mods.tall) if kind is Kind.ROW else (mods.tall, mods.long)
-            if (*sizes, None) != stated:
-                raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
-        elif kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and mods.long:
-            sizes = mods.long, mods.long  # "a cross three blocks across"
-        elif kind is Kind.BLOCK:
-            if count not in (None, 1):
-                raise Contradiction(f"{count} blocks and {_sized(mods)}")
-            kind, sizes, count = (Kind.TOWER if mods.tall else Kind.ROW), (mods.tall or mods.long or 1,), 1
-        elif (kind is Kind.TOWER and mods.tall) or (kind is Kind.ROW and mods.long):
-            sizes = (mods.tall or mods.long or 1,)
-        else:
-            raise Rejected
-    reject_if(
-        mods.long_side is not None and (kind not in FIGURES or len(sizes) != 2 or mods.axis is not None)
-    )
+    kind, sizes, count = _measured(kind, new.sizes, count, mods)
     if mods.long_side is not None:
+        require(kind in FIGURES and len(sizes) == 2 and mods.axis is None)
         sizes = max(sizes), min(sizes)
     reject_if((mods.hollow and kind not in FIGURES) or (kind is Kind.TOWER and len(sizes) == 2))
-    if mods.like is not None and kind is Kind.BLOCK and count == 1 and mods.like == Anaphor():
+    if mods.like == Anaphor() and kind is Kind.BLOCK and count == 1:
         kind = Kind.TOWER  # "a blue one of the same height"
     reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW))
-    if mods.standing is not None:
-        if standing is not None and mods.standing != standing:
-            raise Contradiction(f"{_named('standing', standing)} and {_named('standing', mods.standing)}")
-        standing = mods.standing
+    kind, standing = _positioned(kind, new.standing, mods)
+    if kind is Kind.BLOCK and count == 1 and not mods.each:
+        standing = None
+        require(mods.way is None and mods.axis is None)
+    new = replace(new, count=count, kind=kind, sizes=sizes, standing=standing, like=mods.like)
+    new = replace(new, way=mods.way, axis=mods.long_side or mods.axis, each=mods.each, gap=mods.gap or 0)
+    new = replace(new, hollow=bool(mods.hollow), centred=bool(mods.centred), bare_ends=bool(mods.bare))
+    new = replace(new, taller=mods.taller or 0, times=mods.times or 1, until=mods.until)
+    return new if color is None else replace(new, color=color)
+
+
+def _measured(
+    kind: Any, sizes: tuple[int, ...], count: int | None, mods: Modifiers
+) -> tuple[Any, tuple[int, ...], int | None]:
+    """Return kind, sizes and number of new blocks with the stated lengths and heights."""
+    area, tall, long = mods.area, mods.tall, mods.long
+    if area is not None:
+        return _with_area(kind, sizes, count, mods)
+    if tall is None and long is None:
+        return kind, sizes, count
+    if kind in FIGURES and tall and long and not sizes:
+        return kind, (long, tall), count
+    if kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and tall and len(sizes) == 2:
+        return Kind.RECTANGLE, (*sizes, tall), count  # "a 2x2 tower 3 blocks high"
+    if sizes or (tall and long):
+        if (*sizes, None) != ((long, tall) if kind is Kind.ROW else (tall, long)):
+            raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
+        return kind, sizes, count
+    if kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and long:
+        return kind, (long, long), count  # "a cross three blocks across"
+    if kind is Kind.BLOCK:
+        if count not in (None, 1):
+            raise Contradiction(f"{count} blocks and {_sized(mods)}")
+        return (Kind.TOWER if tall else Kind.ROW), (tall or long or 1,), 1
+    require(bool((kind is Kind.TOWER and tall) or (kind is Kind.ROW and long)))
+    return kind, (tall or long or 1,), count
+
+
+def _with_area(
+    kind: Any, sizes: tuple[int, ...], count: int | None, mods: Modifiers
+) -> tuple[Any, tuple[int, ...], int | None]:
+    area = mods.area or ()
+    if kind is Kind.BLOCK and count == area[0] * area[-1] and len(area) == 2:
+        kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
+    reject_if(bool(sizes) or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW))
+    if mods.long is not None or (mods.tall and (len(area) > 2 or kind is Kind.WALL)):
+        raise Contradiction(f"{' by '.join(map(str, area))} and {_sized(mods)}")
+    if area[:2] == (1, 1) and mods.tall:
+        return Kind.TOWER, (*area[2:], mods.tall), count
+    return kind, ((*area, mods.tall) if mods.tall else area), count
+
+
+def _positioned(kind: Any, standing: bool | None, mods: Modifiers) -> tuple[Any, bool | None]:
+    """Return the kind of new blocks, and whether they stand upright."""
+    standing = _agreed("standing", standing, mods.standing)
     if mods.flat:
-        reject_if(standing or kind in (Kind.TOWER, Kind.WALL))
+        reject_if(bool(standing) or kind in (Kind.TOWER, Kind.WALL))
         standing = False if kind in FIGURES else standing
     if kind is Kind.ROW and standing:
         kind, standing = Kind.TOWER, None
     if kind is Kind.TOWER and standing is False:
         raise Contradiction("tower and level")
-    if kind in (Kind.ROW, Kind.TOWER):
-        standing = None
-    if kind is Kind.BLOCK and count == 1 and not mods.each:
-        standing = None
-        reject_if(mods.way is not None or mods.axis is not None)
-    new = replace(new, count=count, color=color, kind=kind, sizes=sizes, standing=standing, like=mods.like)
-    new = replace(new, way=mods.way, axis=mods.long_side or mods.axis, each=mods.each, gap=mods.gap or 0)
-    new = replace(new, hollow=bool(mods.hollow), centred=bool(mods.centred), bare_ends=bool(mods.bare))
-    return replace(new, taller=mods.taller or 0, times=mods.times or 1, until=mods.until)
+    return kind, None if kind in (Kind.ROW, Kind.TOWER) else standing
 
 
 def _sized(mods: Modifiers) -> str:
@@ -1102,44 +1120,31 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
 
 def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
     """Return the `Place`, `Build` or `CellEdit` of a placement that leaves nothing open, else None."""
-    assert new.color is not None
-    several = is_several(where)
-    if new.bare_ends or new.until is not None or (new.centred and new.kind is Kind.BLOCK):
+    color, single = new.color or 0, new.kind is Kind.BLOCK
+    if new.bare_ends or new.until is not None or (new.centred and single):
         return None
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
-    if new.kind is Kind.BLOCK and new.count == 1:
+    if single and new.count == 1:
         return (
-            CellEdit(EditKind.PLACE, where.cell, color=new.color)
+            CellEdit(EditKind.PLACE, where.cell, color=color)
             if isinstance(where, At)
-            else Place(new.color, where)
+            else Place(color, where)
         )
-    if (
-        isinstance(where, Beside)
-        and new.kind is Kind.BLOCK
-        and several
-        and not new.each
-        and new.standing is None
-        and new.way is None
-    ):
-        return (
-            Place(new.color, where, new.count) if len(where.offset) == 1 and where.offset[0][1] == 1 else None
-        )
-    if several and not new.each and new.kind is Kind.BLOCK:
+    if single and not new.each and is_several(where):
+        one_step = len(where.offset) == 1 and where.offset[0][1] == 1
+        plain = new.standing is None and new.way is None
+        return Place(color, where, new.count) if one_step and plain else None
+    n = new.sizes[0] if len(new.sizes) == 1 else new.count if single else 0
+    if not 2 <= n <= 11 or (not single and new.count != 1):
         return None
-    n = new.sizes[0] if len(new.sizes) == 1 else new.count if new.kind is Kind.BLOCK else 0
-    if n < 2 or n > 11 or (new.kind is not Kind.BLOCK and new.count != 1):
-        return None
-    if new.kind is Kind.TOWER or (new.kind is Kind.BLOCK and new.standing):
-        down = new.way is Direction.DOWN or (
-            isinstance(where, Beside) and where.offset[:1] == ((Direction.DOWN, 1),)
-        )
-        if new.way not in (None, Direction.UP, Direction.DOWN):
-            return None
+    if new.kind is Kind.TOWER or (single and new.standing):
+        below = isinstance(where, Beside) and where.offset[:1] == ((Direction.DOWN, 1),)
+        down = below or new.way is Direction.DOWN
         shape = Shape(Kind.COLUMN, (n,), (Direction.DOWN,)) if down else Shape(Kind.TOWER, (n,))
-        return Build(shape, (new.color,), where)
+        return Build(shape, (color,), where) if new.way is None or new.way.vertical else None
     if new.kind is Kind.ROW and new.way is not None and not new.way.vertical:
-        return Build(Shape(Kind.ROW, (n,), (new.way,)), (new.color,), where)
+        return Build(Shape(Kind.ROW, (n,), (new.way,)), (color,), where)
     return None
 
 
@@ -1269,7 +1274,7 @@ def grown_into(of: Any, n: int, way: Direction | None = None, c: int | None = No
 def copy_to(blocks: Any, where: Any, color: int | None = None) -> Any:
     if isinstance(where, Beside) and isinstance(where.of, Anaphor):
         where = replace(where, of=blocks)
-    reject_if(where is None or isinstance(where, (Each, Outside)))
+    reject_if(isinstance(where, (Each, Outside)))
     return Copy(blocks, (), where, color)
 
 
@@ -1291,15 +1296,10 @@ def copy_it_to(where: Any, kind: Kind, color: int | None = None) -> Copy:
 def again(where: Any = Modifiers, color: int | None = None) -> Any:
     if where is Modifiers:  # no modifiers
         return Repeat()
-    plain = where.where if isinstance(where, Each) else where
-    require(plain is not None)
-    return Repeat(where=plain, color=color)
+    return Repeat(where=where.where if isinstance(where, Each) else where, color=color)
 
 
 define("again_ref", lambda of: accept(Repeat(of=of), not isinstance(of, (Anaphor, BuilderPosition))))
-define(
-    "amend_where", lambda where: accept(Correct(where=where), not (where is None or isinstance(where, Each)))
-)
 define("degrees", lambda n: accept(n // 90, n and n % 90 == 0 and n <= 360))
 
 

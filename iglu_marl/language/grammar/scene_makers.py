@@ -8,16 +8,12 @@ from typing import Any
 
 from iglu_marl.core.grid import color_id, color_name
 from iglu_marl.language.grammar.expressions import Slots, reject_if, require
-from iglu_marl.language.phrases import LIKENESS, Link, Phrase
+from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.questions import QUESTION, STATEMENT, Question
 from iglu_marl.language.scene.program import SHAPE_NAMES
 from iglu_marl.language.shapes import Direction, Kind
 
 _SHAPES = {Kind.STRUCTURE: "group", Kind.COLUMN: "tower"}  # names that differ in scenes
-
-
-def _color_word(color: int) -> str:
-    return color_name(color)
 
 
 def _stands_on_side(way: Direction) -> Any:
@@ -39,10 +35,6 @@ def _thing(of: Phrase, height: int | None = None, level: int | None = None, link
     return replace(of, height=height, level=level, links=links[0], joined=links[1])
 
 
-def _link(r: str, to: Phrase, definite: bool = True) -> Any:
-    return Link(r, to, definite)
-
-
 def _links(one: Link, two: Link | None = None, joined: str | None = None) -> Any:
     if two is None:
         return (one,), None
@@ -56,14 +48,13 @@ def _asked(kind: str) -> Callable[..., Any]:
 
 
 MAKERS: dict[str, Callable[..., Any]] = {
-    "color_word": _color_word,
-    "stands": lambda name: name,
+    "color_word": lambda color: color_name(color),
     "stands_on_side": _stands_on_side,
     "furthest": lambda way: way.value,
     "shown": _shown,
     "shown_furthest": _shown_furthest,
     "thing": _thing,
-    "link": _link,
+    "Link": Link,
     "links": _links,
     "statement": _asked(STATEMENT),
     "question": _asked(QUESTION),
@@ -98,11 +89,6 @@ def _of_thing(value: Phrase) -> Iterator[Slots]:
     yield {"of": of, "height": value.height, "level": value.level, "links": links}
 
 
-def _of_link(value: Link, definite: bool = True) -> Iterator[Slots]:
-    if (value.relation in LIKENESS) <= definite:
-        yield {"r": value.relation, "to": value.to}
-
-
 def _of_links(value: Any, joined: str | None = None) -> Iterator[Slots]:
     links, stated = value
     if stated == joined:
@@ -128,7 +114,6 @@ INVERSES: dict[str, Callable[..., Iterator[Slots]]] = {
     "shown": _of_shown,
     "shown_furthest": _of_furthest,
     "thing": _of_thing,
-    "link": _of_link,
     "links": _of_links,
     "statement": _of_asked(STATEMENT),
     "question": _of_asked(QUESTION),
