@@ -40,7 +40,7 @@ from iglu_marl.language.repair import (
     understand_answer,
     understand_with,
 )
-from iglu_marl.language.verbs import Pick, bind_referent
+from iglu_marl.language.verbs import Correct, Pick, bind_referent
 from iglu_marl.planning import Plan
 
 Grid = npt.NDArray[np.int8]
@@ -94,7 +94,6 @@ class ScriptedBuilder(BuilderBase):
         """Return the next step for the last instruction; raise `AgentError` if a needed entry is not observed."""
         dialog = require_entry(observation, DIALOG_KEYS, "ScriptedBuilder", SHOW_BUILDER)
         self._look(observation)
-        new = self._dialogue.hear(dialog)
         new = self._dialogue.hear(dialog)
         stated = [part.text for part in new if part.role == Role.ARCHITECT]
         if not self.can_ask:  # somebody else speaks as the builder, as in recorded dialogues
@@ -153,7 +152,7 @@ class ScriptedBuilder(BuilderBase):
         if question and self._request and self._take_answer(question, text, pending):
             return
         self._request = text
-        if pending is None and (is_remark(text, self._context) or asked(text, "status")):
+        if pending is None and (is_remark(text, self._context) or self._states(text, question)):
             return
         said = parse_small_talk(text)
         if said is not None and not (pending is not None and is_yes(text)):
@@ -178,6 +177,10 @@ class ScriptedBuilder(BuilderBase):
             assert heard.instruction is not None
             self._aside = respelling(text)
             self._work_on(heard.instruction, heard)
+
+    def _states(self, text: str, question: str) -> bool:
+        """Return whether an architect answers somebody's question; without a question, "no, …" corrects."""
+        return asked(text, "status") is not None and bool(question or not isinstance(parse(text), Correct))
 
     def overhear(self, text: str) -> None:
         """Hear what somebody else says as the builder: a question about the last request, or anything else."""
