@@ -47,9 +47,9 @@ from iglu_marl.language.references import (
     Reference,
     Resolution,
     Unresolved,
-    connected,
     resolve,
 )
+from iglu_marl.language.regions import connected
 from iglu_marl.language.repair import bare
 from iglu_marl.language.scene import MIXED, Thing
 from iglu_marl.language.scene.program import Program

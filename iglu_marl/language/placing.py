@@ -478,23 +478,25 @@ def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> lis
     spans = high[0] - low[0] + 1, high[2] - low[2] + 1
     if row:
         n = new.sizes[0] if new.sizes else max(spans) if new.count in (None, 1) else new.count
-        sizes, drawn = (n, 1), frozenset((u, 0) for u in range(n))
+        a, b, drawn = n, 1, frozenset((u, 0) for u in range(n))
     else:
-        sizes = (*(new.sizes or spans), *new.sizes[:1])[:2]
-        drawn = figure(new.kind, *sizes)
+        a, b = (*(new.sizes or spans), *new.sizes[:1])[:2]
+        drawn = figure(new.kind, a, b)
     if new.hollow:
-        drawn -= {(sizes[0] // 2, sizes[1] // 2)}
+        drawn -= {(a // 2, b // 2)}
     deep = new.sizes[2] if len(new.sizes) > 2 else 1
-    ways = {sizes: drawn, sizes[::-1]: frozenset((v, u) for u, v in drawn)}
+    ways = {(a, b): drawn, (b, a): frozenset((v, u) for u, v in drawn)}
     if new.axis is not None and len(axes := _axes(new.axis, setting)) == 1:
-        ways = {sizes: ways[sizes]} if axes[0][0] else {sizes[::-1]: ways[sizes[::-1]]}
+        lying = (a, b) if axes[0][0] else (b, a)
+        ways = {lying: ways[lying]}
     found: dict[tuple[Cell, ...], bool] = {}
     for (a, b), one in ways.items():
         for x, z in product(range(high[0] - a + 1, low[0] + 1), range(high[2] - b + 1, low[2] + 1)):
             line = tuple((x + u, min(level) + k, z + v) for u, v in sorted(one) for k in range(deep))
             if all(in_zone(*cell) and not setting.color_at(cell) for cell in line):
                 found[line] = (2 * x + a, 2 * z + b) == (low[0] + high[0] + 1, low[2] + high[2] + 1)
-    return [line for line, centred in found.items() if centred] or [*found]
+    middle = [line for line, centred in found.items() if centred]
+    return middle if middle or new.kind is Kind.BLOCK else [*found]
 
 
 def _put_at_several(

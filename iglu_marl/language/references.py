@@ -951,8 +951,8 @@ def _part_of(item: Item, part: Portion, setting: Resolution) -> list[Cell]:
         return outermost(item, VECTORS[Direction.UP])
     if part.which in ("ends", "tip", "between_ends"):
         axis = box.spans.index(max(box.spans))
-        inner = part.which == "between_ends"
-        return [cell for cell in item if (cell[axis] in ends[axis]) is not inner]
+        at_ends = part.which != "between_ends"
+        return [cell for cell in item if (cell[axis] in ends[axis]) is at_ends]
     if part.which == "corners":
         bends = [cell for cell in item if _is_bend(cell, set(item))]
         full = prod(box.spans[axis] + 1 for axis in wide)

@@ -55,11 +55,11 @@ from iglu_marl.language.references import (
     Unresolved,
     Where,
     checked_offset,
-    connected,
     find_items,
     is_several,
     resolve,
 )
+from iglu_marl.language.regions import connected
 from iglu_marl.language.shapes import (
     COMPASS,
     VECTORS,
@@ -1103,8 +1103,11 @@ def _opposite(setting: Resolution) -> ExpectedWorld:
     if far[0] == far[2]:
         raise Unresolved(Reason.NO_PLACE, "the other side in which direction")
     axis = max(far, key=lambda axis: far[axis])
-    mirrored = [(cell[:axis] + (twice[axis] - cell[axis],) + cell[axis + 1 :], cell) for cell in cells]
-    return _added(setting, [(image, setting.color_at(cell)) for image, cell in mirrored])
+    width, depth = (twice[0], twice[2])
+    images = [(width - x, y, z) if axis == 0 else (x, y, depth - z) for x, y, z in cells]
+    return _added(
+        setting, [(image, setting.color_at(cell)) for image, cell in zip(images, cells, strict=True)]
+    )
 
 
 def _touch(cell: Cell, item: Item) -> bool:
