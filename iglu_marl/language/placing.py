@@ -274,6 +274,8 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
     if new.bare_ends:
         groups = _without_ends(groups)
     new = _up_to(new, groups)
+    if new.centred and not new.each and all(group.way in (None, VECTORS[Direction.UP]) for group in groups):
+        groups = _middle(1 if _stands(new, None) else (*new.sizes, new.count or 0)[0], groups)
     if new.gap and (new.way is None or (new.kind is not Kind.BLOCK and new.kind is not Kind.ROW)):
         raise Unresolved(Reason.NO_DIRECTION, f"how they lie with gaps of {new.gap}")
     laid = new.standing is False or new.centred
@@ -341,6 +343,22 @@ def _without_ends(groups: list[Anchors]) -> list[Anchors]:
     ends = {box.low[axis], box.high[axis]}
     kept = [(group, tuple(cell for cell in group.cells if cell[axis] not in ends)) for group in groups]
     return [replace(group, cells=inner) for group, inner in kept if inner]
+
+
+def _middle(n: int, groups: list[Anchors]) -> list[Anchors]:
+    """Return the middle `n` cells of a longer line of places; all of other places.
+
+    Raises:
+        Unresolved: if the line has no such middle.
+
+    """
+    cells = sorted({cell for group in groups for cell in group.cells})
+    if n >= len(cells) or not n or not _in_a_line(cells):
+        return groups
+    if (len(cells) - n) % 2:
+        raise Unresolved(Reason.NO_PLACE, f"the middle {n} of {len(cells)} places")
+    start, item = (len(cells) - n) // 2, tuple(cell for group in groups for cell in group.item)
+    return [replace(groups[0], cells=tuple(cells[start : start + n]), item=item)]
 
 
 def _up_to(new: BlockSpec, groups: list[Anchors]) -> BlockSpec:

@@ -33,6 +33,12 @@ _INFORMAL = {
     "gonna": "going to", "wanna": "want to", "gotta": "have to", "kinda": "kind of", "sorta": "sort of",
     "lemme": "let me", "u": "you", "ur": "your",
 }  # fmt: skip
+_ORDER = re.compile(
+    r"[,(]?\s*(?:that'?s |that is |as |in |written )?(?:\(?\b(?:x\s*(?:,|and|then)\s*z|(z)\s*(?:,|and|then)\s*x)\b\)?"
+    r"|\b(?:x|(z)) (?:comes |is |goes )?first(?:,? (?:and |then )?[xz] second)?)(?: order)?(?=\s*(?:[.,;!)]|$))",
+    re.I,
+)
+"""Words that say in which order coordinates are given."""
 _BREAKS = (".", ",")
 _ON = ((Direction.UP, 1),)
 _REMARKING = frozenset(
@@ -68,14 +74,17 @@ def normal(text: str) -> str:
     text = re.sub(r"\bround (?=the|its|it\b|that|this|a )", "around ", text)
     text = re.sub(r"(?<!\w)'?em\b", "them", text)
     text = re.sub(r"([+-][xz])\b(?: direction)?", lambda sign: _SIGNS[sign[1].lower()], text, flags=re.I)
-    text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", r" x is \1 z is \2 ", text)
-    text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", r" x is \1 z is \2 ", text)
+    order = _ORDER.search(text)
+    one, two = "zx" if order is not None and "z" in (order[1], order[2]) else "xz"
+    text = _ORDER.sub("", text)
+    text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", rf" {one} is \1 {two} is \2", text)
+    text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", rf" {one} is \1 {two} is \2", text)
     text = re.sub(r"along (?:the )?x[- ]axis", "east to west", text, flags=re.I)
     text = re.sub(r"along (?:the )?z[- ]axis", "north to south", text, flags=re.I)
     text = re.sub(r"(-?\d)\s*\.\.\s*(-?\d)", r"\1 to \2", text)
     text = re.sub(r"(\d)x(\d)", r"\1 x \2", text)
     text = re.sub(r"\b([xz])\s*=\s*", r"\1 is ", text, flags=re.I)
-    text = re.sub(r"(\b[xz] (?:is )?-?\d),(?:\s*and)?(?=\s*[xz] )", r"\1 and", text, flags=re.I)
+    text = re.sub(r"(?<!\d )(\b[xz] (?:is )?-?\d),(?:\s*and)?(?=\s*[xz] )", r"\1 and", text, flags=re.I)
     text = re.sub(r"(?<=\d),(?=\s*-?\d\b)", " and", text)
     text = re.sub(r"([a-z])\1{2,}", r"\1", text)
     text = re.sub(r"(?<![\w)])-(\d)", r" minus \1", text)

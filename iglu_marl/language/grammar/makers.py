@@ -855,7 +855,7 @@ def put(
         mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
     if mods.also is not None:
         return _at_two_places(new, mods)
-    made = _described(new, mods)
+    made = _described(*_on_columns(new, mods))
     if mods.one_each:
         if made.kind is Kind.BLOCK and made.count not in (None, 1):
             mods = replace(mods, total=made.count)
@@ -874,6 +874,27 @@ def put(
     ):
         return _complete_value(made, wheres[0]) or PlaceGoal(made, wheres)
     return PlaceGoal(made, wheres)
+
+
+def _on_columns(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
+    """Return something solid as what stands on each column of its range, which must be as long and as wide."""
+    at = next((where.at for where in mods.where if isinstance(where, Spots)), ())
+    spans = sorted(len({spot[axis] for spot in at}) for axis in (0, 1))
+    adjoin = all(len(line) > max(line) - min(line) for line in map(set, zip(*at, strict=True)))
+    flat = new.kind in (Kind.SQUARE, Kind.RECTANGLE)
+    if not (at and adjoin and len(at) == spans[0] * spans[1]) or not (
+        flat or new.kind in (Kind.ROW, Kind.WALL)
+    ):
+        return new, mods
+    size = mods.area or new.sizes or ((mods.long,) if mods.long else ())
+    sides, high = size[: 1 + flat], mods.tall
+    if len(size) > len(sides):
+        high = size[-1]
+    reject_if((sides and sorted((*sides, 1)[:2]) != spans) or (new.kind is Kind.WALL and high is None))
+    kind = Kind.TOWER if (high or 1) > 1 else Kind.BLOCK
+    sizes = (high,) if high and kind is Kind.TOWER else ()
+    new = replace(new, kind=kind, sizes=sizes, each=True, standing=None)
+    return new, replace(mods, area=None, long=None, tall=None, each=True)
 
 
 def _put_with_more(new: Any, mods: Modifiers) -> Sequence:
@@ -1098,6 +1119,10 @@ def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
             if isinstance(one, Edge) and isinstance(other, Edge):
                 return ()
             up = Beside(((Direction.UP, 1),), Anaphor())
+            if isinstance(one, Beside) and one.of not in (Anaphor(), LastBlock()) and other == up:
+                (way, steps), *more = one.offset or ((Direction.UP, 1),)
+                if not (more or way.vertical or steps > 1 or getattr(one.of, "kind", None) is Kind.BLOCK):
+                    return (replace(up, of=Portion(one.of, "blocks", way)),)  # "on its north edge, on top"
             if isinstance(one, Sides) and one.which == "ends" and other == up:  # "on each end of it, on top"
                 return (replace(up, of=Portion(one.of, "ends")),)
     return wheres
@@ -1121,7 +1146,7 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
 def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
     """Return the `Place`, `Build` or `CellEdit` of a placement that leaves nothing open, else None."""
     color, single = new.color or 0, new.kind is Kind.BLOCK
-    if new.bare_ends or new.until is not None or (new.centred and single):
+    if new.bare_ends or new.until is not None or new.centred:
         return None
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
