@@ -414,7 +414,7 @@ def test_builder_does_what_it_is_told(controls: Any, tokens: bool, select_and_pl
 
 REFUSALS = {
     "abracadabra": "I don't know the word 'abracadabra'.",
-    "block the red place": "I don't understand 'place'.",
+    "block the red place": "I don't understand 'red place'.",
     "Place a block at the centre, on the ground.": "Which color?",
     "Place a red block in the air above the blue block.": "How high?",
     "Place a red block on the ground.": "Where?",
