@@ -21,6 +21,7 @@ from iglu_marl.language.references import (
     Blocks,
     Item,
     Level,
+    LevelOf,
     Location,
     NextTo,
     Portion,
@@ -207,6 +208,7 @@ class BlockSpec:
         bare_ends: all but the two ends of its place.
         again: "another one", of the shape placed last.
         until: number of blocks in total, with those that exist already.
+        shade: the thing whose colour it has.
 
     """
 
@@ -228,6 +230,7 @@ class BlockSpec:
     bare_ends: bool = False
     again: bool = False
     until: int | None = None
+    shade: Reference | None = None
 
     def __post_init__(self) -> None:
         if self.count is not None and not 1 <= self.count <= 121:
@@ -326,6 +329,8 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
     if new.bare_ends:
         groups = _without_ends(groups)
     new = _up_to(new, groups)
+    if new.centred and not new.each and all(group.way in (None, VECTORS[Direction.UP]) for group in groups):
+        groups = _middle(1 if _stands(new, None) else (*new.sizes, new.count or 0)[0], groups)
     if new.gap and (new.way is None or (new.kind is not Kind.BLOCK and new.kind is not Kind.ROW)):
         raise Unresolved(Reason.NO_DIRECTION, f"how they lie with gaps of {new.gap}")
     laid = new.standing is False or new.centred
@@ -395,6 +400,22 @@ def _without_ends(groups: list[Anchors]) -> list[Anchors]:
     return [replace(group, cells=inner) for group, inner in kept if inner]
 
 
+def _middle(n: int, groups: list[Anchors]) -> list[Anchors]:
+    """Return the middle `n` cells of a longer line of places; all of other places.
+
+    Raises:
+        Unresolved: if the line has no such middle.
+
+    """
+    cells = sorted({cell for group in groups for cell in group.cells})
+    if n >= len(cells) or not n or not _in_a_line(cells):
+        return groups
+    if (len(cells) - n) % 2:
+        raise Unresolved(Reason.NO_PLACE, f"the middle {n} of {len(cells)} places")
+    start, item = (len(cells) - n) // 2, tuple(cell for group in groups for cell in group.item)
+    return [replace(groups[0], cells=tuple(cells[start : start + n]), item=item)]
+
+
 def _up_to(new: BlockSpec, groups: list[Anchors]) -> BlockSpec:
     """Return the blocks that lack up to a total height."""
     if new.until is None:
@@ -419,6 +440,8 @@ def _with_length(new: BlockSpec, setting: Resolution) -> BlockSpec:
     if len(found) != 1:
         raise Unresolved(Reason.NO_NUMBER, "they are not alike")
     length = found.pop() * new.times + new.taller
+    if new.kind is Kind.WALL and len(new.sizes) == 1:  # its height
+        return replace(new, sizes=(int(length), *new.sizes), like=None, taller=0, times=1)
     if length % 1 or new.sizes not in ((), (length,)):
         raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
     return replace(new, sizes=(int(length),), like=None, taller=0, times=1)
@@ -433,6 +456,8 @@ def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) ->
         of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None
     ]
     cells = list(setting.last)
+    if new.shade is not None:
+        told_from = [new.shade]
     if told_from and (new.color == ALIKE or (setting.before is None and not cells)):
         cells = [cell for item in resolve(told_from[0], setting) for cell in item]
     found = {setting.color_at(cell) for cell in cells} - {0}
@@ -444,7 +469,7 @@ def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) ->
 
 
 def _combined(wheres: tuple[Location, ...], setting: Resolution) -> list[Anchors]:
-    first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, NextTo)))
+    first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, LevelOf, NextTo)))
     groups = first.anchors(setting)
     for where in others:
         along = {axis for group in where.anchors(setting) for axis in group.axes}
@@ -519,9 +544,14 @@ def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> lis
     """
     cells = [cell for group in groups for cell in group.cells]
     level = {cell[1] for cell in cells}
-    flat = new.kind in (Kind.ROW, *FIGURES) and new.kind not in (Kind.WALL, Kind.CUBE)
-    row = new.kind is Kind.ROW or (new.kind is Kind.BLOCK and (new.count or 1) > len(cells))
-    if new.standing or not (flat or row) or any(group.way != VECTORS[Direction.UP] for group in groups):
+    flat = new.kind in (Kind.ROW, *FIGURES) and new.kind not in (Kind.WALL, Kind.CUBE) and not new.standing
+    wall = new.kind is Kind.WALL and len(new.sizes) == 2
+    row = new.kind is Kind.ROW or wall or (new.kind is Kind.BLOCK and (new.count or 1) > len(cells))
+    if (
+        (new.standing and not wall)
+        or not (flat or row)
+        or any(group.way != VECTORS[Direction.UP] for group in groups)
+    ):
         return []
     if len(level) > 1 or new.gap or new.way is not None or (not new.sizes and new.kind in FIGURES[4:]):
         return []
@@ -536,7 +566,7 @@ def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> lis
         drawn = figure(new.kind, a, b)
     if new.hollow:
         drawn -= {(a // 2, b // 2)}
-    deep = new.sizes[2] if len(new.sizes) > 2 else 1
+    deep = new.sizes[-1] if wall or len(new.sizes) > 2 else 1
     ways = {(a, b): drawn, (b, a): frozenset((v, u) for u, v in drawn)}
     if new.axis is not None and len(axes := _axes(new.axis, setting)) == 1:
         lying = (a, b) if axes[0][0] else (b, a)

@@ -206,6 +206,75 @@ class Level(Location):
 
 
 @dataclass(frozen=True)
+class LevelOf(Location):
+    """The layer in which something lies."""
+
+    of: Reference
+
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the layer."""
+        levels = {cell[1] for item in resolve(self.of, setting) for cell in item}
+        if len(levels) > 1:
+            raise Unresolved(Reason.AMBIGUOUS, f"{len(levels)} levels")
+        return Level(levels.pop() - FLOOR + 1).anchors(setting)
+
+
+@dataclass(frozen=True)
+class Having(Location):
+    """Filter: with a block of these colours next to it on one side, or at its end there if that is up or down."""
+
+    way: Direction
+    colors: tuple[int, ...]
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items that have one."""
+        vector = VECTORS[setting.on_map(self.way)]
+
+        def near(item: Item) -> list[Cell]:
+            return [*outer(item, vector), *(outermost(item, vector) if vector[1] and len(item) > 1 else ())]
+
+        return [item for item in items if any(setting.color_at(cell) in self.colors for cell in near(item))]
+
+
+@dataclass(frozen=True)
+class Distant(Location):
+    """Filter: furthest from something, or nearest to it; where: another place that holds."""
+
+    of: Reference
+    near: bool = False
+    where: Location | None = None
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items at the largest or smallest distance in steps."""
+        others = [cell for item in resolve(self.of, setting) for cell in item]
+        items = [item for item in items if not set(others).intersection(item)]
+        if self.where is not None:
+            items = self.where.fitting(reference, items, setting)
+
+        def steps(item: Item) -> int:
+            gaps = (
+                sum(abs(a - b) for a, b in zip(cell, other, strict=True)) for cell in item for other in others
+            )
+            return min(gaps) * (-1 if self.near else 1)
+
+        return [item for item in items if steps(item) == max(map(steps, items))]
+
+
+@dataclass(frozen=True)
+class Pointing(Location):
+    """Filter: goes in a direction, further than all others that lie along it."""
+
+    way: Direction
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items that reach furthest of those along the axis of the direction."""
+        vector = VECTORS[setting.on_map(self.way)]
+        lying = [item for item in items if dot(Box.of(item).spans, vector) or len(item) == 1]
+        reach = [max(dot(cell, vector) for cell in item) for item in lying]
+        return [item for item, far in zip(lying, reach, strict=True) if far == max(reach)]
+
+
+@dataclass(frozen=True)
 class Between(Location):
     """The cells between two things, or between (and inside) several.
 
@@ -623,7 +692,9 @@ class NextTo(Location):
 
 
 Where = At | Beside | NextTo
-_FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
+_FILTERS = (
+    At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge, Having, Distant, Pointing,
+)  # fmt: skip
 
 
 def is_several(where: Any) -> TypeGuard[Beside]:
@@ -949,6 +1020,15 @@ def _part_of(item: Item, part: Portion, setting: Resolution) -> list[Cell]:
         raise Unresolved(Reason.NO_DIRECTION, "from which end")
     if part.which == "tip" and box.spans[1]:
         return outermost(item, VECTORS[Direction.UP])
+    if part.which == "free_ends":  # those that touch nothing else
+        ends_of = _part_of(item, replace(part, which="ends"), setting)
+        around = {cell: [shifted(cell, way) for way in VECTORS.values()] for cell in ends_of}
+        free = [
+            cell for cell in ends_of if not any(setting.color_at(c) for c in around[cell] if c not in item)
+        ]
+        if len(free) != 1:
+            raise Unresolved(Reason.AMBIGUOUS, "which end")
+        return free
     if part.which in ("ends", "tip", "between_ends"):
         axis = box.spans.index(max(box.spans))
         at_ends = part.which != "between_ends"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -152,3 +154,55 @@ def test_a_name_leaves_the_last_request_to_correct() -> None:
     assert color_at(heard.found[0].grid, (0, -1, 0)) == color_id("blue")
     for text in ("do the same again", "two more", "and another one on it"):
         understand(text, grid, context)
+
+
+def cells(text: str) -> dict[tuple[int, int, int], int]:
+    """The blocks of "red 0,1,0 2..4,1,0; blue ..." (x, level, z)."""
+    found = {}
+    for part in filter(None, text.split(";")):
+        color, *spots = part.split()
+        for spot in spots:
+            ends = [(axis.split("..") * 2)[:2] for axis in spot.split(",")]
+            for x, level, z in product(*(range(int(low), int(high) + 1) for low, high in ends)):
+                found[x, level - 2, z] = color_id(color)
+    return found
+
+
+def changed(world: str, text: str) -> dict[tuple[int, int, int], int] | None:
+    """The cells that a text changes in a world, with their new colour ids; None if it is not followed."""
+    grid = blocks_to_grid([(*cell, color) for cell, color in cells(world).items()])
+    heard = understand(text, grid, Context(yaw_deg=0.0))
+    if isinstance(heard.found, Failure) or heard.unread:
+        return None
+    after = heard.found[0].grid
+    return {(x, y, z): color_at(after, (x, y, z)) for x, y, z in cells_of(after != grid).tolist()}
+
+
+ROW, PLATE = "blue -2..2,1,0", "blue -2..2,1,-1..1"
+
+
+@pytest.mark.parametrize(
+    ("world", "text", "blocks"),
+    [
+        # ranges of coordinates, and pairs
+        ("", "Solid tower, footprint 2x2 at x = 0..1, z = 0..1, 4 levels high, green.", "green 0..1,1..4,0..1"),
+        ("", "Put a yellow platform at x = -2..2, z = 0..1", "yellow -2..2,1,0..1"),
+        ("", "a red wall from x = -2 to 2 at z = 3, 2 high", "red -2..2,1..2,3"),
+        ("", "orange floor, 3x2, x = -4..-2, z = -4..-2", None),
+        ("", "yellow row of 4, x = -2..2, z = 4", None),
+        ("", "three red blocks at (0,0), (2,0) and (4,0)", "red 0,1,0 2,1,0 4,1,0"),
+        ("", "two red blocks at (1, 2) and (3, 4), z first", "red 2,1,1 4,1,3"),
+        ("", "two red blocks on the ground at (-1, 0) and (1, 2), that's x and z", "red -1,1,0 1,1,2"),
+        # in the middle of a longer line
+        (ROW, "put 3 purple blocks on the row, centred", "purple -1..1,2,0"),
+        (ROW, "put 3 purple blocks on the row", None),
+        (ROW, "put 2 purple blocks on the row, centred", None),
+        (ROW, "put a tower of 3 purple blocks on the row, centred", "purple 0,2..4,0"),
+        (PLATE, "3 red blocks on top of the south edge of the rectangle, centred", "red -1..1,2,1"),
+        (PLATE, "on the west edge of the rectangle put 3 yellow blocks on top", "yellow -2,2,-1..1"),
+        ("", "a yellow row of 7 along the south edge, centered", "yellow -3..3,1,5"),
+        ("", "along the west edge put 4 red blocks, centred", None),
+    ],
+)  # fmt: skip
+def test_a_placement_changes_these_cells(world: str, text: str, blocks: str | None) -> None:
+    assert changed(world, text) == (None if blocks is None else cells(blocks))

@@ -34,6 +34,12 @@ _INFORMAL = {
     "gonna": "going to", "wanna": "want to", "gotta": "have to", "kinda": "kind of", "sorta": "sort of",
     "lemme": "let me", "u": "you", "ur": "your",
 }  # fmt: skip
+_ORDER = re.compile(
+    r"[,(]?\s*(?:that'?s |that is |as |in |written )?(?:\(?\b(?:x\s*(?:,|and|then)\s*z|(z)\s*(?:,|and|then)\s*x)\b\)?"
+    r"|\b(?:x|(z)) (?:comes |is |goes )?first(?:,? (?:and |then )?[xz] second)?)(?: order)?(?=\s*(?:[.,;!)]|$))",
+    re.I,
+)
+"""Words that say in which order coordinates are given."""
 _BREAKS = (".", ",")
 _ON = ((Direction.UP, 1),)
 _REMARKING = frozenset(
@@ -81,14 +87,17 @@ def normal(text: str) -> str:
     text = re.sub(r"\bround (?=the|its|it\b|that|this|a )", "around ", text)
     text = re.sub(r"(?<!\w)'?em\b", "them", text)
     text = re.sub(r"([+-][xz])\b(?: direction)?", lambda sign: _SIGNS[sign[1].lower()], text, flags=re.I)
-    text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", r" x is \1 z is \2 ", text)
-    text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", r" x is \1 z is \2 ", text)
+    order = _ORDER.search(text)
+    one, two = "zx" if order is not None and "z" in (order[1], order[2]) else "xz"
+    text = _ORDER.sub("", text)
+    text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", rf" {one} is \1 {two} is \2", text)
+    text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", rf" {one} is \1 {two} is \2", text)
     text = re.sub(r"along (?:the )?x[- ]axis", "east to west", text, flags=re.I)
     text = re.sub(r"along (?:the )?z[- ]axis", "north to south", text, flags=re.I)
     text = re.sub(r"(-?\d)\s*\.\.\s*(-?\d)", r"\1 to \2", text)
     text = re.sub(r"(\d)x(\d)", r"\1 x \2", text)
     text = re.sub(r"\b([xz])\s*=\s*", r"\1 is ", text, flags=re.I)
-    text = re.sub(r"(\b[xz] (?:is )?-?\d),(?:\s*and)?(?=\s*[xz] )", r"\1 and", text, flags=re.I)
+    text = re.sub(r"(?<!\d )(\b[xz] (?:is )?-?\d),(?:\s*and)?(?=\s*[xz] )", r"\1 and", text, flags=re.I)
     text = re.sub(r"(?<=\d),(?=\s*-?\d\b)", " and", text)
     text = re.sub(r"([a-z])\1{2,}", r"\1", text)
     text = re.sub(r"(?<![\w)])-(\d)", r" minus \1", text)
@@ -513,6 +522,8 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
         mods = _with_way(mods)
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
+    if "name" in given and count == 1 and kind is Kind.BLOCK:
+        mods, count = replace(mods, total=None), mods.total or 1  # "a chain of two red blocks"
     if "total" in given:
         length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
         mods = mods.plus(Modifiers(**{length: value("total")}))

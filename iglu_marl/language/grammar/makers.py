@@ -33,6 +33,7 @@ from iglu_marl.language.references import (
     Between,
     Blocks,
     BuilderPosition,
+    Distant,
     Each,
     Edge,
     LastBlock,
@@ -163,6 +164,7 @@ class Modifiers:
     gap: int | None = None
     color: int | None = None
     like: Any = None
+    shade: Any = None
     area: tuple[int, ...] | None = None
     hollow: bool | None = None
     four: bool | None = None
@@ -681,6 +683,18 @@ def mod_both(where: Any, also: Any) -> Any:
 
 
 @maker
+def mod_shares(places: tuple[Any, ...]) -> Modifiers:
+    """Return a place for each of several: "one on the north side of the tower, one on its south side"."""
+    of = getattr(places[0], "of", None)
+    its = (Anaphor(), None)
+    same = [
+        replace(where, of=of) if of not in its and getattr(where, "of", None) == Anaphor() else where
+        for where in places
+    ]
+    return Modifiers(also=tuple(same), split=True)
+
+
+@maker
 def put_on_what(of: Any, new: Any, mods: Modifiers) -> Any:
     made = put(new, mods)
     reject_if(isinstance(made, Sequence))
@@ -857,7 +871,7 @@ def put(
         mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
     if mods.also is not None:
         return _at_two_places(new, mods)
-    made = _described(new, mods)
+    made = _described(*_on_columns(new, mods))
     if mods.one_each:
         if made.kind is Kind.BLOCK and made.count not in (None, 1):
             mods = replace(mods, total=made.count)
@@ -876,6 +890,27 @@ def put(
     ):
         return _complete_value(made, wheres[0]) or PlaceGoal(made, wheres)
     return PlaceGoal(made, wheres)
+
+
+def _on_columns(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
+    """Return something solid as what stands on each column of its range, which must be as long and as wide."""
+    at = next((where.at for where in mods.where if isinstance(where, Spots)), ())
+    spans = sorted(len({spot[axis] for spot in at}) for axis in (0, 1))
+    adjoin = all(len(line) > max(line) - min(line) for line in map(set, zip(*at, strict=True)))
+    flat = new.kind in (Kind.SQUARE, Kind.RECTANGLE)
+    if not (at and adjoin and len(at) == spans[0] * spans[1]) or not (
+        flat or new.kind in (Kind.ROW, Kind.WALL)
+    ):
+        return new, mods
+    size = mods.area or new.sizes or ((mods.long,) if mods.long else ())
+    sides, high = size[: 1 + flat], mods.tall
+    if len(size) > len(sides):
+        high = size[-1]
+    reject_if((sides and sorted((*sides, 1)[:2]) != spans) or (new.kind is Kind.WALL and high is None))
+    kind = Kind.TOWER if (high or 1) > 1 else Kind.BLOCK
+    sizes = (high,) if high and kind is Kind.TOWER else ()
+    new = replace(new, kind=kind, sizes=sizes, each=True, standing=None)
+    return new, replace(mods, area=None, long=None, tall=None, each=True)
 
 
 def _put_with_more(new: Any, mods: Modifiers) -> Sequence:
@@ -905,6 +940,7 @@ def _at_places(
         wheres = tuple(where for where in wheres if where != in_place)  # "in the corner instead"
     if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
         four = tuple(replace(where, which="four") for where in wheres if isinstance(where, Sides))
+        reject_if(mods.four and made.count not in (None, 1, 4))
         if four and wheres[0] == replace(four[0], which="around"):
             wheres, made = four, replace(made, count=1, each=True)
     if mods.four is not None and not any(isinstance(where, Sides) for where in wheres):
@@ -967,6 +1003,9 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     mods = replace(mods, wide=None)
     reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
     color = _agreed("color", new.color or None, mods.color)
+    if mods.shade is not None:
+        require(color is None)
+        new, color = replace(new, shade=mods.shade), ALIKE
     if mods.tall == 1 and mods.long is None and (kind not in (Kind.BLOCK, Kind.TOWER) or count != 1):
         kind = Kind.ROW if kind is Kind.WALL and not new.sizes else kind
         mods = replace(mods, tall=None).plus(Modifiers(standing=False))  # "three blocks, one block high"
@@ -981,7 +1020,7 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     reject_if((mods.hollow and kind not in FIGURES) or (kind is Kind.TOWER and len(sizes) == 2))
     if mods.like == Anaphor() and kind is Kind.BLOCK and count == 1:
         kind = Kind.TOWER  # "a blue one of the same height"
-    reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW))
+    reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW, Kind.WALL))
     kind, standing = _positioned(kind, new.standing, mods)
     if kind is Kind.BLOCK and count == 1 and not mods.each:
         standing = None
@@ -1010,6 +1049,8 @@ def _measured(
         if (*sizes, None) != ((long, tall) if kind is Kind.ROW else (tall, long)):
             raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
         return kind, sizes, count
+    if kind is Kind.WALL and tall and mods.like is not None:
+        return kind, (tall,), count
     if kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and long:
         return kind, (long, long), count  # "a cross three blocks across"
     if kind is Kind.BLOCK:
@@ -1100,6 +1141,15 @@ def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
             if isinstance(one, Edge) and isinstance(other, Edge):
                 return ()
             up = Beside(((Direction.UP, 1),), Anaphor())
+            edge = isinstance(one, Beside) and isinstance(one.of, Portion) and one.of.which == "blocks"
+            if edge and other == up and one.offset == ((one.of.way, 1),):
+                return (replace(up, of=one.of),)  # "along the north edge of it, on top"
+            if isinstance(one, Sides) and isinstance(other, Sides) and other.of == Anaphor() != one.of:
+                return (replace(other, of=one.of),)
+            down = Beside(((Direction.DOWN, 1),), Anaphor())
+            if isinstance(one, Sides) and one.which != "ends" and other in (up, down):
+                end = other.offset[0][0]  # "on each side of it, at the bottom"
+                return (replace(one, of=Portion(one.of, "blocks", end)),)
             if isinstance(one, Sides) and one.which == "ends" and other == up:  # "on each end of it, on top"
                 return (replace(up, of=Portion(one.of, "ends")),)
     return wheres
@@ -1108,7 +1158,7 @@ def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
 def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
     """Place the same at two places; split: one of two at each."""
     if mods.split:
-        require(new.count == 2)
+        require(new.count in (None, len(mods.also)))
         new, mods = replace(new, count=1), replace(mods, split=False)
     if new.count is None and new.kind is Kind.BLOCK:
         new = replace(new, count=1)
@@ -1123,7 +1173,7 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
 def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
     """Return the `Place`, `Build` or `CellEdit` of a placement that leaves nothing open, else None."""
     color, single = new.color or 0, new.kind is Kind.BLOCK
-    if new.bare_ends or new.until is not None or (new.centred and single):
+    if new.bare_ends or new.until is not None or new.centred:
         return None
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
@@ -1362,6 +1412,13 @@ def take_off(blocks: Any, of: Any) -> Any:
     if blocks.extreme is not None or blocks.middle:
         return of_it
     return on_it if blocks == Blocks(count=None) else Ambiguous((of_it, on_it))
+
+
+@maker
+def remove_from(of: Any, blocks: Any) -> Any:
+    reject_if(not isinstance(blocks, Blocks) or not isinstance(blocks.where, (Distant, type(None))))
+    place = PartOf(of)
+    return Remove(replace(blocks, where=replace(blocks.where, where=place) if blocks.where else place))
 
 
 @maker
