@@ -1,0 +1,244 @@
+"""`gym` as the IGLU tools used it: `make` with their conventions, `reset` of one value, `step` of four.
+
+`import gym` becomes `from iglu_marl.compat import gym`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+from gymnasium import spaces
+
+from iglu_marl.core.errors import ConfigError
+
+__all__ = [
+    "ActionWrapper", "Env", "ObservationWrapper", "RewardWrapper", "Wrapper", "make", "register", "spaces",
+]  # fmt: skip
+
+_PROFILES = {
+    "IGLUGridworld-v0": "iglu2022",
+    "IGLUGridworldVector-v0": "iglu2022",
+    "IGLUSilentBuilder-v0": "iglu2021",
+    "IGLUSilentBuilderVisual-v0": "iglu2021",
+}
+_REGISTERED: dict[str, tuple[str | Callable[..., Any], Mapping[str, Any]]] = {}
+
+
+class Env:
+    """Base class of environments: `reset()` returns an observation, `step(action)` four values."""
+
+    metadata: Mapping[str, Any] = {"render.modes": []}  # noqa: RUF012 (the older name)
+    reward_range = (-float("inf"), float("inf"))
+    spec: Any = None
+
+    @property
+    def unwrapped(self) -> Any:
+        """The innermost environment."""
+        return self
+
+    def seed(self, seed: int | None = None) -> Any:
+        """Seed the environment."""
+
+    def close(self) -> None:
+        """Release what the environment holds."""
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class Wrapper(Env):
+    """A wrapper of another environment, `env`, whose attributes it has."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+
+    metadata: Any = property(lambda self: self.env.metadata)
+    spec: Any = property(lambda self: getattr(self.env, "spec", None))
+
+    @property
+    def unwrapped(self) -> Any:
+        """The innermost environment, in Gymnasium's form if it has one."""
+        return self.env.unwrapped
+
+    def seed(self, seed: int | None = None) -> Any:
+        """Seed the environment."""
+        return self.env.seed(seed)
+
+    def reset(self, **options: Any) -> Any:
+        """Start an episode."""
+        return self.env.reset(**options)
+
+    def step(self, action: Any) -> Any:
+        """Run one step."""
+        return self.env.step(action)
+
+    def render(self, *mode: Any, **options: Any) -> Any:
+        """Render the environment."""
+        return self.env.render(*mode, **options)
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "env":  # while it is copied or unpickled, there is no `env` yet
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.env!r})"
+
+
+class ObservationWrapper(Wrapper):
+    """A wrapper with a method `observation(observation)`."""
+
+    def reset(self, **options: Any) -> Any:
+        """Start an episode. Return the changed observation."""
+        return self.observation(self.env.reset(**options))
+
+    def step(self, action: Any) -> Any:
+        """Run one step, with the changed observation."""
+        observation, *rest = self.env.step(action)
+        return self.observation(observation), *rest
+
+
+class ActionWrapper(Wrapper):
+    """A wrapper with a method `action(action)`."""
+
+    def step(self, action: Any) -> Any:
+        """Run one step with the changed action."""
+        return self.env.step(self.action(action))
+
+
+class RewardWrapper(Wrapper):
+    """A wrapper with a method `reward(reward)`."""
+
+    def step(self, action: Any) -> Any:
+        """Run one step, with the changed reward."""
+        observation, reward, *rest = self.env.step(action)
+        return observation, self.reward(reward), *rest
+
+
+class FourValueEnv(Wrapper):
+    """An environment of Gymnasium with the calls of the older `gym`."""
+
+    _seed: int | None = None
+
+    def seed(self, seed: int | None = None) -> None:
+        """Seed the next reset."""
+        self._seed = seed
+
+    def reset(self, **options: Any) -> Any:
+        """Start an episode. Return the observation. `seed` and `options` are Gymnasium's."""
+        observation, _ = self.env.reset(**{"seed": self._seed, **options})
+        self._seed = None
+        return observation
+
+    def step(self, action: Any) -> tuple[Any, float, bool, dict[str, Any]]:
+        """Run one step. Return observation, reward, done, info (with "TimeLimit.truncated")."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if truncated:
+            info = {**info, "TimeLimit.truncated": not terminated}
+        return observation, float(reward), terminated or truncated, info
+
+
+class GridworldEnv(FourValueEnv):
+    """An environment of this package with the profile of an older tool."""
+
+    @property
+    def task(self) -> Any:
+        """The task of this episode, as the tools of 2022 have it; None before one is set."""
+        from iglu_marl.compat.gridworld.tasks import Task
+
+        task = self.unwrapped.task
+        return None if task is None else Task.of(task)
+
+    def set_task(self, task: Any) -> None:
+        """Set the task of the next episodes. An episode that runs continues with it in the same world."""
+        self.unwrapped.set_task(task, at_once=True)
+
+    def render(self, mode: str = "rgb_array", **options: Any) -> Any:
+        """Return the builder's view, uint8 [height, width, 3]; with a window, show the game."""
+        env = self.unwrapped
+        if mode != "human" and env.render_mode is None:
+            episode = env.episode
+            return episode.renderer.render(episode.worlds, (0,), episode.config.pov_size)[0]
+        return self.env.render()
+
+
+class FiveValueEnv(gymnasium.Env[Any, Any]):
+    """An environment of the older `gym` as one of Gymnasium, for its wrappers."""
+
+    def __init__(self, env: Any) -> None:
+        self.env, self.render_mode = env, "rgb_array"
+        self.action_space, self.observation_space = env.action_space, env.observation_space
+        self.metadata = {"render_modes": ["rgb_array"]}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """Start an episode."""
+        if seed is not None:
+            self.env.seed(seed)
+        return self.env.reset(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Run one step."""
+        observation, reward, done, info = self.env.step(action)
+        truncated = bool(info.get("TimeLimit.truncated", False))
+        return observation, reward, done and not truncated, truncated, info
+
+    def render(self) -> Any:
+        """Render the environment."""
+        return self.env.render()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "env":
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+
+def register(id: str, entry_point: Any = None, kwargs: Mapping[str, Any] | None = None, **options: Any) -> None:
+    """Register an environment of your own for `make`: a callable or "module:name", with its arguments.
+
+    Raises `ConfigError` for other options than `max_episode_steps`, which are Gymnasium's.
+    """
+    limit = options.pop("max_episode_steps", None)
+    options = {name: value for name, value in options.items() if name not in ("nondeterministic", "reward_threshold")}
+    if options or not (callable(entry_point) or ":" in str(entry_point)):
+        raise ConfigError(
+            f"register got entry_point={entry_point!r} and {sorted(options)}, expected a callable or 'module:name', "
+            "kwargs and max_episode_steps; use gymnasium.register for more"
+        )
+    _REGISTERED[id] = entry_point, {**(kwargs or {}), **({"max_episode_steps": limit} if limit else {})}
+
+
+def make(name: str, /, **options: Any) -> Any:
+    """Return an environment by its id, with the tool's conventions unless `compat` says otherwise."""
+    if name in _PROFILES:
+        options = {"compat": _PROFILES[name], **options}
+        return GridworldEnv(gymnasium.make(name, **options))
+    if name not in _REGISTERED:
+        return FourValueEnv(gymnasium.make(name, **options))
+    entry_point, preset = _REGISTERED[name]
+    options = {**preset, **options}
+    limit = options.pop("max_episode_steps", None)
+    if isinstance(entry_point, str):
+        module, _, found = entry_point.partition(":")
+        entry_point = getattr(importlib.import_module(module), found)
+    env = entry_point(**options)
+    if limit is None:
+        return env
+    from iglu_marl.compat.gym.wrappers import TimeLimit
+
+    return TimeLimit(env, limit)
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("vector", "wrappers"):  # loaded when they are used
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"gym.{name} is not offered here, expected one of {', '.join(__all__)}, vector, wrappers")
