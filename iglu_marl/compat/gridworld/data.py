@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from iglu_marl import data
 from iglu_marl.compat import tasks
 from iglu_marl.compat.gridworld.tasks.task import BUILD_ZONE_SIZE, Subtasks
-from iglu_marl.compat.tasks import DataTasks, task_options
+from iglu_marl.compat.tasks import DataTasks
+from iglu_marl.core.errors import ConfigError
 
 __all__ = [
     "BUILD_ZONE_SIZE",
@@ -21,44 +22,99 @@ __all__ = [
 
 
 class _Dataset(DataTasks):
-    """A dataset of `iglu_marl.data` with the arguments of the 2022 tools."""
+    """A dataset of `iglu_marl.data` with the arguments of the 2022 tools.
+
+    task_kwargs: `invariant` (by default True) and `progressive`. force_download: whether to download the pack again.
+    """
 
     session_type: ClassVar[type[tasks.Subtasks]] = Subtasks
     source_name: ClassVar[str]
+    pack: ClassVar[str]
     defaults: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(
         self,
         dataset_version: str | None = None,
         task_kwargs: Mapping[str, Any] | None = None,
+        force_download: bool = False,
         *,
+        limit: int | None = None,
         ids: str = "iglu2022",
         **options: Any,
     ) -> None:
-        options = {**self.defaults, **options, "task_kwargs": task_options(task_kwargs)}
-        super().__init__(getattr(data, self.source_name)(dataset_version=dataset_version, **options), ids)
+        wanted = {"invariant": True, **(task_kwargs or {})}
+        if self.pack != "iglu-multiturn":  # its tasks have no next turn
+            wanted.pop("progressive", None)
+        if force_download:
+            from iglu_marl.data.packs.fetch import fetch_pack
+
+            options.setdefault("path", fetch_pack(self.pack, force=True))
+        options = {**self.defaults, **options, "task_kwargs": wanted}
+        source = getattr(data, self.source_name)(dataset_version=dataset_version, **options)
+        super().__init__(source, ids, limit)
 
 
 class IGLUDataset(_Dataset):
     """The multi-turn data. Further options: those of `iglu_marl.data.MultiturnDataset`, as `path=`."""
 
     source_name = "MultiturnDataset"
+    pack = "iglu-multiturn"
 
 
 class SingleTurnIGLUDataset(_Dataset):
-    """The single-turn data. Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=`."""
+    """The single-turn data. limit: number of games that are read from the table.
+
+    Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=`.
+    """
 
     source_name = "SingleturnDataset"
+    pack = "iglu-singleturn"
+
+    def __init__(
+        self,
+        dataset_version: str | None = None,
+        task_kwargs: Mapping[str, Any] | None = None,
+        force_download: bool = False,
+        limit: int | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(dataset_version, task_kwargs, force_download, limit=limit, **options)
 
 
 class CDMDataset(_Dataset):
     """The Minecraft Dialogue Corpus, a task for each session, as the tools of 2022 read it.
 
-    Further options: those of `iglu_marl.data.CDMDataset`, as `path=`; `upstream_rules=False` reads it whole.
+    `tasks["c10"]` and `tasks["C10"]` are the same. Iteration yields tasks alone. Further options: those of
+    `iglu_marl.data.CDMDataset`, as `path=`; `upstream_rules=False` reads it whole.
     """
 
     source_name = "CDMDataset"
+    pack = "mdc"
     defaults: ClassVar[Mapping[str, Any]] = {"upstream_rules": True}
+
+    def __init__(
+        self,
+        dataset_version: str | None = None,
+        task_kwargs: Mapping[str, Any] | None = None,
+        force_download: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(dataset_version, task_kwargs, force_download, **options)
+        self.tasks = {name.lower(): entries for name, entries in self.tasks.items()}
+
+    def __iter__(self) -> Iterator[Any]:
+        return (task for *_, task in super(CDMDataset, self).__iter__())
+
+
+def rules_of(keep_unmodified: bool | None, keep_wrong_builds: bool | None) -> str:
+    """Return the rules of `iglu_marl.data.SingleturnDataset` for two options of 2022, which go together here."""
+    kept = {keep_unmodified is not False, keep_wrong_builds is not False}
+    if len(kept) > 1:
+        raise ConfigError(
+            f"keep_unmodified is {keep_unmodified} and keep_wrong_builds {keep_wrong_builds}, expected both alike; "
+            "filter the records of .source instead"
+        )
+    return "default" if kept == {True} else "strict"
 
 
 MultiturnDataset = IGLUDataset
