@@ -48,6 +48,15 @@ def _links(one: Link, two: Link | None = None, joined: str | None = None) -> Any
     return ((one, two), joined) if one.to.depth == two.to.depth == 0 else NOTHING
 
 
+def _shown_as(name: str, colors: tuple[int, ...] = ()) -> Any:
+    return Phrase(name, tuple(map(color_name, colors)))
+
+
+def _of_it(kind: str, to: Phrase, of: Phrase, r: str) -> Any:
+    """A thing in a relation to another: "there is a red block; is there a blue one left of it?"."""
+    return Question.of("exist", kind, A=replace(of, links=(Link(r, to, definite=False),)))
+
+
 def _asked(kind: str) -> Callable[..., Any]:
     return lambda name, **slots: Question.of(name, kind, **slots)
 
@@ -58,10 +67,12 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "stands_on_side": _stands_on_side,
     "furthest": lambda way: way.value,
     "shown": _shown,
+    "shown_as": _shown_as,
     "shown_furthest": _shown_furthest,
     "thing": _thing,
     "link": _link,
     "links": _links,
+    "of_it": _of_it,
     "statement": _asked(STATEMENT),
     "question": _asked(QUESTION),
 }
