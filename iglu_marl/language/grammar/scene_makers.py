@@ -52,9 +52,9 @@ def _shown_as(name: str, colors: tuple[int, ...] = ()) -> Any:
     return Phrase(name, tuple(map(color_name, colors)))
 
 
-def _of_it(kind: str, to: Phrase, of: Phrase, r: str) -> Any:
+def _of_it(name: str, to: Phrase, of: Phrase, r: str) -> Any:
     """A thing in a relation to another: "there is a red block; is there a blue one left of it?"."""
-    return Question.of("exist", kind, A=replace(of, links=(Link(r, to, definite=False),)))
+    return Question.of("exist", name, A=replace(of, links=(Link(r, to, definite=False),)))
 
 
 def _asked(kind: str) -> Callable[..., Any]:
