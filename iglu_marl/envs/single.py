@@ -40,7 +40,6 @@ from iglu_marl.game.observations import (
     target_info,
 )
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, read_options
-from iglu_marl.tasks import sample_task
 from iglu_marl.tasks.bundled import default_tasks
 
 _MAX_SEED = 2**31 - 1
@@ -148,18 +147,13 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             return self._episode.task
         return self._setup.tasks if isinstance(self._setup.tasks, Task) else None
 
-    def set_task(self, task: Any, *, at_once: bool = False) -> None:
+    def set_task(self, task: Any) -> None:
         """Play this task from the next reset on; for a session (`Subtasks`) or another source, a random one at each.
 
-        With `compat="iglu2022"`, grids of a task without `ids` are in 2022 ids. at_once: whether an episode that is not
-        over continues with it, in the same world.
+        With `compat="iglu2022"`, grids of a task without `ids` are in 2022 ids.
         """
         self._given = task if isinstance(task, TaskSource) else as_task(task)
         self.set_task_generator(self._given)
-        worlds = self._episode.worlds
-        if at_once and self._episode.task is not None and not (worlds.terminated[0] or worlds.truncated[0]):
-            assert self._setup.rng is not None
-            self._episode.continue_with(self._adapt(sample_task(self._given, self._setup.rng)))
 
     def set_task_generator(self, generator: Any) -> None:
         """Sample tasks from a source, function or list; None: as after the last `set_task`, or initially."""

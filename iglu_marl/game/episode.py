@@ -195,13 +195,6 @@ class Episode:
             if not following.is_complete_at_start:
                 self.worlds.retarget(0, following, self.rules)
 
-    def continue_with(self, task: Task) -> None:
-        """Continue in the same world with another task. In recorded games, its dialogue replaces the current one."""
-        if self.recorded:
-            self.dialogue = task.dialogue
-        self.task, self.objective = task, task.objective
-        self.worlds.retarget(0, task, self.rules)
-
     # -- saving
 
     def get_state(self) -> EpisodeState:

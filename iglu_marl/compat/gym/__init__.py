@@ -160,8 +160,9 @@ class GridworldEnv(FourValueEnv):
         return None if task is None else Task.of(task)
 
     def set_task(self, task: Any) -> None:
-        """Set the task of the next episodes. An episode that runs continues with it in the same world."""
-        self.unwrapped.set_task(task, at_once=True)
+        """Set the task of this and the next episodes. As in 2022, an episode with it starts at once."""
+        self.unwrapped.set_task(task)
+        self.reset()
 
     def render(self, mode: str = "rgb_array", **options: Any) -> Any:
         """Return the builder's view, uint8 [height, width, 3]; with a window, show the game."""

@@ -1,0 +1,53 @@
+"""`iglu-marl conformance`: compare the older tools with this package, by running both."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.table import Table
+from typer import Option
+
+from iglu_marl.commands.options import Json
+from iglu_marl.commands.output import print_json, text_console
+
+
+def conformance(
+    against: Annotated[
+        list[Path] | None,
+        Option(metavar="CHECKOUT", help="Checkout of a tool; several are possible. Default: the recorded answers."),
+    ] = None,
+    python: Annotated[
+        Path | None, Option(help="Interpreter with what the tools import. Default: one that is made with pip.")
+    ] = None,
+    save: Annotated[Path | None, Option("--record", help="JSON file to save the tools' answers in.")] = None,
+    as_json: Json = False,
+) -> bool:
+    """Run the documented parts of the older tools beside this package, and print a table.
+
+    A row is "same" only if both were run and gave the same. Exit code 1 if a row differs without a note.
+    """
+    from iglu_marl.compat import conformance as measured
+    from iglu_marl.data.packs.cache import cache_folder
+
+    answers = measured.recorded()
+    tools = list(answers)
+    if against:
+        interpreter = str(python) if python else measured.environment(cache_folder() / "conformance")
+        tools = [measured.tool_of(checkout) for checkout in against]
+        for tool, checkout in zip(tools, against, strict=True):
+            answers[tool] = measured.measure(tool, checkout, interpreter)
+    if save is not None:
+        save.write_text(json.dumps(answers, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    rows = [row for tool in tools for row in measured.rows(tool, answers[tool], measured.measure(tool))]
+    if not print_json(as_json, [row._asdict() for row in rows]):
+        table = Table("tool", "item", "verdict", "note")
+        for row in rows:
+            table.add_row(row.tool, row.item, row.verdict, row.note)
+        console = text_console()
+        console.print(table)
+        console.print(", ".join(f"{count} {verdict}" for verdict, count in Counter(row.verdict for row in rows).items()))
+    unexplained: list[Any] = [row for row in rows if row.verdict in ("differs", "refused") and not row.note]
+    return not unexplained

@@ -1,0 +1,146 @@
+"""Run code against a tool, in an interpreter of its own: `python runner.py CHECKOUT`, or without one against this package.
+
+Standard library and NumPy only. Standard input: a JSON list of lists of pieces of code; the pieces of a list share their
+names. Standard output, last line: a JSON list of results alike, the value of each piece's last expression or its error.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import inspect
+import json
+import os
+import random
+import re
+import sys
+import types
+from typing import Any
+
+import numpy as np
+
+IMPORTS = (
+    (r"^( *)import gym$", r"\1from iglu_marl.compat import gym"),
+    (r"^( *)import (gridworld|iglu)$", r"\1import iglu_marl.compat.\2 as \2"),
+    (r"^( *)from (gym|gridworld|iglu|iglu_datasets)\b", r"\1from iglu_marl.compat.\2"),
+    (r"^( *)from clevr_robot_env\b", r"\1from iglu_marl.compat.clevr_robot"),
+)
+STANDS_FOR = ("absl", "cv2", "dm_control", "lxml", "minerl_patched", "mujoco", "pyglet")  # if they are not installed
+
+
+def migrated(code: str) -> str:
+    """Return code of a tool with the imports of this package."""
+    for before, after in IMPORTS:
+        code = re.sub(before, after, code, flags=re.MULTILINE)
+    return code
+
+
+class _StandIn(types.ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {"__init__": lambda self, *_, **__: None})
+
+
+class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Empty modules in place of heavy ones that are not installed, so that others can be imported."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        known = name.split(".")[0] in STANDS_FOR
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if known else None
+
+    def create_module(self, spec: Any) -> Any:
+        return _StandIn(spec.name)
+
+    def exec_module(self, module: Any) -> None:
+        pass
+
+
+def _use(checkout: str) -> None:
+    """Make the packages of a checkout importable under the names that its documents use."""
+    sys.path.insert(0, checkout)
+    sys.meta_path.append(_StandIns())
+    if not hasattr(np, "int"):  # older code uses this alias
+        np.int = int  # type: ignore[attr-defined]
+    scripts = os.path.join(checkout, "iglu_dataset_scripts")
+    if os.path.isdir(scripts):
+        sys.modules["iglu_datasets"] = importlib.import_module("iglu_dataset_scripts")
+        sys.modules["iglu_datasets.task"] = importlib.import_module("iglu_dataset_scripts.task")
+    if os.path.isfile(os.path.join(checkout, "mujoco_env.py")):
+        file = os.path.join(checkout, "__init__.py")
+        spec = importlib.util.spec_from_file_location("clevr_robot_env", file, submodule_search_locations=[checkout])
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules["clevr_robot_env"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    if os.path.isfile(os.path.join(checkout, "iglu", "handlers.py")):  # its __init__ starts a download
+        package = sys.modules["iglu"] = types.ModuleType("iglu")
+        package.__path__ = [os.path.join(checkout, "iglu")]
+
+
+def sig(module: str, name: str) -> list[str]:
+    """Return the arguments of a function or class: those that may be given by position, with their defaults."""
+    place = migrated(f"from {module}").split()[1] if len(sys.argv) < 2 else module
+    try:
+        found = getattr(importlib.import_module(place), name)
+        parameters = inspect.signature(found).parameters.values()
+        return [str(one.replace(annotation=one.empty)) for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    except OSError:  # it wants to download data: read the arguments off its source
+        file = os.path.join(sys.path[0], *module.split("."))
+        with open(file + ".py", encoding="utf-8") as source:
+            tree = ast.parse(source.read())
+        defined = next(node for node in tree.body if getattr(node, "name", "") == name)
+        start = next(node for node in ast.walk(defined) if getattr(node, "name", "") == "__init__")
+        given = start.args  # type: ignore[attr-defined]
+        for one in ast.walk(given):
+            if isinstance(one, ast.arg):
+                one.annotation = None
+        return ast.unparse(given).split(", ")[1:]
+
+
+def plain(value: Any) -> Any:
+    """Return a result as JSON: numbers to five digits, arrays as nested lists, other objects by their type."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(part) for key, part in sorted(value.items(), key=lambda item: str(item[0]))}
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    if isinstance(value, float):
+        return round(value, 5)
+    return value if value is None or isinstance(value, (bool, int, str)) else f"<{type(value).__name__}>"
+
+
+def result(code: str, names: dict[str, Any]) -> Any:
+    """Run code. Return `{"value": …}` of its last expression, or `{"error": …}`."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 (which the older tools use)
+    try:
+        tree = ast.parse(code if len(sys.argv) > 1 else migrated(code))
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "probe", "exec"), names)  # noqa: S102 (the code of the list)
+        value = None if last is None else eval(compile(ast.Expression(last.value), "probe", "eval"), names)  # type: ignore[attr-defined]  # noqa: S307
+        return {"value": plain(value)}
+    except Exception as error:
+        return {"error": type(error).__name__, "message": str(error).partition("\n")[0][:160]}
+
+
+def main() -> None:
+    """Read lists of code, write lists of results."""
+    with contextlib.redirect_stdout(sys.stderr):
+        if len(sys.argv) > 1:
+            _use(sys.argv[1])
+        found = []
+        for pieces in json.load(sys.stdin):
+            names: dict[str, Any] = {"__name__": "__main__", "sig": sig}
+            found.append([result(code, names) for code in pieces])
+    print("\n" + json.dumps(found))
+    sys.stdout.flush()
+    os._exit(0)  # windows and threads of the tools do not matter any more
+
+
+if __name__ == "__main__":
+    main()
