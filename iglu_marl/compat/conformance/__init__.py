@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,6 +34,8 @@ _HEADING = re.compile(
     r"^(#{1,2}) ([^\n]*)\n\n(?:((?!```)[^#\n][^\n]*)\n\n)?(?:```python\n(.*?)^```)?", re.MULTILINE | re.DOTALL
 )
 _BLOCK = re.compile(r"^```[Pp]ython\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_RST_BLOCK = re.compile(r"^\.\. code-block:: python\n((?:\n|   .*\n)+)", re.MULTILINE)
+_FIRST = {"clevr_robot": "from clevr_robot_env import ClevrEnv"}  # which its document leaves out
 _MINUTES = 10
 
 
@@ -102,8 +105,11 @@ def measure(tool: str, checkout: Path | None = None, python: str = sys.executabl
     answers = _run(code, checkout, python)
     if checkout is not None:
         examples = {f"examples/{file.name}": [file.read_text("utf-8")] for file in sorted(checkout.glob("examples/*.py"))}
-        readme = _BLOCK.findall((checkout / "README.md").read_text("utf-8"))
-        examples |= {"README.md, its code in order": [block for block in readme if "def maximal" not in block]}
+        for file in (checkout / "README.md", *sorted(checkout.glob("docs/source/*.rst"))):
+            text = file.read_text("utf-8")
+            blocks = [*_BLOCK.findall(text), *map(textwrap.dedent, _RST_BLOCK.findall(text))]
+            if blocks:
+                examples[f"{file.relative_to(checkout)}, its code in order"] = [_FIRST.get(tool, ""), *blocks]
         there, here = _run(examples, checkout, python, True), _run(examples, None, sys.executable, True)
         answers |= {item: [there[item], here[item]] for item in examples}
     return answers
@@ -151,8 +157,11 @@ def rows(tool: str, there: dict[str, Any], here: dict[str, Any]) -> list[Row]:
         found.append(Row(tool, item, verdict, theirs, ours, note))
     for item in there.keys() - notes.keys():
         theirs, ours = there[item]
-        runs_here = all(mine in ("runs", its) for its, mine in zip(theirs, ours, strict=True))
-        verdict = "same" if theirs == ours else "fails there" if runs_here else "differs"
-        verdict = verdict if "runs" in theirs + ours else "both fail"
+        runs_there, runs_here = ([one == "runs" for one in answer] for answer in (theirs, ours))
+        verdict = "same" if runs_there == runs_here else "differs"
+        if not any(runs_here):
+            verdict = "both fail"
+        elif all(mine >= its for mine, its in zip(runs_here, runs_there, strict=True)) and verdict != "same":
+            verdict = "fails there"
         found.append(Row(tool, item, verdict, theirs, ours, ""))
     return found

@@ -8,5 +8,5 @@ from iglu_marl.tasks import RandomTasks
 
 __all__ = ["BUILD_ZONE_SIZE", "DUMMY_TASK", "CustomTasks", "RandomTasks", "Subtasks", "Task", "Tasks"]
 
-DUMMY_TASK = Task("", [(0, -1, 0, 1)], task_id="dummy")
-"""A task for trying things out: one blue block and nothing said."""
+DUMMY_TASK = Task("", [(5, 7, 5, 1)], task_id="dummy")
+"""A task for trying things out: one blue block in a corner at the top, as in 2022, and nothing said."""
