@@ -17,10 +17,14 @@ from iglu_marl.commands.output import print_json, text_console
 def conformance(
     against: Annotated[
         list[Path] | None,
-        Option(metavar="CHECKOUT", help="Checkout of a tool; several are possible. Default: the recorded answers."),
+        Option(
+            metavar="CHECKOUT",
+            help="Checkout of a tool; several are possible. Default: the recorded answers.",
+        ),
     ] = None,
     python: Annotated[
-        Path | None, Option(help="Interpreter with what the tools import. Default: one that is made with pip.")
+        Path | None,
+        Option(help="Interpreter with what the tools import. Default: one that is made with pip."),
     ] = None,
     save: Annotated[Path | None, Option("--record", help="JSON file to save the tools' answers in.")] = None,
     as_json: Json = False,
@@ -48,6 +52,8 @@ def conformance(
             table.add_row(row.tool, row.item, row.verdict, row.note)
         console = text_console()
         console.print(table)
-        console.print(", ".join(f"{count} {verdict}" for verdict, count in Counter(row.verdict for row in rows).items()))
+        console.print(
+            ", ".join(f"{count} {verdict}" for verdict, count in Counter(row.verdict for row in rows).items())
+        )
     unexplained: list[Any] = [row for row in rows if row.verdict in ("differs", "refused") and not row.note]
     return not unexplained

@@ -48,7 +48,9 @@ class ClevrEnv(gym.FourValueEnv):
         **options: Any,
     ) -> None:
         if physical := sorted(_NOT_HERE & options.keys()):
-            raise ConfigError(f"{', '.join(physical)}: blocks have no table and no physics; leave these options out")
+            raise ConfigError(
+                f"{', '.join(physical)}: blocks have no table and no physics; leave these options out"
+            )
         super().__init__(
             make_language_goal(
                 obs_type,
@@ -91,7 +93,9 @@ class ClevrEnv(gym.FourValueEnv):
         Raises `ConfigError` for `atomic_goal`, since nothing is pushed here.
         """
         if atomic_goal:
-            raise ConfigError("atomic_goal describes how objects were pushed; use get_achieved_goals() for what changed")
+            raise ConfigError(
+                "atomic_goal describes how objects were pushed; use get_achieved_goals() for what changed"
+            )
         options = {"record_achieved_goal": record_achieved_goal, "update_des": update_des}
         observation, reward, terminated, truncated, info = self.env.step(a, goal=goal, **options)
         return observation, self.reward_scale * reward, terminated or truncated, info

@@ -277,7 +277,11 @@ class Subtasks(Tasks):
     @property
     def structure_seq(self) -> list[Any]:
         """The blocks (x, y, z, id) after each turn, or what was given."""
-        return [Tasks.to_sparse(task.target_grid) for task in self] if self._given is None else list(self._given[1])
+        return (
+            [Tasks.to_sparse(task.target_grid) for task in self]
+            if self._given is None
+            else list(self._given[1])
+        )
 
     @property
     def task_id(self) -> str | None:
@@ -291,7 +295,9 @@ class Subtasks(Tasks):
     def create_task(self, turn_start: int, turn_goal: int) -> Any:
         """Return the task from the world after turn `turn_start` (-1: the first world) to that after `turn_goal`."""
         if not -1 <= turn_start < turn_goal < len(self):
-            raise TaskError(f"turns are {turn_start} and {turn_goal}, expected -1 <= start < goal < {len(self)}")
+            raise TaskError(
+                f"turns are {turn_start} and {turn_goal}, expected -1 <= start < goal < {len(self)}"
+            )
         task = self.session.create_task(turn_goal)
         if turn_start + 1 < turn_goal:
             task = task.replace(starting_grid=self.session.world_before(turn_start + 1))

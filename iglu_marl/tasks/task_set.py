@@ -72,7 +72,9 @@ class _Found:
             corpus = Corpus.read(pack, structures=keys)
         for key, grid in corpus.gold.items():
             self.structures[key] = Structure(key, LISTED[key].name, grid)
-        self.without_session = {key: grid for key, grid in corpus.gold.items() if key not in corpus.structures}
+        self.without_session = {
+            key: grid for key, grid in corpus.gold.items() if key not in corpus.structures
+        }
         for key, sessions in corpus.structures.items():
             tasks = [session_task(session) for session in sessions]
             self.finals[key] = [task for task in tasks if task is not None]

@@ -27,7 +27,7 @@ def test_the_readme_of_clevr_robot() -> None:
     env.set_goal(goal_text, goal_program)
     assert (env.current_goal_text, env.current_goal) == (goal_text, goal_program)
     assert not env.answer_question(goal_program)
-    assert env.answer_question(goal_program, True)[-1] == env.answer_question(goal_program)
+    assert env.answer_question("Is there a block?", True)[-1] == env.answer_question("Is there a block?")
     obs, reward, _, _ = env.step(action, goal=goal_program)
     obs, reward, _, _ = env.step(action, record_achieved_goal=True)
     assert len(env.get_achieved_goals()) == len(env.get_achieved_goal_programs())

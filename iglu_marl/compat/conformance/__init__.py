@@ -82,7 +82,9 @@ def tool_of(checkout: Path) -> str:
     for tool, mark in MARKS.items():
         if (checkout / mark).is_file():
             return tool
-    raise ConfigError(f"{checkout} is no checkout of {', '.join(MARKS)}: expected one of {', '.join(MARKS.values())}")
+    raise ConfigError(
+        f"{checkout} is no checkout of {', '.join(MARKS)}: expected one of {', '.join(MARKS.values())}"
+    )
 
 
 def environment(folder: Path) -> str:
@@ -104,7 +106,10 @@ def measure(tool: str, checkout: Path | None = None, python: str = sys.executabl
     code = {probe.item: [probe.code] for probe in probes() if probe.tool == tool}
     answers = _run(code, checkout, python)
     if checkout is not None:
-        examples = {f"examples/{file.name}": [file.read_text("utf-8")] for file in sorted(checkout.glob("examples/*.py"))}
+        examples = {
+            f"examples/{file.name}": [file.read_text("utf-8")]
+            for file in sorted(checkout.glob("examples/*.py"))
+        }
         for file in (checkout / "README.md", *sorted(checkout.glob("docs/source/*.rst"))):
             text = file.read_text("utf-8")
             blocks = [*_BLOCK.findall(text), *map(textwrap.dedent, _RST_BLOCK.findall(text))]
@@ -115,7 +120,9 @@ def measure(tool: str, checkout: Path | None = None, python: str = sys.executabl
     return answers
 
 
-def _run(code: dict[str, list[str]], checkout: Path | None, python: str, only_errors: bool = False) -> dict[str, Any]:
+def _run(
+    code: dict[str, list[str]], checkout: Path | None, python: str, only_errors: bool = False
+) -> dict[str, Any]:
     from iglu_marl.compat.conformance.samples import write_samples
 
     runner = str(_HERE.joinpath("runner.py"))
@@ -135,10 +142,15 @@ def _run(code: dict[str, list[str]], checkout: Path | None, python: str, only_er
             timeout=60 * _MINUTES,
         )
     if done.returncode:
-        raise ConfigError(f"{checkout or 'this package'} cannot be run with {python}: {done.stderr.strip()[-600:]}")
+        raise ConfigError(
+            f"{checkout or 'this package'} cannot be run with {python}: {done.stderr.strip()[-600:]}"
+        )
     results = json.loads(done.stdout.splitlines()[-1])
     if only_errors:
-        return {item: [one.get("error", "runs") for one in found] for item, found in zip(code, results, strict=True)}
+        return {
+            item: [one.get("error", "runs") for one in found]
+            for item, found in zip(code, results, strict=True)
+        }
     return {item: found[0] for item, found in zip(code, results, strict=True)}
 
 
@@ -151,7 +163,9 @@ def rows(tool: str, there: dict[str, Any], here: dict[str, Any]) -> list[Row]:
         if theirs is None or ours is None:
             verdict = "not measured"
         elif "error" in theirs or "error" in ours:
-            verdict = "fails there" if "error" not in ours else "refused" if "error" not in theirs else "both fail"
+            verdict = (
+                "fails there" if "error" not in ours else "refused" if "error" not in theirs else "both fail"
+            )
         else:
             verdict = "same" if theirs == ours else "differs"
         found.append(Row(tool, item, verdict, theirs, ours, note))

@@ -28,7 +28,15 @@ IMPORTS = (
     (r"^( *)from (gym|gridworld|iglu|iglu_datasets)\b", r"\1from iglu_marl.compat.\2"),
     (r"^( *)from clevr_robot_env\b", r"\1from iglu_marl.compat.clevr_robot"),
 )
-STANDS_FOR = ("absl", "cv2", "dm_control", "lxml", "minerl_patched", "mujoco", "pyglet")  # if they are not installed
+STANDS_FOR = (
+    "absl",
+    "cv2",
+    "dm_control",
+    "lxml",
+    "minerl_patched",
+    "mujoco",
+    "pyglet",
+)  # if they are not installed
 
 
 def migrated(code: str) -> str:
@@ -71,7 +79,9 @@ def _use(checkout: str) -> None:
         sys.modules["iglu_datasets.task"] = importlib.import_module("iglu_dataset_scripts.task")
     if os.path.isfile(os.path.join(checkout, "mujoco_env.py")):
         file = os.path.join(checkout, "__init__.py")
-        spec = importlib.util.spec_from_file_location("clevr_robot_env", file, submodule_search_locations=[checkout])
+        spec = importlib.util.spec_from_file_location(
+            "clevr_robot_env", file, submodule_search_locations=[checkout]
+        )
         assert spec is not None
         assert spec.loader is not None
         module = sys.modules["clevr_robot_env"] = importlib.util.module_from_spec(spec)
@@ -87,7 +97,11 @@ def sig(module: str, name: str) -> list[str]:
     try:
         found = getattr(importlib.import_module(place), name)
         parameters = inspect.signature(found).parameters.values()
-        return [str(one.replace(annotation=one.empty)) for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+        return [
+            str(one.replace(annotation=one.empty))
+            for one in parameters
+            if one.kind is one.POSITIONAL_OR_KEYWORD
+        ]
     except OSError:  # it wants to download data: read the arguments off its source
         file = os.path.join(sys.path[0], *module.split("."))
         with open(file + ".py", encoding="utf-8") as source:

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-_DIALOGS = "PartitionKey,StepId,structureId,IsHITQualified,instruction,ClarifyingQuestion,Answer4ClarifyingQuestion"
+_DIALOGS = (
+    "PartitionKey,StepId,structureId,IsHITQualified,instruction,ClarifyingQuestion,Answer4ClarifyingQuestion"
+)
 _GAMES = "GameId,InitializedWorldStructureId,InitializedWorldPath,TargetWorldPath,InputInstruction,IsInstructionClear"
 _STARTS, _TARGETS = "initial_world_states/builder-data", "target_world_states/builder-data"
 _TOWER = [[0, 63 + y, 0, color] for y, color in enumerate((57, 50, 59, 47, 56, 60))]  # all colours

@@ -58,8 +58,12 @@ class Visualizer:
             self.set_world_state(blocks)
         grid = Tasks.to_dense([(*cell, color) for cell, color in self._blocks.items()])
         width, height = self.render_size
-        return self._painter.render_grid(from_iglu2022_ids(grid), (*self._position, *self._rotation), (height, width))
+        return self._painter.render_grid(
+            from_iglu2022_ids(grid), (*self._position, *self._rotation), (height, width)
+        )
 
     def render_video(self, *_: Any, **__: Any) -> None:
         """Raise `RenderError`, which names what to use instead."""
-        raise RenderError("render_video is not offered here; use `iglu-marl film`, or iglu_marl.rendering.write_video")
+        raise RenderError(
+            "render_video is not offered here; use `iglu-marl film`, or iglu_marl.rendering.write_video"
+        )

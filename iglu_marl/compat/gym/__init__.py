@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
+import gymnasium.wrappers
 from gymnasium import spaces
-
-from iglu_marl.core.errors import ConfigError
+from gymnasium.envs.registration import load_env_creator
 
 __all__ = [
     "ActionWrapper", "Env", "ObservationWrapper", "RewardWrapper", "Wrapper", "make", "register", "spaces",
@@ -24,15 +25,12 @@ _PROFILES = {
     "IGLUSilentBuilder-v0": "iglu2021",
     "IGLUSilentBuilderVisual-v0": "iglu2021",
 }
-_REGISTERED: dict[str, tuple[str | Callable[..., Any], Mapping[str, Any]]] = {}
+sys.modules[f"{__name__}.spaces"] = spaces  # for `from gym.spaces import Box`
+_REGISTERED: dict[str, tuple[Any, Mapping[str, Any], int | None]] = {}
 
 
 class Env:
     """Base class of environments: `reset()` returns an observation, `step(action)` four values."""
-
-    metadata: Mapping[str, Any] = {"render.modes": []}  # noqa: RUF012 (the older name)
-    reward_range = (-float("inf"), float("inf"))
-    spec: Any = None
 
     @property
     def unwrapped(self) -> Any:
@@ -45,21 +43,12 @@ class Env:
     def close(self) -> None:
         """Release what the environment holds."""
 
-    def __enter__(self) -> Any:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
 
 class Wrapper(Env):
     """A wrapper of another environment, `env`, whose attributes it has."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
-
-    metadata: Any = property(lambda self: self.env.metadata)
-    spec: Any = property(lambda self: getattr(self.env, "spec", None))
 
     @property
     def unwrapped(self) -> Any:
@@ -203,19 +192,12 @@ class FiveValueEnv(gymnasium.Env[Any, Any]):
         return getattr(self.env, name)
 
 
-def register(id: str, entry_point: Any = None, kwargs: Mapping[str, Any] | None = None, **options: Any) -> None:
-    """Register an environment of your own for `make`: a callable or "module:name", with its arguments.
+def register(id: str, entry_point: Any, kwargs: Mapping[str, Any] | None = None, **options: Any) -> None:
+    """Register an environment with four values for `make`: a callable or "module:name", and its arguments.
 
-    Raises `ConfigError` for other options than `max_episode_steps`, which are Gymnasium's.
+    `max_episode_steps` ends its episodes; other options are without effect.
     """
-    limit = options.pop("max_episode_steps", None)
-    options = {name: value for name, value in options.items() if name not in ("nondeterministic", "reward_threshold")}
-    if options or not (callable(entry_point) or ":" in str(entry_point)):
-        raise ConfigError(
-            f"register got entry_point={entry_point!r} and {sorted(options)}, expected a callable or 'module:name', "
-            "kwargs and max_episode_steps; use gymnasium.register for more"
-        )
-    _REGISTERED[id] = entry_point, {**(kwargs or {}), **({"max_episode_steps": limit} if limit else {})}
+    _REGISTERED[id] = entry_point, kwargs or {}, options.get("max_episode_steps")
 
 
 def make(name: str, /, **options: Any) -> Any:
@@ -225,21 +207,14 @@ def make(name: str, /, **options: Any) -> Any:
         return GridworldEnv(gymnasium.make(name, **options))
     if name not in _REGISTERED:
         return FourValueEnv(gymnasium.make(name, **options))
-    entry_point, preset = _REGISTERED[name]
-    options = {**preset, **options}
-    limit = options.pop("max_episode_steps", None)
-    if isinstance(entry_point, str):
-        module, _, found = entry_point.partition(":")
-        entry_point = getattr(importlib.import_module(module), found)
-    env = entry_point(**options)
-    if limit is None:
-        return env
-    from iglu_marl.compat.gym.wrappers import TimeLimit
-
-    return TimeLimit(env, limit)
+    entry_point, preset, limit = _REGISTERED[name]
+    create = entry_point if callable(entry_point) else load_env_creator(entry_point)
+    env = create(**{**preset, **options})
+    return env if limit is None else FourValueEnv(gymnasium.wrappers.TimeLimit(FiveValueEnv(env), limit))
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("vector", "wrappers"):  # loaded when they are used
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"gym.{name} is not offered here, expected one of {', '.join(__all__)}, vector, wrappers")
+    if name == "wrappers":  # loaded when it is used
+        return importlib.import_module(f"{__name__}.wrappers")
+    instead = "gymnasium.make_vec or iglu_marl.envs.vector" if name == "vector" else "gymnasium"
+    raise AttributeError(f"gym.{name} is not offered here; use {instead}")

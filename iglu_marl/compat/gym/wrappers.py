@@ -14,18 +14,17 @@ _RENAMED = {
     "GrayScaleObservation": "GrayscaleObservation",
     "Monitor": "RecordVideo",
     "PixelObservationWrapper": "AddRenderObservation",
-    "StepAPICompatibility": None,
 }
 
 
 def __getattr__(name: str) -> Callable[..., FourValueEnv]:
-    made = getattr(wrappers, _RENAMED.get(name, name) or "", None)
+    made = getattr(wrappers, _RENAMED.get(name, name), None)
     if name.startswith("_") or not isinstance(made, type):
-        raise AttributeError(f"there is no gym.wrappers.{name} here; use gymnasium.wrappers, or a gym.Wrapper")
+        raise AttributeError(
+            f"there is no gym.wrappers.{name} here; use gymnasium.wrappers, or a gym.Wrapper"
+        )
 
     def wrap(env: Any, *arguments: Any, **options: Any) -> FourValueEnv:
-        # Environments of this package have no spaces that the checks of Gymnasium know as Gymnasium's.
         return FourValueEnv(made(FiveValueEnv(env), *arguments, **options))
 
-    wrap.__name__ = name
     return wrap

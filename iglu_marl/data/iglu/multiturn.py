@@ -66,7 +66,9 @@ _QUALIFIED = {
 class MultiturnSkip(SkipReason, unit="step"):
     """Why a row, world or session is skipped or changed."""
 
-    BAD_ROW = "a row that is unreadable, or lacks the session, a whole step number or a yes or no as IsHITQualified"
+    BAD_ROW = (
+        "a row that is unreadable, or lacks the session, a whole step number or a yes or no as IsHITQualified"
+    )
     UNQUALIFIED = "a row that did not qualify"
     DUPLICATE_ROW = "a repeated row of the session"
     SILENT_ROW = "an architect's row without an instruction or an answer"
