@@ -44,7 +44,7 @@ def conformance(
         for tool, checkout in zip(tools, against, strict=True):
             answers[tool] = measured.measure(tool, checkout, interpreter)
     if save is not None:
-        save.write_text(json.dumps(answers, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        save.write_text(json.dumps(answers, separators=(",", ":")) + "\n", encoding="utf-8")
     rows = [row for tool in tools for row in measured.rows(tool, answers[tool], measured.measure(tool))]
     if not print_json(as_json, [row._asdict() for row in rows]):
         table = Table("tool", "item", "verdict", "note")

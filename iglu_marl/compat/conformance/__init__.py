@@ -1,6 +1,7 @@
 """Measured conformance with the older tools: `measure` runs code beside them, `rows` compares the answers.
 
-`probes.md` has the code, written for this package in the names of the tools, and `answers.json` what each tool answered.
+`probes.md` has the code, written for this package in the names of the tools, `samples.json` the files of a small data
+set in their layouts, and `answers.json` what each tool answered.
 """
 
 from __future__ import annotations
@@ -123,11 +124,12 @@ def measure(tool: str, checkout: Path | None = None, python: str = sys.executabl
 def _run(
     code: dict[str, list[str]], checkout: Path | None, python: str, only_errors: bool = False
 ) -> dict[str, Any]:
-    from iglu_marl.compat.conformance.samples import write_samples
-
     runner = str(_HERE.joinpath("runner.py"))
     with tempfile.TemporaryDirectory() as folder:
-        write_samples(Path(folder))
+        for name, text in json.loads(_HERE.joinpath("samples.json").read_text("utf-8")).items():
+            file = Path(folder, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text.encode())
         package = str(Path(__file__).resolve().parents[3])
         paths = {"PYTHONPATH": package} if checkout is None else {"PYTHONPATH": ""}
         env = {**os.environ, **paths, "IGLU_DATA_PATH": folder, "HOME": folder, "IGLU_MARL_OFFLINE": "1"}
@@ -169,13 +171,14 @@ def rows(tool: str, there: dict[str, Any], here: dict[str, Any]) -> list[Row]:
         else:
             verdict = "same" if theirs == ours else "differs"
         found.append(Row(tool, item, verdict, theirs, ours, note))
-    for item in there.keys() - notes.keys():
+    for item in sorted(there.keys() - notes.keys()):
         theirs, ours = there[item]
-        runs_there, runs_here = ([one == "runs" for one in answer] for answer in (theirs, ours))
-        verdict = "same" if runs_there == runs_here else "differs"
-        if not any(runs_here):
+        runs = [(its == "runs", mine == "runs") for its, mine in zip(theirs, ours, strict=True)]
+        if not any(mine for _, mine in runs):
             verdict = "both fail"
-        elif all(mine >= its for mine, its in zip(runs_here, runs_there, strict=True)) and verdict != "same":
-            verdict = "fails there"
+        elif all(its == mine for its, mine in runs):
+            verdict = "same"
+        else:
+            verdict = "differs" if (True, False) in runs else "fails there"
         found.append(Row(tool, item, verdict, theirs, ours, ""))
     return found

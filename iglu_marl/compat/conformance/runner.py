@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib.abc
-import importlib.machinery
 import importlib.util
 import inspect
 import json
@@ -28,15 +26,6 @@ IMPORTS = (
     (r"^( *)from (gym|gridworld|iglu|iglu_datasets)\b", r"\1from iglu_marl.compat.\2"),
     (r"^( *)from clevr_robot_env\b", r"\1from iglu_marl.compat.clevr_robot"),
 )
-STANDS_FOR = (
-    "absl",
-    "cv2",
-    "dm_control",
-    "lxml",
-    "minerl_patched",
-    "mujoco",
-    "pyglet",
-)  # if they are not installed
 
 
 def migrated(code: str) -> str:
@@ -46,31 +35,9 @@ def migrated(code: str) -> str:
     return code
 
 
-class _StandIn(types.ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return type(name, (), {"__init__": lambda self, *_, **__: None})
-
-
-class _StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Empty modules in place of heavy ones that are not installed, so that others can be imported."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        known = name.split(".")[0] in STANDS_FOR
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if known else None
-
-    def create_module(self, spec: Any) -> Any:
-        return _StandIn(spec.name)
-
-    def exec_module(self, module: Any) -> None:
-        pass
-
-
 def _use(checkout: str) -> None:
     """Make the packages of a checkout importable under the names that its documents use."""
     sys.path.insert(0, checkout)
-    sys.meta_path.append(_StandIns())
     if not hasattr(np, "int"):  # older code uses this alias
         np.int = int  # type: ignore[attr-defined]
     scripts = os.path.join(checkout, "iglu_dataset_scripts")
