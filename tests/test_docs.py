@@ -572,7 +572,8 @@ def measured() -> list[list[str]]:
 
 def differences(*tables: list[Row]) -> list[list[str]]:
     """What differs or is refused."""
-    return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.verdict in ("differs", "refused")]
+    chosen = ("differs", "refused")
+    return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.verdict in chosen]
 
 
 def script(name: str) -> Any:

@@ -75,7 +75,7 @@ class Task:
     """Common base of the tasks of both tools; see `iglu_marl.compat.gridworld.tasks.Task`.
 
     chat: the conversation, the current instruction included, as it was given. dialog: the conversation before it.
-    instruction, also last_instruction: the instruction with its speaker; with question and answer, if the builder asked.
+    instruction, also last_instruction: the instruction with its speaker, and question and answer, if there are any.
     target_grid: int32 [9, 11, 11]. starting_grid: as it was given: None, blocks (x, y, z, id), or a dense grid.
     max_int, prev_grid_size, right_placement, wrong_placement: results of the last `step_intersection`.
     """

@@ -86,7 +86,7 @@ class Report(Generic[AnyReason]):
         lost = [entry for entry in self.skipped if entry.reason is reason]
         if len(lost) >= max(10, self.rows / 10):
             warnings.warn(
-                f"{place}: {len(lost):,} of {self.rows:,} rows cannot be used, such as {lost[0]!s:.200}; report() has all",
+                f"{place}: {len(lost):,} of {self.rows:,} rows cannot be used, such as {lost[0]!s:.200}; see report()",
                 stacklevel=3,
             )
 

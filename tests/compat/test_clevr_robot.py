@@ -29,7 +29,7 @@ def test_the_readme_of_clevr_robot() -> None:
     assert not env.answer_question(goal_program)
     assert env.answer_question("Is there a block?", True)[-1] == env.answer_question("Is there a block?")
     obs, reward, _, _ = env.step(action, goal=goal_program)
-    obs, reward, _, _ = env.step(action, record_achieved_goal=True)
+    obs, _, _, _ = env.step(action, record_achieved_goal=True)
     assert len(env.get_achieved_goals()) == len(env.get_achieved_goal_programs())
     assert obs.keys() == env.reset().keys()
 
@@ -47,7 +47,7 @@ def test_an_episode_lasts_until_its_last_step_and_pays_where_the_goal_holds() ->
 
 PAIRS = {
     "There is a green block; is there a red block to the left of it?": "Is there a red block left of a green block?",
-    "There is a green block, are there any other red blocks on the left side of it?": "Is there a red block left of a green block?",
+    "There is a green block, are there any other red blocks left of it?": "Is there a red block left of a green block?",
     "There is a red thing; are there any green things behind it?": "Is there a green block behind a red block?",
     "There is a large red thing; is there another blue block on it?": "Is there a blue block on a red group?",
     "Are any small yellow things visible?": "Is there a yellow block?",

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from conformance import BEHAVIOUR, KEYWORDS, SOURCES, Row
 from requirements import ROOT
+
+from iglu_marl import ConfigError
+from iglu_marl.compat import conformance
+from iglu_marl.compat.conformance.runner import migrated
 
 ALL = [*(row for _, rows in SOURCES.values() for row in rows), *KEYWORDS, *BEHAVIOUR]
 
@@ -98,3 +104,74 @@ def test_rows_are_told_once() -> None:
     for rows in (*(rows for _, rows in SOURCES.values()), KEYWORDS, BEHAVIOUR):
         items = [row.item for row in rows]
         assert len(items) == len(set(items))
+
+
+# ------------------------------------------------------------------------------------------- measured
+
+TOOLS = list(conformance.MARKS)
+
+
+def test_every_probe_has_a_recorded_answer() -> None:
+    answers = conformance.recorded()
+    assert list(answers) == TOOLS
+    assert {(probe.tool, probe.item) for probe in conformance.probes()} <= {
+        (tool, item) for tool, found in answers.items() for item in found
+    }
+    assert len(conformance.probes()) == len({(probe.tool, probe.item) for probe in conformance.probes()}) > 50
+
+
+def test_the_verdict_is_that_of_the_answers() -> None:
+    first, second = (probe.item for probe in conformance.probes()[:2])
+
+    def verdicts(there: dict, here: dict) -> dict[str, str]:  # type: ignore[type-arg]
+        return {row.item: row.verdict for row in conformance.rows("gridworld", there, here)}
+
+    found = verdicts({first: {"value": 1}, second: {"value": 1}}, {first: {"value": 1}, second: {"value": 2}})
+    assert (found[first], found[second]) == ("same", "differs")
+    assert set(found.values()) == {"same", "differs", "not measured"}  # nothing is the same unmeasured
+    failed = {"error": "TypeError", "message": ""}
+    assert verdicts({first: failed}, {first: {"value": 1}})[first] == "fails there"
+    assert verdicts({first: {"value": 1}}, {first: failed})[first] == "refused"
+    examples = {
+        "a": [["runs", "E"], ["runs", "E"]],
+        "b": [["E"], ["runs"]],
+        "c": [["runs"], ["E"]],
+        "d": [["E"], ["F"]],
+    }
+    found = verdicts(examples, {})
+    assert [found[name] for name in "abcd"] == ["same", "fails there", "differs", "both fail"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_differs_from_the_recorded_answers_has_a_note(tool: str) -> None:
+    rows = conformance.rows(tool, conformance.recorded()[tool], conformance.measure(tool))
+    assert not [row for row in rows if row.verdict in ("differs", "refused", "not measured") and not row.note]
+    assert any(row.verdict == "same" for row in rows)
+
+
+@pytest.mark.skipif("IGLU_MARL_CHECKOUTS" not in os.environ, reason="no checkouts of the tools")
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_tools_still_answer_as_recorded(tool: str) -> None:
+    """`IGLU_MARL_CHECKOUTS` has a folder for each tool, `IGLU_MARL_TOOLS_PYTHON` an interpreter for them."""
+    checkout = Path(os.environ["IGLU_MARL_CHECKOUTS"], tool)
+    python = os.environ.get("IGLU_MARL_TOOLS_PYTHON", sys.executable)
+    assert conformance.measure(tool, checkout, python) == conformance.recorded()[tool]
+
+
+def test_a_checkout_is_known_by_a_file(tmp_path: Path) -> None:
+    (tmp_path / "gridworld").mkdir()
+    (tmp_path / "gridworld" / "env.py").touch()
+    assert conformance.tool_of(tmp_path) == "gridworld"
+    with pytest.raises(ConfigError, match="is no checkout of gridworld"):
+        conformance.tool_of(tmp_path / "gridworld")
+
+
+def test_imports_alone_are_rewritten() -> None:
+    code = (
+        "  import gym\nfrom gridworld.data import X\nimport gymnasium\nfrom clevr_robot_env import ClevrEnv\n"
+    )
+    assert migrated(code) == (
+        "  from iglu_marl.compat import gym\nfrom iglu_marl.compat.gridworld.data import X\nimport gymnasium\n"
+        "from iglu_marl.compat.clevr_robot import ClevrEnv\n"
+    )

@@ -130,9 +130,10 @@ def _run(
             file = Path(folder, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text.encode())
-        package = str(Path(__file__).resolve().parents[3])
-        paths = {"PYTHONPATH": package} if checkout is None else {"PYTHONPATH": ""}
-        env = {**os.environ, **paths, "IGLU_DATA_PATH": folder, "HOME": folder, "IGLU_MARL_OFFLINE": "1"}
+        env = {**os.environ, "IGLU_DATA_PATH": folder, "IGLU_MARL_OFFLINE": "1"}
+        env |= (
+            {"PYTHONPATH": "", "HOME": folder} if checkout else {"PYTHONPATH": str(Path(__file__).parents[3])}
+        )
         command = [python, runner] if checkout is None else [python, runner, str(checkout.resolve())]
         done = subprocess.run(
             command,
