@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from iglu_marl.core import task as own
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, GridError, TaskError
+from iglu_marl.core.errors import GridError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
 from iglu_marl.core.scoring import maximal_intersection
 from iglu_marl.core.task_source import ByName, GroupedSource, TaskSource

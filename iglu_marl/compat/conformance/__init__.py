@@ -36,7 +36,7 @@ _HEADING = re.compile(
 )
 _BLOCK = re.compile(r"^```[Pp]ython\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _RST_BLOCK = re.compile(r"^\.\. code-block:: python\n((?:\n|   .*\n)+)", re.MULTILINE)
-_FIRST = {"clevr_robot": "from clevr_robot_env import ClevrEnv"}  # which its document leaves out
+_FIRST = {"clevr_robot": ["from clevr_robot_env import ClevrEnv"], "iglu": ["import gym"]}  # left out there
 _MINUTES = 10
 
 
@@ -115,7 +115,10 @@ def measure(tool: str, checkout: Path | None = None, python: str = sys.executabl
             text = file.read_text("utf-8")
             blocks = [*_BLOCK.findall(text), *map(textwrap.dedent, _RST_BLOCK.findall(text))]
             if blocks:
-                examples[f"{file.relative_to(checkout)}, its code in order"] = [_FIRST.get(tool, ""), *blocks]
+                examples[f"{file.relative_to(checkout)}, its code in order"] = [
+                    *_FIRST.get(tool, ()),
+                    *blocks,
+                ]
         there, here = _run(examples, checkout, python, True), _run(examples, None, sys.executable, True)
         answers |= {item: [there[item], here[item]] for item in examples}
     return answers

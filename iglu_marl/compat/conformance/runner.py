@@ -1,7 +1,7 @@
-"""Run code against a tool, in an interpreter of its own: `python runner.py CHECKOUT`, or without one against this package.
+"""Run code of a tool: `python runner.py CHECKOUT` against a checkout, `python runner.py` against this package.
 
-Standard library and NumPy only. Standard input: a JSON list of lists of pieces of code; the pieces of a list share their
-names. Standard output, last line: a JSON list of results alike, the value of each piece's last expression or its error.
+Standard library and NumPy only. Standard input: a JSON list of lists of pieces of code; the pieces of a list share
+names. Standard output, last line: a JSON list of results alike: the value of each last expression, or its error.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _use(checkout: str) -> None:
     """Make the packages of a checkout importable under the names that its documents use."""
     sys.path.insert(0, checkout)
     if not hasattr(np, "int"):  # older code uses this alias
-        np.int = int  # type: ignore[attr-defined]
+        np.int = int  # type: ignore[attr-defined]  # noqa: NPY001
     scripts = os.path.join(checkout, "iglu_dataset_scripts")
     if os.path.isdir(scripts):
         sys.modules["iglu_datasets"] = importlib.import_module("iglu_dataset_scripts")

@@ -103,7 +103,7 @@ class CDMDataset(_Dataset):
         self.tasks = {name.lower(): entries for name, entries in self.tasks.items()}
 
     def __iter__(self) -> Iterator[Any]:
-        return (task for *_, task in super(CDMDataset, self).__iter__())
+        return (task for *_, task in DataTasks.__iter__(self))
 
 
 def rules_of(keep_unmodified: bool | None, keep_wrong_builds: bool | None) -> str:

@@ -18,7 +18,7 @@ class GridworldEnv(single.GridworldEnv):
 
 
 class GridWorld(gym.GridworldEnv):
-    """The environment of 2022 with four values and its own defaults: keys, one reward by placement, no `pov`-only view."""
+    """The environment of 2022 with four values and its own defaults: keys, and the reward of each placement."""
 
     def __init__(
         self,

@@ -192,7 +192,12 @@ class FiveValueEnv(gymnasium.Env[Any, Any]):
         return getattr(self.env, name)
 
 
-def register(id: str, entry_point: Any, kwargs: Mapping[str, Any] | None = None, **options: Any) -> None:
+def register(  # the older names of the arguments
+    id: str,  # noqa: A002
+    entry_point: Any,
+    kwargs: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> None:
     """Register an environment with four values for `make`: a callable or "module:name", and its arguments.
 
     `max_episode_steps` ends its episodes; other options are without effect.
