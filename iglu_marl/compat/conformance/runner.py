@@ -1,7 +1,7 @@
 """Run code of a tool: `python runner.py CHECKOUT` against a checkout, `python runner.py` against this package.
 
 Standard library and NumPy only. Standard input: a JSON list of lists of pieces of code; the pieces of a list share
-names. Standard output, last line: a JSON list of results alike: the value of each last expression, or its error.
+their names. Standard output, last line: a JSON list of results alike, the value of each last expression or its error.
 """
 
 from __future__ import annotations
