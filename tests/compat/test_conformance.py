@@ -139,7 +139,7 @@ def test_the_verdict_is_that_of_the_answers() -> None:
         "d": [["E"], ["F"]],
     }
     found = verdicts(examples, {})
-    assert [found[name] for name in "abcd"] == ["same", "fails there", "differs", "both fail"]
+    assert [found[name] for name in "abcd"] == ["same", "fails there", "refused", "both fail"]
 
 
 @pytest.mark.slow

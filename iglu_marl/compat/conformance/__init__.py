@@ -179,7 +179,7 @@ def rows(tool: str, there: dict[str, Any], here: dict[str, Any]) -> list[Row]:
         theirs, ours = there[item]
         runs = [(its == "runs", mine == "runs") for its, mine in zip(theirs, ours, strict=True)]
         if not any(mine for _, mine in runs):
-            verdict = "both fail"
+            verdict = "refused" if "runs" in theirs else "both fail"
         elif all(its == mine for its, mine in runs):
             verdict = "same"
         else:
