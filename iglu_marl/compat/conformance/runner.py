@@ -12,7 +12,6 @@ import importlib.util
 import inspect
 import json
 import os
-import random
 import re
 import sys
 import types
@@ -26,6 +25,9 @@ IMPORTS = (
     (r"^( *)from (gym|gridworld|iglu|iglu_datasets)\b", r"\1from iglu_marl.compat.\2"),
     (r"^( *)from clevr_robot_env\b", r"\1from iglu_marl.compat.clevr_robot"),
 )
+
+
+SEED = "import random, numpy\nrandom.seed(0)\nnumpy.random.seed(0)"  # the older tools draw from these
 
 
 def migrated(code: str) -> str:
@@ -97,8 +99,7 @@ def plain(value: Any) -> Any:
 
 def result(code: str, names: dict[str, Any]) -> Any:
     """Run code. Return `{"value": …}` of its last expression, or `{"error": …}`."""
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002 (which the older tools use)
+    exec(SEED, names)  # noqa: S102
     try:
         tree = ast.parse(code if len(sys.argv) > 1 else migrated(code))
         last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
