@@ -34,7 +34,7 @@ from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.core.grid import blocks_to_grid, cells_of, color_at, color_id
 from iglu_marl.data import Corpus, MultiturnDataset, bundled
-from iglu_marl.data.mdc.action_sequences import turns
+from iglu_marl.data.mdc.action_sequences import action_sequences, turns
 from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_counts, micro, net_actions
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
 from iglu_marl.language.grammar.reader import read_clauses
@@ -49,6 +49,7 @@ OUTCOMES = ("right", "asked", "partly", "wrong", "nothing")  # of a turn
 class Turn:
     """What was said in a turn, the world before it, and the worlds that are accepted after it.
 
+    pose: the builder's eye (x, y, z) and yaw in degrees before it acted, if known.
     ask: whether a question is the right reaction. answer: the architect's answer to it, if any.
     mistaken: whether the person who built made a mistake, which the next turn corrects.
     """
@@ -59,6 +60,7 @@ class Turn:
     ask: bool = False
     answer: str | None = None
     mistaken: bool = False
+    pose: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,19 @@ class Follower(ScriptedBuilder):
                 further=(self._shown, *known.further),
             )  # fmt: skip
             self._executor.settled, self._executor.changes, self._pending = grid.copy(), {}, None
-        self._shown, self._noun = grid.copy(), None
+        self._shown, self._noun, self._refused = grid.copy(), None, False
+
+    def stand(self, pose: tuple[float, ...] | None) -> None:
+        """Take the pose (x, y, z, yaw) from which a person built."""
+        if pose is not None:
+            self._context = replace(self._context, position=pose[:3], yaw_deg=pose[3])
 
     def heard(self, role: Role, text: str) -> None:
-        """Hear a line of the dialogue. Lines of the person who built are ignored."""
+        """Hear a line of the dialogue."""
         if role is Role.ARCHITECT:
             self.hear(text)
+        else:
+            self.overhear(text)
 
     def hear(self, text: str) -> None:
         """Hear a text of the architect, and do what it asks for."""
@@ -166,19 +175,19 @@ def _joined(given: Iterable[Turn]) -> tuple[Turn, ...]:
     return tuple(found)
 
 
-def _of_corpus(name: str, session: Subtasks) -> Session:
+def _of_corpus(name: str, session: Subtasks, poses: Sequence[tuple[float, ...] | None] = ()) -> Session:
     worlds = [EMPTY if session.starting_grid is None else session.starting_grid, *session.structures]
     lines = [tuple((one.role, one.text) for one in turn) for turn in session.turns]
-    return Session(name, _joined(Turn(said, worlds[n], (worlds[n + 1],)) for n, said in enumerate(lines)))
+    poses = poses or [None] * len(lines)
+    turns = (Turn(said, worlds[n], (worlds[n + 1],), pose=poses[n]) for n, said in enumerate(lines))
+    return Session(name, _joined(turns))
 
 
 def _of_file(entry: dict[str, Any]) -> Session:
-    before, found = EMPTY, list[Turn]()
+    before, found = _world(entry.get("start", ())), list[Turn]()
     for turn in entry["turns"]:
         lines = turn.get("dialogue") or [(Role.ARCHITECT, text) for text in turn["say"]]
-        worlds = tuple(
-            blocks_to_grid((x, y, z, color_id(color)) for x, y, z, color in world) for world in turn["worlds"]
-        )
+        worlds = tuple(map(_world, turn["worlds"]))
         if found and found[-1].mistaken:  # the correction leads to what was asked for
             found[-1] = replace(found[-1], worlds=worlds)
         said = tuple((Role(role), text) for role, text in lines)
@@ -186,6 +195,10 @@ def _of_file(entry: dict[str, Any]) -> Session:
         found.append(Turn(said, before, worlds, *more))
         before = worlds[0]
     return Session(entry["name"], _joined(found))
+
+
+def _world(blocks: Iterable[Any]) -> Grid:
+    return blocks_to_grid((x, y, z, color_id(color)) for x, y, z, color in blocks)
 
 
 def read_source(source: str, split: str = "val") -> list[Session]:
@@ -199,8 +212,8 @@ def read_source(source: str, split: str = "val") -> list[Session]:
     except DataError:
         return _named(MultiturnDataset(path=source, fetch=False).tasks)
     chosen = (one for one in corpus.sessions.values() if split in ("all", one.split))
-    made = ((one.name, turns(one)) for one in chosen)
-    return [_of_corpus(name, session) for name, session in made if session is not None]
+    made = ((one.name, turns(one), [part.pose for part in action_sequences(one)]) for one in chosen)
+    return [_of_corpus(name, session, poses) for name, session, poses in made if session is not None]
 
 
 def _named(tasks: Any) -> list[Session]:
@@ -211,6 +224,7 @@ def _named(tasks: Any) -> list[Session]:
 def _hear(follower: Follower, turn: Turn) -> tuple[list[dict[str, Any]], bool]:
     """Let a follower hear a turn; return how it took each text, and whether it only asked."""
     before, texts = follower.grid.copy(), list[dict[str, Any]]()
+    follower.stand(turn.pose)
     for role, text in turn.lines:
         follower.heard(role, text)
         if role is Role.ARCHITECT:

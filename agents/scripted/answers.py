@@ -1,28 +1,30 @@
-"""Answers of an architect to a builder's questions: short, true of the target, and about the current request.
+"""Answers of an architect to a builder's questions: short, and true of the target.
 
-The rules of `language/grammar/asked.txt` give a question's kind and what it names. The table `_ANSWERS` has one
-function per kind, which returns the possible answers, the fullest first. `iglu_marl.language.questions` handles
-questions about existing things. For other texts the answer is None, and the architect rephrases its request.
+The rules of `language/grammar/asked.txt` give a question's kind and the thing that it is about; without a thing it is
+about the current request. `_Facts` has one method per kind, which returns the possible answers, the fullest first. What
+can be asserted ("so the tower is three high?") is answered with yes or no and the fact. `iglu_marl.language.questions`
+handles other questions about things.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.grid import Cell, cells_of, color_at, color_name
+from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.grid import Cell, cells_of, color_at, color_name, index_of
 from iglu_marl.language import (
-    Build,
+    Blocks,
     Context,
     DialogueAct,
-    Direction,
     Failure,
-    Instruction,
     Question,
     Scene,
     answer,
@@ -34,17 +36,34 @@ from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.clauses import nouns_of
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, tokens
-from iglu_marl.language.placing import PlaceGoal, anchors
+from iglu_marl.language.instructions import rendered
+from iglu_marl.language.phrases import Phrase
+from iglu_marl.language.placing import PlaceGoal
 from iglu_marl.language.questions import parse as parse_question
-from iglu_marl.language.references import At, Beside, Each, Resolution, Unresolved, resolve
+from iglu_marl.language.references import (
+    Anaphor,
+    At,
+    Item,
+    Reference,
+    Resolution,
+    Unresolved,
+    resolve,
+)
+from iglu_marl.language.regions import connected
 from iglu_marl.language.repair import bare
-from iglu_marl.language.scene import Thing
-from iglu_marl.language.shapes import COMPASS, VECTORS
+from iglu_marl.language.scene import MIXED, Thing
+from iglu_marl.language.scene.program import Program
+from iglu_marl.language.shapes import VECTORS, Kind
 
 Grid = npt.NDArray[np.int8]
 
 GO_ON = ("next", "again", "done", "hello", "okay", "there")
 """Kinds that the architect answers with a request, the next or the same one."""
+OF_WHOLE = ("whole", "parts", "left", "placed", "finished", "spare", "number", "right", "wrong", "give_up")
+"""Kinds that have an answer without a request, like questions about things."""
+_OF_NOTHING = {"number": "0.", "exists": "No.", "number_check": "No, none.", "what": "Nothing."}
+_OF_SEVERAL = (*_OF_NOTHING, "color", "place")  # kinds with an answer if more things fit than the words say
+_OF_GRID = ("which_check", "remove_check")  # kinds about the request, and about what stands there
 
 
 @dataclass(frozen=True)
@@ -54,20 +73,33 @@ class ConversationState:
     Args:
         grid, target: int8 [9, 11, 11].
         base: the grid at the time of its request.
-        instruction: the request, None if there is none.
         cells: those that it changes, in order.
         goal: the build after the request.
-        context: of the builder.
+        context: of the builder; its `last` is what "it" means.
+        built: the present grid where `grid` is the finished structure.
+        parts: cells of the parts of the target, if it has names for them.
 
     """
 
     grid: Grid
     target: Grid
     base: Grid
-    instruction: Instruction | None
     cells: tuple[Cell, ...]
     goal: Grid
     context: Context
+    built: Grid | None = None
+    parts: tuple[tuple[Cell, ...], ...] = ()
+
+    @property
+    def finished(self) -> ConversationState:
+        """The same when the structure is complete."""
+        goal = self.target
+        return replace(self, grid=goal, base=goal, goal=goal, cells=(), built=self.grid)
+
+    @property
+    def with_request(self) -> Grid:
+        """The build after the request, with the blocks that it removes."""
+        return np.where(self.goal != 0, self.goal, self.base)
 
     @property
     def open_cells(self) -> list[Cell]:
@@ -103,34 +135,153 @@ def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset(
     return None
 
 
-def answers(question: Asked, situation: ConversationState) -> list[str]:
+def question_of(text: str, names: frozenset[str]) -> Asked | None:
+    """Return the question or assertion of a builder in a text. names: nouns that name something."""
+    found = asked(text, names=names)
+    if found is None and "?" in text and isinstance(seen := parse_question(text), Question):
+        found = Asked("scene", (("of", seen.program),))
+    found = found or asked(text, "asked_loosely", names)
+    *_, last = re.split(r"[.,;:] ", text)
+    return found if found or last == text else question_of(last, names)
+
+
+def answers(question: Asked, now: ConversationState) -> list[str]:
     """Return the possible answers, the fullest first; [] for kinds that the request itself answers."""
-    give = _ANSWERS.get(question.kind)
-    if give is None:
-        return []
+    kind, about = question.kind, dict(question.about)
+    if question.of_it and now.cells and set(now.context.last) == set(now.cells):
+        about.pop("of", None)
+    facts, fact = _Facts(now), kind.removesuffix("_check")
     try:
-        return [text for text in give(situation, **dict(question.about)) if text]
-    except Unresolved:
-        return [_no(situation)]
+        if kind == "place_check" and "of" not in about:
+            return of_things(replace(now, grid=now.with_request), kind, Anaphor(), **about)
+        if kind == "scene":
+            return [_scene(now.finished, about["of"])]
+        if "of" in about and kind not in _OF_GRID:
+            return of_things(now.finished, kind, **about)
+        if fact != kind and fact in _HOLDS:
+            return _verdict(_HOLDS[fact](facts, **about), getattr(facts, fact)())
+        return list(give(**about)) if (give := getattr(facts, kind, None)) else []
+    except (DialogueError, Unresolved):
+        return [f"No: {place_of(now.about[0])}." if now.cells else "There is no such thing."]
 
 
-def scene_answer(text: str, situation: ConversationState) -> str:
+def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
+    """Return the cells of the target that a question is about; () if it names nothing."""
+    of = Blocks(count=None) if question.kind in ("whole", "parts") else dict(question.about).get("of")
+    if of in (None, Anaphor()) or question.kind in (*_OF_GRID, "scene"):
+        return ()
+    items, _ = _meant(of, now.finished)
+    return tuple(cell for item in items for cell in item)
+
+
+def scene_answer(text: str, now: ConversationState) -> str:
     """Return the answer to a question about existing things ("how many red blocks are there?"), "" for other texts."""
-    if "?" not in text:
-        return ""
-    question = parse_question(text)
-    if not isinstance(question, Question):
-        return ""
-    found = answer(question.program, Scene(situation.grid, situation.context.yaw_deg or 0.0))
+    question = parse_question(text) if "?" in text else None
+    return _scene(now, question.program) if isinstance(question, Question) else ""
+
+
+def _scene(now: ConversationState, program: Program) -> str:
+    scene = Scene(now.grid, now.context.yaw_deg or 0.0)
+    found = answer(program, scene)
     if found is None:
         return say(DialogueAct.NO_SUCH)
     if isinstance(found, bool):
-        return "Yes." if found else "No."
+        while program.function == "not":
+            program = program.inputs[0]
+        measured = [part for part in program.inputs if part.function.startswith(("count", "query"))]
+        facts = [listed(str(answer(part, scene)) for part in measured)] if measured else []
+        found = ", ".join(["Yes" if found else "No", *facts])
     if isinstance(found, (Thing, tuple)):
-        things = [found] if isinstance(found, Thing) else [thing for thing in found if thing.whole]
-        names = [f"the {one.color} {one.shape} {place_of(one.cells[0])}" for one in things]
+        seen = [found] if isinstance(found, Thing) else [thing for thing in found if thing.whole]
+        names = [f"the {one.color} {one.shape} {place_of(one.cells[0])}" for one in seen]
         found = listed(names or ["nothing"])
     return f"{capital(str(found))}."
+
+
+def of_things(now: ConversationState, kind: str, of: Reference, **more: Any) -> list[str]:
+    """Return the possible answers to a question about things in `now.grid`, the fullest first."""
+    setting = Resolution.of(now.grid, now.context)
+    items, several = _meant(of, now)
+    if items and several and kind not in _OF_SEVERAL:
+        mine = [item for item in items if not set(item).isdisjoint(setting.last)]
+        if len(mine) != 1:
+            each = [answers(Asked(kind, tuple(more.items())), replace(now, cells=item)) for item in items]
+            if now.built is not None and all(one == each[0] for one in each):
+                return each[0]
+            counts, where = f"There are {len(items)} of them", "; ".join(place_of(item[0]) for item in items)
+            return [f"{counts}: {where}."] * (len(items) < 4) + [f"{counts}."]
+        items = mine
+    if more.pop("corner", False):
+        items = [item for item in items if any(abs(x) == abs(z) == 5 for x, _, z in item)]
+    if not items:
+        nothing = (
+            "There is no such thing." if now.built is None else "There is no such thing in the structure."
+        )
+        return ["None." if kind == "number" and now.built is not None else _OF_NOTHING.get(kind, nothing)]
+    cells = tuple(cell for item in items for cell in item)
+    if kind == "number":
+        return [f"{_tally(now, items)}."]
+    if kind == "number_check":
+        return _verdict(len(items) == more["n"], [f"{_tally(now, items)}."])
+    if kind == "what":
+        return [f"{capital(counted(color_at(now.grid, cell) for cell in cells))}."]
+    if kind == "place":
+        return [f"{capital(_places(now, items))}.", f"{capital(_places(now, items[:1]))}."]
+    if kind == "exists":
+        return [f"Yes, {_places(now, items) if len(items) == 1 else _lower(_tally(now, items))}."]
+    if kind == "place_check":
+        where = getattr(more["where"], "where", more["where"])  # "in each corner": in one of them
+        there = {cell for item in things(Blocks((), count=None, where=where), setting)[0] for cell in item}
+        verdict = "Yes" if all(there & set(item) for item in items) else "No"
+        return [f"{verdict}: {_places(now, items)}.", f"{verdict}: {_places(now, items[:1])}."]
+    return answers(Asked(kind, tuple(more.items())), replace(now, cells=cells))
+
+
+def _meant(of: Reference, now: ConversationState) -> tuple[list[Item], bool]:
+    """Return the things that a reference means in `now.grid`: "the tower" is the part that has that name."""
+    if (
+        isinstance(of, Blocks)
+        and of.kind is not Kind.BLOCK
+        and of == Blocks(of.colors, of.kind, size=of.size)
+    ):
+        last = now.context.last
+        alone = ((cells, _Facts(replace(now, cells=cells)).alone) for cells in (last, *now.parts) if cells)
+        named = [cells for cells, grid in alone if things(of, Resolution.of(grid, now.context))[0] == [cells]]
+        if len(named) == 1 or named[:1] == [last]:
+            return named[:1], False
+    return things(of, Resolution.of(now.grid, now.context))
+
+
+def things(of: Reference, setting: Resolution) -> tuple[list[Item], bool]:
+    """Return the things that a reference means, and whether they are more than it says."""
+    try:
+        items, several = resolve(of, setting), False
+    except Unresolved as error:
+        items, several = list(error.failure.choices), True
+    return [item for item in items if any(map(setting.color_at, item))], several  # places can be free
+
+
+def _places(now: ConversationState, items: list[Item]) -> str:
+    """Return where things are, those that touch together."""
+    joined = connected(cell for item in items for cell in item) if len(items) > 3 else items
+    return "; ".join(_lower(next(_Facts(replace(now, cells=item)).place())).rstrip(".") for item in joined)
+
+
+def _tally(now: ConversationState, items: list[Item]) -> str:
+    """Return a number of things, and how many of them are there so far."""
+    if now.built is None:
+        return str(len(items))
+    right = now.built == now.grid
+    there = sum(all(right[index_of(cell)] for cell in item) for item in items)
+    single = all(len(item) == 1 for item in items)
+    count = counted(color_at(now.grid, item[0]) for item in items) if single else str(len(items))
+    return f"{capital(count)} in all; {there or 'none'} so far"
+
+
+def counted(colors: Iterable[int]) -> str:
+    """Return numbers of blocks by colour: "2 red blocks and one blue block"; 0 is any colour."""
+    counts = Counter(f"{color_name(color)} block" if color else "block" for color in colors)
+    return listed(many(count, name) for name, count in counts.most_common())
 
 
 def mistake(situation: ConversationState, cell: Cell) -> list[str]:
@@ -145,6 +296,14 @@ def mistake(situation: ConversationState, cell: Cell) -> list[str]:
 def place_of(cell: Cell) -> str:
     """Describe a cell from the centre: "2 blocks east of the centre, on the ground"."""
     return render_place(At(cell))
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _verdict(holds: bool, facts: Iterable[str]) -> list[str]:
+    return [f"{'Yes' if holds else 'No'}, {_lower(fact)}" for fact in facts]
 
 
 def capital(text: str) -> str:
@@ -168,241 +327,221 @@ def many(count: int, what: str = "block") -> str:
     return f"one {what}" if count == 1 else f"{count} {what}s"
 
 
-def _level(cell: Cell) -> int:
-    return cell[1] + 2
-
-
-def _removal(situation: ConversationState) -> bool:
-    return all(not color_at(situation.goal, cell) for cell in situation.about)
-
-
-def _color(situation: ConversationState) -> Iterator[str]:
-    colors = list(dict.fromkeys(color_name(situation.color_of(cell)) for cell in situation.about))
-    yield f"{capital(listed(colors))}."
-
-
-def _place(situation: ConversationState) -> Iterator[str]:
-    cells = situation.about
-    if len(cells) == 1:
-        yield f"{capital(place_of(cells[0]))}."
-        return
-    if ways := _ways(cells):
-        yield f"It starts {place_of(cells[0])}, going {listed(ways)}."
-    yield f"It starts {place_of(cells[0])}."
-
-
-def _height(situation: ConversationState) -> Iterator[str]:
-    levels = sorted({_level(cell) for cell in situation.about})
-    if len(levels) > 1:
-        yield f"{len(levels)} blocks high, from level {levels[0]} to level {levels[-1]}."
-    yield "On the ground." if levels[0] == 1 else f"On level {levels[0]}."
-
-
-def _count(situation: ConversationState) -> Iterator[str]:
-    done = len(situation.cells) - len(situation.open_cells)
-    if done and situation.open_cells:
-        yield f"{capital(many(len(situation.cells)))} in all; {many(len(situation.open_cells))} more."
-    yield f"{capital(many(len(situation.about)))}."
-
-
-def _left(situation: ConversationState) -> Iterator[str]:
-    missing = cells_where((situation.target != 0) & (situation.grid != situation.target))
-    spare = cells_where((situation.target == 0) & (situation.grid != 0))
-    parts = [f"{many(len(missing))} to place"] if missing else []
-    parts += [f"{many(len(spare))} to remove"] if spare else []
-    yield f"{capital(listed(parts))}." if parts else "Nothing more."
-
-
-def _number(situation: ConversationState, c: int) -> Iterator[str]:
-    wanted = int(np.count_nonzero(situation.target == c))
-    there = int(np.count_nonzero((situation.target == c) & (situation.grid == c)))
-    verb = "is" if there == 1 else "are"
-    yield f"{capital(many(wanted, f'{color_name(c)} block'))} in all; {there} of them {verb} there."
-
-
-def _which(situation: ConversationState) -> Iterator[str]:
-    cells = situation.about
-    if len(cells) > 1:
-        yield from _place(situation)
-    yield f"The {color_name(situation.color_of(cells[0]))} one {place_of(cells[0])}."
-
-
-def _shape(situation: ConversationState) -> Iterator[str]:
-    instruction = situation.instruction
-    if isinstance(instruction, Build):
-        yield f"A {instruction.shape.kind} of {many(len(situation.cells))}."
-    yield f"{capital(many(len(situation.about)))}."
-
-
-def _way(situation: ConversationState) -> Iterator[str]:
-    if ways := _ways(situation.about):
-        yield f"{capital(listed(ways))}; it starts {place_of(situation.about[0])}."
-        yield f"{capital(listed(ways))}."
-    else:
-        yield from _place(situation)
-
-
-def _ways(cells: list[Cell]) -> list[str]:
-    step = [np.sign(b - a) for a, b in zip(cells[0], cells[-1], strict=True)]
-    return [str(way) for way in (*COMPASS, Direction.UP, Direction.DOWN) if _along(VECTORS[way], step)]
-
-
-def _along(vector: Cell, step: list[Any]) -> bool:
-    return any(a and a == b for a, b in zip(vector, step, strict=True))
-
-
-def _whole(situation: ConversationState) -> Iterator[str]:
-    target = situation.target
-    colors = Counter(color_name(int(color)) for color in target[target != 0])
-    stated = listed(f"{count} {name}" for name, count in colors.most_common())
-    high = int(np.flatnonzero(target.any(axis=(1, 2))).max()) + 1 if colors else 0
-    yield f"{capital(many(sum(colors.values())))} in all, {stated}; {many(high)} high."
-    yield f"{capital(many(sum(colors.values())))} in all."
-
-
-def _right(situation: ConversationState) -> Iterator[str]:
-    if situation.wrong:
-        yield from (f"No. {text}" for text in mistake(situation, situation.wrong[0]))
-    elif not situation.open_cells:
-        yield "Yes, that is right."
-    elif len(situation.open_cells) < len(situation.cells):
-        yield f"Yes, so far: {many(len(situation.open_cells))} more."
-    else:
-        yield f"No, there is {'a' if _removal(situation) else 'no'} block {place_of(situation.about[0])}."
-        yield "No, that is not done."
-
-
-def _wrong(situation: ConversationState) -> Iterator[str]:
-    if situation.wrong:
-        yield from mistake(situation, situation.wrong[0])
-    else:
-        yield from ("Nothing; all that stands there is right.", "Nothing.")
-
-
-def _finished(situation: ConversationState) -> Iterator[str]:
-    if np.array_equal(situation.grid, situation.target):
-        yield say(DialogueAct.COMPLETE)
-        return
-    yield from (f"No: {text[0].lower()}{text[1:]}" for text in _left(situation))
-
-
-def _why(situation: ConversationState) -> Iterator[str]:
-    yield "That is what the structure looks like."
-    yield "It is in the structure."
-
-
-# -- yes or no, and the correction
-
-
-def _no(situation: ConversationState) -> str:
-    return f"No: {place_of(situation.about[0])}."
-
-
-def _color_check(situation: ConversationState, c: int) -> Iterator[str]:
-    colors = {situation.color_of(cell) for cell in situation.about}
-    if colors == {c}:
-        yield f"Yes, {color_name(c)}."
-    else:
-        yield f"No, {listed(sorted(color_name(color) for color in colors))}."
-
-
-def _place_check(situation: ConversationState, where: Any) -> Iterator[str]:
-    cell = situation.about[0]
-    if isinstance(where, Each):  # "in the corners": one of these
-        where = where.where
-    setting = Resolution.of(situation.grid, situation.context)
-    there = {one for group in anchors(where, setting) for one in group.cells}
-    if cell in there or _in_the_way(where, cell, setting):
-        yield f"Yes, {place_of(cell)}."
-        yield "Yes."
-    else:
-        yield _no(situation)
-
-
-def _in_the_way(where: Any, cell: Cell, setting: Resolution) -> bool:
-    """Return whether a cell lies on that side of something, at any distance."""
-    if not isinstance(where, Beside) or len(where.offset) != 1:
-        return False
-    vector = setting.vector(((where.offset[0][0], 1),))
-    items = resolve(where.of, setting)
-    return len(items) == 1 and all(
-        sum(v * (a - b) for v, a, b in zip(vector, cell, one, strict=True)) > 0 for one in items[0]
+def _named(parts: Iterable[tuple[Cell, ...]], now: ConversationState) -> str:
+    """Describe things by shape, size and colours: "2 towers of four blocks (3 red and 1 blue) and a green block"."""
+    found = Counter(_Facts(replace(now, cells=cells)).described() for cells in parts)
+    return listed(
+        f"{rendered('a_thing', phrase) if n == 1 else f'{n} ' + rendered('things', phrase)}{colors}"
+        for (phrase, colors), n in found.items()
     )
 
 
-def _count_check(situation: ConversationState, n: int) -> Iterator[str]:
-    count = len(situation.cells)
-    yield f"Yes, {many(count)}." if n == count else f"No, {many(count)}."
+def _colors(grid: Grid) -> str:
+    counts = Counter(color_name(int(color)) for color in grid[grid != 0])
+    return listed(f"{count} {name}" for name, count in counts.most_common())
 
 
-def _way_check(situation: ConversationState, way: Direction) -> Iterator[str]:
-    setting = Resolution.of(situation.grid, situation.context)
-    vector = VECTORS[setting.on_map(way)]
-    first, last = situation.about[0], situation.about[-1]
-    step = [np.sign(b - a) for a, b in zip(first, last, strict=True)]
-    right = _along(vector, step)
-    yield from (f"{'Yes' if right else 'No'}: {text[0].lower()}{text[1:]}" for text in _way(situation))
+class _Facts:
+    """The answers by kind of question, the fullest first."""
+
+    def __init__(self, now: ConversationState) -> None:
+        self.now, self.about, self.cells = now, now.about, list(now.cells)
+        self.extent = [int(n) + 1 for n in np.ptp(self.cells, axis=0)] if self.cells else [0, 0, 0]
+
+    @cached_property
+    def alone(self) -> Grid:
+        """A grid with only the cells in question."""
+        grid = np.zeros_like(self.now.grid)
+        for cell in self.cells:
+            grid[index_of(cell)] = self.now.color_of(cell)
+        return grid
+
+    def find(self, of: Reference, grid: Grid) -> list[set[Cell]]:
+        """Return the cells of the things in a grid that a reference means."""
+        return [set(item) for item in things(of, Resolution.of(grid, self.now.context))[0]]
+
+    def color(self) -> Iterator[str]:
+        colors = list(dict.fromkeys(color_name(self.now.color_of(cell)) for cell in self.cells))
+        yield f"{capital(listed(colors))}."
+
+    def place(self) -> Iterator[str]:
+        if len(self.about) == 1:
+            yield f"{capital(place_of(self.about[0]))}."
+            return
+        if ways := self.ways:
+            yield f"It starts {place_of(self.about[0])}, going {listed(ways)}."
+        yield f"It starts {place_of(self.about[0])}."
+
+    def way(self) -> Iterator[str]:
+        stated = capital(listed(self.ways or [""]))
+        there = f"{stated}; it starts {place_of(self.about[0])}.", f"{stated}."
+        yield from there if self.ways else self.place()
+
+    @property
+    def ways(self) -> list[str]:
+        """The directions from the first to the last cell."""
+        step = np.subtract(self.about[-1], self.about[0])
+        return [str(way) for way, vector in VECTORS.items() if np.dot(vector, step) > 0]
+
+    def which(self) -> Iterator[str]:
+        if len(self.about) > 1:
+            yield from self.place()
+        yield f"The {color_name(self.now.color_of(self.about[0]))} one {place_of(self.about[0])}."
+
+    def height(self) -> Iterator[str]:
+        levels = sorted({cell[1] + 2 for cell in self.about})
+        if len(levels) > 1:
+            yield f"{len(levels)} blocks high, from level {levels[0]} to level {levels[-1]}."
+        yield "On the ground." if levels[0] == 1 else f"On level {levels[0]}."
+
+    def ground(self) -> Iterator[str]:
+        level = min(y for _, y, _ in self.cells) + 2
+        yield "On the ground." if level == 1 else f"The lowest block is on level {level}."
+
+    def tall(self) -> Iterator[str]:
+        yield f"{capital(many(self.extent[1]))} high."
+
+    def long(self) -> Iterator[str]:
+        yield f"{capital(many(max(self.extent[::2])))}."
+
+    def size(self) -> Iterator[str]:
+        wide, high, deep = self.extent
+        across = [f"{n} from {way}" for n, way in ((wide, "west to east"), (deep, "north to south")) if n > 1]
+        yield f"{capital(many(len(self.cells)))}: {listed([*across, f'{high} high'])}."
+
+    def count(self) -> Iterator[str]:
+        left = len(self.now.open_cells)
+        if 0 < left < len(self.cells):
+            yield f"{capital(many(len(self.cells)))} in all; {many(left)} more."
+        yield f"{capital(many(len(self.about)))}."
+
+    def shape(self) -> Iterator[str]:
+        yield f"{capital(_named([self.now.cells], self.now))}."
+
+    def described(self) -> tuple[Phrase, str]:
+        """Return the most specific name of the cells, and their colours if there are several."""
+        size = len(self.cells)
+        names = [one for one in Scene(self.alone).things if one.size == size]
+        color = {one.color for one in names} - {MIXED}
+        shape = min((one.shape for one in names), key=("group", "rectangle").count, default="group")
+        return Phrase(
+            shape, tuple(color), size if size > 1 else None
+        ), "" if color else f" ({_colors(self.alone)})"
+
+    def mirror(self) -> Iterator[str]:
+        yield f"From {' and from '.join(self.mirrors)}." if self.mirrors else "The two halves differ."
+
+    @property
+    def mirrors(self) -> list[str]:
+        """The directions in which the two halves look the same."""
+        (x0, _, z0), (x1, _, z1) = np.min(self.cells, axis=0) + 5, np.max(self.cells, axis=0) + 6
+        box = self.alone[:, x0:x1, z0:z1]
+        ways = (("west to east", box[:, ::-1]), ("north to south", box[:, :, ::-1]))
+        found = [
+            (way, n > 1)
+            for (way, seen), n in zip(ways, box.shape[1:], strict=True)
+            if np.array_equal(seen, box)
+        ]
+        return [way for way, wide in found if wide or not any(wide for _, wide in found)]
+
+    def floating(self) -> Iterator[str]:
+        loose = f"{many(len(self.loose))} not connected to the ground."
+        yield loose if self.loose else "All is connected to the ground."
+
+    @property
+    def loose(self) -> list[Cell]:
+        """Those of the cells that are not connected to the ground."""
+        groups = connected(cells_where(self.now.with_request != 0))
+        return [c for group in groups if all(y > -1 for _, y, _ in group) for c in group if c in self.cells]
+
+    def left(self) -> Iterator[str]:
+        missing = np.count_nonzero((self.now.target != 0) & (self.now.grid != self.now.target))
+        spare = np.count_nonzero((self.now.target == 0) & (self.now.grid != 0))
+        parts = [f"{many(int(n))} to {verb}" for n, verb in ((missing, "place"), (spare, "remove")) if n]
+        yield f"{capital(listed(parts))}." if parts else "Nothing more."
+
+    def number(self, c: int) -> list[str]:
+        return of_things(self.now.finished, "number", Blocks((c,), count=None))
+
+    def placed(self) -> Iterator[str]:
+        right = np.count_nonzero((self.now.target != 0) & (self.now.grid == self.now.target))
+        yield f"{right} of {np.count_nonzero(self.now.target)} blocks are right so far."
+
+    def whole(self) -> Iterator[str]:
+        target = self.now.target
+        count = f"{capital(many(int(np.count_nonzero(target))))} in all"
+        high = int(np.flatnonzero(target.any(axis=(1, 2))).max(initial=-1)) + 1
+        stated = f"{count}, {_colors(target)}; {many(high)} high."
+        if self.now.parts:
+            yield f"{capital(_named(self.now.parts, self.now.finished))}: {_lower(stated)}"
+        yield from (stated, f"{count}.")
+
+    def parts(self) -> Iterator[str]:
+        count = capital(many(len(self.now.parts), "part"))
+        yield from (f"{count}: {_named(self.now.parts, self.now.finished)}.", f"{count}.")
+
+    def spare(self) -> Iterator[str]:
+        cells = cells_where((self.now.grid != 0) & (self.now.target == 0))
+        if cells:
+            blocks = counted(color_at(self.now.grid, cell) for cell in cells)
+            yield f"Remove {blocks}: {'; '.join(map(place_of, cells))}."
+        yield f"{capital(many(len(cells)))} to remove." if cells else "No, there is nothing to remove."
+
+    def right(self) -> Iterator[str]:
+        left = len(self.now.open_cells)
+        if self.now.wrong:
+            yield from (f"No. {text}" for text in mistake(self.now, self.now.wrong[0]))
+        elif not left:
+            yield "Yes, that is right."
+        elif left < len(self.cells):
+            yield f"Yes, so far: {many(left)} more."
+        else:
+            there = any(color_at(self.now.goal, cell) for cell in self.about)
+            yield f"No, there is {'no' if there else 'a'} block {place_of(self.about[0])}."
+            yield "No, that is not done."
+
+    def wrong(self) -> Iterator[str]:
+        if self.now.wrong:
+            yield from mistake(self.now, self.now.wrong[0])
+        yield from ("No mistake: all that stands there is right.", "Nothing.")
+
+    def finished(self) -> Iterator[str]:
+        done = np.array_equal(self.now.grid, self.now.target)
+        yield say(DialogueAct.COMPLETE) if done else f"No: {_lower(next(self.left()))}"
+
+    def why(self) -> Iterator[str]:
+        yield from ("That is what the structure looks like.", "It is in the structure.")
+
+    def give_up(self) -> Iterator[str]:
+        yield say(DialogueAct.GIVE_UP)
+
+    def remove_check(self, of: Any) -> Iterator[str]:
+        grid, items = self.now.grid, resolve(of, Resolution.of(self.now.grid, self.now.context))
+        cells = {cell for item in items for cell in item}
+        spare = all(color_at(grid, cell) != color_at(self.now.target, cell) for cell in cells)
+        yield f"{'Yes, please remove' if spare else 'No, leave'} {'it' if len(cells) == 1 else 'them'}."
+
+    def put_check(self, new: Any, mods: Any) -> Iterator[str]:
+        grid, target = self.now.grid, self.now.target
+        found = outcomes(PlaceGoal(new, mods.where), grid, self.now.context)
+        worlds = [] if isinstance(found, Failure) else [world.grid for world in found]
+        changes = [(world, world != grid) for world in worlds]
+        if any(new.any() and (world[new] == target[new]).all() for world, new in changes):
+            yield "Yes, please."
+        else:
+            yield f"No: {color_name(self.now.color_of(self.about[0]))}, {place_of(self.about[0])}."
 
 
-def _ref_check(situation: ConversationState, of: Any) -> Iterator[str]:
-    items = resolve(of, Resolution.of(situation.grid, situation.context))
-    meant = any(cell in item for item in items for cell in situation.about)
-    yield from (f"{'Yes' if meant else 'No'}: {text[0].lower()}{text[1:]}" for text in _which(situation))
-
-
-def _remove_check(situation: ConversationState, of: Any) -> Iterator[str]:
-    items = resolve(of, Resolution.of(situation.grid, situation.context))
-    spare = {
-        cell
-        for item in items
-        for cell in item
-        if color_at(situation.grid, cell) != color_at(situation.target, cell)
-    }
-    whole = {cell for item in items for cell in item}
-    if whole and spare == whole:
-        yield "Yes, please remove it." if len(whole) == 1 else "Yes, please remove them."
-    else:
-        yield "No, leave it." if len(whole) == 1 else "No, leave them."
-
-
-def _put_check(situation: ConversationState, new: Any, mods: Any) -> Iterator[str]:
-    found = outcomes(PlaceGoal(new, mods.where), situation.grid, situation.context)
-    if not isinstance(found, Failure) and any(_fits(world.grid, situation) for world in found):
-        yield "Yes, please."
-    else:
-        yield f"No: {color_name(situation.color_of(situation.about[0]))}, {place_of(situation.about[0])}."
-
-
-def _fits(grid: Grid, situation: ConversationState) -> bool:
-    changed = grid != situation.grid
-    return bool(changed.any()) and bool((grid[changed] == situation.target[changed]).all())
-
-
-def _give_up(situation: ConversationState) -> Iterator[str]:
-    yield say(DialogueAct.GIVE_UP)
-
-
-_ANSWERS: dict[str, Callable[..., Iterator[str]]] = {
-    "color": _color,
-    "color_check": _color_check,
-    "count": _count,
-    "count_check": _count_check,
-    "finished": _finished,
-    "give_up": _give_up,
-    "height": _height,
-    "left": _left,
-    "number": _number,
-    "place": _place,
-    "place_check": _place_check,
-    "put_check": _put_check,
-    "ref_check": _ref_check,
-    "remove_check": _remove_check,
-    "right": _right,
-    "shape": _shape,
-    "way": _way,
-    "way_check": _way_check,
-    "which": _which,
-    "whole": _whole,
-    "why": _why,
-    "wrong": _wrong,
+_HOLDS: dict[str, Callable[..., bool]] = {
+    "color": lambda facts, c: {facts.now.color_of(cell) for cell in facts.cells} == {c},
+    "count": lambda facts, n: len(facts.cells) == n,
+    "floating": lambda facts: bool(facts.loose),
+    "ground": lambda facts: any(y == -1 for _, y, _ in facts.cells),
+    "long": lambda facts, n: max(facts.extent[::2]) == n,
+    "mirror": lambda facts: bool(facts.mirrors),
+    "shape": lambda facts, core: set(facts.cells) in facts.find(core.blocks(None), facts.alone),
+    "tall": lambda facts, n: facts.extent[1] == n,
+    "way": lambda facts, way: Resolution.of(facts.now.grid, facts.now.context).on_map(way) in facts.ways,
+    "which": lambda facts, of: any(item & {*facts.about} for item in facts.find(of, facts.now.with_request)),
 }
+"""Whether an assertion about a fact holds, by the fact."""

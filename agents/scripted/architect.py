@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role
-from iglu_marl.agents.scripted.answers import GO_ON, ConversationState, answers, asked, mistake, scene_answer
-from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose
+from iglu_marl.agents.scripted import answers
+from iglu_marl.agents.scripted.answers import GO_ON, OF_WHOLE, ConversationState, cells_where, mistake
+from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose, parts_of
 from iglu_marl.agents.scripted.dialogue_tracker import (
     DIALOG_KEYS,
     SHOW_ARCHITECT,
@@ -37,7 +38,9 @@ from iglu_marl.language import (
     say,
 )
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.verbs import Pick
+from iglu_marl.language.references import NamedCells
+from iglu_marl.language.repair import understand
+from iglu_marl.language.verbs import Name, Pick
 from iglu_marl.planning import order_edits
 
 Level = Literal["blocks", "shapes"]
@@ -53,39 +56,22 @@ MAX_TRIES = 4 * PERSISTENCE  # per open block before giving up: for builders tha
 MAX_REFUSALS = 2  # per open block before giving up
 
 _NOT_HEARD = frozenset(
-    {
-        DialogueAct.NOT_UNDERSTOOD,
-        DialogueAct.UNKNOWN_WORD,
-        DialogueAct.UNKNOWN_NAMED,
-        DialogueAct.MEAN_OTHER,
-        DialogueAct.NOT_READ,
-        DialogueAct.WHICH_READING,
-        DialogueAct.WHICH_COLOR,
-        DialogueAct.WHICH_HEIGHT,
-        DialogueAct.WHICH_PLACE,
-        DialogueAct.WHICH_NUMBER,
-        DialogueAct.WHICH_WAY,
-        DialogueAct.OUTSIDE,
-    }
+    DialogueAct(name)
+    for name in (
+        *("not_understood", "unknown_word", "unknown_named", "mean_other", "not_read", "which_reading"),
+        *("which_color", "which_height", "which_place", "which_number", "which_way", "outside"),
+    )
 )
 _REFUSED = frozenset(
-    {
-        DialogueAct.NO_BLOCKS,
-        DialogueAct.OCCUPIED,
-        DialogueAct.NOTHING_THERE,
-        DialogueAct.WRONG_COLOR,
-        DialogueAct.UNREACHABLE,
-        DialogueAct.NO_SUCH,
-    }
+    DialogueAct(name)
+    for name in ("no_blocks", "occupied", "nothing_there", "wrong_color", "unreachable", "no_such")
 )
 _ASKED = {
-    DialogueAct.WHICH_COLOR: "color",
-    DialogueAct.WHICH_HEIGHT: "height",
-    DialogueAct.WHICH_PLACE: "place",
-    DialogueAct.WHICH_NUMBER: "count",
-    DialogueAct.WHICH_WAY: "way",
-    DialogueAct.WHICH_ONE: "which",
-    DialogueAct.WHICH_BLOCK: "which",
+    DialogueAct(f"which_{name}"): kind
+    for name, kind in (
+        *((name, name) for name in ("color", "height", "place", "way")),
+        *(("number", "count"), ("one", "which"), ("block", "which")),
+    )
 }
 _WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK})
 
@@ -197,6 +183,8 @@ class ScriptedArchitect:
         self._standing: Counter[Cell] = Counter()  # age of wrong blocks in turns
         self._answered: set[DialogueAct] = set()  # answered questions about this request
         self._yaw: float | None = None
+        self._topic: tuple[Cell, ...] = ()  # what "it" means, if not the request
+        self._names: dict[str, NamedCells] = {}
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Begin an episode as the architect, else raise `AgentError`."""
@@ -241,8 +229,10 @@ class ScriptedArchitect:
         self._yaw = None if pose is None else float(np.asarray(pose)[4])
         seen = grid.tobytes() + (b"" if pose is None else np.asarray(pose).tobytes())
         self._still = self._still + 1 if seen == self._last else 0
-        if self._closed and seen[: grid.nbytes] != self._last[: grid.nbytes]:
-            self._tries.clear()  # somebody resumed what was given up
+        if seen[: grid.nbytes] != self._last[: grid.nbytes]:
+            self._topic = ()
+            if self._closed:
+                self._tries.clear()  # somebody resumed what was given up
         self._last = seen
         self._waited += 1
 
@@ -263,13 +253,9 @@ class ScriptedArchitect:
         answer = parse_small_talk(stated) if stated else None
         talk = None if answer is None else answer.talk
         if stated and answer is None:
-            return self._reply(asked(stated), stated, grid, target)
-        if (
-            self._asked is not None
-            and talk in _ASKED
-            and talk not in self._answered
-            and self._asked.meant is None
-        ):
+            return self._reply(answers.question_of(stated, frozenset(self._names)), stated, grid, target)
+        unanswered = talk in _ASKED and talk not in self._answered
+        if talk is not None and unanswered and self._asked is not None and self._asked.meant is None:
             self._answered.add(talk)  # next time, rephrase the request
             return self._reply(Asked(_ASKED[talk]), stated, grid, target)
         if self._asked is None or not self._is_unfinished(grid, target):
@@ -299,56 +285,60 @@ class ScriptedArchitect:
         self, question: Asked | None, text: str, grid: npt.NDArray[Any], target: npt.NDArray[Any]
     ) -> str:
         kind = "" if question is None else question.kind
+        busy = self._asked is not None and self._is_unfinished(grid, target)
         if kind == "okay":
-            return (
-                ""
-                if self._asked is not None and self._is_unfinished(grid, target)
-                else self._next(grid, target)
-            )
-        if self._asked is None and not self._closed:
-            return self._next(grid, target)
-        if self._asked is None or (kind in GO_ON and not self._is_unfinished(grid, target)):
+            return "" if busy else self._next(grid, target)
+        general = question is not None and (kind in OF_WHOLE or "of" in dict(question.about))
+        if not general and (self._asked is None or (kind in GO_ON and not busy)):
             self._closed = self._closed and bool(np.array_equal(grid, target))
-            if (
-                kind not in ("whole", "left", "number", "right", "finished", "wrong", "give_up")
-                or not self._closed
-            ):
-                return self._next(grid, target) or say(DialogueAct.COMPLETE)
-        situation = self._situation(grid, target)
+            return self._next(grid, target) or say(DialogueAct.COMPLETE)
+        if kind == "stuck" and self._asked is not None:
+            self._alone.update(self._asked.cells)
+            return self._next(grid, target)
+        situation = replace(self._situation(grid, target), parts=tuple(parts_of(target)))
         self._still = self._waited = 0
         if kind == "give_up":
             self._closed, self._over, self._asked = True, True, None
-        found = [] if question is None else answers(question, situation)
-        if question is None and (seen := scene_answer(text, situation)):
-            found = [seen]
-        fitting = [said for said in found if self._fits(said)]
-        if fitting:
-            return fitting[0]
-        assert self._asked is not None
+        found = [self._name(text, situation)] if question is None else answers.answers(question, situation)
+        if question is not None:
+            self._topic = answers.topic_of(question, situation) or self._topic
+        fitting = [said for said in found if said and self._fits(said)]
+        if fitting or self._asked is None:
+            return fitting[0] if fitting else self._next(grid, target)
         if kind == "done" and situation.wrong:
             return next(said for said in (*mistake(situation, situation.wrong[0]), "") if self._fits(said))
-        return self._words(self._asked.plain, other_words=kind != "done")
+        said = self._words(self._asked.plain, other_words=kind != "done")
+        return self._with_remark(
+            said, "I can't answer that." if question is None and " " in text[:-1] and "?" in text else ""
+        )
+
+    def _with_remark(self, said: str, before: str, after: str = "") -> str:
+        """Return an instruction with remarks, if they fit a message in words."""
+        text = " ".join(filter(None, (before, said, after)))
+        return said if self._dialogue.tokens or not self._fits(text) else text
+
+    def _name(self, text: str, situation: ConversationState) -> str:
+        """Remember the name that a text gives to a part of the structure ("we call it the mast")."""
+        heard = understand(text, situation.target, situation.context)
+        if not isinstance(heard.instruction, Name) or isinstance(heard.found, Failure):
+            return ""
+        self._names.update(heard.found[0].names)
+        return f"Okay, the {heard.instruction.word}."
 
     def _situation(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> ConversationState:
         now, goal = grid.astype(np.int8), target.astype(np.int8)
-        last = self._asked.about if self._asked is not None else self._latest
-        context = Context(last, self._yaw)
+        last = self._topic or (cells_where(goal != 0) if self._asked is None else self._asked.about)
+        context = Context(tuple(last), self._yaw, names=self._names)
         if self._asked is None or self._base is None:
-            return ConversationState(now, goal, now, None, (), now, context)
-        base = self._base.astype(np.int8)
-        return ConversationState(
-            now, goal, base, self._asked.plain, self._asked.cells, self._asked.goal, context
-        )
+            return ConversationState(now, goal, now, (), now, context)
+        cells = self._asked.about if isinstance(self._asked.plain, Build) else self._asked.cells
+        return ConversationState(now, goal, self._base.astype(np.int8), cells, self._asked.goal, context)
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
         """Return what is wrong about a block that has stood too long at a wrong place; once per block."""
         situation = self._situation(grid, target)
-        wrong = situation.wrong
-        for cell in [*self._standing]:
-            if cell not in wrong:
-                del self._standing[cell]
-        self._standing.update(wrong)
-        for cell in wrong:
+        self._standing = Counter({cell: self._standing[cell] + 1 for cell in situation.wrong})
+        for cell in self._standing:
             if self._standing[cell] == self.comment_after:
                 self._still = self._waited = 0
                 return next(said for said in (*mistake(situation, cell), "") if self._fits(said))
@@ -378,15 +368,23 @@ class ScriptedArchitect:
     def _next(self, grid: npt.NDArray[Any], target: npt.NDArray[Any], other_words: bool = False) -> str:
         """Return the next request; if there is none, the closing line, once."""
         self._still = self._waited = 0
+        before = self._asked
         self._settle(grid)
         cells = self._open_cells(grid, target)
         if any(self._refusals[cell] < MAX_REFUSALS and self._tries[cell] < MAX_TRIES for cell in cells):
-            step = self._shape(grid, target) if self.level == "shapes" else None
-            self._asked = self._request(step or self._single(cells, grid, target), grid, target)
+            self._topic = ()
+            slow = [cell for cell in cells if cell in self._alone and self._tries[cell] < PERSISTENCE]
+            step = self._shape(grid, target) if self.level == "shapes" and not slow else None
+            self._asked = self._request(step or self._single(slow or cells, grid, target), grid, target)
             self._answered = set()
             self._base = grid.copy()
             self._closed = False
-            return self._words(self._asked.instruction, other_words)
+            said, (cell, *_) = self._words(self._asked.instruction, other_words), self._asked.cells
+            slower = "Let's go block by block." if slow and before and len(before.cells) > 1 else ""
+            names = (
+                f"It belongs to the {word}." for word, named in self._names.items() if cell in named.cells
+            )
+            return self._with_remark(said, slower, next(names, ""))
         self._asked = None
         if self._closed:
             return ""
@@ -398,9 +396,8 @@ class ScriptedArchitect:
             return
         if not self._asked.open_cells(grid):
             self._latest = self._asked.about
-            self._tries = Counter({cell: min(tries, PERSISTENCE) for cell, tries in self._tries.items()})
-            for cell in self._asked.cells:
-                self._tries[cell] = 0
+            failed = ((cell, tries) for cell, tries in self._tries.items() if cell not in self._asked.cells)
+            self._tries = Counter({cell: min(tries, PERSISTENCE) for cell, tries in failed})
             self._refusals.clear()  # it may be possible now
             return
         self._latest, self._steps = (), []
@@ -442,22 +439,15 @@ class ScriptedArchitect:
                 pointed = by_reference(step.instruction, build, goal, self._latest, self._sayable)
         found = outcomes(step.instruction, grid)
         about = step.cells if isinstance(found, Failure) else found[0].cells
-        if pointed is None:
-            return PendingRequest(step.instruction, step.instruction, step.cells, about, goal, aim)
-        return PendingRequest(
-            pointed.instruction, step.instruction, step.cells, about, goal, aim, pointed.meant
-        )
+        said, meant = (step.instruction, None) if pointed is None else (pointed.instruction, pointed.meant)
+        return PendingRequest(said, step.instruction, step.cells, about, goal, aim, meant)
 
     def _shape(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> InstructionStep | None:
         """Return the next step of a decomposition; None for a single block that was tried before."""
-        done = len(self._steps) and all(
-            color_at(grid, cell) == color_at(target, cell) for cell in self._steps[0].cells
-        )
+        wrong = set(cells_where(grid != target))
+        done = bool(self._steps) and wrong.isdisjoint(self._steps[0].cells)
         self._steps = self._steps[1:] if done else []
-        rest = {cell for step in self._steps for cell in step.cells}
-        if len(rest) != np.count_nonzero(grid != target) or any(
-            color_at(grid, cell) == color_at(target, cell) for cell in rest
-        ):
+        if wrong != {cell for step in self._steps for cell in step.cells}:
             self._steps = decompose(grid, target, self.controls, alone=self._alone, sayable=self._sayable)
         step = self._steps[0] if self._steps else None
         if step is not None and (len(step.cells) > 1 or not self._tries[step.cells[0]]):

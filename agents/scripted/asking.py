@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from iglu_marl.agents.scripted.referring import offset_of
 from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_name
 from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, Reason, say
 from iglu_marl.language.grammar.reader import respelled, tokens
@@ -109,11 +110,7 @@ def _readings(instruction: Ambiguous, grid: Any, context: Context | None) -> Ite
 
 def _briefly(edit: CellEdit) -> str:
     x, y, z = edit.cell
-    steps = [
-        f"{abs(n)} {way}"
-        for n, way in ((x, "east" if x > 0 else "west"), (z, "south" if z > 0 else "north"))
-        if n
-    ]
+    steps = [f"{count} {way}" for way, count in offset_of((0, y, 0), (x, y, z))]
     color = color_name(edit.after or edit.old_color or 0)
     return f"{edit.action} {color} {' '.join(steps) or 'at the centre'}, level {y + 2}"
 

@@ -11,7 +11,7 @@ from typing_extensions import Unpack
 
 from iglu_marl import DialogueError, Role
 from iglu_marl.agents.base import BuilderBase
-from iglu_marl.agents.scripted.answers import ConversationState
+from iglu_marl.agents.scripted.answers import ConversationState, asked
 from iglu_marl.agents.scripted.asking import asks, is_no, is_yes, objection, report_done, respelling
 from iglu_marl.agents.scripted.builder_answers import replies
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
@@ -33,15 +33,18 @@ from iglu_marl.language import (
 from iglu_marl.language.repair import (
     Understanding,
     begins_with_verb,
+    is_dependent,
     is_remark,
     try_instruction,
     understand,
     understand_answer,
+    understand_with,
 )
-from iglu_marl.language.verbs import Pick, bind_referent
+from iglu_marl.language.verbs import Correct, Pick, bind_referent
 from iglu_marl.planning import Plan
 
 Grid = npt.NDArray[np.int8]
+_ASKING = frozenset(("where", "where's", "how", "which", "what", "whats", "what's", "who"))
 MAX_CHOICES = 6  # maximum number of alternative worlds to plan for
 
 
@@ -78,6 +81,9 @@ class ScriptedBuilder(BuilderBase):
         self._context = Context()
         self._remark = ""  # what to say after the plan
         self._unheeded: str | None = None
+        self._request = ""  # the last text that was no answer
+        self._refused = False  # whether it was not understood
+        self._overheard = ""  # what somebody else asked about it
 
     @property
     def plan(self) -> Plan | None:
@@ -88,7 +94,12 @@ class ScriptedBuilder(BuilderBase):
         """Return the next step for the last instruction; raise `AgentError` if a needed entry is not observed."""
         dialog = require_entry(observation, DIALOG_KEYS, "ScriptedBuilder", SHOW_BUILDER)
         self._look(observation)
-        stated = [part.text for part in self._dialogue.hear(dialog) if part.role == Role.ARCHITECT]
+        new = self._dialogue.hear(dialog)
+        stated = [part.text for part in new if part.role == Role.ARCHITECT]
+        if not self.can_ask:  # somebody else speaks as the builder, as in recorded dialogues
+            for part in new:
+                if part.role == Role.BUILDER:
+                    self.overhear(part.text)
         if stated:
             self._unheeded = stated[-1]
         executor = self._executor
@@ -137,7 +148,11 @@ class ScriptedBuilder(BuilderBase):
         if self._answered(text):
             return
         pending, self._pending = self._pending, None
-        if pending is None and is_remark(text, self._context):
+        question, self._overheard = self._overheard, ""
+        if question and self._request and self._take_answer(question, text, pending):
+            return
+        self._request = text
+        if pending is None and (is_remark(text, self._context) or self._states(text, question)):
             return
         said = parse_small_talk(text)
         if said is not None and not (pending is not None and is_yes(text)):
@@ -149,6 +164,7 @@ class ScriptedBuilder(BuilderBase):
                 self._pending = pending
             return
         heard = self._heard(text, pending)
+        self._refused = heard is not None and isinstance(heard.found, Failure) and heard.question is None
         if heard is None:
             self._drop(say(DialogueAct.OKAY))
         elif isinstance(heard.found, Failure):
@@ -162,12 +178,35 @@ class ScriptedBuilder(BuilderBase):
             self._aside = respelling(text)
             self._work_on(heard.instruction, heard)
 
+    def _states(self, text: str, question: str) -> bool:
+        """Return whether an architect answers somebody's question; without a question, "no, …" corrects."""
+        return asked(text, "status") is not None and bool(question or not isinstance(parse(text), Correct))
+
+    def overhear(self, text: str) -> None:
+        """Hear what somebody else says as the builder: a question about the last request, or anything else."""
+        asks_something = "?" in text or set(text.lower().split()[:2]) & _ASKING
+        self._overheard = text if asks_something else ""
+
+    def _take_answer(self, asked: str, text: str, pending: Understanding | None) -> bool:
+        """Follow the last request together with the answer to what somebody else asked; return whether that does."""
+        grid, context = self._executor.settle(), self._context
+        heard = understand_answer(pending, text, grid, context) if pending else None
+        if heard is None or isinstance(heard.found, Failure):
+            if pending is None and context.before is not None and self._task is not None:
+                last, earlier = (context.earlier or ((),))[-1], context.earlier[:-1]
+                grid, context = context.before[1], replace(context, last=last, earlier=earlier, before=None)
+            heard = understand_with(self._request, asked, text, grid, context)
+        if heard is None or heard.instruction is None:
+            return False
+        self._work_on(heard.instruction, heard)
+        return True
+
     def _answered(self, text: str) -> bool:
         """Answer a question about the world or itself; return whether the text is one."""
         goal, pending = self._executor.goal(), self._pending
         grid = self._executor.settled
         asking = "" if pending is None else objection(pending, self._fits, grid, self._context)
-        found = replies(text, ConversationState(grid, goal, grid, None, (), grid, self._context), asking)
+        found = replies(text, ConversationState(grid, goal, grid, (), grid, self._context), asking)
         if found:
             self._aside = next(filter(self._fits, [*found, say(DialogueAct.NOT_UNDERSTOOD)]), "")
         return bool(found)
@@ -195,7 +234,8 @@ class ScriptedBuilder(BuilderBase):
             if asks(question) and not begins_with_verb(text):
                 return pending  # not an answer: ask again
         new = understand(text, grid, self._context)
-        if isinstance(new.instruction, Pick):  # without a question
+        refused = self._refused and new.instruction is not None and is_dependent(new.instruction)
+        if isinstance(new.instruction, Pick) or refused:  # without a question, or about what was not done
             new = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
         return new
 

@@ -25,7 +25,7 @@ from iglu_marl.language import (
     Shape,
     outcomes,
 )
-from iglu_marl.language.shapes import Kind
+from iglu_marl.language.shapes import VECTORS, Kind
 from iglu_marl.language.verbs import Remove, Replace
 from iglu_marl.planning import order_edits
 from iglu_marl.planning.support import shuts_in, supported_cells
@@ -35,17 +35,10 @@ Sayable = Callable[[Instruction], bool]
 
 MAX_COLOR_RUNS = 6  # of a line; more make too long a sentence
 SHORTLIST = 24  # candidates per step that are examined closely
-_AXES: tuple[tuple[Direction, Cell], ...] = (
-    (Direction.EAST, (1, 0, 0)),
-    (Direction.UP, (0, 1, 0)),
-    (Direction.SOUTH, (0, 0, 1)),
+_WAYS = tuple(
+    (Direction(way), VECTORS[Direction(way)]) for way in ("east", "up", "south", "west", "down", "north")
 )
-_WAYS: tuple[tuple[Direction, Cell], ...] = (
-    *_AXES,
-    (Direction.WEST, (-1, 0, 0)),
-    (Direction.DOWN, (0, -1, 0)),
-    (Direction.NORTH, (0, 0, -1)),
-)
+_AXES = _WAYS[:3]
 
 
 @dataclass(frozen=True)
@@ -79,18 +72,11 @@ def _step(cell: Cell, vector: Cell, count: int = 1) -> Cell:
     return cell[0] + count * vector[0], cell[1] + count * vector[1], cell[2] + count * vector[2]
 
 
-def _add(a: Cell, b: Cell) -> Cell:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
 class _Target:
     """The blocks of a target by cell, and the shapes among them."""
 
     def __init__(self, target: Grid) -> None:
-        found = np.argwhere(target)
-        self.blocks: dict[Cell, int] = {
-            (x - 5, y - 1, z - 5): int(target[y, x, z]) for y, x, z in found.tolist()
-        }
+        self.blocks = {cell: int(target[cell_index(*cell)]) for cell in _cells(target != 0)}
 
     def candidates(self) -> list[_Candidate]:
         """All shapes of two or more blocks, each set of cells once, with its plainest name."""
@@ -132,7 +118,7 @@ class _Target:
             *product(_WAYS[:1], (_WAYS[1], _WAYS[2], _WAYS[4], _WAYS[5])),
             *product(_WAYS[2:3], (_WAYS[1], _WAYS[4])),
         ):
-            yield from self._along(_add(u, v), Kind.DIAGONAL, (one, other))
+            yield from self._along(_step(u, v), Kind.DIAGONAL, (one, other))
 
     def _along(self, vector: Cell, kind: Kind, ways: tuple[Direction, ...]) -> Iterator[Build]:
         """Yield every part of every line in a direction with few runs of colour."""
@@ -206,6 +192,20 @@ def _rectangle(a: Direction, b: Direction, width: int, height: int) -> Shape:
 @lru_cache(maxsize=8)
 def _candidates(target: bytes) -> tuple[_Candidate, ...]:
     return tuple(_Target(np.frombuffer(target, np.int8).reshape(9, 11, 11)).candidates())
+
+
+def parts_of(target: npt.ArrayLike) -> list[tuple[Cell, ...]]:
+    """Return the cells of the shapes that make up a dense grid, each block in one, those of one colour first."""
+    wanted = np.array(target, dtype=np.int8)
+    found, left = [], _mask(wanted != 0)
+    for one in sorted(
+        _candidates(wanted.tobytes()),
+        key=lambda one: (len({*one.build.colors}) > 1, -len(one.cells), one.effort),
+    ):
+        if one.mask & left == one.mask:
+            found.append(one.cells)
+            left ^= one.mask
+    return found + [(cell,) for cell in _cells(wanted != 0) if _bit(cell) & left]
 
 
 def decompose(
@@ -353,7 +353,7 @@ def _best(
     for entry in ranked[:SHORTLIST]:
         candidate = entry[-1]
         cells = tuple(cell for cell in candidate.cells if cell in left)
-        if _connected(cells) and sayable(candidate.build):
+        if len(_spread({cells[0]}, set(cells))) == len(cells) and sayable(candidate.build):
             return InstructionStep(candidate.build, cells)
     return None
 
@@ -363,10 +363,6 @@ def _is_supported(cells: tuple[Cell, ...], filled: npt.NDArray[np.bool_]) -> boo
     near = supported_cells(filled)
     done = {cell for cell in cells if near[cell_index(*cell)]}
     return len(_spread(done, set(cells))) == len(cells)
-
-
-def _connected(cells: tuple[Cell, ...]) -> bool:
-    return len(_spread({cells[0]}, set(cells))) == len(cells)
 
 
 def _spread(seeds: set[Cell], cells: set[Cell]) -> set[Cell]:

@@ -24,34 +24,15 @@ from iglu_marl.language import (
     Reason,
     outcomes,
 )
-from iglu_marl.language.references import Anaphor, LastBlock
-from iglu_marl.language.shapes import Kind
+from iglu_marl.language.references import Anaphor, LastBlock, Offset
+from iglu_marl.language.shapes import COMPASS, VECTORS, Kind
 
 Grid = npt.NDArray[np.int8]
 Reference = Anaphor | LastBlock | Blocks
 
-# Neighbour of a cell -> direction from the neighbour back to the cell.
-_NEIGHBOURS: tuple[tuple[Direction, Cell], ...] = (
-    (Direction.UP, (0, -1, 0)),
-    (Direction.NORTH, (0, 0, 1)),
-    (Direction.EAST, (-1, 0, 0)),
-    (Direction.SOUTH, (0, 0, -1)),
-    (Direction.WEST, (1, 0, 0)),
-    (Direction.DOWN, (0, 1, 0)),
-)
-_SIGNS = (
-    (0, Direction.EAST, Direction.WEST),
-    (2, Direction.SOUTH, Direction.NORTH),
-    (1, Direction.UP, Direction.DOWN),
-)
-_EXTREMES = (
-    Direction.UP,
-    Direction.DOWN,
-    Direction.NORTH,
-    Direction.EAST,
-    Direction.SOUTH,
-    Direction.WEST,
-)
+# Direction from a neighbour of a cell to the cell -> the neighbour.
+_NEIGHBOURS = tuple((way, VECTORS[way.opposite]) for way in (Direction.UP, *COMPASS, Direction.DOWN))
+_EXTREMES = (Direction.UP, Direction.DOWN, *COMPASS)
 
 
 @dataclass(frozen=True)
@@ -127,7 +108,7 @@ def _candidates(
         for reference in _references(cell, int(grid[cell_index(*cell)]), last):
             yield ReferringExpression(_refer(instruction, Beside(((way, 1),), reference)), cell)
     if last and not near:
-        offset = _offset(last[-1], anchor)
+        offset = offset_of(last[-1], anchor)
         if 1 <= len(offset) <= 2:
             yield ReferringExpression(_refer(instruction, Beside(offset, LastBlock())), last[-1])
 
@@ -144,10 +125,8 @@ def _references(cell: Cell, color: int, last: tuple[Cell, ...]) -> Iterator[Refe
         yield Blocks((color,), extreme=extreme)
 
 
-def _offset(start: Cell, end: Cell) -> tuple[tuple[Direction, int], ...]:
-    found = []
-    for axis, ahead, back in _SIGNS:
-        steps = end[axis] - start[axis]
-        if steps:
-            found.append((ahead if steps > 0 else back, abs(steps)))
-    return tuple(found)
+def offset_of(start: Cell, end: Cell) -> Offset:
+    """Return the steps from one cell to another: first east or west, then south or north, then up or down."""
+    ways = (Direction(way) for way in ("east", "west", "south", "north", "up", "down"))
+    steps = ((way, int(np.dot(VECTORS[way], np.subtract(end, start)))) for way in ways)
+    return tuple((way, count) for way, count in steps if count > 0)

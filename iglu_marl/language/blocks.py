@@ -32,8 +32,12 @@ def _checked_color(color: Any, name: str, cell: Cell) -> int:
     return int(color)
 
 
+class Instruction:
+    """Base of all instructions, which are dataclasses."""
+
+
 @dataclass(frozen=True)
-class CellEdit:
+class CellEdit(Instruction):
     """One change of the world: `CellEdit("place", (0, -1, 0), color=6)`.
 
     Args:

@@ -12,32 +12,38 @@ from itertools import product
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, cell_index, cells_of, color_name, in_zone
-from iglu_marl.language.blocks import Reason
+from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
+from iglu_marl.language.blocks import Instruction, Reason
 from iglu_marl.language.references import (
     Anaphor,
     At,
     Beside,
-    Between,
     Blocks,
-    BuilderPosition,
-    Edge,
     Item,
-    LastBlock,
     Level,
+    Location,
     NextTo,
     Portion,
     Reference,
     Resolution,
     Spot,
     Unresolved,
-    Where,
     resolve,
+)
+from iglu_marl.language.regions import FLOOR, REACH, Anchors, free_cells, on_column, outer, ring
+from iglu_marl.language.shapes import (
+    COMPASS,
+    VECTORS,
+    Box,
+    Direction,
+    Kind,
+    dot,
+    figure,
+    outermost,
+    scaled,
     shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, figure
 
-FLOOR, CEILING, REACH = -1, 7, 5
 ALIKE = -1
 """Colour of a `BlockSpec`: that of the thing that its place is relative to."""
 SAME = 0
@@ -45,22 +51,31 @@ SAME = 0
 
 
 @dataclass(frozen=True)
-class Corners:
+class Corners(Location):
     """On each corner of something."""
 
     of: Reference
 
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the cells on top of each corner."""
+        return Beside(((Direction.UP, 1),), Portion(self.of, "corners")).anchors(setting)
+
 
 @dataclass(frozen=True)
-class Spots:
+class Spots(Location):
     """Several columns of the map, (x, z) each; free: only the empty ones."""
 
     at: tuple[tuple[int, int], ...]
     free: bool = False
 
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the cell on each column."""
+        open_ = [(x, z) for x, z in self.at if not self.free or not setting.color_at((x, FLOOR, z))]
+        return [Anchors((on_column(x, z, setting),)) for x, z in open_]
+
 
 @dataclass(frozen=True)
-class Sides:
+class Sides(Location):
     """Several sides of something.
 
     which: "every" free one, "four", "both" of two opposite ones, the "ends" of a line, all "around" in its layer with
@@ -70,22 +85,62 @@ class Sides:
     of: Reference
     which: str | tuple[Direction, ...] = "every"
 
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the cells on each side of each thing."""
+        return [anchor for item in resolve(self.of, setting) for anchor in self._of_item(item, setting)]
+
+    def _of_item(self, item: Item, setting: Resolution) -> list[Anchors]:
+        if self.which == "around":
+            return [Anchors(tuple(ring(item)), None, item, True)]
+        spans = Box.of(item).spans
+        if not isinstance(self.which, str):
+            ways = [VECTORS[setting.on_map(way)] for way in self.which]
+        elif self.which == "ends" or (self.which == "both" and any(spans)):
+            axis = spans.index(max(spans))
+            if spans.count(max(spans)) > 1 or (self.which == "both" and axis == 1):
+                raise Unresolved(Reason.AMBIGUOUS, "which two sides")
+            unit: Cell = (int(axis == 0), int(axis == 1), int(axis == 2))
+            ways = [scaled(unit, -1), unit]
+        elif self.which == "both":
+            if setting.view is None:
+                raise Unresolved(Reason.AMBIGUOUS, "which two sides")
+            ways = [VECTORS[setting.on_map(way)] for way in (Direction.LEFT, Direction.RIGHT)]
+        else:
+            ways = [VECTORS[way] for way in COMPASS]
+        if self.which == "every":
+            upright = (VECTORS[Direction.UP], VECTORS[Direction.DOWN])  # the ground is no side of it
+            ways += [way for way in upright if all(in_zone(*cell) for cell in outer(item, way))]
+        return [Anchors(outer(item, way), way, item) for way in ways]
+
 
 @dataclass(frozen=True)
-class Opposite:
+class Opposite(Location):
     """The place opposite to something, mirrored in the middle of the map; None = what was mentioned last."""
 
     of: Reference | None = None
 
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the cell on the opposite column."""
+        x, _, z = resolve(self.of or Anaphor(), setting)[0][0]
+        return [Anchors((on_column(-x, -z, setting),))]
+
 
 @dataclass(frozen=True)
-class OtherSide:
+class OtherSide(Location):
     """The place opposite to the last placement, or opposite to what stands on one side of something."""
 
     of: Reference | None = None
 
-
-Places = Where | Spot | Spots | Level | Corners | Edge | Sides | Between | Opposite | OtherSide
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the cells opposite to the only side where something stands."""
+        if self.of is None:
+            raise Unresolved(Reason.NO_PLACE, "the other side of what")
+        (item, *more), vectors = resolve(self.of, setting), [VECTORS[way] for way in COMPASS]
+        taken = [vector for vector in vectors if any(map(setting.color_at, outer(item, vector)))]
+        if more or len(taken) != 1:
+            raise Unresolved(Reason.NO_PLACE, "the other side from what")
+        vector = scaled(taken[0], -1)
+        return [Anchors(outer(item, vector), vector, item)]
 
 
 @dataclass(frozen=True)
@@ -138,35 +193,35 @@ class BlockSpec:
 
 
 @dataclass(frozen=True)
-class PlaceGoal:
+class PlaceGoal(Instruction):
     """Place something new. where: all that was said of the place, () = nothing."""
 
     new: BlockSpec
-    where: tuple[Places, ...] = ()
+    where: tuple[Location, ...] = ()
     fill: bool = False
 
 
 @dataclass(frozen=True)
-class Clear:
+class Clear(Instruction):
     """Remove everything."""
 
 
 @dataclass(frozen=True)
-class SetFocus:
+class SetFocus(Instruction):
     """Make something the referent of "it"."""
 
     at: Reference | Beside
 
 
 @dataclass(frozen=True)
-class KeepOnly:
+class KeepOnly(Instruction):
     """What the previous instruction leaves as it is: "but leave the middle block"."""
 
     of: Reference
 
 
 @dataclass(frozen=True)
-class AssertCount:
+class AssertCount(Instruction):
     """Check on what was said before: that it placed this number of blocks."""
 
     count: int
@@ -174,249 +229,13 @@ class AssertCount:
 
 
 @dataclass(frozen=True)
-class Ambiguous:
+class Ambiguous(Instruction):
     """Several readings of equal cost."""
 
     readings: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class Anchors:
-    """The cells at one thing where new blocks can go, and the direction from the thing.
-
-    cells: candidates. way: a vector, None for a place of the map. item: the thing. whole: fill the whole region.
-    axes: along which a row lies there, if certain.
-    """
-
-    cells: tuple[Cell, ...]
-    way: Cell | None = None
-    item: Item = ()
-    whole: bool = False
-    axes: tuple[Cell, ...] = ()
-
-
-def _dot(a: Cell, b: Cell) -> int:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _outer(item: Item, vector: Cell, distance: int = 1) -> tuple[Cell, ...]:
-    """Return the cells `distance` steps beyond a thing, from the last block of each line along the vector."""
-    own = set(item)
-    found = []
-    for cell in item:
-        line = shifted(cell, vector)
-        if line not in own:
-            ahead = (vector[0] * distance, vector[1] * distance, vector[2] * distance)
-            found.append(shifted(cell, ahead))
-    return tuple(cell for cell in dict.fromkeys(found) if cell not in own)
-
-
-def _column(x: int, z: int, setting: Resolution) -> Cell:
-    heights = [cell[1] for cell in setting.blocks if cell[0] == x and cell[2] == z]
-    connected = FLOOR
-    while setting.color_at((x, connected, z)):
-        connected += 1
-    return x, connected if heights else FLOOR, z
-
-
-def anchors(where: Places, setting: Resolution) -> list[Anchors]:
-    """Return the anchors of a place: one entry per thing that it is relative to.
-
-    Raises:
-        Unresolved: if the place does not exist or is ambiguous.
-
-    """
-    if isinstance(where, At):
-        return [Anchors((where.cell,))]
-    if isinstance(where, Spot):
-        along = [(1, 0, 0)] * (abs(where.z) == REACH) + [(0, 0, 1)] * (abs(where.x) == REACH)
-        return [Anchors((_column(where.x, where.z, setting),), axes=tuple(along))]
-    if isinstance(where, Spots):
-        open_ = [(x, z) for x, z in where.at if not where.free or not setting.color_at((x, FLOOR, z))]
-        return [Anchors((_column(x, z, setting),)) for x, z in open_]
-    if isinstance(where, Corners):
-        up = VECTORS[Direction.UP]
-        return [
-            Anchors(_outer(item, up), up, item) for item in resolve(Portion(where.of, "corners"), setting)
-        ]
-    if isinstance(where, Edge):
-        vector = VECTORS[setting.on_map(where.way)]
-        line = range(-REACH, REACH + 1)
-        spots = (
-            [(vector[0] * REACH, z) for z in line] if vector[0] else [(x, vector[2] * REACH) for x in line]
-        )
-        axis = (abs(vector[2]), 0, abs(vector[0]))
-        return [Anchors(tuple((x, FLOOR, z) for x, z in spots), whole=True, axes=(axis,))]
-    if isinstance(where, Level):
-        line = range(-REACH, REACH + 1)
-        return [Anchors(tuple((x, where.height + FLOOR - 1, z) for x in line for z in line))]
-    if isinstance(where, Between):
-        return _between(where, setting)
-    if isinstance(where, Opposite):
-        x, _, z = resolve(where.of or Anaphor(), setting)[0][0]
-        return [Anchors((_column(-x, -z, setting),))]
-    if isinstance(where, OtherSide):
-        return [_other_side(where, setting)]
-    items = resolve(where.of, setting)
-    if isinstance(where, NextTo):
-        found = []
-        for item in items:
-            around = dict.fromkeys(cell for way in COMPASS for cell in _outer(item, VECTORS[way]))
-            found.append(Anchors(tuple(cell for cell in around if not setting.color_at(cell)), None, item))
-        return found
-    if isinstance(where, Sides):
-        return [anchor for item in items for anchor in _sides(item, where.which, setting)]
-    if not where.offset:
-        cells = tuple(dict.fromkeys(cell for item in items for cell in item))
-        if isinstance(where.of, Anaphor) and setting.before is not None and all(map(setting.color_at, cells)):
-            left = setting.before[1] != 0  # "there" is where a part of it was removed
-            cells = tuple(map(tuple, cells_of(left & (setting.grid == 0)).tolist())) or cells
-        return [Anchors(cells, None, cells)]
-    way, distance = where.offset[0]
-    flipped = isinstance(where.of, BuilderPosition)
-    vector = setting.vector(((way, 1),), flipped)
-    rest = setting.vector(where.offset[1:], flipped)
-    if flipped and not way.vertical:
-        ahead = shifted(items[0][0], setting.vector(where.offset, flipped))
-        return [Anchors((_column(ahead[0], ahead[2], setting),), vector)]
-    if (
-        way is Direction.UP
-        and isinstance(where.of, (Anaphor, LastBlock))
-        and not any(map(setting.color_at, items[0]))
-    ):
-        floor = min(cell[1] for cell in items[0])  # where something was removed
-        return [Anchors(tuple(cell for cell in items[0] if cell[1] == floor), vector)]
-    found = [
-        Anchors(tuple(shifted(cell, rest) for cell in _outer(item, vector, distance)), vector, item)
-        for item in items
-    ]
-    if way is Direction.UP and isinstance(where.of, Anaphor):  # on all that stands on it by now
-        found = [
-            replace(group, cells=tuple(_climbed(cell, setting) for cell in group.cells)) for group in found
-        ]
-    return found
-
-
-def _other_side(where: OtherSide, setting: Resolution) -> Anchors:
-    if where.of is None:
-        raise Unresolved(Reason.NO_PLACE, "the other side of what")
-    (item, *more), vectors = resolve(where.of, setting), [VECTORS[way] for way in COMPASS]
-    taken = [vector for vector in vectors if any(map(setting.color_at, _outer(item, vector)))]
-    if more or len(taken) != 1:
-        raise Unresolved(Reason.NO_PLACE, "the other side from what")
-    x, y, z = taken[0]
-    return Anchors(_outer(item, (-x, y, -z)), (-x, y, -z), item)
-
-
-def _climbed(cell: Cell, setting: Resolution) -> Cell:
-    while setting.color_at(cell):
-        cell = shifted(cell, (0, 1, 0))
-    return cell
-
-
-def _ring(item: Item) -> list[Cell]:
-    floor = min(cell[1] for cell in item)
-    base = {cell for cell in item if cell[1] == floor}
-    steps = [(x, 0, z) for x in (-1, 0, 1) for z in (-1, 0, 1)]
-    return sorted({shifted(cell, step) for cell in base for step in steps} - base)
-
-
-def _sides(item: Item, which: str | tuple[Direction, ...], setting: Resolution) -> list[Anchors]:
-    if not isinstance(which, str):
-        stated = [VECTORS[setting.on_map(way)] for way in which]
-        return [Anchors(_outer(item, way), way, item) for way in stated]
-    if which == "around":
-        return [Anchors(tuple(_ring(item)), None, item, True)]
-    spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) for axis in range(3)]
-    ways = [VECTORS[way] for way in COMPASS]
-    if which == "ends" or (which == "both" and max(spans) > 0):
-        axis = spans.index(max(spans))
-        if sorted(spans)[1] == max(spans):
-            raise Unresolved(Reason.AMBIGUOUS, "which two sides")
-        if which == "both" and axis == 1:
-            raise Unresolved(Reason.AMBIGUOUS, "which two sides")
-        ways = [tuple(sign if i == axis else 0 for i in range(3)) for sign in (-1, 1)]  # type: ignore[misc]
-    elif which == "both":
-        if setting.view is None:
-            raise Unresolved(Reason.AMBIGUOUS, "which two sides")
-        ways = [VECTORS[setting.on_map(way)] for way in (Direction.LEFT, Direction.RIGHT)]
-    if which == "every":
-        upright = (VECTORS[Direction.UP], VECTORS[Direction.DOWN])  # the ground is no side of it
-        ways += [way for way in upright if all(in_zone(*cell) for cell in _outer(item, way))]
-    return [Anchors(_outer(item, way), way, item) for way in ways]
-
-
-def _between(where: Between, setting: Resolution) -> list[Anchors]:
-    """Return gaps: straight lines of free cells between blocks."""
-    if where.one is None:
-        items = [(cell,) for cell in setting.blocks]
-        gaps = _gaps(setting, frozenset(setting.blocks), frozenset(setting.blocks))
-        if not items or not gaps:
-            raise Unresolved(Reason.NO_MATCH, "there is no gap")
-        least = min(len(gap) for gap in gaps)
-        gaps = [gap for gap in gaps if len(gap) == least]
-        return [Anchors(gap, None, (), True) for gap in _merged(gaps)]
-    ones = resolve(where.one, setting)
-    cells = frozenset(cell for item in ones for cell in item)
-    if where.other is not None:
-        others = frozenset(cell for item in resolve(where.other, setting) for cell in item)
-        gaps = _gaps(setting, cells, others)
-    else:
-        gaps = _gaps(setting, cells, cells)
-    if not gaps:
-        raise Unresolved(Reason.NO_MATCH, "nothing is free between them")
-    gaps = _merged(gaps)
-    if where.line:  # one line is enough to connect, the lowest
-        floor = min(cell[1] for gap in gaps for cell in gap)
-        ends = [(at.x, FLOOR, at.z) for at in (where.one, where.other) if isinstance(at, Spot)]
-        ends = _free(ends, setting)  # "from corner to corner": with the corners
-        gaps = [(*line, *ends) for gap in gaps if (line := tuple(cell for cell in gap if cell[1] == floor))]
-        if where.other is None and not _joined(cells, gaps):
-            raise Unresolved(Reason.AMBIGUOUS, "which of them")
-    return [Anchors(gap, None, (), True) for gap in gaps]
-
-
-def _joined(cells: frozenset[Cell], gaps: list[tuple[Cell, ...]]) -> bool:
-    """Return whether the gaps reach all of some cells, over others of them."""
-    left, reached = set(cells), [cell for gap in gaps for cell in gap]
-    for cell in reached:
-        near = {shifted(cell, way) for way in VECTORS.values()} & left
-        reached += near
-        left -= near
-    return not left
-
-
-def _gaps(setting: Resolution, ones: frozenset[Cell], others: frozenset[Cell]) -> list[tuple[Cell, ...]]:
-    found = []
-    for cell in sorted(ones):
-        for axis in range(3):
-            for sign in (1, -1):
-                if sign < 0 and ones == others:
-                    continue
-                vector = (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
-                line, at = [], shifted(cell, vector)
-                while in_zone(*at) and not setting.color_at(at) and at not in others:
-                    line.append(at)
-                    at = shifted(at, vector)
-                if line and at in others:
-                    found.append(tuple(sorted(line)))
-    return list(dict.fromkeys(found))
-
-
-def _merged(gaps: list[tuple[Cell, ...]]) -> list[tuple[Cell, ...]]:
-    shortest = min(len(gap) for gap in gaps)
-    regions: list[set[Cell]] = []
-    for gap in gaps:
-        if len(gap) > shortest:
-            continue
-        near = {shifted(cell, way) for cell in gap for way in VECTORS.values()} | set(gap)
-        joined = [region for region in regions if region & near]
-        regions = [region for region in regions if not region & near]
-        regions.append(set(gap).union(*joined))
-    return [tuple(sorted(region, key=lambda cell: (cell[1], cell))) for region in regions]
-
-
-def _spaced(where: Places, gap: int) -> Places:
+def _spaced(where: Location, gap: int) -> Location:
     if gap and isinstance(where, Beside) and where.offset:
         (way, count), *rest = where.offset
         return Beside(((way, count + gap), *rest), where.of)
@@ -442,11 +261,7 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
     stated = tuple(_spaced(where, new.gap) for where in instruction.where)
     if stated != instruction.where:
         new = replace(new, gap=0)
-    if new.like is not None:
-        length = _length(new, resolve(new.like, setting)) * new.times + new.taller
-        if length % 1 or new.sizes not in ((), (length,)):
-            raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
-        new = replace(new, sizes=(int(length),), like=None, taller=0, times=1)
+    new = _with_length(new, setting)
     if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
         cell = (stated[0].x, FLOOR, stated[0].z)
         if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
@@ -458,14 +273,7 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
         new = replace(new, kind=Kind.BLOCK, count=None)
     if new.bare_ends:
         groups = _without_ends(groups)
-    if new.until is not None:
-        standing = {cell[1] for group in groups for cell in group.item}
-        if new.until <= len(standing):
-            raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
-        lacking = new.until - len(standing)
-        if new.count not in (None, lacking):
-            raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
-        new = replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
+    new = _up_to(new, groups)
     if new.gap and (new.way is None or (new.kind is not Kind.BLOCK and new.kind is not Kind.ROW)):
         raise Unresolved(Reason.NO_DIRECTION, f"how they lie with gaps of {new.gap}")
     laid = new.standing is False or new.centred
@@ -475,7 +283,7 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
 
 
 def put_shape(
-    where: Places, blocks: Callable[[Cell], list[tuple[Cell, int]]], setting: Resolution
+    where: Location, blocks: Callable[[Cell], list[tuple[Cell, int]]], setting: Resolution
 ) -> list[list[tuple[Cell, int]]]:
     """Place a fully specified shape, `blocks(first cell)`, at each thing that the place means."""
     groups = _combined((where,), setting)
@@ -528,25 +336,43 @@ def check_free(
 
 def _without_ends(groups: list[Anchors]) -> list[Anchors]:
     cells = [cell for group in groups for cell in group.cells]
-    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) for axis in range(3)]
-    axis = spans.index(max(spans))
-    ends = {min(cell[axis] for cell in cells), max(cell[axis] for cell in cells)}
+    box = Box.of(cells)
+    axis = box.spans.index(max(box.spans))
+    ends = {box.low[axis], box.high[axis]}
     kept = [(group, tuple(cell for cell in group.cells if cell[axis] not in ends)) for group in groups]
     return [replace(group, cells=inner) for group, inner in kept if inner]
 
 
-def _length(new: BlockSpec, items: list[Item]) -> int:
-    """Return the height or length to be matched."""
+def _up_to(new: BlockSpec, groups: list[Anchors]) -> BlockSpec:
+    """Return the blocks that lack up to a total height."""
+    if new.until is None:
+        return new
+    standing = {cell[1] for group in groups for cell in group.item}
+    if new.until <= len(standing):
+        raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
+    lacking = new.until - len(standing)
+    if new.count not in (None, lacking):
+        raise Unresolved(Reason.NO_NUMBER, f"{new.count} blocks instead of {lacking}")
+    return replace(new, count=lacking, kind=Kind.BLOCK, sizes=(), standing=True, until=None)
+
+
+def _with_length(new: BlockSpec, setting: Resolution) -> BlockSpec:
+    """Return new blocks with the height or length that matches another thing."""
+    if new.like is None:
+        return new
     found = set()
-    for item in items:
-        spans = [max(cell[axis] for cell in item) - min(cell[axis] for cell in item) + 1 for axis in range(3)]
-        found.add(spans[1] if new.kind is Kind.TOWER else max(spans[0], spans[2]))
+    for item in resolve(new.like, setting):
+        x, y, z = Box.of(item).spans
+        found.add((y if new.kind is Kind.TOWER else max(x, z)) + 1)
     if len(found) != 1:
         raise Unresolved(Reason.NO_NUMBER, "they are not alike")
-    return found.pop()
+    length = found.pop() * new.times + new.taller
+    if length % 1 or new.sizes not in ((), (length,)):
+        raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
+    return replace(new, sizes=(int(length),), like=None, taller=0, times=1)
 
 
-def _color(new: BlockSpec, wheres: tuple[Places, ...], setting: Resolution) -> int:
+def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) -> int:
     if new.color is None:
         raise Unresolved(Reason.NO_COLOR, "")
     if new.color > SAME:
@@ -565,16 +391,16 @@ def _color(new: BlockSpec, wheres: tuple[Places, ...], setting: Resolution) -> i
     return found.pop()
 
 
-def _combined(wheres: tuple[Places, ...], setting: Resolution) -> list[Anchors]:
+def _combined(wheres: tuple[Location, ...], setting: Resolution) -> list[Anchors]:
     first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, NextTo)))
-    groups = anchors(first, setting)
+    groups = first.anchors(setting)
     for where in others:
-        along = {axis for group in anchors(where, setting) for axis in group.axes}
+        along = {axis for group in where.anchors(setting) for axis in group.axes}
         groups = [
             replace(group, axes=tuple(along)) if len(along) == 1 and len(group.axes) != 1 else group
             for group in groups
         ]
-        allowed = {cell for group in anchors(where, setting) for cell in group.cells}
+        allowed = {cell for group in where.anchors(setting) for cell in group.cells}
         groups = [
             replace(group, cells=cells)
             for group in groups
@@ -585,14 +411,10 @@ def _combined(wheres: tuple[Places, ...], setting: Resolution) -> list[Anchors]:
     return groups
 
 
-def _free(cells: Iterable[Cell], setting: Resolution) -> list[Cell]:
-    return [cell for cell in cells if in_zone(*cell) and not setting.color_at(cell)]
-
-
 def _fill(
     new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution, stated: bool
 ) -> list[list[tuple[Cell, int]]]:
-    cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
+    cells = list(dict.fromkeys(cell for group in groups for cell in free_cells(group.cells, setting)))
     if not cells:
         raise Unresolved(Reason.NO_MATCH, "nothing is free there")
     count = new.count
@@ -611,18 +433,15 @@ def _fill(
 def _put_at(
     new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution
 ) -> list[list[tuple[Cell, int]]]:
-    count = new.count
-    shape = new.kind is not Kind.BLOCK
+    count, shape = new.count, new.kind is not Kind.BLOCK
     own = {cell for group in groups for cell in group.item}
     groups = [
-        replace(group, cells=cells)
+        replace(group, cells=tuple(cell for cell in group.cells if cell not in own))
+        if group.item and group.way is not None
+        else group
         for group in groups
-        if (
-            cells := tuple(
-                cell for cell in group.cells if cell not in own or not group.item or group.way is None
-            )
-        )
     ]
+    groups = [group for group in groups if group.cells]
     if not groups:
         raise Unresolved(Reason.OCCUPIED, "no place is free")
     if len(groups) > 1 and new.centred and count == 1:  # in the middle of them all
@@ -630,25 +449,10 @@ def _put_at(
         if len(cells) % 2 == 0:
             raise Unresolved(Reason.NO_PLACE, f"the middle of {len(cells)} places")
         groups = [replace(groups[0], cells=cells, item=tuple(own))]
+    if len(groups) > 1 and not new.each and (lines := _covering(new, groups, setting)):
+        return [[(cell, color) for cell in line] for line in lines]
     if len(groups) > 1:
-        if shape or new.each or count in (1, None):
-            one = replace(new, count=count if new.each and not shape else 1)
-            if shape and count not in (None, 1, len(groups)):
-                raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
-            return _for_each(one, groups, color, setting)
-        arranged = bool(new.standing) or new.way is not None
-        if count == len(groups) and not arranged:
-            ways = _for_each(BlockSpec(1, new.color), groups, color, setting, all_of_them=True)
-            if new.standing is None or (lines := [way for way in ways if _in_a_line([c for c, _ in way])]):
-                return ways if new.standing is None else lines
-            raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
-        open_cells = list(dict.fromkeys(cell for group in groups for cell in _free(group.cells, setting)))
-        if count == len(open_cells) and not arranged:
-            return [[(cell, color) for cell in open_cells]]
-        if len(open_cells) == 1:
-            return _at_one(new, Anchors(tuple(open_cells), groups[0].way), color, setting)
-        what = f"one line of {count}" if arranged else f"{count} blocks"
-        raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(open_cells)} places")
+        return _put_at_several(new, groups, color, setting)
     if not shape and count is None and not new.each and len(groups[0].cells) == 1:
         raise Unresolved(Reason.NO_NUMBER, "")
     if shape and count not in (None, 1):
@@ -656,9 +460,72 @@ def _put_at(
     return _at_one(new, groups[0], color, setting)
 
 
+def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> list[tuple[Cell, ...]]:
+    """Return the places of something level on top of all things together, centred on them if possible.
+
+    Without a size it reaches as far as they do. [] if it lies on none or only on some of them.
+    """
+    cells = [cell for group in groups for cell in group.cells]
+    level = {cell[1] for cell in cells}
+    flat = new.kind in (Kind.ROW, *FIGURES) and new.kind not in (Kind.WALL, Kind.CUBE)
+    row = new.kind is Kind.ROW or (new.kind is Kind.BLOCK and (new.count or 1) > len(cells))
+    if new.standing or not (flat or row) or any(group.way != VECTORS[Direction.UP] for group in groups):
+        return []
+    if len(level) > 1 or new.gap or new.way is not None or (not new.sizes and new.kind in FIGURES[4:]):
+        return []
+    low = [min(cell[axis] for cell in cells) for axis in range(3)]
+    high = [max(cell[axis] for cell in cells) for axis in range(3)]
+    spans = high[0] - low[0] + 1, high[2] - low[2] + 1
+    if row:
+        n = new.sizes[0] if new.sizes else max(spans) if new.count in (None, 1) else new.count
+        a, b, drawn = n, 1, frozenset((u, 0) for u in range(n))
+    else:
+        a, b = (*(new.sizes or spans), *new.sizes[:1])[:2]
+        drawn = figure(new.kind, a, b)
+    if new.hollow:
+        drawn -= {(a // 2, b // 2)}
+    deep = new.sizes[2] if len(new.sizes) > 2 else 1
+    ways = {(a, b): drawn, (b, a): frozenset((v, u) for u, v in drawn)}
+    if new.axis is not None and len(axes := _axes(new.axis, setting)) == 1:
+        lying = (a, b) if axes[0][0] else (b, a)
+        ways = {lying: ways[lying]}
+    found: dict[tuple[Cell, ...], bool] = {}
+    for (a, b), one in ways.items():
+        for x, z in product(range(high[0] - a + 1, low[0] + 1), range(high[2] - b + 1, low[2] + 1)):
+            line = tuple((x + u, min(level) + k, z + v) for u, v in sorted(one) for k in range(deep))
+            if all(in_zone(*cell) and not setting.color_at(cell) for cell in line):
+                found[line] = (2 * x + a, 2 * z + b) == (low[0] + high[0] + 1, low[2] + high[2] + 1)
+    middle = [line for line, centred in found.items() if centred]
+    return middle if middle or new.kind is Kind.BLOCK else [*found]
+
+
+def _put_at_several(
+    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution
+) -> list[list[tuple[Cell, int]]]:
+    """Place the same at each of several things, or a number of blocks in all."""
+    count, shape = new.count, new.kind is not Kind.BLOCK
+    if shape and count not in (None, 1, len(groups)):
+        raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
+    if shape or new.each or count in (1, None):
+        one = replace(new, count=count if new.each and not shape else 1)
+        return _for_each(one, groups, color, setting)
+    arranged = bool(new.standing) or new.way is not None
+    if count == len(groups) and not arranged:
+        ways = _for_each(BlockSpec(1, new.color), groups, color, setting, all_of_them=True)
+        if new.standing is None or (lines := [way for way in ways if _in_a_line([c for c, _ in way])]):
+            return ways if new.standing is None else lines
+        raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
+    free = list(dict.fromkeys(cell for group in groups for cell in free_cells(group.cells, setting)))
+    if count == len(free) and not arranged:
+        return [[(cell, color) for cell in free]]
+    if len(free) == 1:
+        return _at_one(new, Anchors(tuple(free), groups[0].way), color, setting)
+    what = f"one line of {count}" if arranged else f"{count} blocks"
+    raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(free)} places")
+
+
 def _in_a_line(cells: list[Cell]) -> bool:
-    spans = [max(part) - min(part) for part in zip(*cells, strict=True)]
-    return sorted(spans) == [0, 0, len(cells) - 1]
+    return sorted(Box.of(cells).spans) == [0, 0, len(cells) - 1]
 
 
 def _for_each(
@@ -711,105 +578,100 @@ def _run(start: Cell, vector: Cell, n: int, gap: int = 0) -> tuple[Cell, ...]:
 
 
 def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution) -> list[tuple[Cell, ...]]:
-    up, way = VECTORS[Direction.UP], group.way
-    kind = new.kind
-    n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
-    stated = VECTORS[setting.on_map(new.way)] if new.way is not None else None
-    sideways = way is not None and way[1] == 0
-    lowest = free
-    if way is None and len(free) > 1 and (new.standing or kind in (Kind.COLUMN, Kind.TOWER)):
-        floor = min(cell[1] for cell in free)
-        lowest = [cell for cell in free if cell[1] == floor]
-    if way is not None and len(free) > 1:  # from the outermost side, at the lowest layer
-        reach = max(_dot(cell, way) for cell in free)
-        lowest = [cell for cell in free if _dot(cell, way) == reach]
-        if sideways:
-            floor = min(cell[1] for cell in lowest)
-            lowest = [cell for cell in lowest if cell[1] == floor]
-    if kind is Kind.BLOCK and n == 1:
-        if new.centred and len(lowest) % 2:
-            lowest = [sorted(lowest)[len(lowest) // 2]]
-        return [(cell,) for cell in lowest]
-    if kind is Kind.BLOCK and n is None:
-        return [tuple(free)]
+    """Return the cells of each way in which new blocks lie or stand at a place."""
+    way, kind = group.way, new.kind
     if kind in FIGURES:
         return _figures(new, group, free, setting)
     if kind not in (Kind.BLOCK, Kind.ROW, Kind.COLUMN, Kind.TOWER):
         raise Unresolved(Reason.NO_DIRECTION, str(kind))
+    n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
+    lowest = _nearest(new, group, free)
+    if kind is Kind.BLOCK and n == 1:
+        middle = [sorted(lowest)[len(lowest) // 2]]
+        return [(cell,) for cell in (middle if new.centred and len(lowest) % 2 else lowest)]
+    if kind is Kind.BLOCK and n is None:
+        return [tuple(free)]
     if n is None:
-        if kind is Kind.ROW and group.item and way is not None and way[1]:
-            n = len(free)  # as long as what it lies on
-        else:
-            upright = kind is not Kind.ROW
-            raise Unresolved(Reason.NO_HEIGHT if upright else Reason.NO_NUMBER, str(kind))
-    standing = new.standing
-    if kind in (Kind.COLUMN, Kind.TOWER):
-        standing = True
-    elif kind is Kind.ROW and standing is None:
-        standing = False
-    if new.axis == "y" or (stated is not None and stated[1]):
-        standing = True
-    if standing is None and stated is not None:
-        standing = False
-    if standing is None and kind is Kind.BLOCK:
-        if len(free) == n and n > 1:
+        if kind is not Kind.ROW or not group.item or way is None or not way[1]:
+            raise Unresolved(Reason.NO_NUMBER if kind is Kind.ROW else Reason.NO_HEIGHT, str(kind))
+        n = len(free)  # as long as what it lies on
+    stated = VECTORS[setting.on_map(new.way)] if new.way is not None else None
+    standing = _stands(new, stated)
+    if standing is None:
+        if len(free) == n:
             return [tuple(free)]
-        if way is None:
-            standing = True if len(free) == 1 and group.item == () else None
-        elif way[1]:
-            standing = True
-        else:
-            standing = False
-        if standing is None:
+        if way is None and (len(free) > 1 or group.item):
             raise Unresolved(Reason.NO_DIRECTION, "")
-        if standing is False and stated is None and way is not None and new.axis is None:
+        standing = way is None or way[1] != 0
+        if way is not None and not standing and new.axis is None:
             return [_run(cell, way, n) for cell in lowest]
-    if (
-        standing
-        and n > 1
-        and sideways
-        and new.standing is None
-        and all(cell[1] > FLOOR for cell in group.item)
-    ):
+    if not standing:
+        return _level_rows(new, group, n, free, lowest, setting)
+    floats = all(cell[1] > FLOOR for cell in group.item)
+    if n > 1 and new.standing is None and way is not None and not way[1] and floats:
         if not any(setting.color_at(shifted(cell, (0, -1, 0))) for cell in lowest):
             raise Unresolved(Reason.NO_HEIGHT, str(kind))  # beside what floats: there, or on the ground
-    if standing:
-        down = (way is not None and way[1] < 0) or (stated is not None and stated[1] < 0)
-        vector = (0, -1, 0) if down else up
-        return [_run(cell, vector, n) for cell in lowest]
-    # a level row
-    if stated is not None:
+    down = any(vector is not None and vector[1] < 0 for vector in (way, stated))
+    return [_run(cell, (0, -1 if down else 1, 0), n) for cell in lowest]
+
+
+def _nearest(new: BlockSpec, group: Anchors, free: list[Cell]) -> list[Cell]:
+    """Return the cells where new blocks begin: of the outermost side, at the lowest layer."""
+    upright = new.standing or new.kind in (Kind.COLUMN, Kind.TOWER)
+    if group.way is not None:
+        free = outermost(free, group.way)
+        upright = group.way[1] == 0
+    return outermost(free, (0, -1, 0)) if upright else free
+
+
+def _stands(new: BlockSpec, stated: Cell | None) -> bool | None:
+    """Return whether new blocks stand upright, None if the place decides."""
+    if new.kind in (Kind.COLUMN, Kind.TOWER) or new.axis == "y" or (stated is not None and stated[1]):
+        return True
+    if new.standing is None and (new.kind is Kind.ROW or stated is not None):
+        return False
+    return new.standing
+
+
+def _level_rows(
+    new: BlockSpec, group: Anchors, n: int, free: list[Cell], lowest: list[Cell], setting: Resolution
+) -> list[tuple[Cell, ...]]:
+    inside, way = set(free), group.way
+    if new.way is not None:
+        stated = VECTORS[setting.on_map(new.way)]
         runs = [_run(cell, stated, n, new.gap) for cell in free]
-        return [run for run in runs if set(free).issuperset(run)] or [
+        return [run for run in runs if inside.issuperset(run)] or [
             _run(cell, stated, n, new.gap) for cell in lowest
         ]
     axes = list(group.axes) or _axes(new.axis, setting)
-    inside = set(free)
     runs = [_run(cell, vector, n) for cell in free for vector in axes]
     lying = [run for run in runs if inside.issuperset(run)]
     if new.centred and lying:
-        middle = len(lying) // 2
-        return [sorted(lying)[middle]] if len(lying) % 2 else lying
-    if way is None and len(lowest) == 1 and not group.item:
-        runs = [_run(lowest[0], (s * v[0], 0, s * v[2]), n) for v in axes for s in (1, -1)]
+        return [sorted(lying)[len(lying) // 2]] if len(lying) % 2 else lying
+    if way is None or way[1]:
+        return _rows_at(group, n, axes, lying, free, lowest)
+    if not lying and new.kind is Kind.BLOCK and len(free) == n:
+        return [tuple(free)]
+    across = new.axis is not None and all(dot(vector, way) == 0 for vector in axes)
+    if lying and (across or len(lowest) > 1):
+        return lying
+    return [_run(cell, way, n) for cell in lowest]
+
+
+def _rows_at(
+    group: Anchors, n: int, axes: list[Cell], lying: list[Item], free: list[Cell], lowest: list[Cell]
+) -> list[tuple[Cell, ...]]:
+    """Return the level rows at a place that has no side: the only one inside the zone, or about a middle."""
+    if group.way is None and len(lowest) == 1 and not group.item:
+        runs = [_run(lowest[0], scaled(vector, sign), n) for vector in axes for sign in (1, -1)]
         runs = [run for run in runs if all(in_zone(*cell) for cell in run)]
         if len(runs) == 1:
             return runs
-    if way is None or way[1]:
-        if lying and len(free) > 1:
-            return lying
-        if len(axes) == 1 and n % 2 == 1 and len(lowest) == 1:
-            vector = axes[0]
-            start = _run(lowest[0], (-vector[0], 0, -vector[2]), n // 2 + 1)[-1]
-            return [_run(start, vector, n)]
-        raise Unresolved(Reason.NO_DIRECTION, "")
-    if not lying and new.kind is Kind.BLOCK and len(free) == n:
-        return [tuple(free)]
-    if new.axis is not None and all(_dot(vector, way) == 0 for vector in axes) and lying:
+    if lying and len(free) > 1:
         return lying
-    if len(lowest) == 1:
-        return [_run(lowest[0], way, n)]
-    return lying if lying else [_run(cell, way, n) for cell in lowest]
+    if len(axes) == 1 and n % 2 == 1 and len(lowest) == 1:
+        return [_run(shifted(lowest[0], scaled(axes[0], -(n // 2))), axes[0], n)]
+    raise Unresolved(Reason.NO_DIRECTION, "")
 
 
 def _axes(axis: str | None, setting: Resolution) -> list[Cell]:
@@ -870,6 +732,7 @@ def _figures(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resoluti
             if not standing and set(free).issuperset(cells):
                 placed = drawn if (a, b) == (width, height) else {(v, u) for u, v in drawn}
                 found.append(tuple((x + u, y + k, z + v) for u, v in sorted(placed) for k in range(depth)))
+    found = found or _covering(new, [replace(group, cells=tuple(free))], setting)
     if not found:
         raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
     return found

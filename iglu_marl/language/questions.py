@@ -79,18 +79,16 @@ class Slot:
         return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
     def _admits_phrase(self, phrase: Phrase) -> bool:
+        stated = phrase.height is not None or phrase.level is not None
         if (
             phrase.shape not in self.shapes
             or len(phrase.colors) not in self.colors
             or phrase.depth > self.depth
+            or (phrase.size is not None and not self.size)
+            or (stated and not self.height)
+            or (phrase.extreme is not None and not self.extreme)
+            or (phrase.joined is not None and not self.joined)
         ):
-            return False
-        stated = phrase.height is not None or phrase.level is not None
-        if (phrase.size is not None and not self.size) or (stated and not self.height):
-            return False
-        if phrase.extreme is not None and not self.extreme:
-            return False
-        if phrase.joined is not None and not self.joined:
             return False
         for link in phrase.links:
             if link.relation not in RELATIONS and not self.likeness:

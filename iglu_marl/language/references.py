@@ -4,29 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
 from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, as_grid, cell_index, color_name, in_zone
+from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_name, in_zone
+from iglu_marl.core.grid import cells_of as cells_in
 from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.regions import (
+    FLOOR,
+    REACH,
+    Anchors,
+    climbed,
+    connected,
+    free_cells,
+    gaps_between,
+    joined,
+    merged,
+    on_column,
+    outer,
+)
+from iglu_marl.language.regions import (
+    Item as Item,
+)
 from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
+    COMPASS,
     VECTORS,
+    Box,
     Direction,
     Kind,
     Noun,
     as_color,
+    dot,
     facing,
     is_figure,
     on_map,
+    outermost,
+    scaled,
+    shifted,
 )
-
-Item = tuple[Cell, ...]
-"""One thing that a description means: a block, or the cells of a group."""
 
 Offset = tuple[tuple[Direction, int], ...]
 """Steps, such as (("north", 2), ("east", 1))."""
@@ -58,23 +80,68 @@ def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Of
     return offset
 
 
+class Reference:
+    """Base of what means things of a world."""
+
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the things that it means.
+
+        Raises:
+            Unresolved: if nothing fits, or more than the reference says.
+
+        """
+        raise NotImplementedError
+
+
+class Location:
+    """Base of places, for new blocks (`anchors`) and of things (`fitting`)."""
+
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the cells for new blocks, one entry per thing that the place is relative to.
+
+        Raises:
+            Unresolved: if the place does not exist or is ambiguous.
+
+        """
+        raise NotImplementedError
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items that are at this place."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class Anaphor:
+class Anaphor(Reference):
     """What the last instruction changed, as a whole ("it")."""
 
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the thing."""
+        return [setting.last or _only_thing(setting)]
+
 
 @dataclass(frozen=True)
-class LastBlock:
+class LastBlock(Reference):
     """The last block that was changed."""
 
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the block."""
+        return [(setting.last or _only_thing(setting))[-1:]]
+
 
 @dataclass(frozen=True)
-class BuilderPosition:
+class BuilderPosition(Reference):
     """Where the builder stands ("you")."""
 
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the cell of the feet."""
+        if setting.position is None:
+            raise Unresolved(Reason.NO_VIEW, "you")
+        x, y, z = setting.position
+        return [((int(np.floor(x + 0.5)), round(y - 0.75), int(np.floor(z + 0.5))),)]
+
 
 @dataclass(frozen=True)
-class At:
+class At(Location):
     """A cell (x, y, z) of the zone."""
 
     cell: Cell
@@ -85,13 +152,34 @@ class At:
             raise DialogueError(f"cell {self.cell!r} is not in the build zone (x, z in -5..5, y in -1..7)")
         object.__setattr__(self, "cell", cell)
 
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the cell."""
+        return [Anchors((self.cell,))]
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items with a block there."""
+        return [item for item in items if self.cell in item]
+
 
 @dataclass(frozen=True)
-class Spot:
+class Spot(Reference, Location):
     """A column of the map: on the ground, or on top of what stands there."""
 
     x: int
     z: int
+
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return its cell on the ground."""
+        return [((self.x, FLOOR, self.z),)]
+
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the first free cell."""
+        along = [(1, 0, 0)] * (abs(self.z) == REACH) + [(0, 0, 1)] * (abs(self.x) == REACH)
+        return [Anchors((on_column(self.x, self.z, setting),), axes=tuple(along))]
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items with a block there."""
+        return [item for item in items if (self.x, self.z) in {(x, z) for x, _, z in item}]
 
 
 @dataclass(frozen=True)
@@ -102,14 +190,23 @@ class Each:
 
 
 @dataclass(frozen=True)
-class Level:
+class Level(Location):
     """A layer of the zone, 1 = on the ground."""
 
     height: int
 
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the layer."""
+        line = range(-REACH, REACH + 1)
+        return [Anchors(tuple((x, self.height + FLOOR - 1, z) for x in line for z in line))]
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items that begin there."""
+        return [item for item in items if Box.of(item).low[1] == self.height + FLOOR - 1]
+
 
 @dataclass(frozen=True)
-class Between:
+class Between(Location):
     """The cells between two things, or between (and inside) several.
 
     `of` names several things; else `one` and `other` are the two. With none of them, any gap is meant.
@@ -119,9 +216,45 @@ class Between:
     other: Reference | None = None
     line: bool = False
 
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return gaps: straight lines of free cells between blocks."""
+        if self.one is None:
+            cells = frozenset(setting.blocks)
+            gaps = gaps_between(setting, cells, cells)
+            if not gaps:
+                raise Unresolved(Reason.NO_MATCH, "there is no gap")
+        else:
+            cells = frozenset(cell for item in resolve(self.one, setting) for cell in item)
+            other = self.one if self.other is None else self.other
+            others = frozenset(cell for item in resolve(other, setting) for cell in item)
+            gaps = gaps_between(setting, cells, others)
+            if not gaps:
+                raise Unresolved(Reason.NO_MATCH, "nothing is free between them")
+        gaps = merged(gaps)
+        if self.line and self.one is not None:
+            gaps = self._lowest(gaps, setting)
+            if self.other is None and not joined(cells, gaps):
+                raise Unresolved(Reason.AMBIGUOUS, "which of them")
+        return [Anchors(gap, None, (), True) for gap in gaps]
+
+    def _lowest(self, gaps: list[Item], setting: Resolution) -> list[Item]:
+        """Return one line of each gap, the lowest: it is enough to connect."""
+        floor = min(cell[1] for gap in gaps for cell in gap)
+        ends = [(at.x, FLOOR, at.z) for at in (self.one, self.other) if isinstance(at, Spot)]
+        ends = free_cells(ends, setting)  # "from corner to corner": with the corners
+        lines = [tuple(cell for cell in gap if cell[1] == floor) for gap in gaps]
+        return [(*line, *ends) for line in lines if line]
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items inside the box around two or more things."""
+        ends = [part for part in (self.one, self.other) if part is not None]
+        cells = {cell for part in ends for item in resolve(part, setting) for cell in item}
+        around = Box.of(cells)
+        return [item for item in items if cells.isdisjoint(item) and Box.of([*item, *cells]) == around]
+
 
 @dataclass(frozen=True)
-class PluralAnaphor:
+class PluralAnaphor(Reference):
     """Several things that were changed last, by one instruction or by two ("they").
 
     both: exactly two things, such as two towers that were built one after the other.
@@ -129,40 +262,90 @@ class PluralAnaphor:
 
     both: bool = False
 
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return one item per block, if they are not two things."""
+        if self.both and (two := _last_two(setting)):
+            return two
+        cells = list(setting.last)
+        for part in reversed(setting.earlier):
+            if len(cells) > 1:
+                break
+            cells = list(dict.fromkeys((*part, *cells)))
+        cells = cells or list(_only_thing(setting))
+        standing: list[Item] = [(cell,) for cell in cells if setting.color_at(cell)]
+        return standing or [tuple(cells)]  # removed blocks count too
+
 
 @dataclass(frozen=True)
-class Remaining:
+class Remaining(Reference):
     """What is left of a structure after a part was taken away: the blocks that adjoin the removed ones."""
 
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the only tower or block there."""
+        near = {shifted(cell, way) for cell in setting.last for way in VECTORS.values()}
+        items = [item for item in find_items(setting, Kind.TOWER, ()) if near.intersection(item)]
+        items = items or [(cell,) for cell in setting.blocks if cell in near]
+        if len(items) != 1:
+            raise Unresolved(Reason.NO_MATCH, "what is left")
+        return items
+
 
 @dataclass(frozen=True)
-class Floating:
+class Floating(Location):
     """Filter: not connected to the ground; with `whole=False`, not on the ground itself."""
 
     whole: bool = True
 
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items above the ground."""
+        structures = find_items(setting, Kind.STRUCTURE, ()) if self.whole else []
+        standing = {cell for group in structures if Box.of(group).low[1] == FLOOR for cell in group}
+        return [item for item in items if standing.isdisjoint(item) and Box.of(item).low[1] > FLOOR]
+
 
 @dataclass(frozen=True)
-class Free:
+class Free(Location):
     """Filter: with nothing on top."""
 
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items without blocks of others above."""
+        return [item for item in items if not any(map(setting.color_at, outer(item, (0, 1, 0))))]
+
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(Location):
     """The row of cells along an edge of the zone."""
 
     way: Direction
 
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the row on the ground."""
+        vector = VECTORS[setting.on_map(self.way)]
+        axis = (abs(vector[2]), 0, abs(vector[0]))
+        start = shifted(scaled(vector, REACH), (0, FLOOR, 0))
+        line = tuple(shifted(start, scaled(axis, n)) for n in range(-REACH, REACH + 1))
+        return [Anchors(line, whole=True, axes=(axis,))]
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items that lie along it."""
+        vector = VECTORS[setting.on_map(self.way)]
+        return [item for item in items if all(dot(cell, vector) == REACH for cell in item)]
+
 
 @dataclass(frozen=True)
-class PartOf:
+class PartOf(Location):
     """Filter: part of something, as in "the top block of the tower"."""
 
     of: Reference
 
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items that lie in it."""
+        whole = {cell for part in resolve(self.of, setting) for cell in part}
+        return [item for item in items if whole.issuperset(item)]
+
 
 @dataclass(frozen=True)
-class Recent:
+class Recent(Reference):
     """What earlier instructions placed: "the block you just placed", "those three blue blocks".
 
     Args:
@@ -179,9 +362,40 @@ class Recent:
     nth: int | None = None
     extreme: Direction | None = None
 
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return what the last instruction that fits placed."""
+        for cells in (setting.last, *reversed(setting.earlier)):
+            there = self._colored([cell for cell in cells if setting.color_at(cell)], setting)
+            if self.nth is not None and there:
+                there = self._numbered(there, self.nth, setting)
+            if not there:
+                continue
+            if self.extreme is not None:
+                there = outermost(there, VECTORS[setting.on_map(self.extreme)])
+            if self.kind is not Kind.BLOCK:
+                whole = [item for item in find_items(setting, self.kind, ()) if set(there) <= set(item)]
+                return whole if len(whole) == 1 else [tuple(there)]
+            if self.nth is not None or self.count in (None, len(there)):
+                return [(cell,) for cell in there]
+        if self == Recent(nth=1, count=1) and not setting.last:
+            return [_only_thing(setting)]
+        raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")
+
+    def _colored(self, cells: list[Cell], setting: Resolution) -> list[Cell]:
+        return [cell for cell in cells if setting.color_at(cell) in self.colors] if self.colors else cells
+
+    def _numbered(self, there: list[Cell], nth: int, setting: Resolution) -> list[Cell]:
+        """Return the blocks from the nth one on, [] if there are fewer."""
+        start = nth - (nth > 0)
+        if nth > 0 and self.count == 1:
+            placed = [cell for part in setting.earlier for cell in part] or there
+            return self._colored(placed, setting)[start:nth]
+        more = len(there) > (self.count or 1)  # "the last two" implies more than two
+        return there[start:][: self.count] if more else []
+
 
 @dataclass(frozen=True)
-class Portion:
+class Portion(Reference):
     """The ends, corners, border, middle, inside or blocks of something.
 
     way: only those on this side; with "half", the half there; with "alternate", every second one from there.
@@ -191,16 +405,33 @@ class Portion:
     which: str
     way: Direction | None = None
 
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return its blocks, one thing per block."""
+        found: list[Item] = []
+        items = resolve(self.of, setting)
+        if len(items) > 1 and all(len(item) == 1 for item in items):
+            items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
+        for item in items:
+            cells = _part_of(item, self, setting)
+            if not cells:
+                raise Unresolved(Reason.NO_MATCH, f"{self.which} of that")
+            found += [(cell,) for cell in sorted(cells)]
+        return list(dict.fromkeys(found))
+
 
 @dataclass(frozen=True)
-class Union:
+class Union(Reference):
     """Several references together: "the red block and the blue row"."""
 
     parts: tuple[Reference, ...]
 
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the things of each part, each once."""
+        return list(dict.fromkeys(item for part in self.parts for item in resolve(part, setting)))
+
 
 @dataclass(frozen=True)
-class Blocks:
+class Blocks(Reference):
     """Blocks or groups by appearance and place: `Blocks((6,), "row", count=1)` is "the red row".
 
     Args:
@@ -227,7 +458,7 @@ class Blocks:
     count: int | None = 1
     extreme: Direction | None = None
     size: int | None = None
-    where: Where | Spot | Level | PartOf | Between | Floating | Free | Edge | None = None
+    where: Location | None = None
     rank: int = 1
     middle: bool = False
     unless: Reference | None = None
@@ -246,6 +477,12 @@ class Blocks:
         except ValueError as error:
             raise DialogueError(f"kind or extreme of a description: {error}") from None
         object.__setattr__(self, "colors", colors)
+        self._check_numbers()
+        if self.where is not None and not isinstance(self.where, _FILTERS):
+            expected = ", ".join(place.__name__ for place in _FILTERS)
+            raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
+
+    def _check_numbers(self) -> None:
         if self.count is not None and not 1 <= self.count <= 99:
             raise DialogueError(f"count of a description is {self.count!r}, expected None or 1..99")
         largest = 1 if self.kind is Kind.BLOCK else 11 if self.kind in _RUNS else 121
@@ -260,9 +497,32 @@ class Blocks:
             )
         if self.middle and (self.extreme is not None or self.count is None):
             raise DialogueError("middle=True of a description, expected a count and no extreme")
-        if self.where is not None and not isinstance(self.where, _FILTERS):
-            expected = ", ".join(place.__name__ for place in _FILTERS)
-            raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
+
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the things that fit, if they are as many as stated."""
+        items = find_items(setting, self.kind, self.colors)
+        if self.size is not None:
+            items = [item for item in items if len(item) == self.size]
+        if items and self.where is not None:
+            if self.is_of_several:
+                return _in_each_part(self, items, setting)
+            items = self.where.fitting(self, items, setting) or _placed_on_part(self, items, setting)
+        if self.unless is not None:
+            left_out = {cell for item in resolve(self.unless, setting) for cell in item}
+            items = [item for item in items if not left_out.intersection(item)]
+        if items and self.by_size is not None:
+            items = _by_size(self, items)
+        if not items:
+            raise Unresolved(Reason.NO_MATCH, described(self))
+        if self.extreme is not None:
+            met, items = len(items), _furthest(self, items, setting)
+            plain = self.kind is Kind.BLOCK and self.where is None
+            if self.count is None and len(items) == 1 < met and plain:  # "the top blocks"
+                detail = f"one is the {self.extreme.value} most {described(self)}, not several"
+                raise Unresolved(Reason.AMBIGUOUS, detail, reference=self)
+        if self.middle:
+            items = _in_the_middle(self, items)
+        return _counted(self, items, setting)
 
     @property
     def is_of_several(self) -> bool:
@@ -279,7 +539,7 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Beside(Location):
     """The cell a number of steps from something; no steps = in its place.
 
     From a group, count from the side that the first step leaves through, at its lowest layer for a horizontal step:
@@ -291,45 +551,77 @@ class Beside:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offset", checked_offset(self.offset))
-        if not isinstance(self.of, REFERENCES):
+        if not isinstance(self.of, Reference):
             raise DialogueError(f"a place beside {self.of!r}, expected a reference")
+
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the cells beyond each thing on that side."""
+        items = resolve(self.of, setting)
+        if not self.offset:
+            return [self._in_place(items, setting)]
+        (way, distance), *more = self.offset
+        flipped = isinstance(self.of, BuilderPosition)
+        vector = setting.vector(((way, 1),), flipped)
+        if flipped and not way.vertical:
+            x, _, z = shifted(items[0][0], setting.vector(self.offset, flipped))
+            return [Anchors((on_column(x, z, setting),), vector)]
+        above_last = way is Direction.UP and isinstance(self.of, (Anaphor, LastBlock))
+        if above_last and not any(map(setting.color_at, items[0])):  # where something was removed
+            return [Anchors(tuple(outermost(items[0], (0, -1, 0))), vector)]
+        rest = setting.vector(tuple(more), flipped)
+        found = []
+        for item in items:
+            cells = [shifted(cell, rest) for cell in outer(item, vector, distance)]
+            if above_last and isinstance(self.of, Anaphor):  # on all that stands on it by now
+                cells = [climbed(cell, setting) for cell in cells]
+            found.append(Anchors(tuple(cells), vector, item))
+        return found
+
+    def _in_place(self, items: list[Item], setting: Resolution) -> Anchors:
+        cells = tuple(dict.fromkeys(cell for item in items for cell in item))
+        if isinstance(self.of, Anaphor) and setting.before is not None and all(map(setting.color_at, cells)):
+            left = (setting.before[1] != 0) & (setting.grid == 0)  # "there" is where a part of it was removed
+            cells = tuple(map(tuple, cells_in(left).tolist())) or cells
+        return Anchors(cells, None, cells)
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items in that relation, or that number of steps away."""
+        others = resolve(self.of, setting)
+        if len(self.offset) == 1 and self.offset[0][1] == 1:
+            way = self.offset[0][0]
+            if isinstance(self.of, BuilderPosition) and way in (Direction.FRONT, Direction.BEHIND):
+                way = way.opposite  # of the builder itself
+            relation = {Direction.UP: "above", Direction.DOWN: "below"}.get(way) or setting.on_map(way).value
+            return _related(reference, relation, items, others)
+        vector = setting.vector(self.offset, isinstance(self.of, BuilderPosition))
+        near = {shifted(cell, vector) for item in others for cell in item}
+        near -= {cell for item in others for cell in item if self.offset}
+        return [item for item in items if not near.isdisjoint(item)]
 
 
 @dataclass(frozen=True)
-class NextTo:
+class NextTo(Location):
     """Any free cell that touches something from the north, east, south or west."""
 
     of: Reference
 
     def __post_init__(self) -> None:
-        if not isinstance(self.of, REFERENCES):
+        if not isinstance(self.of, Reference):
             raise DialogueError(f"a place next to {self.of!r}, expected a reference")
 
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the free cells around each thing."""
+        found = []
+        for item in resolve(self.of, setting):
+            around = dict.fromkeys(cell for way in COMPASS for cell in outer(item, VECTORS[way]))
+            found.append(Anchors(tuple(cell for cell in around if not setting.color_at(cell)), None, item))
+        return found
 
-Reference = (
-    Anaphor
-    | LastBlock
-    | BuilderPosition
-    | Blocks
-    | Recent
-    | Portion
-    | PluralAnaphor
-    | Remaining
-    | Spot
-    | Union
-)
-REFERENCES = (
-    Anaphor,
-    LastBlock,
-    BuilderPosition,
-    Blocks,
-    Recent,
-    Portion,
-    PluralAnaphor,
-    Remaining,
-    Spot,
-    Union,
-)
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items that touch it."""
+        return _related(reference, "next_to", items, resolve(self.of, setting))
+
+
 Where = At | Beside | NextTo
 _FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge)
 
@@ -404,53 +696,35 @@ class Unresolved(Exception):
         self.failure = Failure(reason, detail, **more)
 
 
-@dataclass
-class Resolution:
-    """World and context in which references are resolved.
+@dataclass(frozen=True, eq=False)
+class Resolution(Context):
+    """World and context in which references are resolved. grid: int8 [9, 11, 11], read only."""
 
-    grid: int8 [9, 11, 11], read only. view: the compass direction that counts as straight on, None = unknown.
-    """
-
-    grid: npt.NDArray[np.int8]
-    last: tuple[Cell, ...] = ()
-    view: Direction | None = None
-    position: tuple[float, float, float] | None = None
-    earlier: tuple[tuple[Cell, ...], ...] = ()
-    before: tuple[Any, npt.NDArray[np.int8]] | None = None
-    further: tuple[npt.NDArray[np.int8], ...] = ()
-    names: Mapping[str, NamedCells] = field(default_factory=dict)
-    _blocks: dict[Cell, int] | None = field(default=None, repr=False)
+    grid: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(ZONE_SHAPE, np.int8))
 
     @classmethod
     def of(cls, grid: npt.ArrayLike, context: Context) -> Resolution:
         """Combine a grid and a context."""
-        view = None if context.yaw_deg is None else facing(context.yaw_deg)
-        return cls(
-            as_grid(grid, "grid"),
-            tuple(context.last),
-            view,
-            context.position,
-            context.earlier,
-            context.before,
-            context.further,
-            context.names,
-        )
+        return cls(**{**vars(context), "last": tuple(context.last)}, grid=as_grid(grid, "grid"))
+
+    @cached_property
+    def view(self) -> Direction | None:
+        """The compass direction that counts as straight on, None = unknown."""
+        return None if self.yaw_deg is None else facing(self.yaw_deg)
 
     def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Resolution:
         """Return the resolution after a change."""
-        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last), _blocks=None)
+        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last))
 
     def facing(self, view: Direction) -> Resolution:
         """Return the resolution for somebody who looks that way."""
-        return replace(self, view=view)
+        return replace(self, yaw_deg=90.0 * COMPASS.index(view))
 
-    @property
+    @cached_property
     def blocks(self) -> dict[Cell, int]:
         """Colour ids by cell."""
-        if self._blocks is None:
-            found = np.argwhere(self.grid)
-            self._blocks = {(x - 5, y - 1, z - 5): int(self.grid[y, x, z]) for y, x, z in found.tolist()}
-        return self._blocks
+        found = np.argwhere(self.grid).tolist()
+        return {(x - 5, y - 1, z - 5): int(self.grid[y, x, z]) for y, x, z in found}
 
     def color_at(self, cell: Cell) -> int:
         """The colour id at a cell, 0 for air and outside."""
@@ -477,24 +751,6 @@ class Resolution:
             for axis, part in enumerate(VECTORS[self.on_map(way)]):
                 total[axis] += count * part
         return total[0], total[1], total[2]
-
-
-def shifted(cell: Cell, by: Cell) -> Cell:
-    """Return a cell moved by a vector."""
-    return cell[0] + by[0], cell[1] + by[1], cell[2] + by[2]
-
-
-def connected(cells: Iterable[Cell]) -> list[Item]:
-    """Return the groups of cells that are connected through faces, sorted."""
-    todo, found = set(cells), []
-    while todo:
-        group = [todo.pop()]
-        for cell in group:
-            near = {shifted(cell, way) for way in VECTORS.values()} & todo
-            group += near
-            todo -= near
-        found.append(tuple(sorted(group)))
-    return sorted(found)
 
 
 def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution) -> list[Item]:
@@ -541,89 +797,19 @@ def described(blocks: Blocks) -> str:
 
 
 def resolve(reference: Reference, setting: Resolution) -> list[Item]:
-    """Return the things that a reference means.
-
-    Raises:
-        Unresolved: if nothing fits, or more than the reference says.
-
-    """
-    if isinstance(reference, BuilderPosition):
-        if setting.position is None:
-            raise Unresolved(Reason.NO_VIEW, "you")
-        x, y, z = setting.position
-        return [((int(np.floor(x + 0.5)), round(y - 0.75), int(np.floor(z + 0.5))),)]
-    if isinstance(reference, (Anaphor, LastBlock)):
-        last = setting.last or _only_thing(setting)
-        return [last if isinstance(reference, Anaphor) else last[-1:]]
-    if isinstance(reference, Recent):
-        return _recent(reference, setting)
-    if isinstance(reference, Spot):
-        return [((reference.x, -1, reference.z),)]
-    if isinstance(reference, PluralAnaphor) and reference.both and (two := _last_two(setting)):
-        return two
-    if isinstance(reference, PluralAnaphor):
-        cells = list(setting.last)
-        for part in reversed(setting.earlier):
-            if len(cells) > 1:
-                break
-            cells = list(dict.fromkeys((*part, *cells)))
-        cells = cells or list(_only_thing(setting))
-        standing: list[Item] = [(cell,) for cell in cells if setting.color_at(cell)]
-        return standing or [tuple(cells)]  # removed blocks count too
-    if isinstance(reference, Remaining):
-        near = {shifted(cell, way) for cell in setting.last for way in VECTORS.values()}
-        items = [item for item in find_items(setting, Kind.TOWER, ()) if near.intersection(item)]
-        items = items or [(cell,) for cell in setting.blocks if cell in near]
-        if len(items) != 1:
-            raise Unresolved(Reason.NO_MATCH, "what is left")
-        return items
-    if isinstance(reference, Portion):
-        return _part(reference, setting)
-    if isinstance(reference, Union):
-        return list(dict.fromkeys(item for part in reference.parts for item in resolve(part, setting)))
-    items = find_items(setting, reference.kind, reference.colors)
-    if reference.size is not None:
-        items = [item for item in items if len(item) == reference.size]
-    if items and reference.where is not None:
-        if reference.is_of_several:
-            return _in_each_part(reference, items, setting)
-        items = _placed(reference, reference.where, items, setting) or _placed_on_part(
-            reference, items, setting
-        )
-    if reference.unless is not None:
-        left_out = {cell for item in resolve(reference.unless, setting) for cell in item}
-        items = [item for item in items if not left_out.intersection(item)]
-    if items and reference.by_size is not None:
-        items = _by_size(reference, items)
-    if not items:
-        raise Unresolved(Reason.NO_MATCH, described(reference))
-    if reference.extreme is not None:
-        met, items = len(items), _furthest(reference, items, setting)
-        plain = reference.kind is Kind.BLOCK and reference.where is None
-        if reference.count is None and len(items) == 1 < met and plain:  # "the top blocks"
-            detail = f"one is the {reference.extreme.value} most {described(reference)}, not several"
-            raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference)
-    if reference.middle:
-        items = _in_the_middle(reference, items)
-    return _counted(reference, items, setting)
+    """Return the things that a reference means, by its own method."""
+    return reference.resolve(setting)
 
 
 def _last_two(setting: Resolution) -> list[Item]:
     found: list[Item] = []
-    met: set[Cell] = set()
     for part in dict.fromkeys((setting.last, *reversed(setting.earlier))):
-        todo = {cell for cell in part if setting.color_at(cell)} - met
-        flat = (
-            len(todo) == 2 and len({cell[1] for cell in todo}) == 1
-        )  # two blocks beside each other are two things
-        while todo:
-            item = [todo.pop()]
-            for cell in item:
-                near = set() if flat else {shifted(cell, way) for way in VECTORS.values()} & todo
-                item += near
-                todo -= near
-            found.append(tuple(sorted(item)))
-            met.update(item)
+        met = {cell for item in found for cell in item}
+        cells = {cell for cell in part if setting.color_at(cell)} - met
+        if len(cells) == 2 and len({cell[1] for cell in cells}) == 1:
+            found += [(cell,) for cell in cells]  # two blocks beside each other are two things
+        else:
+            found += connected(cells)
         if len(found) >= 2:
             break
     return found if len(found) == 2 else []
@@ -693,52 +879,8 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
     return items
 
 
-def _placed(reference: Blocks, where: Any, items: list[Item], setting: Resolution) -> list[Item]:
-    """Filter items by place: the nearest in a relation to something if one is meant, else all.
-
-    One step is a relation to all of an item; more steps lead from block to block.
-    """
-    if isinstance(where, At):
-        return [item for item in items if where.cell in item]
-    if isinstance(where, Spot):
-        return [item for item in items if any((cell[0], cell[2]) == (where.x, where.z) for cell in item)]
-    if isinstance(where, Level):
-        return [item for item in items if min(cell[1] for cell in item) == where.height - 2]
-    if isinstance(where, PartOf):
-        whole = {cell for part in resolve(where.of, setting) for cell in part}
-        return [item for item in items if whole.issuperset(item)]
-    if isinstance(where, Between):
-        return _between(where, items, setting)
-    if isinstance(where, Edge):
-        vector = VECTORS[setting.on_map(where.way)]
-        return [
-            item for item in items if all(cell[0] * vector[0] + cell[2] * vector[2] == 5 for cell in item)
-        ]
-    if isinstance(where, Floating) and not where.whole:
-        return [item for item in items if all(cell[1] > -1 for cell in item)]
-    if isinstance(where, Floating):
-        standing = {
-            cell
-            for group in find_items(setting, Kind.STRUCTURE, ())
-            if any(cell[1] == -1 for cell in group)
-            for cell in group
-        }
-        return [item for item in items if standing.isdisjoint(item) and all(cell[1] > -1 for cell in item)]
-    if isinstance(where, Free):
-        above = [{shifted(cell, (0, 1, 0)) for cell in item} - set(item) for item in items]
-        return [
-            item
-            for item, over in zip(items, above, strict=True)
-            if not any(setting.color_at(cell) for cell in over)
-        ]
-    others = resolve(where.of, setting)
-    relation = _relation(where, setting)
-    if relation is None:
-        steps = where.offset if isinstance(where, Beside) else ()
-        vector = setting.vector(steps, isinstance(where.of, BuilderPosition))
-        near = {shifted(cell, vector) for item in others for cell in item}
-        near -= {cell for item in others for cell in item if steps}
-        return [item for item in items if not near.isdisjoint(item)]
+def _related(reference: Blocks, relation: str, items: list[Item], others: list[Item]) -> list[Item]:
+    """Return the items in a relation to all of another: the nearest if one is meant, else all."""
     table, first = table_of([*items, *others])
     count, middle = len(table), first + len(items)
     given, to, out = np.zeros((3, count), np.uint8)
@@ -762,37 +904,11 @@ def _placed_on_part(reference: Blocks, items: list[Item], setting: Resolution) -
     for color in range(1, 7) if where.of.kind in _RUNS else ():
         try:
             stated = replace(where, of=replace(where.of, colors=(color,)))
-            fits = _placed(reference, stated, items, setting)
+            fits = stated.fitting(reference, items, setting)
         except Unresolved:
             continue
         found |= dict.fromkeys(fits)
     return list(found)
-
-
-def _relation(where: Where, setting: Resolution) -> str | None:
-    """Return the map relation of a place, None for a number of steps."""
-    if isinstance(where, NextTo):
-        return "next_to"
-    if not isinstance(where, Beside) or len(where.offset) != 1 or where.offset[0][1] != 1:
-        return None
-    way = where.offset[0][0]
-    if isinstance(where.of, BuilderPosition) and way in (Direction.FRONT, Direction.BEHIND):
-        way = way.opposite  # of the builder itself
-    return {Direction.UP: "above", Direction.DOWN: "below"}.get(way) or setting.on_map(way).value
-
-
-def _between(where: Between, items: list[Item], setting: Resolution) -> list[Item]:
-    """Return the items inside the box around two or more things."""
-    assert where.one is not None
-    around = [part for part in (where.one, where.other) if part is not None]
-    cells = {cell for part in around for item in resolve(part, setting) for cell in item}
-    low = [min(cell[axis] for cell in cells) for axis in range(3)]
-    high = [max(cell[axis] for cell in cells) for axis in range(3)]
-    return [
-        item
-        for item in items
-        if cells.isdisjoint(item) and all(low[i] <= cell[i] <= high[i] for cell in item for i in range(3))
-    ]
 
 
 def _in_each_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
@@ -817,100 +933,56 @@ def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
     return [item for item in items if len(item) == sizes[reference.rank - 1]]
 
 
-def _part(reference: Portion, setting: Resolution) -> list[Item]:
-    """Return the blocks of a part of something, one thing per block."""
-    found: list[Item] = []
-    items = resolve(reference.of, setting)
-    if len(items) > 1 and all(len(item) == 1 for item in items):
-        items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
-    for item in items:
-        cells = _part_of(item, reference, setting)
-        if not cells:
-            raise Unresolved(Reason.NO_MATCH, f"{reference.which} of that")
-        found += [(cell,) for cell in sorted(cells)]
-    return list(dict.fromkeys(found))
-
-
 def _is_bend(cell: Cell, item: set[Cell]) -> bool:
     """Return whether exactly two blocks adjoin a block, round a corner."""
     near = [way for way in VECTORS.values() if shifted(cell, way) in item]
     return len(near) == 2 and any(a + b for a, b in zip(*near, strict=True))
 
 
-def _part_of(item: Item, reference: Portion, setting: Resolution) -> list[Cell]:
-    low = [min(cell[axis] for cell in item) for axis in range(3)]
-    high = [max(cell[axis] for cell in item) for axis in range(3)]
-    spans = [high[axis] - low[axis] for axis in range(3)]
-    wide = [axis for axis in range(3) if spans[axis]]
-    cells, which = list(item), reference.which
-    if which == "alternate" and reference.way is None:
+def _part_of(item: Item, part: Portion, setting: Resolution) -> list[Cell]:
+    if part.way is not None:
+        return _side_of(item, part.which, VECTORS[setting.on_map(part.way)])
+    box = Box.of(item)
+    wide = [axis for axis in range(3) if box.spans[axis]]
+    ends = list(zip(box.low, box.high, strict=True))
+    if part.which == "alternate":
         raise Unresolved(Reason.NO_DIRECTION, "from which end")
-    if reference.way is not None:
-        vector = VECTORS[setting.on_map(reference.way)]
-        reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
-        if which == "alternate":
-            return sorted(cells, key=lambda cell: -reach[cell])[::2]
-        if which == "half":
-            middle = (min(reach.values()) + max(reach.values())) / 2
-            return [cell for cell in item if reach[cell] > middle]
-        if which == "corners":
-            cells = [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
-        return [cell for cell in cells if reach[cell] == max(reach[cell] for cell in cells)]
-    if which == "ends":
-        axis = spans.index(max(spans))
-        return [cell for cell in item if cell[axis] in (low[axis], high[axis])]
-    if which == "corners" and not wide:
-        return []  # a block has none
-    if which == "corners":
+    if part.which == "tip" and box.spans[1]:
+        return outermost(item, VECTORS[Direction.UP])
+    if part.which in ("ends", "tip", "between_ends"):
+        axis = box.spans.index(max(box.spans))
+        at_ends = part.which != "between_ends"
+        return [cell for cell in item if (cell[axis] in ends[axis]) is at_ends]
+    if part.which == "corners":
         bends = [cell for cell in item if _is_bend(cell, set(item))]
-        if bends and len(wide) == 2 and len(item) < (spans[wide[0]] + 1) * (spans[wide[1]] + 1):
-            return bends
-        return [cell for cell in item if all(cell[i] in (low[i], high[i]) for i in wide)]
-    if which == "border":
-        return [cell for cell in item if any(cell[i] in (low[i], high[i]) for i in wide)]
-    if which == "middle":
-        return [cell for cell in item if all(2 * cell[i] == low[i] + high[i] for i in range(3))]
-    if which == "inside":
-        own = set(item)
+        full = prod(box.spans[axis] + 1 for axis in wide)
+        corners = _corners_of(item) if wide else []  # a block has none
+        return bends if bends and len(wide) == 2 and len(item) < full else corners
+    if part.which == "border":
+        return [cell for cell in item if any(cell[i] in ends[i] for i in wide)]
+    if part.which == "middle":
+        return [cell for cell in item if all(2 * n == sum(end) for n, end in zip(cell, ends, strict=True))]
+    if part.which == "inside":
         inner = [
-            c
-            for c in setting.blocks
-            if all(low[i] < c[i] < high[i] if i in wide else c[i] == low[i] for i in range(3))
+            cell
+            for cell in setting.blocks
+            if all((low < n < high) or n == low == high for n, (low, high) in zip(cell, ends, strict=True))
         ]
-        return [cell for cell in inner if cell not in own] or [cell for cell in inner if cell in own]
-    return cells
+        return [cell for cell in inner if cell not in item] or inner
+    return list(item)
 
 
-def _recent(reference: Recent, setting: Resolution) -> list[Item]:
-    """Return what was placed earlier, by the last instruction that fits."""
-    for cells in (setting.last, *reversed(setting.earlier)):
-        there = [cell for cell in cells if setting.color_at(cell)]
-        if reference.colors:
-            there = [cell for cell in there if setting.color_at(cell) in reference.colors]
-        if not there:
-            continue
-        if reference.nth is not None and (reference.nth < 0 or reference.count != 1):
-            if len(there) <= (reference.count or 1):
-                continue  # "the last two" implies more than two
-            start = reference.nth - (reference.nth > 0)
-            return [(cell,) for cell in there[start:][: reference.count]]
-        if reference.nth is not None:
-            placed = [cell for part in (*setting.earlier,) for cell in part] or there
-            if reference.colors:
-                placed = [cell for cell in placed if setting.color_at(cell) in reference.colors]
-            if len(placed) < reference.nth:
-                break
-            return [(placed[reference.nth - 1],)]
-        if reference.extreme is not None:
-            vector = VECTORS[setting.on_map(reference.extreme)]
-            best = max(sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in there)
-            there = [cell for cell in there if sum(a * b for a, b in zip(cell, vector, strict=True)) == best]
-        if reference.kind is not Kind.BLOCK:
-            return [tuple(there)]
-        if reference.count is None or reference.count == len(there):
-            return [(cell,) for cell in there]
-        if reference.count == 1 and reference.extreme is None and len(there) > 1:
-            continue
-    if reference == Recent(nth=1, count=1) and not setting.last:
-        return [_only_thing(setting)]
-    raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")
+def _side_of(item: Item, which: str, vector: Cell) -> list[Cell]:
+    """Return the part on one side."""
+    if which == "alternate":
+        return sorted(item, key=lambda cell: -dot(cell, vector))[::2]
+    if which == "half":
+        reach = [dot(cell, vector) for cell in item]
+        return [cell for cell in item if 2 * dot(cell, vector) > min(reach) + max(reach)]
+    return outermost(_corners_of(item) if which == "corners" else item, vector)
+
+
+def _corners_of(item: Item) -> list[Cell]:
+    box = Box.of(item)
+    ends = list(zip(box.low, box.high, strict=True))
+    return [cell for cell in item if all(n in end for n, end in zip(cell, ends, strict=True))]

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError, GridError
-from iglu_marl.core.grid import Cell, color_name
+from iglu_marl.core.grid import COLOR_NAMES, Cell, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import (
@@ -38,6 +38,7 @@ from iglu_marl.language.grammar.answers import (
 )
 from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing
 from iglu_marl.language.grammar.engine import Parser, is_number
+from iglu_marl.language.grammar.makers import counted
 from iglu_marl.language.grammar.reader import (
     first_place,
     grammar,
@@ -50,7 +51,7 @@ from iglu_marl.language.grammar.reader import (
 )
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus, anchors
+from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -65,9 +66,8 @@ from iglu_marl.language.references import (
     Spot,
     Unresolved,
     resolve,
-    shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, shifted
 from iglu_marl.language.verbs import (
     Build,
     Correct,
@@ -130,12 +130,12 @@ class Understanding:
         return self.found if isinstance(self.found, Failure) and self.found.missing is not None else None
 
 
-def understand(text: str, grid: Grid, context: Context | None = None) -> Understanding:
-    """Read an utterance in a world."""
+def understand(text: str, grid: Grid, context: Context | None = None, article: bool = True) -> Understanding:
+    """Read an utterance in a world. article: also try it with an article that it lacks."""
     context = context or Context()
     stated = parse(text, context)
     if isinstance(stated, Failure) and (stated.partial is None or stated.reason is Reason.UNKNOWN_WORD):
-        heard = _understand_clauses(stated, grid, context)
+        heard = _understand_clauses(stated, grid, context, article)
         if heard is not None:
             return heard
     if isinstance(stated, Failure):
@@ -150,10 +150,32 @@ def _understand_beginning(
     if made is None or isinstance(made, (Failure, Name)):
         return None
     heard = try_instruction(failure.text, made, grid, context)
-    changes = not isinstance(heard.found, Failure) and any((w.grid != grid).any() for w in heard.found)
+    repaired = not _REPAIRING.isdisjoint(unread.split()[:3])  # what was said before does not hold
+    changes = (
+        not repaired
+        and not isinstance(heard.found, Failure)
+        and any((w.grid != grid).any() for w in heard.found)
+    )
     return replace(heard, unread=unread) if changes else None
 
 
+_REPAIRING = frozenset(
+    (
+        "no",
+        "not",
+        "scratch",
+        "wait",
+        "sorry",
+        "actually",
+        "mean",
+        "meant",
+        "rather",
+        "oops",
+        "eh",
+        "instead",
+        "nah",
+    )
+)
 _REFERRING = frozenset(
     ("other", "one", "ones", "same", "again", "more", "less", "there", "undo", "instead", "back")
 )
@@ -164,7 +186,7 @@ def is_remark(text: str, context: Context) -> bool:
     said = tokens(text)
     if (
         "?" in text
-        or len(said) < 2
+        or said in (["no"], ["nope"])
         or not asks_for_nothing(said)
         or not _REFERRING.isdisjoint(said)
         or parse_small_talk(text) is not None
@@ -176,11 +198,30 @@ def is_remark(text: str, context: Context) -> bool:
     return failure.reason in _BY_CLAUSES and not found.parts and not found.unread
 
 
+_ABOUT = frozenset(
+    (*COLOR_NAMES, "top", "bottom", "middle", "corners", "corner", "ends", "end", "left", "right", "upper", "lower",
+     "outer", "inner", "north", "south", "east", "west", "northern", "southern", "eastern", "western", "centre",
+     "tower", "row", "column", "wall", "block", "frame", "ring", "line")
+)  # fmt: skip
+"""First words of things that exist, if the sentence says what becomes of them."""
+_PREDICATES = frozenset(("should", "must", "becomes", "become", "needs", "gets", "turns", "has"))
 _BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD)
 
 
-def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Understanding | None:
-    """Read a text phrase by phrase that no rule covers as a whole; None if that does not do."""
+def _with_article(text: str) -> str:
+    """Return a text in which what it is about has its article: "the corners of the frame should be red"."""
+    said = text.split()
+    about = len(said) > 2 and said[0].lower().strip(",.") in _ABOUT and _PREDICATES.intersection(tokens(text))
+    return f"the {text}" if about else ""
+
+
+def _understand_clauses(
+    failure: Failure, grid: Grid, context: Context, article: bool = True
+) -> Understanding | None:
+    """Read a text phrase by phrase that no rule covers as a whole; None if that does not do.
+
+    article: also try it with an article that it lacks.
+    """
     if failure.reason not in _BY_CLAUSES or "?" in failure.text:
         return None
     ways = [
@@ -189,6 +230,10 @@ def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Under
         if (heard := _understand_way(found, failure, grid, context)) is not None
     ]
     followed = [heard for heard in ways if not isinstance(heard.found, Failure)]
+    if not followed and article and (longer := _with_article(failure.text)):
+        heard = understand(longer, grid, context, article=False)
+        if not isinstance(heard.found, Failure) and not heard.unread:
+            return replace(heard, text=failure.text)
     if len(followed) > 1 and not _same(followed):
         readings = Ambiguous(tuple(heard.instruction for heard in followed))
         return try_instruction(failure.text, readings, grid, context)
@@ -286,6 +331,30 @@ def understand_answer(
     return None if nothing else new
 
 
+def understand_with(
+    request: str, question: str, reply: str, grid: Grid, context: Context
+) -> Understanding | None:
+    """Read a request together with the answer to a question that somebody else asked about it; None if that fails.
+
+    The answer continues the request; after a yes, what was asked does: "the same colour?" "yes".
+    """
+    words = tokens(reply)
+    agreed = bool(words) and words[0] in _AGREEING
+    rest = " ".join(word for word in words[agreed:])
+    asked = re.sub(r"^(?:so|and|ok|also|you mean|do you mean)\b", "", question.strip(" ?.").lower()).strip(
+        " ,"
+    )
+    more = [rest, f"{asked}, {rest}", asked] if agreed else [reply, re.sub(r"^no\b[,. ]*", "", reply)]
+    for addition in filter(None, more):
+        heard = understand(f"{request.rstrip(' .!')}, {addition}", grid, context)
+        if not isinstance(heard.found, Failure) and not heard.unread:
+            return heard
+    return None
+
+
+_AGREEING = ("yes", "yeah", "yep", "yup", "exactly", "right", "correct", "sure", "ok", "okay")
+
+
 def _join_answer(
     pending: Understanding, question: Failure, reply: str, grid: Grid, context: Context
 ) -> Understanding | None:
@@ -310,6 +379,11 @@ def _placements(instruction: Any) -> int:
 
 
 _DEPENDENT = (Anaphor, LastBlock, PluralAnaphor, Repeat, Correct, AssertCount, Pick)
+
+
+def is_dependent(instruction: Any) -> bool:
+    """Return whether an instruction is about what the last one was about: "make it green"."""
+    return _mentions(instruction, _DEPENDENT)
 
 
 def begins_with_verb(text: str) -> bool:
@@ -585,7 +659,7 @@ class _Answer:
             return None
         columns = None
         for where in wheres:
-            found = {(cell[0], cell[2]) for group in anchors(where, self.setting) for cell in group.cells}
+            found = {(cell[0], cell[2]) for group in where.anchors(self.setting) for cell in group.cells}
             columns = found if columns is None else columns & found
         if columns is None or len(columns) != 1 or not 1 <= level <= 9:
             return None
@@ -616,7 +690,7 @@ class _Answer:
             return
         for heard in self._with_value(value.n):
             worlds = () if isinstance(heard.found, Failure) else heard.found
-            colors = {Resolution(world.grid).color_at(cell) for world in worlds for cell in world.cells}
+            colors = {Resolution(grid=world.grid).color_at(cell) for world in worlds for cell in world.cells}
             if value.color is None or colors <= {value.color}:
                 yield heard
 
@@ -628,7 +702,7 @@ class _Answer:
                     return
 
     def _reached(self, value: Until, n: int, world: ExpectedWorld) -> bool:
-        after = Resolution(world.grid)
+        after = Resolution(grid=world.grid)
         cells = [cell for cell in world.cells if after.color_at(cell)]
         if value.what == "but":
             gone = [cell for cell in world.cells if not after.color_at(cell)]
@@ -671,7 +745,7 @@ class _Answer:
         if instruction is None:
             return
         if reference == Anaphor() and which.core is not None:
-            made = _replaced(instruction, reference, which.core.blocks(1))
+            made = _replaced(instruction, reference, counted(which.core, 1))
             yield try_instruction(self.pending.text, made, self.grid, self.context)
         if which.every:
             if isinstance(reference, Blocks) and which.number in (None, len(choices)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -271,6 +272,47 @@ def _cells(kind: Kind, sizes: tuple[int, ...], vectors: list[Cell], anchor: Cell
     middle = n // 2 if kind is Kind.T else 0
     bar = [_at(anchor, (i, u)) for i in range(n)]
     return (*bar, *(_at(anchor, (middle, u), (j, v)) for j in range(1, m)))
+
+
+@dataclass(frozen=True)
+class Box:
+    """The smallest box around cells: its lowest and highest cell."""
+
+    low: Cell
+    high: Cell
+
+    @classmethod
+    def of(cls, cells: Iterable[Cell]) -> Box:
+        """Return the box around one or more cells."""
+        xs, ys, zs = zip(*cells, strict=True)
+        return cls((min(xs), min(ys), min(zs)), (max(xs), max(ys), max(zs)))
+
+    @property
+    def spans(self) -> list[int]:
+        """Steps from end to end along each axis, 0 = flat."""
+        return [high - low for low, high in zip(self.low, self.high, strict=True)]
+
+
+def shifted(cell: Cell, by: Cell) -> Cell:
+    """Return a cell moved by a vector."""
+    return cell[0] + by[0], cell[1] + by[1], cell[2] + by[2]
+
+
+def scaled(vector: Cell, n: int) -> Cell:
+    """Return `n` times a vector."""
+    return vector[0] * n, vector[1] * n, vector[2] * n
+
+
+def dot(a: Cell, b: Cell) -> int:
+    """Return the product of two vectors: how far `a` reaches along `b`."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def outermost(cells: Iterable[Cell], vector: Cell) -> list[Cell]:
+    """Return the cells that reach furthest along a vector."""
+    stated = list(cells)
+    far = max(dot(cell, vector) for cell in stated)
+    return [cell for cell in stated if dot(cell, vector) == far]
 
 
 def as_color(value: Any, what: str) -> int:

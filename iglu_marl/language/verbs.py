@@ -6,9 +6,9 @@ mean in the world at hand: `outcomes` returns the worlds that an instruction lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
+from iglu_marl.language.blocks import Instruction as Instruction
 from iglu_marl.language.placing import (
     Ambiguous,
     AssertCount,
@@ -25,10 +26,8 @@ from iglu_marl.language.placing import (
     KeepOnly,
     OtherSide,
     PlaceGoal,
-    Places,
     SetFocus,
     Sides,
-    anchors,
     check_free,
     put,
     put_shape,
@@ -38,31 +37,43 @@ from iglu_marl.language.references import (
     At,
     Beside,
     Blocks,
+    BuilderPosition,
     Context,
     Edge,
     Item,
     LastBlock,
+    Location,
     NamedCells,
     NextTo,
     Offset,
     PartOf,
     PluralAnaphor,
     Portion,
-    Recent,
     Reference,
-    Remaining,
     Resolution,
     Spot,
-    Union,
     Unresolved,
     Where,
     checked_offset,
     find_items,
     is_several,
     resolve,
+)
+from iglu_marl.language.regions import connected
+from iglu_marl.language.shapes import (
+    COMPASS,
+    VECTORS,
+    Box,
+    Direction,
+    Kind,
+    Shape,
+    as_color,
+    dot,
+    outermost,
+    scaled,
+    shape_cells,
     shifted,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, as_color, shape_cells
 
 Grid = npt.NDArray[np.int8]
 
@@ -71,7 +82,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, (Anaphor, LastBlock, Blocks, Recent, Portion, PluralAnaphor, Remaining, Union)):
+    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, Spot)):
         raise DialogueError(
             f"{verb} is asked for {value!r}, expected a reference to blocks, such as Blocks or Anaphor"
         )
@@ -88,7 +99,7 @@ def _check_where(value: Any, verb: str) -> None:
 
 
 @dataclass(frozen=True)
-class Place:
+class Place(Instruction):
     """One block beside something, or one for each of several things. (A `CellEdit` places one at a cell.)
 
     count: total number of blocks beside several things, "3 blue blocks on top of the 3 red blocks": one each, or a
@@ -113,7 +124,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Build:
+class Build(Instruction):
     """A shape from its first block: `Build(Shape("row", (3,), ("east",)), (6,), At((0, -1, 0)))`.
 
     colors: one id for all blocks. A row, column, tower or diagonal also takes one per block, or two that alternate.
@@ -145,7 +156,7 @@ class Build:
 
 
 @dataclass(frozen=True)
-class Remove:
+class Remove(Instruction):
     """Remove blocks."""
 
     blocks: Reference
@@ -156,7 +167,7 @@ class Remove:
 
 
 @dataclass(frozen=True)
-class Replace:
+class Replace(Instruction):
     """Recolour blocks, to `color` or to that of `like`. count: the expected number of blocks, if given."""
 
     blocks: Reference
@@ -172,7 +183,7 @@ class Replace:
 
 
 @dataclass(frozen=True)
-class Move:
+class Move(Instruction):
     """Move blocks by steps, or `to` a place of their lowest block: exactly one of the two."""
 
     blocks: Reference
@@ -189,7 +200,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Copy:
+class Copy(Instruction):
     """Copy blocks a number of steps away, or to a place; in another colour, if given."""
 
     blocks: Reference
@@ -205,7 +216,7 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Swap:
+class Swap(Instruction):
     """Exchange the places of two things, or of the two that one reference means.
 
     only_colors: exchange the colours of two things of the same shape.
@@ -217,7 +228,7 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Mirror:
+class Mirror(Instruction):
     """Add the mirror image of blocks on one side of them.
 
     about_centre: mirror in the middle of the zone instead.
@@ -237,7 +248,7 @@ class Mirror:
 
 
 @dataclass(frozen=True)
-class Extend:
+class Extend(Instruction):
     """Continue the outermost blocks of something in one direction `count` times, in their colours."""
 
     blocks: Reference
@@ -253,7 +264,7 @@ class Extend:
 
 
 @dataclass(frozen=True)
-class Resize:
+class Resize(Instruction):
     """Make something taller, longer or shorter.
 
     Args:
@@ -276,7 +287,7 @@ class Resize:
 
 
 @dataclass(frozen=True)
-class Rotate:
+class Rotate(Instruction):
     """Turn something by quarters, clockwise from above, about a cell of it (its middle) or a place.
 
     along: "x" or "z", the axis along which it lies afterwards.
@@ -289,14 +300,14 @@ class Rotate:
 
 
 @dataclass(frozen=True)
-class Undo:
+class Undo(Instruction):
     """Undo the last instructions."""
 
     count: int = 1
 
 
 @dataclass(frozen=True)
-class Repeat:
+class Repeat(Instruction):
     """The last instruction again, at another place or with something else."""
 
     where: Any = None
@@ -305,17 +316,24 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class Correct:
-    """The last instruction with another colour, number, direction or place."""
+class Correct(Instruction):
+    """The last instruction with another colour, number, direction or place.
+
+    higher: levels by which it is raised; something upright grows instead. nearer: move it `count` steps closer to this.
+    other: the other one of two things that its reference could mean.
+    """
 
     color: int | None = None
     count: int | None = None
     way: Direction | None = None
     where: Any = None
+    higher: int | None = None
+    nearer: Reference | None = None
+    other: bool = False
 
 
 @dataclass(frozen=True)
-class Name:
+class Name(Instruction):
     """Give a name to something: "this is the mast".
 
     Args:
@@ -333,7 +351,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(Instruction):
     """Answer to "which one?": the one at this place. Changes nothing itself."""
 
     where: Where
@@ -343,7 +361,7 @@ class Pick:
 
 
 @dataclass(frozen=True)
-class Facing:
+class Facing(Instruction):
     """An instruction whose left, right, front and behind are those of somebody who looks in this direction."""
 
     view: Direction
@@ -353,12 +371,12 @@ class Facing:
         object.__setattr__(self, "view", Direction(self.view))
         if self.view not in COMPASS:
             raise DialogueError(f"facing {self.view}, expected north, east, south or west")
-        if not isinstance(self.then, INSTRUCTIONS) or isinstance(self.then, (Facing, Pick)):
+        if not isinstance(self.then, Instruction) or isinstance(self.then, (Facing, Pick)):
             raise DialogueError(f"facing {self.view} comes {self.then!r}, expected an instruction")
 
 
 @dataclass(frozen=True)
-class Sequence:
+class Sequence(Instruction):
     """Instructions in order. "It" is what the previous one changed."""
 
     parts: tuple[Instruction, ...]
@@ -367,7 +385,7 @@ class Sequence:
         parts = tuple(self.parts)
         object.__setattr__(self, "parts", parts)
         wrong = [
-            part for part in parts if not isinstance(part, INSTRUCTIONS) or isinstance(part, (Sequence, Pick))
+            part for part in parts if not isinstance(part, Instruction) or isinstance(part, (Sequence, Pick))
         ]
         if len(parts) < 2 or wrong:
             raise DialogueError(
@@ -380,36 +398,6 @@ class Sequence:
             )
 
 
-Instruction = (
-    CellEdit
-    | Place
-    | Build
-    | PlaceGoal
-    | Remove
-    | Clear
-    | Replace
-    | Move
-    | Copy
-    | Mirror
-    | Swap
-    | Extend
-    | KeepOnly
-    | SetFocus
-    | Resize
-    | Rotate
-    | Undo
-    | Repeat
-    | Correct
-    | AssertCount
-    | Name
-    | Pick
-    | Facing
-    | Sequence
-    | Ambiguous
-)
-INSTRUCTIONS: tuple[type, ...] = get_args(Instruction)
-
-
 def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Instruction:
     """Return the instruction in which an ambiguous `reference` means the one at `where`.
 
@@ -420,22 +408,28 @@ def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Ins
 
     """
 
-    def put(value: Any) -> Any:
-        if value == reference:
-            return (
-                replace(value, extreme=None, rank=1, middle=False, where=where)
-                if isinstance(value, Blocks)
-                else where
-            )
-        if isinstance(value, tuple):
-            return tuple(put(part) for part in value)
-        if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+    def changed(value: Any) -> Any:
+        if value != reference:
             return value
-        parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
-        return _canonical(type(value), parts)
+        if isinstance(value, Blocks):
+            return replace(value, extreme=None, rank=1, middle=False, where=where)
+        return where
 
-    found: Instruction = put(instruction)
+    found: Instruction = _rebuilt(instruction, changed)
     return found
+
+
+def _rebuilt(value: Any, changed: Callable[[Any], Any]) -> Any:
+    """Return a value with what `changed` makes of it, or else with its parts rebuilt."""
+    new = changed(value)
+    if new is not value:
+        return new
+    if isinstance(value, tuple):
+        return tuple(_rebuilt(part, changed) for part in value)
+    if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+        return value
+    parts = {part.name: _rebuilt(getattr(value, part.name), changed) for part in fields(value)}
+    return _canonical(type(value), parts)
 
 
 def _canonical(kind: type, parts: dict[str, Any]) -> Any:
@@ -505,19 +499,13 @@ def _yellow_as_orange(instruction: Instruction, setting: Resolution) -> Instruct
     if Color.YELLOW in colors or Color.ORANGE not in colors:
         return instruction
 
-    def put(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(put(part) for part in value)
-        if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
+    def changed(value: Any) -> Any:
+        if not isinstance(value, Blocks) or Color.YELLOW not in value.colors:
             return value
-        parts = {part.name: put(getattr(value, part.name)) for part in fields(value)}
-        if isinstance(value, Blocks):
-            stated = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
-            parts["colors"] = tuple(dict.fromkeys(stated))
-        kind: Any = type(value)
-        return kind(**parts)
+        stated = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
+        return _rebuilt(replace(value, colors=tuple(dict.fromkeys(stated))), changed)
 
-    found: Instruction = put(instruction)
+    found: Instruction = _rebuilt(instruction, changed)
     return found
 
 
@@ -617,7 +605,7 @@ def _complete_other_side(instruction: PlaceGoal, before: Any) -> PlaceGoal:
     return replace(instruction, where=(_relocate(last, OtherSide()), *instruction.where[1:]))
 
 
-def _worlds(ways: list[list[tuple[Cell, int]]], where: Places, setting: Resolution) -> list[ExpectedWorld]:
+def _worlds(ways: list[list[tuple[Cell, int]]], where: Location, setting: Resolution) -> list[ExpectedWorld]:
     """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
     if len(ways) > 1 and not isinstance(where, NextTo):
         cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
@@ -631,14 +619,14 @@ def _clear(instruction: Clear, setting: Resolution) -> list[ExpectedWorld]:
 
 def _look(instruction: SetFocus, setting: Resolution) -> list[ExpectedWorld]:
     if isinstance(instruction.at, (Spot, Beside)):
-        return [ExpectedWorld(setting.grid, anchors(instruction.at, setting)[0].cells)]
+        return [ExpectedWorld(setting.grid, instruction.at.anchors(setting)[0].cells)]
     return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
 
 
 def _keep(instruction: KeepOnly, setting: Resolution) -> list[ExpectedWorld]:
     if setting.before is None:
         return [ExpectedWorld(setting.grid, setting.last)]
-    met = replace(setting, grid=setting.before[1], _blocks=None)
+    met = replace(setting, grid=setting.before[1])
     kept = instruction.of
     try:
         own = (
@@ -774,13 +762,13 @@ def _ways(instruction: Move, cells: list[Cell], setting: Resolution) -> list[Cel
     return _vectors_to(instruction.to, cells, setting.then(cleared.grid, setting.last))
 
 
-def _vectors_to(to: Places, cells: list[Cell], setting: Resolution) -> list[Cell]:
+def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
     """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
     if isinstance(to, Edge):
         step = VECTORS[setting.on_map(to.way)]
-        far = 5 - max(sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells)
+        far = 5 - max(dot(cell, step) for cell in cells)
         return [(far * step[0], 0, far * step[2])]
-    groups = anchors(to, setting)
+    groups = to.anchors(setting)
     if len(groups) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
     goals = [cell for cell in groups[0].cells if in_zone(*cell)]
@@ -788,19 +776,21 @@ def _vectors_to(to: Places, cells: list[Cell], setting: Resolution) -> list[Cell
         goals = [cell for cell in goals if cell[1] == min(y for _, y, _ in goals)]
     if not goals:
         raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
-    floor = min(cell[1] for cell in cells)
-    lowest = [cell for cell in cells if cell[1] == floor]
-    if len(lowest) > 1 and isinstance(to, Spot) and abs(to.x) == abs(to.z) == 5:
-        low = [min(cell[i] for cell in cells) for i in range(3)]
-        high = [max(cell[i] for cell in cells) for i in range(3)]
-        start = (high[0] if to.x > 0 else low[0], floor, high[2] if to.z > 0 else low[2])
-    elif len(lowest) > 1:
-        raise Unresolved(Reason.AMBIGUOUS, f"which of {len(lowest)} blocks shall stand there")
-    else:
-        start = lowest[0]
+    start = _base_of(cells, to)
     if len(goals) > 1 and not isinstance(to, NextTo):
         raise Unresolved(Reason.AMBIGUOUS, f"{len(goals)} places to move to", reference=to)
     return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals]
+
+
+def _base_of(cells: list[Cell], to: Location) -> Cell:
+    """Return the block that comes to stand at a place: the lowest one, or the one that fits a corner."""
+    lowest = outermost(cells, (0, -1, 0))
+    if len(lowest) == 1:
+        return lowest[0]
+    if not isinstance(to, Spot) or not abs(to.x) == abs(to.z) == 5:
+        raise Unresolved(Reason.AMBIGUOUS, f"which of {len(lowest)} blocks shall stand there")
+    box = Box.of(cells)
+    return box.high[0] if to.x > 0 else box.low[0], box.low[1], box.high[2] if to.z > 0 else box.low[2]
 
 
 def _copy(instruction: Copy, setting: Resolution) -> list[ExpectedWorld]:
@@ -812,9 +802,8 @@ def _copy(instruction: Copy, setting: Resolution) -> list[ExpectedWorld]:
     ):
         way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
         step = setting.vector(((way, 1),))
-        reach = [sum(a * b for a, b in zip(cell, step, strict=True)) for cell in cells]
-        far = max(reach) - min(reach) + count
-        vectors = [(far * step[0], far * step[1], far * step[2])]
+        reach = [dot(cell, step) for cell in cells]
+        vectors = [scaled(step, max(reach) - min(reach) + count)]
     elif instruction.to is None:
         vectors = [setting.vector(instruction.by)]
     else:
@@ -872,78 +861,94 @@ def _extend(instruction: Extend, setting: Resolution) -> list[ExpectedWorld]:
     vector = VECTORS[setting.on_map(instruction.direction)]
     blocks = []
     for item in _filled(instruction.blocks, setting):
-        reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
-        face = [cell for cell in item if reach[cell] == max(reach.values())]
-        for i in range(1, instruction.count + 1):
-            step = (vector[0] * i, vector[1] * i, vector[2] * i)
-            blocks += [(shifted(cell, step), instruction.color or setting.color_at(cell)) for cell in face]
+        blocks += _continued(item, vector, instruction.count, instruction.color, setting)
     return [_added(setting, blocks)]
+
+
+def _continued(
+    item: Item, vector: Cell, count: int, color: int | None, setting: Resolution
+) -> list[tuple[Cell, int]]:
+    """Return the blocks of further layers of something beyond its outermost blocks."""
+    return [
+        (shifted(cell, scaled(vector, i)), color or setting.color_at(cell))
+        for i in range(1, count + 1)
+        for cell in outermost(item, vector)
+    ]
 
 
 def _resize(instruction: Resize, setting: Resolution) -> list[ExpectedWorld]:
     cells: list[tuple[Cell, int]] = []
     for item in _filled(instruction.blocks, setting):
+        if isinstance(instruction.blocks, Anaphor) and instruction.to and instruction.way is None:
+            item = _column_of(item, setting)  # what grew is a part of it
         cells += _resized(instruction, item, setting)
     check_free([block for block in cells if block[1]], setting)
     return [_changed(setting, cells)]
 
 
+def _column_of(item: Item, setting: Resolution) -> Item:
+    """Return a column with the blocks of its colours right below it."""
+    cells, colors = [*item], {setting.color_at(cell) for cell in item} - {0}
+    if len({(x, z) for x, _, z in cells}) == 1:
+        below = shifted(min(cells, key=lambda cell: cell[1]), (0, -1, 0))
+        while setting.color_at(below) in colors:
+            cells.insert(0, below)
+            below = shifted(below, (0, -1, 0))
+    return tuple(cells)
+
+
 def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple[Cell, int]]:
-    low = [min(cell[i] for cell in item) for i in range(3)]
-    high = [max(cell[i] for cell in item) for i in range(3)]
-    spans = [high[i] - low[i] + 1 for i in range(3)]
-    way, axis = Direction.UP, 1
-    if instruction.way is not None:
-        way = setting.on_map(instruction.way)
-        axis = next(i for i in range(3) if VECTORS[way][i])
-    elif spans[1] == 1 and (instruction.times is not None or not instruction.to) and max(spans) > 1:
-        axis = spans.index(max(spans))
-        laid = [cell for cell in setting.last if cell in item]
-        if len(laid) < 2 or len(laid) < len(item) or sum(span > 1 for span in spans) > 1:
-            raise Unresolved(Reason.NO_DIRECTION, "")
-        ahead = laid[-1][axis] > laid[0][axis]
-        way = next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
-    now = spans[axis]
-    if instruction.like is not None:
-        like = [cell for part in resolve(instruction.like, setting) for cell in part]
-        wanted = max(cell[axis] for cell in like) - min(cell[axis] for cell in like) + 1
-        wanted += instruction.size or 0
-    elif instruction.times is not None:
-        if now * instruction.times % 1:
-            raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
-        wanted = int(now * instruction.times)
-    elif instruction.size is None:  # up to the edge
-        vector = VECTORS[way]
-        edge = max(high[axis] * vector[axis], low[axis] * vector[axis])
-        wanted = now + (7 if axis == 1 else 5) - edge
-    else:
-        wanted = instruction.size if instruction.to else now + instruction.size
+    vector = VECTORS[_growth(instruction, item, setting)]
+    reach = [dot(cell, vector) for cell in item]
+    now = max(reach) - min(reach) + 1
+    wanted = _wanted_size(instruction, vector, now, max(reach), setting)
     if wanted < 1:
         raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
-    vector = VECTORS[way]
-    reach = {cell: sum(a * b for a, b in zip(cell, vector, strict=True)) for cell in item}
     if wanted <= now:
-        return [(cell, 0) for cell in item if reach[cell] > max(reach.values()) - (now - wanted)]
-    face = [cell for cell in item if reach[cell] == max(reach.values())]
-    return [
-        (shifted(cell, tuple(i * part for part in vector)), instruction.color or setting.color_at(cell))  # type: ignore[arg-type]
-        for i in range(1, wanted - now + 1)
-        for cell in face
-    ]
+        return [(cell, 0) for cell in item if dot(cell, vector) > max(reach) - (now - wanted)]
+    return _continued(item, vector, wanted - now, instruction.color, setting)
+
+
+def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:
+    """Return the direction of growth: that in which a row was laid, up for all else."""
+    if instruction.way is not None:
+        return setting.on_map(instruction.way)
+    spans = Box.of(item).spans
+    if spans[1] > 0 or (instruction.times is None and instruction.to) or not any(spans):
+        return Direction.UP
+    axis = spans.index(max(spans))
+    laid = [cell for cell in setting.last if cell in item]
+    if len(laid) < 2 or len(laid) < len(item) or sum(span > 0 for span in spans) > 1:
+        raise Unresolved(Reason.NO_DIRECTION, "")
+    ahead = laid[-1][axis] > laid[0][axis]
+    return next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
+
+
+def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting: Resolution) -> int:
+    """Return the size along a vector; `edge` is how far it reaches now."""
+    if instruction.like is not None:
+        reach = [dot(cell, vector) for part in resolve(instruction.like, setting) for cell in part]
+        return max(reach) - min(reach) + 1 + (instruction.size or 0)
+    if instruction.times is not None:
+        if now * instruction.times % 1:
+            raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
+        return int(now * instruction.times)
+    if instruction.size is None:  # up to the edge
+        return now + (7 if vector[1] else 5) - edge
+    return instruction.size if instruction.to else now + instruction.size
 
 
 def _rotate(instruction: Rotate, setting: Resolution) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
     about = instruction.about
-    spans = [max(cell[axis] for cell in cells) - min(cell[axis] for cell in cells) for axis in (0, 2)]
+    box = Box.of(cells)
+    spans = box.spans[::2]
     if instruction.along is not None and spans[0] == spans[1]:
         raise Unresolved(Reason.NO_DIRECTION, "it is as long as wide")
     if instruction.along is not None and (spans[0] > spans[1]) == (instruction.along == "x"):
         return [ExpectedWorld(setting.grid, tuple(cells))]
     if about is None:
-        low = [min(cell[i] for cell in cells) for i in range(3)]
-        high = [max(cell[i] for cell in cells) for i in range(3)]
-        x, z = (low[0] + high[0]) / 2, (low[2] + high[2]) / 2
+        x, z = (box.low[0] + box.high[0]) / 2, (box.low[2] + box.high[2]) / 2
     elif isinstance(about, Spot):
         x, z = about.x, about.z
     else:
@@ -1018,12 +1023,20 @@ def _as_place_goal(instruction: Any) -> Any:
 
 
 def expand_anaphor(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
-    """Resolve "the same again" or a correction to an instruction, given the last one and the grid it met."""
+    """Resolve "the same again" or a correction to an instruction, given the last one and the grid it met.
+
+    What depends on the blocks themselves is returned as it is.
+    """
     if before is None or not isinstance(instruction, (Repeat, Correct)):
         return instruction
-    if isinstance(instruction, Repeat):
-        return _repeated(instruction, before[0])
-    return _amended(instruction, before[0])
+    if isinstance(instruction, Correct) and (instruction.other or _is_shift(instruction)):
+        return instruction
+    try:
+        if isinstance(instruction, Repeat):
+            return _repeated(instruction, before[0])
+        return _amended(instruction, before[0])
+    except Unresolved:
+        return instruction
 
 
 def _repeated(instruction: Repeat, last: Any) -> Any:
@@ -1058,7 +1071,13 @@ def _relocate(part: PlaceGoal, where: Any) -> Any:
     stated = part.where[0] if part.where else None
     if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Beside):
         return replace(stated, offset=where.offset)
+    if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Spot):
+        (way, _), far = where.offset[0], max(abs(stated.x), abs(stated.z))
+        if way in COMPASS and far and 0 in (stated.x, stated.z) and len(where.offset) == 1:
+            return Spot(far * VECTORS[way][0], far * VECTORS[way][2])  # as far from the centre
     if isinstance(where, OtherSide):
+        if isinstance(stated, Spot) and (stated.x, stated.z) != (0, 0):
+            return Spot(-stated.x, -stated.z)
         if not isinstance(stated, Beside) or len(stated.offset) != 1 or stated.offset[0][0].vertical:
             raise Unresolved(Reason.NO_PLACE, "the other side of what")
         ((way, count),) = stated.offset
@@ -1066,8 +1085,44 @@ def _relocate(part: PlaceGoal, where: Any) -> Any:
     return where
 
 
+def _opposite(setting: Resolution) -> ExpectedWorld:
+    """Return the world in which the last change is mirrored in the middle of what stood there before it.
+
+    Raises:
+        Unresolved: if nothing stood there, or if it was not on one side of it.
+
+    """
+    cells = [cell for cell in setting.last if setting.color_at(cell)]
+    rest = [cell for cell in setting.blocks if cell not in cells]
+    touching = [item for item in connected(rest) if any(_touch(cell, item) for cell in cells)]
+    whole = [cell for item in touching for cell in item] or rest
+    if not cells or not whole:
+        raise Unresolved(Reason.NO_PLACE, "the other side of what")
+    twice = [min(cell[axis] for cell in whole) + max(cell[axis] for cell in whole) for axis in range(3)]
+    far = {axis: abs(sum(2 * cell[axis] - twice[axis] for cell in cells)) for axis in (0, 2)}
+    if far[0] == far[2]:
+        raise Unresolved(Reason.NO_PLACE, "the other side in which direction")
+    axis = max(far, key=lambda axis: far[axis])
+    width, depth = (twice[0], twice[2])
+    images = [(width - x, y, z) if axis == 0 else (x, y, depth - z) for x, y, z in cells]
+    return _added(
+        setting, [(image, setting.color_at(cell)) for image, cell in zip(images, cells, strict=True)]
+    )
+
+
+def _touch(cell: Cell, item: Item) -> bool:
+    return any(shifted(cell, step) in item for step in VECTORS.values())
+
+
 def _again(instruction: Repeat, setting: Resolution) -> list[ExpectedWorld]:
-    return _follow(expand_anaphor(instruction, _before(setting)), setting)
+    expanded = expand_anaphor(instruction, setting.before)
+    if expanded is not instruction:
+        return _follow(expanded, setting)
+    if instruction.where is None or not setting.last:
+        raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
+    if isinstance(instruction.where, OtherSide) and instruction.where.of is None and not instruction.color:
+        return [_opposite(setting)]
+    return _copy(Copy(Anaphor(), to=instruction.where, color=instruction.color), setting)
 
 
 def _transfer(blocks: Any, of: Any) -> Any:
@@ -1087,6 +1142,16 @@ def _amended(instruction: Correct, last: Any) -> Any:
         part = _as_place_goal(part)
         if isinstance(part, Replace) and instruction.color is not None:
             return replace(part, color=instruction.color)
+        if isinstance(part, Resize) and instruction.count is not None:
+            return replace(part, size=instruction.count)
+        if isinstance(part, Extend) and instruction.count is not None:
+            return replace(part, count=instruction.count)
+        if isinstance(part, Copy) and instruction.color is not None:
+            return replace(part, color=instruction.color)
+        if isinstance(part, (Move, Copy)) and len(part.by) == 1:
+            ((way, count),) = part.by
+            if instruction.count is not None or instruction.way is not None:
+                return replace(part, by=((instruction.way or way, instruction.count or count),))
         if not isinstance(part, PlaceGoal):
             raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
         new, where = part.new, part.where
@@ -1114,10 +1179,73 @@ def _amended(instruction: Correct, last: Any) -> Any:
         raise Unresolved(Reason.NO_NUMBER, str(error)) from None
 
 
+def _is_shift(instruction: Any) -> bool:
+    return (
+        getattr(instruction, "higher", None) is not None or getattr(instruction, "nearer", None) is not None
+    )
+
+
 def _amend(instruction: Correct, setting: Resolution) -> list[ExpectedWorld]:
-    _, grid = _before(setting)
-    back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else (), _blocks=None)
-    return _follow(expand_anaphor(instruction, setting.before), back)
+    last, grid = _before(setting)
+    if _is_shift(instruction):
+        return _follow(_shift(instruction, setting), setting)
+    back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else ())
+    if instruction.other:
+        return _follow(_change_last_part(last, lambda part: _with_other(part, back)), back)
+    expanded = expand_anaphor(instruction, setting.before)
+    if expanded is not instruction:
+        return _follow(expanded, back)
+    if instruction == Correct(color=instruction.color):
+        return _replace(Replace(Anaphor(), instruction.color), setting)
+    raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
+
+
+def _shift(instruction: Correct, setting: Resolution) -> Instruction:
+    """Return the instruction that moves what was changed last."""
+    cells = [cell for cell in setting.last if setting.color_at(cell)]
+    if not cells:
+        raise Unresolved(Reason.NO_MATCH, "nothing was placed before")
+    if instruction.higher is not None:
+        n, way = abs(instruction.higher), Direction.UP if instruction.higher > 0 else Direction.DOWN
+        upright = len({cell[1] for cell in cells}) > 1
+        return Resize(Anaphor(), instruction.higher) if upright else Move(Anaphor(), ((way, n),))
+    assert instruction.nearer is not None
+    goals = [cell for item in resolve(instruction.nearer, setting) for cell in item]
+    near = {way: _gap(cells, goals, VECTORS[way]) for way in COMPASS}
+    best = [way for way, gap in near.items() if gap == max(near.values())]
+    if len(best) > 1 or near[best[0]] <= 0:
+        raise Unresolved(Reason.NO_DIRECTION, "")
+    return Move(Anaphor(), ((best[0], instruction.count or 1),))
+
+
+def _gap(cells: Iterable[Cell], goals: Iterable[Cell], way: Cell) -> int:
+    """Return the distance in a direction from blocks to others; negative if they lie the other way."""
+    ends = max(sum(a * b for a, b in zip(cell, way, strict=True)) for cell in cells)
+    return min(sum(a * b for a, b in zip(cell, way, strict=True)) for cell in goals) - ends
+
+
+def _with_other(part: Any, setting: Resolution) -> Any:
+    """Return an instruction about the other one of the two things that its reference could mean."""
+    for reference in _references(part):
+        chosen = resolve(reference, setting)
+        plain = replace(reference, count=None, extreme=None, rank=1, middle=False, by_size=None)
+        others = [item for item in resolve(plain, setting) if item not in chosen]
+        if len(chosen) == len(others) == 1:
+            return bind_referent(part, reference, At(others[0][0]))
+    raise Unresolved(Reason.NO_MATCH, "there is no other one")
+
+
+def _references(value: Any) -> Iterator[Blocks]:
+    """Yield the things that an instruction refers to as one."""
+    if isinstance(value, Blocks):
+        if value.count == 1:
+            yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _references(part)
+    elif is_dataclass(value) and not isinstance(value, (type, BlockSpec)):
+        for field in fields(value):
+            yield from _references(getattr(value, field.name))
 
 
 def _facing(instruction: Facing, setting: Resolution) -> list[ExpectedWorld]:
@@ -1136,10 +1264,10 @@ def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:
             try:
                 for outcome in _follow(part, now):
                     stated = expand_anaphor(part, now.before), now.grid
-                    after = replace(now.then(outcome.grid, outcome.cells), before=stated)
-                    after.names = {**now.names, **outcome.names}
+                    names = {**now.names, **outcome.names}
+                    after = replace(now.then(outcome.grid, outcome.cells), before=stated, names=names)
                     if isinstance(part, Name):
-                        after = replace(now, names=after.names)
+                        after = replace(now, names=names)
                     same = not remark and np.array_equal(outcome.grid, now.grid)
                     idle = (*met.idle, number - 1) if same else met.idle
                     following.append((replace(outcome, idle=idle), after))

@@ -165,7 +165,7 @@ def test_a_conversation_with_requests_names_questions_and_corrections() -> None:
 
 def test_requests_are_no_questions() -> None:
     grid = np.array(blocks_to_grid(list(WORLD)), np.int8)
-    now = ConversationState(grid, grid, grid, None, (), grid, Context((), 0.0, (0.0, 0.63, 0.0)))
+    now = ConversationState(grid, grid, grid, (), grid, Context((), 0.0, (0.0, 0.63, 0.0)))
     for text in (
         "Where the red block is, put a blue one.",
         "Place a red block.",
@@ -188,13 +188,13 @@ def test_requests_are_no_questions() -> None:
 )
 def test_things_are_named_in_answers_about_a_scene(question: str, answer: str) -> None:
     grid = np.array(blocks_to_grid(list(WORLD)), np.int8)
-    assert scene_answer(question, ConversationState(grid, grid, grid, None, (), grid, Context())) == answer
+    assert scene_answer(question, ConversationState(grid, grid, grid, (), grid, Context())) == answer
 
 
 def test_answers_can_be_said_with_tokens() -> None:
     codec = make_codec("templates")
     grid = np.array(blocks_to_grid(list(WORLD)), np.int8)
-    now = ConversationState(grid, grid, grid, None, (), grid, Context((), 0.0, (0.0, 0.63, 0.0)))
+    now = ConversationState(grid, grid, grid, (), grid, Context((), 0.0, (0.0, 0.63, 0.0)))
     for text in ("Where are you?", "What is left?", "Is the red row blue?", "What did you do?"):
         (answer, *_) = replies(text, now)
         assert 1 not in codec.encode(answer), answer

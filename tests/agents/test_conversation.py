@@ -82,15 +82,19 @@ def test_ten_questions_get_ten_useful_answers() -> None:
     ("question", "answer"),
     [
         ("Is it red?", "Yes, red."),
-        ("On the ground?", "Yes, at the centre, on the ground."),
+        ("On the ground?", "Yes: it starts at the centre, on the ground, going east."),
         ("Is it three blocks?", "Yes, 3 blocks."),
-        ("Should it be on level 2?", "No: at the centre, on the ground."),
-        ("To the west?", "No: east; it starts at the centre, on the ground."),
-        ("What does it look like?", "6 blocks in all, 3 red, 2 blue and 1 green; 3 blocks high."),
+        ("Should it be on level 2?", "No: it starts at the centre, on the ground, going east."),
+        ("To the west?", "No, east; it starts at the centre, on the ground."),
+        (
+            "What does it look like?",
+            "A red row of three blocks, a blue tower of two blocks and a green block: 6 blocks in all, 3 red, 2 blue "
+            "and 1 green; 3 blocks high.",
+        ),
         ("Are we done?", "No: 6 blocks to place."),
-        ("How many red blocks do I need?", "3 red blocks in all; 0 of them are there."),
-        ("Are there 3 red blocks?", "No."),
-        ("Did I do something wrong?", "Nothing; all that stands there is right."),
+        ("How many red blocks do I need?", "3 red blocks in all; none so far."),
+        ("Are there 3 red blocks?", "Yes, 3 red blocks in all; none so far."),
+        ("Did I do something wrong?", "No mistake: all that stands there is right."),
         ("Should I place a red block at the centre, on the ground?", "Yes, please."),
     ],
 )

@@ -9,12 +9,13 @@ from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.language import Construction, Context, Failure, constructions, done, outcomes, parse
 from iglu_marl.language.grammar.constructions import word_lists
-from iglu_marl.language.grammar.engine import NOTHING, Grammar, Parser
+from iglu_marl.language.grammar.engine import Grammar, Parser
+from iglu_marl.language.grammar.expressions import accept
 from iglu_marl.language.grammar.speaker import Speaker, any_of, by_weight, every, plainest, spelled
 
 MAKERS = {
     "add": lambda a, b=0: a + b,
-    "even": lambda n: n if n % 2 == 0 else NOTHING,
+    "even": lambda n: accept(n, n % 2 == 0),
     "any": lambda **slots: "".join(sorted(slots)),
     "drops": lambda a, c: a,
     "drops_rest": lambda a, **_: a,
@@ -62,6 +63,12 @@ def test_rules_choices_options_lists_and_costs() -> None:
         ("<a:total> => add", "total"),
         ("{minus} <a:#> => add", "minus"),
         ("<a:#> => add\n  <a:#> => any", "two rules"),
+        ("<a:#> <b:#> => (a, 1)", "b not used"),
+        ("<a:#> => add(c)", "c"),
+        ("<a:#> => add(a, 1, 2)", "each once"),
+        ("<a:#> => add(a, a=1)", "each once"),
+        ("<a:#> => add(", "no expression"),
+        ("[big] <a:wrong> and <b:#> => add", "begin with itself"),
         ("<a:#> => add\nempty:", "empty"),
     ],
 )
@@ -70,16 +77,37 @@ def test_mistakes_of_a_grammar_are_found_when_it_is_loaded(rule: str, named: str
         Grammar(f"wrong:\n  {rule}\n", MAKERS)
 
 
+def test_values_are_written_as_expressions() -> None:
+    text = """
+pair:
+  <a:#> [and <b:#>] => (a, b)
+  list <a:#> <more:pair> => (a, *more)
+  least <a:#> [or <b:#>] => (b or LEAST, add(a, 10))
+"""
+    grammar = Grammar(text, MAKERS | {"LEAST": 0})
+
+    def value(said: str) -> object:
+        return next(v for v, end, _ in Parser(grammar, said.split()).read("pair") if end == len(said.split()))
+
+    assert (value("1 and 2"), value("1")) == ((1, 2), (1,))
+    assert (value("least 3"), value("least 3 or 4")) == ((0, 13), (4, 13))
+    assert value("list 1 list 2 3 and 4") == (1, 2, 3, 4)
+    speaker = Speaker(
+        Grammar(text.replace("  <", "  + <").replace("  list", "  + list"), MAKERS | {"LEAST": 0}), {}
+    )
+    assert speaker.wording("pair", (1, 2)) is not None
+
+
 SAID = """
 list big: big, large || huge
 size:
-  + [{big}] <n:#> , => same ; unless short
-  + <n:#> => same ; only short
+  + [{big}] <n:#> , ; unless short
+  + <n:#> ; only short
 pair:
   + <one:size> (and|with||plus) <two:size!short> => both
   <one:size> <two:size> => both ; cost 1
 """
-SAID_MAKERS = MAKERS | {"same": lambda n: n, "both": lambda one, two: (one, two)}
+SAID_MAKERS = MAKERS | {"both": lambda one, two: (one, two)}
 
 
 def test_what_is_said_is_read_by_the_same_rule() -> None:

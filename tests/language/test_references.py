@@ -238,8 +238,7 @@ def test_it_is_the_only_thing_as_long_as_nothing_was_changed() -> None:
 
 def test_both_are_the_two_things_that_were_placed_last() -> None:
     first, second = [(tuple((x, y, 0) for y in (-1, 0))) for x in (0, 2)]
-    setting = Resolution(
-        blocks_to_grid([(*cell, RED) for cell in (*first, *second)]), second, earlier=((), first)
-    )
+    grid = blocks_to_grid([(*cell, RED) for cell in (*first, *second)])
+    setting = Resolution(second, earlier=((), first), grid=grid)
     assert sorted(resolve(PluralAnaphor(both=True), setting)) == [first, second]
     assert sorted(resolve(PluralAnaphor(), setting)) == [(cell,) for cell in second]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from iglu_marl.language.blocks import Reason
-from iglu_marl.language.grammar.engine import NOTHING
-from iglu_marl.language.grammar.makers import MAKERS, NounPhrase, Outside, cell, define, maker
+from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
+from iglu_marl.language.grammar.makers import MAKERS, Outside, cell, define, maker
 from iglu_marl.language.placing import PlaceGoal
-from iglu_marl.language.references import At, Beside, Blocks, Level, NextTo, PartOf, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Level, NextTo, PartOf, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Copy, Extend, Move, Remove
 
@@ -28,8 +28,10 @@ class Incomplete:
 
     def filled(self, value: Any) -> Any:
         """Return the instruction with the value; None if it does not fit."""
-        made = MAKERS[self.fill](**dict(self.slots), **{self.slot: value})
-        return None if made is NOTHING else made
+        try:
+            return MAKERS[self.fill](**dict(self.slots), **{self.slot: value})
+        except Rejected:
+            return None
 
 
 @maker
@@ -66,8 +68,7 @@ def aloft(new: Any, of: Any, level: int) -> Any:
 
 @maker
 def diagonal(n: int, c: int, where: Any, way: Any) -> Any:
-    if not isinstance(way, tuple) or not isinstance(where, (At, Spot)):
-        return NOTHING
+    reject_if(not isinstance(way, tuple) or not isinstance(where, (At, Spot)))
     start = where.cell if isinstance(where, At) else (where.x, -1, where.z)
     return Build(Shape(Kind.DIAGONAL, (n,), way), (c,), At(start))
 
@@ -136,7 +137,7 @@ class Selection:
     every: all of them, `number` in total. toward: the nearest to something, or the farthest.
     """
 
-    core: NounPhrase | None = None
+    core: Blocks | None = None
     every: bool = False
     most: bool | None = None
     number: int | None = None
@@ -159,9 +160,9 @@ class Toward:
     away: bool = False
 
 
-define("said_instead", lambda c, x: c if c != x else NOTHING)
+define("said_instead", lambda c, x: accept(c, c != x))
 define("tints", lambda one, two: ColorList((one, two)))
-define("tints_alternating", lambda one, two: ColorList((one, two), True) if one != two else NOTHING)
+define("tints_alternating", lambda one, two: accept(ColorList((one, two), True), one != two))
 define("color_of", lambda of: ColorOf(of))
 define("count_of", lambda of: CountOf(of))
 define("count_colored", lambda n, c: Count(n, c))
@@ -173,14 +174,14 @@ define("until_size", lambda n: Until("size", n))
 define("until_level", lambda n: Until("level", n))
 define("all_but", lambda n: Until("but", n))
 define("level_of", lambda of: LevelOf(of))
-define("steps_above", lambda n: Above(n) if n else NOTHING)
+define("steps_above", lambda n: accept(Above(n), n))
 define("spaces_above", lambda n: Above(n + 1))
 define("which_all", lambda n=None: Selection(every=True, number=None if n is None else int(n)))
-define("which_by", lambda of: Selection(NounPhrase(where=NextTo(of))))
+define("which_by", lambda of: Selection(Blocks(where=NextTo(of))))
 define("which_toward", lambda of, far=False: Selection(toward=Toward(of, bool(far))))
-define("which_middle", lambda: Selection(NounPhrase(middle=True)))
-define("which_core", lambda core: NOTHING if isinstance(core.where, Outside) else Selection(core))
-define("which_end", lambda way, n=1: Selection(NounPhrase(extreme=way, rank=n)) if 1 <= n <= 9 else NOTHING)
+define("which_middle", lambda: Selection(Blocks(middle=True)))
+define("which_core", lambda core: accept(Selection(core), not isinstance(core.where, Outside)))
+define("which_end", lambda way, n=1: accept(Selection(Blocks(extreme=way, rank=n)), 1 <= n <= 9))
 define("which_level", lambda n: Selection(level=n))
 define("which_size", lambda most=False: Selection(most=most))
 define("which_number", lambda n: Selection(number=n))
@@ -194,33 +195,45 @@ define(
     ),
 )
 define("free_corner", lambda: FreeCorner())
-define("way_from", lambda way, x: way if x is way.opposite else NOTHING)
-define("at_height", lambda where, n: cell(where, n) if isinstance(where, Spot) else NOTHING)
+define("way_from", lambda way, x: accept(way, x is way.opposite))
+define("at_height", lambda where, n: accept(cell(where, n), isinstance(where, Spot)))
 define(
     "which_near",
-    lambda far=False: Selection(NounPhrase(extreme=Direction.BEHIND if far else Direction.FRONT)),
+    lambda far=False: Selection(Blocks(extreme=Direction.BEHIND if far else Direction.FRONT)),
 )
 define("which_half", lambda way: Selection(half=way))
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question of a builder: its kind, and what it names."""
+    """A question: its kind, and what it names; "of" is the thing that it is about."""
 
     kind: str
     about: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def of_it(self) -> bool:
+        """Whether it is about "it", or about nothing that it names."""
+        return isinstance(dict(self.about).get("of", Anaphor()), Anaphor)
+
 
 @maker
 def asked(kind: str, **about: Any) -> Asked:
-    named = {
-        name: value for name, value in about.items() if name not in ("x", "z")
-    }  # words without meaning here
-    return Asked(kind, tuple(named.items()))
+    return Asked(
+        kind, tuple((name, value) for name, value in about.items() if name != "x")
+    )  # "x" is any words
 
 
+_ALL = Blocks(count=None)
+define("asked_of_all", lambda kind: Asked(kind, (("of", _ALL),)))
+define("of_all", lambda q: Asked(q.kind, tuple({**dict(q.about), "of": _ALL}.items())) if q.of_it else q)
+define("claimed", lambda claim, of=None: Asked(claim.kind, (*claim.about, ("of", of or Anaphor()))))
+define("end_layer", lambda way: Blocks(count=None, extreme=way))
 define("on_top_of_any", lambda of: Beside(((Direction.UP, 1),), of))
-define(
-    "own_side_of", lambda x, way: Beside(((way, 1),), x.of) if isinstance(x, (Beside, NextTo)) else NOTHING
-)
-define("place_instead", lambda where, x: where if where != x else NOTHING)
+define("place_instead", lambda where, x: accept(where, where != x))
+
+
+@maker
+def own_side_of(x: Any, way: Direction) -> Beside:
+    require(isinstance(x, (Beside, NextTo)))
+    return Beside(((way, 1),), x.of)

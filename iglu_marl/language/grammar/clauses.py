@@ -16,11 +16,11 @@ from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
-from iglu_marl.language.grammar.engine import NOTHING, Contradiction, Parser, is_number
+from iglu_marl.language.grammar.engine import Contradiction, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
 from iglu_marl.language.placing import BlockSpec, PlaceGoal
-from iglu_marl.language.references import Anaphor, At, Beside, Edge, Portion, Spot
-from iglu_marl.language.shapes import Direction, Kind
+from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
+from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Name, Place, Sequence
 
 MAX_STATES = 40
@@ -29,6 +29,10 @@ MAX_WAYS = 6
 """Number of ways to read a text that are tried in the world."""
 _CUT, _SKIP, _CLOSE = 3, 40, 0
 _SIGNS = {"+x": "east", "-x": "west", "+z": "south", "-z": "north"}
+_INFORMAL = {
+    "gonna": "going to", "wanna": "want to", "gotta": "have to", "kinda": "kind of", "sorta": "sort of",
+    "lemme": "let me", "u": "you", "ur": "your",
+}  # fmt: skip
 _BREAKS = (".", ",")
 _ON = ((Direction.UP, 1),)
 _REMARKING = frozenset(
@@ -53,6 +57,16 @@ _NOT_NEW = frozenset(
 def normal(text: str) -> str:
     """Return a text with signs as words: coordinates, ranges, directions of axes, drawn-out words."""
     text = text.replace("\u2019", "'").replace("\u2212", "-")
+    text = re.sub(
+        r"\b(?:gonna|wanna|gotta|kinda|sorta|lemme|u|ur)\b",
+        lambda word: _INFORMAL[word[0].lower()],
+        text,
+        flags=re.I,
+    )
+    text = re.sub(r"\s*(?:->|=>|\u2192)\s*", " becomes ", text)
+    text = re.sub(r"\b(red|blue|green|yellow|purple|orange)s\b", r"\1 blocks", text, flags=re.I)
+    text = re.sub(r"\bround (?=the|its|it\b|that|this|a )", "around ", text)
+    text = re.sub(r"(?<!\w)'?em\b", "them", text)
     text = re.sub(r"([+-][xz])\b(?: direction)?", lambda sign: _SIGNS[sign[1].lower()], text, flags=re.I)
     text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", r" x is \1 z is \2 ", text)
     text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", r" x is \1 z is \2 ", text)
@@ -116,7 +130,7 @@ def _own_words() -> frozenset[str]:
     """Return the words that are no names."""
     from iglu_marl.language.grammar.reader import grammar, instruction_words
 
-    return instruction_words() | grammar().words_of("piece", "idle", "naming")
+    return instruction_words() | grammar().words_of("piece", "idle", "naming", "amendment", "repeated")
 
 
 @lru_cache(maxsize=1)
@@ -137,8 +151,8 @@ def _telling() -> frozenset[str]:
 
 def asks_for_nothing(said: list[str]) -> bool:
     """Return whether words can be a remark: without colours, verbs of building, and unknown verbs."""
-    unknown = said[0] not in _own_words() and said[1:2] and said[1] in _OBJECTS
-    return not unknown and _changing().isdisjoint(said)
+    unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in _OBJECTS)
+    return bool(said) and not unknown and _changing().isdisjoint(said)
 
 
 @lru_cache(maxsize=1)
@@ -265,7 +279,8 @@ class ClauseReader:
         start = at == 0 or at in self.breaks or self._after_idle(at)
         stop = next(end for end in self.ends if end > at)
         if start:
-            for category in ("clause", "viewed", "naming"):
+            whole = ("amendment", "repeated") if self.breaks.get(at, ".") == "." else ()
+            for category in ("clause", "viewed", "naming", *whole):
                 least: dict[int, int] = {}
                 for value, end, cost in self.parser.read(category, at):  # cheapest first
                     if cost == least.setdefault(end, cost):
@@ -307,7 +322,9 @@ class ClauseReader:
                 and not any(map(_is_count, rest))
             ):
                 found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
-            if not inside and stop < len(self.said) and asks_for_nothing(rest):
+            later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
+            plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))
+            if not inside and stop < len(self.said) and plain:
                 found.append((stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)))
             found.append((stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)))
         return found
@@ -371,11 +388,11 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         made = _made(given, mods)
     except (DialogueError, GridError, LanguageError):
         return None
-    if made is None or made is NOTHING:
+    if made is None:
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
     cost += sum(map(_lacking, goals))
-    if not {"count", "kind", "name", "area", "block"} & set(given):
+    if not {"count", "kind", "name", "area", "block", "colors"} & set(given):
         if "color" not in given or not mods.where:
             return None
     stated = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
@@ -416,6 +433,9 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if "level" in given:
         mods = mods.plus(Modifiers((value("level"),)))
     mods = replace(mods, where=_within(mods.where))
+    if "colors" in given:
+        more = {*given} - _BESIDE_COLORS - ({"count"} if count == 1 else set())
+        return _colored(value("colors"), kind, mods, more)
     if (count or 1) > 1 or kind is Kind.ROW:
         mods = _with_way(mods)
     if mods.also is not None and count == 2:
@@ -438,6 +458,24 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if new.vague and mods.where:
         new = replace(new, vague=False)
     return put(new, mods)
+
+
+_BESIDE_COLORS = {"kind", "name", "colors", "upright", "block"}
+
+
+def _colored(colors: tuple[int, ...], kind: Any, mods: Modifiers, more: Set[str]) -> Any:
+    """Return a tower or a row of one colour per block; None if that was not said."""
+    if len(mods.where) != 1 or more or mods != Modifiers(mods.where, mods.standing, mods.way):
+        return None
+    (where,), vertical = mods.where, mods.way is not None and mods.way.vertical
+    if not isinstance(where, (At, Beside, NextTo, Spot)):
+        return None
+    on_top = isinstance(where, Beside) and where.offset == _ON and kind is Kind.BLOCK and len(colors) > 2
+    if kind in (Kind.TOWER, Kind.COLUMN) or (mods.standing or vertical) or (on_top and mods.way is None):
+        return Build(Shape(Kind.TOWER, (len(colors),)), colors, where)
+    if kind in (Kind.ROW, Kind.BLOCK) and mods.way is not None:
+        return Build(Shape(Kind.ROW, (len(colors),), (mods.way,)), colors, where)
+    return None
 
 
 def _with_way(mods: Modifiers) -> Modifiers:

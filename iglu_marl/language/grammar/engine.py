@@ -8,10 +8,10 @@ The file holds word lists and categories:
       (big|very large) [red] <n:number> ; cost 2
       + (on|over||above) <of:ref!near> , it is ; unless far
 
-A pattern consists of words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. The maker is
-called with the slot values by name and must use each of them; `=> 'text'` is a constant; without a maker, the value of
-the only slot is used. `<_:category>` is for categories without values. `cost` ranks readings: the parser keeps all
-readings of least cost, so that ambiguity is noticed.
+A pattern consists of words, `{list}`, `<category>` or `<name:category>`, `(one|other)` and `[optional]`. expressions.py
+describes what stands behind "=>"; it must use each slot. Without it, the value of the only slot is used. `<_:category>`
+is for categories without values. `cost` ranks readings: the parser keeps all readings of least cost, so that ambiguity
+is noticed.
 
 All rules are read. Rules marked with `+` are also said (see speaker.py), in order of preference; of their choices and
 lists, only the options before `||`. A comma is said but not read. `!flag` holds inside a slot, and `unless` and `only`
@@ -20,16 +20,14 @@ name the flags under which a rule is said.
 
 from __future__ import annotations
 
-import dis
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from inspect import signature
-from types import CodeType
+from functools import cached_property
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
+from iglu_marl.language.grammar.expressions import Call, Constant, Expression, expression, value_of
 
 Read = tuple[Any, int, int]
 """A value, the position after it, and its cost."""
@@ -52,7 +50,7 @@ class _TooDeep(Exception):
 
 _TOKEN = re.compile(r"\s*(<[\w:#!]+>|\{\w+\}|\|\||[()\[\]|,]|[^\s<>{}()\[\]|,]+)")
 _RULE = re.compile(
-    r"^(?P<said>\+ )?(?P<pattern>.*?)(?:\s*=>\s*(?P<maker>[\w']+)(?:\((?P<more>.*)\))?)?"
+    r"^(?P<said>\+ )?(?P<pattern>.*?)(?:\s*=>\s*(?P<value>[^;]+?))?"
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
 NUMBER, ORDINAL = "#", "#th"  # keys of numbers in tables of first words
@@ -111,17 +109,20 @@ class Rule:
     """One pattern of a category. said: whether it is said too; when: under which flags."""
 
     pattern: Node
-    maker: Callable[..., Any] | None
-    more: dict[str, Any]
+    value: Expression | None
     cost: int
     text: str
-    maker_name: str = ""
     said: bool = False
     when: tuple[str, str] | None = None
 
     def is_said(self, flags: frozenset[str]) -> bool:
         """Return whether it is said under these flags."""
         return self.said and (self.when is None or (self.when[0] == "only") == (self.when[1] in flags))
+
+    @property
+    def more(self) -> dict[str, Any]:
+        """The constants that the maker is called with."""
+        return self.value.constants if isinstance(self.value, Call) else {}
 
     @property
     def pattern_text(self) -> str:
@@ -207,22 +208,13 @@ def _phrase(text: str) -> Node:
     return words[0] if len(words) == 1 else Sequence([*words])
 
 
-def _constant(text: str) -> Any:
-    text = text.strip()
-    return (
-        int(text)
-        if text.lstrip("-").isdigit()
-        else {"True": True, "False": False, "None": None}.get(text, text)
-    )
-
-
 class Grammar:
     """Rules by category.
 
     Args:
         text: the file.
-        makers: functions by name. A maker that raises `DialogueError`, `GridError` or `LanguageError`, or returns
-            `NOTHING`, rejects the reading.
+        makers: functions, dataclasses and constants by name. A maker that raises `DialogueError`, `GridError` or
+            `LanguageError` rejects the reading.
         lexicon: (words, value) pairs of categories without rules; `<#>` is any number in digits.
 
     Raises:
@@ -233,7 +225,7 @@ class Grammar:
     def __init__(
         self,
         text: str,
-        makers: Mapping[str, Callable[..., Any]],
+        makers: Mapping[str, Any],
         lexicon: Mapping[str, Iterable[tuple[str, Any]]] = {},
     ) -> None:
         self.makers = makers
@@ -249,11 +241,9 @@ class Grammar:
     def _add_words(category: Category, entries: Iterable[tuple[str, Any]]) -> None:
         known = set()
         for phrase, value in entries:
-            made = Rule(
-                _phrase(phrase), lambda value=value: value, {}, 0, phrase, said=value not in known
-            )  # the first phrase of a value is said
+            first = value not in known  # the first phrase of a value is said
             known.add(value)
-            category.rules.append(made)
+            category.rules.append(Rule(_phrase(phrase), Constant(value), 0, phrase, said=first))
 
     def _read_file(self, text: str) -> None:
         rules: list[tuple[str, str]] = []
@@ -277,24 +267,20 @@ class Grammar:
     def _rule(self, line: str) -> Rule:
         match = _RULE.match(line)
         assert match is not None
-        maker, more = match["maker"], match["more"]
-        constants = dict(part.split("=") for part in more.split(",")) if more else {}
-        made: Callable[..., Any] | None = None
-        if maker is not None:
-            value = _constant(maker.strip("'"))
-            made = (lambda: value) if maker[0] == "'" or maker in ("True", "None") else self.makers.get(maker)
-            if made is None:
-                raise LanguageError(f"no maker {maker!r} for the rule {line!r}")
-        return Rule(
-            _Pattern(match["pattern"], self.lists).sequence(),
-            made,
-            {key.strip(): _constant(value) for key, value in constants.items()},
-            int(match["cost"] or 0),
-            line,
-            maker or "",
-            match["said"] is not None,
-            (match["when"], match["flag"]) if match["when"] else None,
-        )
+        pattern = _Pattern(match["pattern"], self.lists).sequence()
+        slots = list(dict.fromkeys(slot.name for slot in slots_of(pattern) if slot.name != "_"))
+        value = None
+        if match["value"] is not None:
+            try:
+                value = expression(match["value"], slots, _certain(pattern), self.makers)
+            except LanguageError as error:
+                raise LanguageError(f"{error}, for the rule {line!r}") from None
+        elif len(slots) > 1:
+            raise LanguageError(
+                f"{', '.join(sorted(slots))} need a maker, only one can be the value: {line!r}"
+            )
+        when = (match["when"], match["flag"]) if match["when"] else None
+        return Rule(pattern, value, int(match["cost"] or 0), line, match["said"] is not None, when)
 
     def _check(self) -> None:
         for category in self.categories.values():
@@ -312,11 +298,10 @@ class Grammar:
                         raise LanguageError(
                             f"<{slot.category}> has a value that the rule drops: {rule.text!r}"
                         )
-                _check_maker(rule)
 
     @staticmethod
     def _has_value(rule: Rule) -> bool:
-        return rule.maker is not None or slots_of(rule.pattern) != []
+        return rule.value is not None or slots_of(rule.pattern) != []
 
     def _index(self) -> None:
         """Index rules and options by first word; "" stands for those that can be empty."""
@@ -334,6 +319,21 @@ class Grammar:
                 for choice in _choices(rule.pattern):
                     choice.by_word = _table((option, _first(option, first)) for option in choice.options)
         self.first = first
+        self._check_recursion()
+
+    def _check_recursion(self) -> None:
+        """Raise an error if a category can begin with itself: such a rule never reads anything."""
+        begins = {
+            name: {slot.category for rule in category.rules for slot in _leading(rule.pattern, self.first)}
+            for name, category in self.categories.items()
+        }
+        for name, met in begins.items():
+            todo = [*met]
+            for other in todo:
+                todo += begins[other] - met
+                met = met | begins[other]
+            if name in met:
+                raise LanguageError(f"the category {name!r} can begin with itself")
 
     def words_of(self, *categories: str, said: bool = False) -> frozenset[str]:
         """Return the words of categories and of all that they contain; said: only those that are said."""
@@ -365,45 +365,6 @@ def _table(entries: Iterable[tuple[Any, set[str]]]) -> dict[str, list[Any]]:
         met = {id(entry): entry for key in keys for entry, first in stated if key in first}
         table[word] = list(met.values())
     return table
-
-
-def _check_maker(rule: Rule) -> None:
-    """Check that the parameters of a maker are the slots of its rule, and that it uses them all."""
-    slots = {slot.name for slot in slots_of(rule.pattern)} - {"_"}
-    if rule.maker is None:
-        if len(slots) > 1:
-            raise LanguageError(
-                f"{', '.join(sorted(slots))} need a maker, only one can be the value: {rule.text!r}"
-            )
-        return
-    parameters = signature(rule.maker).parameters.values()
-    names = {one.name for one in parameters}
-    rest = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
-    given = slots | set(rule.more)
-    always = _certain(rule.pattern) | set(rule.more)
-    needed = {one.name for one in parameters if one.default is one.empty} - {rest}
-    wrong = sorted((needed - always) | (set() if rest else given - names))
-    if wrong:
-        raise LanguageError(f"{', '.join(wrong)} of the maker and of the rule do not agree: {rule.text!r}")
-    used = _variables(rule.maker)
-    dropped = [slot for slot in sorted(slots) if used and (slot if slot in names else rest) not in used]
-    if dropped:
-        raise LanguageError(
-            f"the maker {rule.maker_name!r} drops {', '.join(dropped)} of the rule {rule.text!r}"
-        )
-
-
-@cache
-def _variables(function: Callable[..., Any]) -> frozenset[str]:
-    found: set[str] = set()
-    todo = [function.__code__] if hasattr(function, "__code__") else []
-    while todo:
-        code = todo.pop()
-        for one in dis.get_instructions(code):
-            if "LOAD_" in one.opname and one.opname.endswith(("FAST", "DEREF", "CLOSURE", "CHECK", "BORROW")):
-                found.update(one.argval if isinstance(one.argval, tuple) else (one.argval,))
-        todo += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return frozenset(found)
 
 
 def _certain(node: Node) -> set[str]:
@@ -458,6 +419,16 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
         if "" not in found:
             break
     return found
+
+
+def _leading(node: Node, first: Mapping[str, set[str]]) -> Iterator[CategorySlot]:
+    """Yield the slots of categories that a pattern can begin with."""
+    if isinstance(node, CategorySlot) and node.category not in OPEN:
+        yield node
+    for part in _parts(node):
+        yield from _leading(part, first)
+        if isinstance(node, Sequence) and "" not in _first(part, first):
+            return
 
 
 def is_number(word: str) -> bool:
@@ -528,17 +499,18 @@ class Parser:
 
     def _apply(self, rule: Rule, at: int) -> Iterator[Read]:
         for slots, end, cost in self._match(rule.pattern, at):
-            if rule.maker is None:
+            if rule.value is None:
                 value = slots[-1][1] if slots else None
             else:
+                given = dict(slots)
+                if len(given) < len(slots):
+                    continue  # a slot with two values
                 try:
-                    value = rule.maker(**dict(slots), **rule.more)
+                    value = value_of(rule.value, given)
                 except (DialogueError, GridError, LanguageError) as error:
                     if isinstance(error, Contradiction):
                         self.against = max(self.against, (end, -at, -cost, str(error)))
                     continue  # the maker rejects the words
-                if value is NOTHING:
-                    continue
             yield value, end, cost + rule.cost
 
     def _match(self, node: Node, at: int) -> Iterator[Match]:
@@ -549,23 +521,8 @@ class Parser:
         elif isinstance(node, Comma):
             yield (), at, 0
         elif isinstance(node, CategorySlot):
-            if node.category in ("rest", "some"):
-                end = at
-                while end < len(self.said) and self.said[end] != ".":
-                    end += 1
-                for stop in range(at + 1 if node.category == "some" else max(end, at + 1), end + 1):
-                    yield ((node.name, tuple(self.said[at:stop])),), stop, 0
-                return
-            if node.category in NAMES:
-                noun = self.nouns.get(self.said[at]) if at < len(self.said) else None
-                if noun is not None and noun[1:] == NAMES[node.category]:
-                    self.furthest = max(self.furthest, at + 1)
-                    yield ((node.name, noun[0]),), at + 1, 0
-                return
-            if node.category == NUMBER:
-                if at < len(self.said) and is_number(self.said[at]):
-                    self.furthest = max(self.furthest, at + 1)
-                    yield ((node.name, int(self.said[at][:6])),), at + 1, 0
+            if node.category in OPEN:
+                yield from self._open(node, at)
                 return
             for value, end, cost in self.read(node.category, at):
                 yield ((node.name, value),) if node.name != "_" else (), end, cost
@@ -578,6 +535,26 @@ class Parser:
         else:
             yield from self._sequence(node.parts, 0, at)
 
+    def _open(self, slot: CategorySlot, at: int) -> Iterator[Match]:
+        """Yield the matches of a slot without rules."""
+        if slot.category in ("rest", "some"):
+            end = at
+            while end < len(self.said) and self.said[end] != ".":
+                end += 1
+            for stop in range(at + 1 if slot.category == "some" else max(end, at + 1), end + 1):
+                yield ((slot.name, tuple(self.said[at:stop])),), stop, 0
+            return
+        word = self.said[at] if at < len(self.said) else ""
+        noun = self.nouns.get(word)
+        value: Any = None
+        if slot.category == NUMBER and is_number(word):
+            value = int(word[:6])
+        elif noun is not None and noun[1:] == NAMES.get(slot.category):
+            value = noun[0]
+        if value is not None:
+            self.furthest = max(self.furthest, at + 1)
+            yield ((slot.name, value),), at + 1, 0
+
     def _sequence(self, parts: list[Node], number: int, at: int) -> Iterator[Match]:
         if number == len(parts):
             yield (), at, 0
@@ -585,10 +562,3 @@ class Parser:
         for slots, middle, cost in self._match(parts[number], at):
             for more, end, rest in self._sequence(parts, number + 1, middle):
                 yield slots + more, end, cost + rest
-
-
-class _Nothing:
-    """What a maker returns when the words do not fit together."""
-
-
-NOTHING = _Nothing()

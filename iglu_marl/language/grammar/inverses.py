@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from iglu_marl.language.blocks import CellEdit, EditKind
-from iglu_marl.language.grammar.makers import Modifiers, NounPhrase, View
+from iglu_marl.language.grammar.expressions import Slots
+from iglu_marl.language.grammar.makers import Modifiers
 from iglu_marl.language.placing import BlockSpec
-from iglu_marl.language.references import At, Beside, Blocks, NextTo, Spot, is_several
+from iglu_marl.language.references import At, Beside, Blocks, Spot, is_several
 from iglu_marl.language.shapes import Direction, Kind, Shape
-from iglu_marl.language.verbs import Build, Copy, Extend, Mirror, Move, Pick, Place, Remove, Replace
+from iglu_marl.language.verbs import Build, Move, Pick, Place, Remove, Replace
 
-Slots = Mapping[str, Any]
 INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {}
 
 
@@ -70,34 +70,12 @@ INVERSES["replace"] = replace_color
 
 
 @inverse
-def move_by(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Move):
-        yield {"blocks": value.blocks, "steps": value.by}
-
-
-@inverse
 def move_to(value: Any) -> Iterator[Slots]:
     if isinstance(value, Move) and value.to is not None:
         yield {"blocks": value.blocks, "where": value.to}
 
 
-define("copy", lambda value: [{"blocks": value.blocks, "steps": value.by}] if isinstance(value, Copy) else [])
-
-
-@inverse
-def mirror(value: Any, about: bool = False) -> Iterator[Slots]:
-    if isinstance(value, Mirror):
-        yield {"blocks": value.blocks, "way": value.direction}
-
-
-@inverse
-def extend(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Extend):
-        yield {"blocks": value.blocks, "n": value.count, "way": value.direction, "color": value.color}
-
-
 define("pick", lambda value: [{"where": value.where}] if isinstance(value, Pick) else [])
-define("view", lambda value: [{"way": value.way}] if isinstance(value, View) else [])
 
 
 @inverse
@@ -107,12 +85,6 @@ def new(value: Any, n: int | None = None) -> Iterator[Slots]:
 
 
 define("mods_more", lambda value: [{"one": value, "more": Modifiers()}] if value.where else [])
-
-
-@inverse
-def mod_cell(value: Modifiers, n: int | None = None) -> Iterator[Slots]:
-    for slots in cell(value.where[0]):
-        yield slots if n is None else {"place": slots["place"]}
 
 
 define("mod_where", lambda value: [{"where": value.where[0]}])
@@ -141,19 +113,6 @@ def shape_listed(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
 
 
 @inverse
-def dims(value: tuple[tuple[int, ...], tuple[Direction, ...]]) -> Iterator[Slots]:
-    sizes, ways = value
-    yield dict(zip(("n", "m"), sizes, strict=False)) | _two(ways)
-
-
-define("toward_two", lambda value: [_two(value)])
-
-
-def _two(ways: tuple[Direction, ...]) -> dict[str, Any]:
-    return dict(zip(("one", "two"), ways, strict=False))
-
-
-@inverse
 def run(value: tuple[int, ...], n: int | None = None) -> Iterator[Slots]:
     if len(set(value)) == 1 and (n is not None or len(value) > 1):
         yield {"n": len(value) if n is None else None, "c": value[0]}
@@ -167,14 +126,7 @@ def runs_more(value: Any) -> Iterator[Slots]:
 
 
 @inverse
-def alternating(value: Any) -> Iterator[Slots]:
-    if isinstance(value[-1], tuple):
-        count, (one, other) = value
-        yield {"n": count, "c": one, "d": other}
-
-
-@inverse
-def cell(value: Any) -> Iterator[Slots]:
+def cell(value: Any, n: int | None = None) -> Iterator[Slots]:
     if isinstance(value, At):
         x, y, z = value.cell
         yield {"place": Spot(x, z), "n": y + 2}
@@ -192,11 +144,6 @@ def spot_steps(value: Any) -> Iterator[Slots]:
             yield {"offset": steps[::-1]}
 
 
-define("steps_one", lambda value: [{"one": value[0] if value else None}])
-define("steps_more", lambda value: [{"one": value[0], "more": value[1:]}] if len(value) > 1 else [])
-define("step", lambda value: [{"n": value[1], "way": value[0]}])
-
-
 @inverse
 def beside(value: Any) -> Iterator[Slots]:
     if isinstance(value, Beside) and value.offset:
@@ -205,64 +152,33 @@ def beside(value: Any) -> Iterator[Slots]:
         yield stated | {"n": n if before or n > 1 else None}
 
 
-define("next_to", lambda value: [{"of": value.of}] if isinstance(value, NextTo) else [])
-define("in_place", lambda value: [{"of": value.of}] if isinstance(value, Beside) else [])
-define("at_cell", lambda value: [{"cell": value}])
-
-
-def _core(value: Blocks) -> NounPhrase:
-    return NounPhrase(
-        value.colors,
-        value.kind,
-        value.size,
-        value.extreme,
-        value.where,
-        value.rank,
-        value.middle,
-        by_size=value.by_size,
-    )
-
-
 @inverse
-def np(value: Any, n: int | None = None) -> Iterator[Slots]:
-    if isinstance(value, Blocks) and value.count is not None and (n is not None or value.count > 1):
-        core = _core(value)
-        yield {"n": value.count if n is None else None, "core": core}
-
-
-@inverse
-def np_all(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Blocks) and value.unless is None and value.count is None:
-        yield {"core": _core(value)}
+def counted(value: Any, n: int | None = None) -> Iterator[Slots]:
+    if isinstance(value, Blocks) and value.unless is None and (n is not None or value.count != 1):
+        yield {"n": value.count if n is None else None, "core": replace(value, count=1)}
 
 
 define("core_where", lambda value: [{"core": replace(value, where=None), "where": value.where}])
 
 
 @inverse
-def core_cell(value: NounPhrase, n: int) -> Iterator[Slots]:
-    for slots in cell(value.where):
-        yield {"core": replace(value, where=None), "place": slots["place"]}
-
-
-@inverse
-def core_middle(value: NounPhrase) -> Iterator[Slots]:
+def core_middle(value: Blocks) -> Iterator[Slots]:
     yield {"core": replace(value, middle=False, where=None), "where": value.where}
 
 
 @inverse
-def core_rank(value: NounPhrase) -> Iterator[Slots]:
+def core_rank(value: Blocks) -> Iterator[Slots]:
     if value.rank > 1:
         yield {"n": value.rank, "core": replace(value, rank=1, extreme=None), "way": value.extreme}
 
 
 @inverse
-def plain_core(value: NounPhrase) -> Iterator[Slots]:
+def plain_core(value: Blocks) -> Iterator[Slots]:
     yield {"colors": value.colors or None, "kind": value.kind, "way": value.extreme}
 
 
 @inverse
-def core_of(value: NounPhrase) -> Iterator[Slots]:
+def core_of(value: Blocks) -> Iterator[Slots]:
     if value.size is not None:
         yield {
             "kind": value.kind,
@@ -273,5 +189,4 @@ def core_of(value: NounPhrase) -> Iterator[Slots]:
 
 
 define("stuff", lambda value: [{"n": value[0], "colors": value[1] or None}])
-define("color_one", lambda value: [{"one": value[0]}])
 define("color_more", lambda value: [{"one": value[0], "more": value[1:]}] if len(value) > 1 else [])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 from iglu_marl.core.grid import Cell, color_id, color_name, in_zone
+from iglu_marl.language import placing, references, verbs
 from iglu_marl.language.blocks import CellEdit, EditKind
-from iglu_marl.language.grammar.engine import NOTHING, Contradiction
+from iglu_marl.language.grammar.engine import Contradiction
+from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
 from iglu_marl.language.placing import (
     ALIKE,
     FIGURES,
@@ -16,13 +18,9 @@ from iglu_marl.language.placing import (
     Ambiguous,
     AssertCount,
     BlockSpec,
-    Clear,
-    Corners,
     KeepOnly,
-    Opposite,
     OtherSide,
     PlaceGoal,
-    Places,
     SetFocus,
     Sides,
     Spots,
@@ -36,21 +34,19 @@ from iglu_marl.language.references import (
     BuilderPosition,
     Each,
     Edge,
-    Floating,
-    Free,
     LastBlock,
     Level,
+    Location,
     NextTo,
     PartOf,
     PluralAnaphor,
     Portion,
     Recent,
-    Remaining,
     Spot,
     Union,
     is_several,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Noun, Shape, plus
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Noun, Shape, dot, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Build,
@@ -58,7 +54,6 @@ from iglu_marl.language.verbs import (
     Correct,
     Extend,
     Facing,
-    Mirror,
     Move,
     Name,
     Pick,
@@ -70,14 +65,33 @@ from iglu_marl.language.verbs import (
     Rotate,
     Sequence,
     Swap,
-    Undo,
 )
 
-MAKERS: dict[str, Callable[..., Any]] = {}
+_Maker = TypeVar("_Maker", bound=Callable[..., Any])
+ANY = Blocks()
+CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
+BORDER = tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)
+MAKERS: dict[str, Any] = {
+    **{
+        name: one
+        for part in (placing, references, verbs)
+        for name, one in vars(part).items()
+        if is_dataclass(one)
+    },
+    **{one.name: one for one in (*Direction, *Kind)},
+    "it": Anaphor(),
+    "color_id": color_id,
+    "CORNERS": CORNERS,
+    "EDGES": ((0, -5), (5, 0), (0, 5), (-5, 0)),
+    "BORDER": BORDER,
+    "SAME": SAME,
+    "ALIKE": ALIKE,
+}
+"""Functions, dataclasses and constants by their names in rules."""
 
 
-def maker(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function for the rules."""
+def maker(function: _Maker) -> _Maker:
+    """Register a function or dataclass for the rules."""
     MAKERS[function.__name__] = function
     return function
 
@@ -86,6 +100,7 @@ def define(name: str, function: Callable[..., Any]) -> None:
     MAKERS[name] = function
 
 
+@maker
 @dataclass(frozen=True)
 class View:
     """The direction in which somebody looks from here on."""
@@ -93,6 +108,7 @@ class View:
     way: Direction
 
 
+@maker
 @dataclass(frozen=True)
 class Around:
     """New blocks with their place: "a border around the red block"."""
@@ -117,6 +133,7 @@ class Property:
     word: str = ""
 
 
+@maker
 @dataclass(frozen=True)
 class Topic:
     """What the next instruction is about: "start with the red one", "the tower is 2 too high" (2 is `count`)."""
@@ -125,36 +142,12 @@ class Topic:
     count: int | None = None
 
 
-@dataclass(frozen=True)
-class NounPhrase:
-    """A reference without its number of things."""
-
-    colors: tuple[int, ...] = ()
-    kind: Kind | Noun = Kind.BLOCK
-    size: int | None = None
-    extreme: Direction | None = None
-    where: Any = None
-    rank: int = 1
-    middle: bool = False
-    count: int | None = None
-    by_size: str | None = None
-
-    def blocks(self, count: int | None, unless: Any = None) -> Blocks:
-        """Return the reference to this number of things."""
-        if self.count is not None and count is not None and self.count != count:
-            return NOTHING  # type: ignore[return-value]
-        stated = count if self.count is None else self.count
-        made = Blocks(
-            self.colors, self.kind, stated, self.extreme, self.size, self.where, self.rank, self.middle
-        )
-        return replace(made, unless=unless, by_size=self.by_size)
-
-
+@maker
 @dataclass(frozen=True)
 class Modifiers:
     """Modifiers of new blocks: place, position, size and others."""
 
-    where: tuple[Places, ...] = ()
+    where: tuple[Location, ...] = ()
     standing: bool | None = None
     way: Direction | None = None
     axis: str | None = None
@@ -194,9 +187,9 @@ class Modifiers:
             if part.default is not None:  # a tuple or a flag
                 stated[part.name] = one + two if isinstance(one, tuple) else one or two
                 continue
-            if one is not None and two is not None and (one != two or part.name == "also"):
-                raise Contradiction(f"{_named(part.name, one)} and {_named(part.name, two)}")
-            stated[part.name] = one if two is None else two
+            if one is not None and two is not None and part.name == "also":
+                raise Contradiction("another place and another place")
+            stated[part.name] = _agreed(part.name, one, two)
         return Modifiers(**stated)
 
     def only(self, what: str, *names: str) -> None:
@@ -223,34 +216,28 @@ def _named(name: str, value: Any) -> str:
     return str(value) if isinstance(value, Direction) else name.replace("_", " ")
 
 
+def _agreed(name: str, one: Any, two: Any) -> Any:
+    """Return the value of a property; raise `Contradiction` for two values."""
+    if one is not None and two is not None and one != two:
+        raise Contradiction(f"{_named(name, one)} and {_named(name, two)}")
+    return two if one is None else one
+
+
 # ------------------------------------------------------------------------------------------------- small things
 
-for _name in ("same", "same_way", "same_where", "same_new"):
-    define(_name, lambda **slots: next(iter(slots.values())))
-define("one", lambda: 1)
-define("two", lambda: 2)
-define("color_one", lambda one: (one,))
-define("color_more", lambda one, more: (one, *more) if one not in more else NOTHING)
-define("color_named", lambda name: color_id(name))
-define("way", lambda name: Direction(name))
-define("kind", lambda name: Kind(name))
-define("axis", lambda name: name)
-define("step", lambda n, way: (way, n))
-define("steps_one", lambda one: (one,))
-define("steps_more", lambda one, more: (one, *more))
-define("way_two", lambda one, two: (one, two) if one is not two else NOTHING)
+define("color_more", lambda one, more: accept((one, *more), one not in more))
 
 
 @maker
 def way_more(**ways: Direction) -> Any:
     stated = tuple(ways.values())
-    return stated if len(set(stated)) == len(stated) else NOTHING
+    require(len(set(stated)) == len(stated))
+    return stated
 
 
 # ----------------------------------------------------------------------------------------------- cells and places
 
 
-define("spot_centre", lambda: Spot(0, 0))
 define("spot_corner", lambda x: Spot(*x))
 
 
@@ -259,26 +246,17 @@ def corner(up: Direction, over: Direction) -> tuple[int, int]:
     return 5 * VECTORS[over][0], 5 * VECTORS[up][2]
 
 
-define("corner_of", lambda up, over: corner(Direction(up), Direction(over)))
-
-
 @maker
 def spots_list(a: int, b: int, way: Direction, c: int | None = None) -> Any:
     vector = VECTORS[way]
     steps = [n for n in (a, b, c) if n is not None]
-    if len(set(steps)) < len(steps) or max(steps) > 5:
-        return NOTHING
+    reject_if(len(set(steps)) < len(steps) or max(steps) > 5)
     return Each(Spots(tuple((vector[0] * n, vector[2] * n) for n in steps)))
-
-
-define("ref_centre", lambda: Spot(0, 0))
-define("ref_corner", lambda x: Spot(*x))
 
 
 @maker
 def spot_between(one: Direction, two: Direction) -> Any:
-    if one.axis == two.axis:
-        return NOTHING
+    require(one.axis != two.axis)
     up, over = (one, two) if one.axis == "z" else (two, one)
     return Spot(*corner(up, over))
 
@@ -288,8 +266,7 @@ def spot_steps(offset: Any) -> Any:
     ways = [way for way, _ in offset]
     if any(way.relative for way in ways) and not any(way.vertical for way in ways):
         return Beside(offset, Spot(0, 0))
-    if len(offset) > 2 or not set(ways) <= set(COMPASS) or len({way.axis for way in ways}) < len(ways):
-        return NOTHING
+    reject_if(len(offset) > 2 or not set(ways) <= set(COMPASS) or len({way.axis for way in ways}) < len(ways))
     x, z = (sum(VECTORS[way][axis] * count for way, count in offset) for axis in (0, 2))
     return Spot(x, z)
 
@@ -303,37 +280,23 @@ class Outside:
 
 @maker
 def cell(place: Spot, n: int) -> Any:
-    if not isinstance(place, Spot):
-        return NOTHING
+    require(isinstance(place, Spot))
     stated = place.x, n - 2, place.z
     return At(stated) if in_zone(*stated) else Outside(stated)
 
 
-define("at_cell", lambda cell: cell)
-define("at_spot", lambda place: place)
-define("at_level", lambda n: Level(n) if 1 <= n <= 9 else NOTHING)
-define("beside", lambda way, of, n=1, before=(): NOTHING if n < 1 else Beside((*before, (way, n)), of))
-define("beside_each", lambda way, of: Each(Beside(((way, 1),), of)))
+define("at_level", lambda n: accept(Level(n), 1 <= n <= 9))
+define("beside", lambda way, of, n=1, before=(): Beside((*before, (way, n)), of))
 define("beside_it", lambda of_it: of_it if isinstance(of_it, Beside) else Beside(((of_it, 1),), Anaphor()))
-define("ways_of", lambda ways, of: Each(Sides(of, ways)))
-define("ways_of_it", lambda ways: Each(Sides(Anaphor(), ways)))
-define("own_far", lambda n, way: Beside(((way, n),), Anaphor()))
-define("next_to", lambda of: NextTo(of))
-define("in_place", lambda of: Beside((), of))
-define("in_its_place", lambda: Beside((), Anaphor()))
-define("part_of", lambda of: PartOf(of))
-define("edge", lambda way: Edge(way))
 
 
+@maker
 @dataclass(frozen=True)
 class CellCount:
     """A number of cells to fill."""
 
     where: Any
     count: int
-
-
-define("spaces", lambda n, one: NOTHING if between(one) is NOTHING else CellCount(between(one), n))
 
 
 @maker
@@ -350,51 +313,32 @@ def gap(of: Any = None) -> Between:
     return of if isinstance(of, Between) else Between()
 
 
-_CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
-_EDGES = ((0, -5), (5, 0), (0, 5), (-5, 0))
-
-
-define("corners", lambda z=None: Each(Spots(_CORNERS) if z is None else Corners(z)))
-define("opposite", lambda of=None: Opposite(of))
-define("other_side", lambda of=None: OtherSide(of))
-define("on_top_of_it", lambda: Beside(((Direction.UP, 1),), Anaphor()))
-define("corners_free", lambda: Each(Spots(_CORNERS, True)))
-define("corners_two", lambda x, y: NOTHING if x == y else Each(Spots((x, y))))
+define("corners_two", lambda x, y: accept(Each(Spots((x, y))), x != y))
 
 
 @maker
-def on_top_of(of: Any) -> Any:
+def on_top_of(of: Any) -> Beside:
     corner = isinstance(of, Blocks) and isinstance(of.where, PartOf) and isinstance(of.where.of, Portion)
-    if not isinstance(of, Blocks) or (of.kind not in (Kind.TOWER, Kind.COLUMN) and not corner):
-        return NOTHING  # the end is open
+    require(corner or (isinstance(of, Blocks) and of.kind in (Kind.TOWER, Kind.COLUMN)))  # the end is open
     return Beside(((Direction.UP, 1),), of)
 
 
 @maker
-def corners_side(way: Direction, z: Any = None) -> Any:
-    vector = VECTORS[way]
-    return Each(Spots(tuple((x, z) for x, z in _CORNERS if x * vector[0] + z * vector[2] > 0)))
+def corners_side(way: Direction) -> Each:
+    return Each(Spots(tuple((x, z) for x, z in CORNERS if dot((x, 0, z), VECTORS[way]) > 0)))
 
 
-define("spot_edge", lambda way: NOTHING if way.relative else Spot(5 * VECTORS[way][0], 5 * VECTORS[way][2]))
+@maker
+def spot_edge(way: Direction) -> Spot:
+    reject_if(way.relative)
+    return Spot(5 * VECTORS[way][0], 5 * VECTORS[way][2])
 
 
 @maker
 def spot_half(one: Spot, two: Spot) -> Any:
     x, z = one.x + two.x, one.z + two.z
-    return NOTHING if x % 2 or z % 2 else Spot(x // 2, z // 2)
-
-
-define("edge_middles", lambda: Each(Spots(_EDGES)))
-define(
-    "border_all",
-    lambda: Spots(tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)),
-)
-define(
-    "end_of",
-    lambda way, of=None: NOTHING if way is None else Beside(((way, 1),), Anaphor() if of is None else of),
-)
-define("zero", lambda: 0)
+    reject_if(x % 2 or z % 2)
+    return Spot(x // 2, z // 2)
 
 
 @maker
@@ -404,247 +348,167 @@ def gap_in(of: Any) -> Any:
         of = Blocks(of.colors, where=of.where) if isinstance(of, Blocks) else Blocks(of.colors)
         of = replace(of, count=None)
     elif not isinstance(of, (Anaphor, Blocks)) or (isinstance(of, Blocks) and of.count == 1):
-        return NOTHING
+        raise Rejected
     return Between(of if not isinstance(of, Anaphor) else Portion(of, "blocks"))
-
-
-define("gap_in_it", lambda: gap_in(Anaphor()))
-define("above_of", lambda of: Beside(((Direction.UP, 1),), of))
-define("sides", lambda which, of: Each(Sides(of, which)))
-define("on_ends", lambda: Each(Beside(((Direction.UP, 1),), Portion(Anaphor(), "ends"))))
-define("sides_of_it", lambda which: Each(Sides(Anaphor(), which)))
-define("sides_of_base", lambda: Each(Sides(Portion(Anaphor(), "blocks", Direction.DOWN), "four")))
 
 
 # ---------------------------------------------------------------------------------------------------- references
 
-define("it", Anaphor)
-define("last_block", LastBlock)
-define("you", BuilderPosition)
-define("everything", lambda: Blocks(count=None))
-define("everything_colored", lambda colors: Blocks(tuple(colors), count=None))
-define("everything_at", lambda where: NOTHING if where is None else Blocks(count=None, where=where))
-define("them", PluralAnaphor)
-define("both", lambda: PluralAnaphor(True))
-define("at_end", lambda way, of: PartOf(Portion(of, "ends", way)))
-define("off_ground", lambda: Floating(False))
-define("remaining", lambda: Remaining())
-define("part_extreme_two", lambda way: Blocks(count=None, extreme=way, where=PartOf(Anaphor())))
-define("free_top", lambda: Free())
-define("floating", lambda: Floating())
-define("core_floating", lambda core: replace(core, where=Floating()) if core.where is None else NOTHING)
-define("everything_but", lambda but: Blocks(count=None, unless=but))
+define("everything_at", lambda where: accept(Blocks(count=None, where=where), where is not None))
 
 
 @maker
 def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
     if which == "legs":
         which, way = "ends", None
-    if isinstance(of, Blocks) and of.kind is Kind.BLOCK and of.count == 1:
-        return NOTHING
-    return Portion(Anaphor() if of is None else of, which, way)
-
-
-define("part_side", lambda way, of: Portion(of, "blocks", way))
-define("part_middle", lambda n, of: Blocks(count=n, middle=True, where=PartOf(of)))
-define("on_middle", lambda of: Beside(((Direction.UP, 1),), Portion(of, "middle")))
-define("between_them", lambda: Between(PluralAnaphor()))
-define("core_atop", lambda core, of: core_where(core, Beside(((Direction.UP, 1),), of)))
-define("part_upper", lambda which, of: Portion(of, which, Direction.UP))
-define("part_lower", lambda which, of: Portion(of, which, Direction.DOWN))
-define("half", lambda way, of: Portion(of, "half", way))
-define("part_top", lambda of: Portion(of, "blocks", Direction.UP))
-define("part_tops", lambda of: _tops(of))
-define("part_bottoms", lambda of: _tops(of, Direction.DOWN))
-define("part_bottom", lambda of: Portion(of, "blocks", Direction.DOWN))
-define("part_end", lambda way, of: Portion(of, "ends", way))
-define("part_far", lambda of: Portion(of, "ends", Direction.BEHIND))
-define("nothing_ref", lambda: NOTHING)
-
-
-def _tops(of: Any, way: Direction = Direction.UP) -> Any:
-    return Blocks(extreme=way, where=PartOf(of)) if isinstance(of, Blocks) and of.count != 1 else NOTHING
+    reject_if(isinstance(of, Blocks) and of.kind is Kind.BLOCK and of.count == 1)
+    return Portion(of or Anaphor(), which, way)
 
 
 @maker
-def part_corner(x: tuple[int, int], of: Any = None) -> Any:
-    east = Direction.EAST if x[0] > 0 else Direction.WEST
-    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
-    side = Portion(Anaphor() if of is None else of, "corners", south)
-    return Blocks(count=1, extreme=east, where=PartOf(side))
+def tops(of: Any, way: Direction) -> Any:
+    require(isinstance(of, Blocks) and of.count != 1)
+    return Blocks(extreme=way, where=PartOf(of))
+
+
+def _ways_to(x: tuple[int, int]) -> tuple[Direction, Direction]:
+    """Return the two directions of a corner: south or north, east or west."""
+    return (
+        Direction.SOUTH if x[1] > 0 else Direction.NORTH,
+        Direction.EAST if x[0] > 0 else Direction.WEST,
+    )
+
+
+@maker
+def part_corner(x: tuple[int, int], of: Any = None) -> Blocks:
+    south, east = _ways_to(x)
+    return Blocks(extreme=east, where=PartOf(Portion(of or Anaphor(), "corners", south)))
 
 
 @maker
 def extend_both(blocks: Any, n: int, color: int | None = None) -> Any:
-    if n != 1:
-        return NOTHING
+    require(n == 1)
     return PlaceGoal(BlockSpec(1, SAME if color is None else color, each=True), (Sides(blocks, "ends"),))
-
-
-define("part_extreme", lambda way, n=1: Blocks(count=n, extreme=way, where=PartOf(Anaphor())))
 
 
 @maker
 def core_area(
-    n: int,
-    m: int,
-    colors: Any = (),
-    colors2: Any = (),
-    kind: Kind = Kind.RECTANGLE,
-    way: Direction | None = None,
-) -> Any:
-    if colors and colors2:
-        return NOTHING
+    n: int, m: int, colors: Any = (), kind: Kind = Kind.RECTANGLE, way: Direction | None = None
+) -> Blocks:
     if kind in (Kind.SQUARE, Kind.RECTANGLE):
         kind = Kind.SQUARE if n == m else Kind.RECTANGLE
-    return NounPhrase(tuple(colors) or tuple(colors2), kind, n * m, way)
+    return Blocks(colors, kind, extreme=way, size=n * m)
 
 
 @maker
 def core_by_size(by: str, kind: Kind = Kind.BLOCK, colors: Any = (), n: int = 1) -> Any:
     if kind is Kind.BLOCK and n == 1:
         kind = Kind.TOWER
-    return NounPhrase(tuple(colors), kind, by_size=by, rank=n)
+    return Blocks(colors, kind, by_size=by, rank=n)
 
 
-define(
-    "plain_core", lambda colors=(), kind=Kind.BLOCK, way=None: NounPhrase(tuple(colors), kind, extreme=way)
-)
-define("np_thing", lambda colors: Blocks(tuple(colors), one=True))
+define("plain_core", lambda colors=(), kind=Kind.BLOCK, way=None: Blocks(colors, kind, extreme=way))
 define("stuff", lambda n=None, colors=(): (n, tuple(colors)))
 
 
 @maker
 def core_of(kind: Kind, of: Any, colors: Any = (), way: Direction | None = None) -> Any:
     size, stated = of
-    if (stated and colors) or kind is Kind.BLOCK:
-        return NOTHING
-    return NounPhrase(tuple(colors) or stated, kind, size, way)
-
-
-define("core_sized", lambda n, kind, colors=(), way=None: core_of(kind, (n, ()), colors, way))
+    reject_if((stated and colors) or kind is Kind.BLOCK)
+    return Blocks(colors or stated, kind, extreme=way, size=size)
 
 
 @maker
-def core_where(core: NounPhrase, where: Any) -> Any:
-    if isinstance(where, Outside):
-        return NOTHING
+def core_where(core: Blocks, where: Any) -> Any:
+    reject_if(isinstance(where, Outside))
     if where is None:
         return core
-    return replace(core, where=where) if core.where is None else NOTHING
-
-
-@maker
-def core_cell(core: NounPhrase, place: Spot, n: int) -> Any:
-    where = cell(place, n)
-    return NOTHING if where is NOTHING else core_where(core, where)
+    require(core.where is None)
+    return replace(core, where=where)
 
 
 define(
     "core_extreme",
-    lambda core, way: replace(core, extreme=way) if core.extreme is None and core.rank == 1 else NOTHING,
+    lambda core, way: accept(replace(core, extreme=way), core.extreme is None and core.rank == 1),
 )
 
 
 @maker
-def core_rank(n: int, core: NounPhrase, way: Direction | None = None, of: Any = None) -> Any:
+def core_rank(n: int, core: Blocks, way: Direction | None = None, of: Any = None) -> Any:
     if of is not None:
-        if core.where is not None:
-            return NOTHING
+        require(core.where is None)
         core = replace(core, where=PartOf(of))
     if core.extreme is not None and way is None:
         way, core = core.extreme, replace(core, extreme=None)
-    if core.extreme is not None or way is None or not 1 <= n <= 9:
-        return NOTHING
+    reject_if(core.extreme is not None or way is None or not 1 <= n <= 9)
     return replace(core, extreme=way, rank=n)
 
 
 @maker
-def core_middle(core: NounPhrase, where: Any = None, of: Any = None, n: int | None = None) -> Any:
+def core_middle(core: Blocks, where: Any = None, of: Any = None, n: int | None = None) -> Any:
     if n is not None:
         core = replace(core, count=n)
-    if core.extreme is not None or core.rank != 1:
-        return NOTHING
+    reject_if(core.extreme is not None or core.rank != 1)
     if of is not None:
         where = PartOf(of)
-    if where is not None and (core.where is not None or isinstance(where, Outside)):
-        return NOTHING
+    reject_if(where is not None and (core.where is not None or isinstance(where, Outside)))
     return replace(core, middle=True, where=where if where is not None else core.where)
 
 
 define(
     "core_counted",
-    lambda n, way, core: (
-        NOTHING if core.extreme is not None or n < 2 else replace(core, extreme=way, count=n)
-    ),
+    lambda n, way, core: accept(replace(core, extreme=way, count=n), not (core.extreme is not None or n < 2)),
 )
-define("core_centre", lambda core: core_where(core, Spot(0, 0)))
 
 
 @maker
-def np(n: int, core: NounPhrase) -> Any:
-    if n < 1:
-        return NOTHING
-    return core.blocks(n)
+def counted(core: Blocks, n: int | None = None) -> Blocks:
+    """Return `n` things of a phrase that names no number, or the number 1; None = all."""
+    reject_if(core.count != 1 and n not in (None, core.count))
+    return replace(core, count=n) if core.count == 1 else core
 
 
 @maker
 def np_extreme_of(way: Direction, of: Any) -> Any:
-    if not isinstance(of, Blocks) or of.extreme is not None or of.middle or of.count == 1:
-        return NOTHING
+    reject_if(not isinstance(of, Blocks) or of.extreme is not None or of.middle or of.count == 1)
     return replace(of, count=1, extreme=way)
-
-
-define(
-    "np_all",
-    lambda core: NOTHING if core.rank != 1 or (core.middle and core.count is None) else core.blocks(None),
-)
-define("np_layer", lambda core: core.blocks(None))
 
 
 @maker
 def core_layer(way: Direction | None = None, of: Any = (None, ()), colors: Any = ()) -> Any:
-    if of[0] is not None:
-        return NOTHING
-    return NounPhrase(tuple(colors) or of[1], extreme=way)
-
-
-define("np_some", lambda n, core: core.blocks(n))
+    require(of[0] is None)
+    return Blocks(colors or of[1], extreme=way)
 
 
 @maker
 def np_line(n: int, way: str, colors: Any, post: Any = None) -> Any:
-    if way == "diagonal" or not 2 <= n <= 11 or isinstance(post, Outside):
-        return NOTHING
+    reject_if(way == "diagonal" or not 2 <= n <= 11 or isinstance(post, Outside))
     return Blocks(tuple(colors), Kind.TOWER if way == "vertical" else Kind.ROW, 1, size=n, where=post)
 
 
 @maker
 def np_extremes(one: Direction, two: Direction, kind: Kind, colors: Any = (), post: Any = None) -> Any:
-    if one is two or isinstance(post, Outside):
-        return NOTHING
+    reject_if(one is two or isinstance(post, Outside))
     return Union(tuple(Blocks(tuple(colors), kind, 1, way, where=post) for way in (one, two)))
 
 
 @maker
-def union(one: Any, more: Any) -> Any:
-    parts = (
-        *(one.parts if isinstance(one, Union) else (one,)),
-        *(more.parts if isinstance(more, Union) else (more,)),
-    )
-    return Union(parts)
+def union(one: Any, more: Any) -> Union:
+    return Union(tuple(one for part in (one, more) for one in getattr(part, "parts", (part,))))
 
 
 @maker
-def union_corners(core: NounPhrase, x: tuple[int, int], y: tuple[int, int]) -> Any:
+def union_corners(core: Blocks, x: tuple[int, int], y: tuple[int, int]) -> Any:
     stated = [core_where(core, Spot(*spot)) for spot in (x, y)]
-    return NOTHING if x == y or NOTHING in stated else Union(tuple(one.blocks(1) for one in stated))
+    require(x != y)
+    return Union(tuple(stated))
 
 
 @maker
 def np_apposed(of: Any, where: Any) -> Any:
     plain = isinstance(of, Blocks) and of.count == 1 and of.where is None
-    return replace(of, where=where) if plain and not isinstance(where, Outside) else NOTHING
+    require(plain and not isinstance(where, Outside))
+    return replace(of, where=where)
 
 
 @maker
@@ -655,27 +519,20 @@ def np_but(one: Blocks, but: Any) -> Any:
 
 
 @maker
-def recent(core: NounPhrase, n: int | None = None) -> Any:
-    if (
-        core.where is not None
-        or isinstance(core.kind, Noun)
-        or core.rank != 1
-        or core.size is not None
-        or len(core.colors) > 1
-        or core.middle
-    ):
-        return NOTHING
+def recent(core: Blocks, n: int | None = None) -> Any:
+    reject_if(core.where is not None or core.rank != 1 or core.size is not None or core.middle)
+    if isinstance(core.kind, Noun) or len(core.colors) > 1:
+        raise Rejected
     return Recent(core.colors, core.kind, n, None, core.extreme)
 
 
-define("recent_first", lambda n: Recent(count=n, nth=1) if n > 1 else NOTHING)
-define("recent_last", lambda n: Recent(count=n, nth=-n) if n > 1 else NOTHING)
+define("recent_first", lambda n: accept(Recent(count=n, nth=1), n > 1))
+define("recent_last", lambda n: accept(Recent(count=n, nth=-n), n > 1))
 
 
 @maker
-def recent_nth(n: int, core: NounPhrase = NounPhrase()) -> Any:
-    if core != NounPhrase(core.colors) or len(core.colors) > 1:
-        return NOTHING
+def recent_nth(n: int, core: Blocks = ANY) -> Any:
+    reject_if(core != Blocks(core.colors) or len(core.colors) > 1)
     return Recent(core.colors, Kind.BLOCK, 1, n)
 
 
@@ -687,45 +544,30 @@ def new(n: int, colors: int) -> BlockSpec:
     return BlockSpec(n, colors)
 
 
-define("new_some", lambda colors, vague="": BlockSpec(None, colors, vague=vague != ""))
-define("new_plain", lambda n: BlockSpec(n, SAME))
-define("new_colorless", lambda n: BlockSpec(n, None))
-define("new_shape_colorless", lambda kind, n=None: BlockSpec(1, None, kind, () if n is None else (n,)))
-define("new_again", lambda: BlockSpec(1, SAME, again=True))
 define(
     "new_standing",
-    lambda n, way, colors: BlockSpec(n, colors, standing=way == "vertical") if way != "diagonal" else NOTHING,
+    lambda n, way, colors: accept(BlockSpec(n, colors, standing=way == "vertical"), way != "diagonal"),
 )
 
 
 @maker
 def new_shape(
-    kind: Kind,
-    n: int | None = None,
-    way: str | None = None,
-    colors: int | None = None,
-    colors2: int | None = None,
-    k: int = 1,
-    e: str = "",
-) -> Any:
-    if colors is not None and colors2 is not None:
-        return NOTHING
+    kind: Kind, n: int | None = None, way: str | None = None, colors: int = SAME, k: int = 1, e: str = ""
+) -> BlockSpec:
     if e == "high" and kind is Kind.ROW and way != "vertical":
         raise Contradiction(f"row and {n} high")
-    color = colors2 if colors is None else colors
-    if kind is Kind.ROW and way == "vertical":
-        kind = Kind.TOWER
-    elif kind is Kind.ROW and way == "diagonal":
-        return NOTHING
-    elif kind is Kind.TOWER and way == "horizontal":
-        kind = Kind.ROW
-    elif way == "diagonal" or kind is Kind.DIAGONAL:
-        return NOTHING
-    return BlockSpec(k, SAME if color is None else color, kind, () if n is None else (n,))
+    reject_if(way == "diagonal" or kind is Kind.DIAGONAL)
+    if kind in (Kind.ROW, Kind.TOWER) and way is not None:
+        kind = Kind.TOWER if way == "vertical" else Kind.ROW
+    return BlockSpec(k, colors, kind, () if n is None else (n,))
+
+
+_HOLLOW = (Kind.SQUARE, Kind.RECTANGLE, Kind.RING)
 
 
 def _hollowed(kind: Any) -> Any:
-    return Kind.RING if kind in (Kind.SQUARE, Kind.RECTANGLE, Kind.RING) else NOTHING
+    require(kind in _HOLLOW)
+    return Kind.RING
 
 
 @maker
@@ -733,27 +575,21 @@ def new_area(
     n: int,
     m: int,
     kind: Kind = Kind.SQUARE,
-    colors: int | None = None,
-    colors2: int | None = None,
+    colors: int = SAME,
     d: int | None = None,
     up: Any = None,
     h: str = "",
 ) -> Any:
     kind = _hollowed(kind) if h else kind
-    if kind is NOTHING or (colors is not None and colors2 is not None):
-        return NOTHING
-    color = colors2 if colors is None else colors
     sizes: tuple[int, ...] = (n, m) if d is None else (n, m, d)
     if kind is Kind.ROW:
         sizes = (max(n, m),)
-        if min(n, m) != 1 or d is not None:
-            return NOTHING
-    if kind is Kind.CUBE and d is None:
-        return NOTHING
+        reject_if(min(n, m) != 1 or d is not None)
+    reject_if(kind is Kind.CUBE and d is None)
     if kind is Kind.TOWER and d is not None:
         kind = Kind.RECTANGLE
     standing = True if kind is Kind.WALL else None if up is None else up == "upright"
-    return BlockSpec(1, SAME if color is None else color, kind, sizes, standing=standing)
+    return BlockSpec(1, colors, kind, sizes, standing=standing)
 
 
 _FIGURE_BLOCKS = {  # number of blocks -> sides of the figures with them
@@ -769,54 +605,29 @@ def new_figure(
     kind: Kind,
     up: Any = None,
     colors: int | None = None,
-    colors2: int | None = None,
     k: int | None = None,
     h: str = "",
 ) -> Any:
     kind = _hollowed(kind) if h else kind
-    if kind is NOTHING or (colors is not None and colors2 is not None):
-        return NOTHING
-    color = colors2 if colors is None else colors
     side = {v: key for key, v in _FIGURE_BLOCKS.get(kind, {}).items()}.get(k, 0) if k else 0
-    if k and not side:
-        return NOTHING  # the number is a check: see `mod_total`
+    reject_if(k and not side)  # the number is a check: see `mod_total`
     sizes = (side, side) if side else ()
-    return BlockSpec(1, color, kind, sizes, standing=None if up is None else up == "upright")
-
-
-@maker
-def new_around(of: Any, colors: int | None = None, colors2: int | None = None, k: int | None = None) -> Any:
-    color = colors2 if colors is None else colors
-    return Around(BlockSpec(k, color), Sides(of, "around"))
-
-
-@maker
-def new_layer(colors: int | None = None, colors2: int | None = None) -> Any:
-    color = colors2 if colors is None else colors
-    return BlockSpec(1, SAME if color is None else color, Kind.RECTANGLE)
+    return BlockSpec(1, colors, kind, sizes, standing=None if up is None else up == "upright")
 
 
 # ----------------------------------------------------------------------------------------- fully specified shapes
 
 
-define(
-    "dims",
-    lambda n, one=None, two=None, m=None: (
-        (n,) if m is None else (n, m),
-        tuple(way for way in (one, two) if way is not None),
-    ),
-)
-define("toward_two", lambda one=None, two=None: tuple(way for way in (one, two) if way is not None))
-define("run", lambda n, c: (c,) * n if 1 <= n <= 11 else NOTHING)
+define("run", lambda n, c: accept((c,) * n, 1 <= n <= 11))
 
 
 @maker
 def runs_more(one: Any, more: Any) -> Any:
-    return one + more if len(one) + len(more) <= 11 else NOTHING
+    require(len(one) + len(more) <= 11)
+    return one + more
 
 
 define("runs_listed", lambda one, two, three=(): runs_more(one, two + three))
-define("alternating", lambda c, d, n=None: NOTHING if n is None else (n, (c, d)))
 
 
 def _shape(kind: Kind, sizes: tuple[int, ...], ways: tuple[Direction, ...]) -> Shape:
@@ -832,87 +643,57 @@ define("shape_counted", lambda kind, n, c, ways: (_shape(kind, (n,), ways), (c,)
 
 
 @maker
-def shape_stacked(p: Any) -> Any:
-    return (_shape(Kind.TOWER, (len(p),), ()), tuple(p)) if len(set(p)) > 1 else NOTHING
-
-
-@maker
 def shape_listed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
     count, colors = p if isinstance(p[-1], tuple) else (len(p), p)
-    if n not in (None, count):
-        return NOTHING
-    return (_shape(kind, (count,), ways), tuple(colors)) if len(colors) > 1 else NOTHING
+    require(n in (None, count))
+    require(len(colors) > 1)
+    return (_shape(kind, (count,), ways), tuple(colors))
 
 
 @maker
 def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str = "") -> Any:
     stated = mods if before is None else before.plus(mods)
-    if len(stated.where) != 1 or stated != Modifiers(stated.where, each=stated.each, again=stated.again):
-        return NOTHING
-    where = stated.where[0]
+    reject_if(
+        len(stated.where) != 1 or stated != Modifiers(stated.where, each=stated.each, again=stated.again)
+    )
+    where: Any = stated.where[0]
     formed, colors = shape
     _check_repetitions(
         BlockSpec(1, None, formed.kind, formed.sizes[:1], way=next(iter(formed.directions), None)),
         colors,
         stated,
     )
-    return Build(formed, colors, where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
+    require(isinstance(where, (At, Beside, NextTo, Spot)))
+    return Build(formed, colors, where)
 
 
-define("mods_none", Modifiers)
-define("mod_filler", Modifiers)
-define("mod_bottom", lambda c: Modifiers(again=(("bottom", c),)))
-define("mod_side", lambda way: Modifiers(again=(("side", way),)))
-define("mod_same_level", lambda: Modifiers(again=(("same level", True),)))
-define("mod_whole", lambda: Modifiers(again=(("whole length", True),)))
-define("mod_open", lambda side: Modifiers(open=side))
-define("mod_form", lambda y, x=None: Modifiers(color=x, again=(("form", y),)))
-define("mod_upright", lambda: Modifiers(standing=True))
-define("mod_level", lambda: Modifiers(standing=False))
-define("mod_way", lambda way, k=None: Modifiers(way=way, again=_kind(k)))
-define("mod_long_side", lambda axis: Modifiers(long_side=axis))
-define("mod_axis", lambda axis, k=None: Modifiers(axis=axis, again=_kind(k)))
-define("mod_tall", lambda n, c=None: Modifiers(tall=n, color=c))
-define("mod_long", lambda n, c=None: Modifiers(long=n, color=c))
-define("mod_wide", lambda n, c=None: Modifiers(wide=n, color=c))
-define("mod_gap", lambda n: Modifiers(gap=n))
-define("mod_flat", lambda: Modifiers(flat=True))
-define(
-    "mod_color",
-    lambda color=None, of=None: (
-        NOTHING if of is not None else Modifiers(color=ALIKE if color is None else color)
-    ),
-)
-define("mod_color_of_one", lambda color: Modifiers(color=color, alone=True))
-define("mod_like", lambda of: Modifiers(like=of))
-define("mod_like_color", lambda: Modifiers(color=ALIKE))
 define("put_as", lambda shape, new, mods: put(new, mods.plus(Modifiers(again=(("form", shape),)))))
 
 
 @maker
 def mod_both(where: Any, also: Any) -> Any:
     stated = [isinstance(place, NextTo) for place in (where, also)]
-    if None in (where, also) or (any(stated) and isinstance(also if stated[0] else where, (Beside, NextTo))):
-        return NOTHING  # "next to the tower and on the blue block": one place or two?
+    # "next to the tower and on the blue block": one place or two?
+    reject_if(any(stated) and isinstance(also if stated[0] else where, (Beside, NextTo)))
     return Modifiers(also=(where, also))
 
 
 @maker
 def put_on_what(of: Any, new: Any, mods: Modifiers) -> Any:
     made = put(new, mods)
-    return NOTHING if made is NOTHING or isinstance(made, Sequence) else Sequence((SetFocus(of), made))
+    reject_if(isinstance(made, Sequence))
+    return Sequence((SetFocus(of), made))
 
 
 @maker
 def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
     """Return the change by which something becomes something else; a number in the latter is a check."""
-    if isinstance(of, BuilderPosition) or _NAMING.difference(
-        _FORMS, _NUMBERS, map(str, _NUMBERS.values())
-    ).intersection(x):
-        return NOTHING
+    reject_if(
+        isinstance(of, BuilderPosition)
+        or _NAMING.difference(_FORMS, _NUMBERS, map(str, _NUMBERS.values())).intersection(x)
+    )
     parts = one.parts if isinstance(one, Sequence) else (one,)
-    if any(isinstance(part, Correct) for part in parts):  # "extend it by 2" does nothing yet
-        return NOTHING
+    reject_if(any(isinstance(part, Correct) for part in parts))
     counts = [n for word, n in _NUMBERS.items() if n and {word, str(n)}.intersection(x)]
     stated = (*((SetFocus(of),) if not isinstance(of, Anaphor) else ()), *parts, *map(AssertCount, counts))
     return stated[0] if len(stated) == 1 else Sequence(stated)
@@ -923,96 +704,64 @@ class Announced:
     """A thing that later sentences describe in full: their first place, and their colour."""
 
     color: int | None = None
-    where: tuple[Places, ...] = ()
+    where: tuple[Location, ...] = ()
     standing: bool | None = None
 
 
 @maker
 def announced(mods: Modifiers, colors: int | None = None, colors2: int | None = None, up: Any = None) -> Any:
     stated = [color for color in (colors, colors2, mods.color) if color is not None]
-    if mods != Modifiers(mods.where, mods.standing, color=mods.color, flat=mods.flat) or len(set(stated)) > 1:
-        return NOTHING
+    reject_if(
+        mods != Modifiers(mods.where, mods.standing, color=mods.color, flat=mods.flat) or len(set(stated)) > 1
+    )
     ups = {mods.standing, False if mods.flat else None, None if up is None else up == "upright"} - {None}
-    return NOTHING if len(ups) > 1 else Announced(next(iter(stated), None), mods.where, next(iter(ups), None))
+    require(len(ups) <= 1)
+    return Announced(next(iter(stated), None), mods.where, next(iter(ups), None))
 
 
 @maker
 def mod_with(new: Any, where: Any) -> Any:
     stated = mod_where(where)
-    if stated is NOTHING or not isinstance(getattr(stated.where[0], "of", None), (Anaphor, Portion)):
-        return NOTHING
+    require(isinstance(getattr(stated.where[0], "of", None), (Anaphor, Portion)))
     return Modifiers(more=((new, stated),))
-
-
-define("swap", lambda one, other, what="": Swap(one, other, what == "color"))
 
 
 @maker
 def swap_colored(one: int, other: int, kind: Kind = Kind.BLOCK) -> Any:
-    return NOTHING if one == other else Swap(Blocks((one,), kind, None), Blocks((other,), kind, None), True)
+    require(one != other)
+    return Swap(Blocks((one,), kind, None), Blocks((other,), kind, None), True)
 
 
-define("swap_two", lambda core, what="": Swap(core.blocks(2), None, what == "color"))
-define(
-    "goes_on",
-    lambda n, of=None, color=None, way=None: Resize(Anaphor() if of is None else of, n, color=color, way=way),
-)
-define("move_to_edge", lambda blocks, way: Move(blocks, (), Edge(way)))
+define("swap_two", lambda core, what=False: Swap(counted(core, 2), None, what))
 
 
 @maker
-def core_end(core: NounPhrase, way: Direction, of: Any, n: int | None = None) -> Any:
-    if core.where is not None or core.rank != 1 or core.middle or core.extreme is not None:
-        return NOTHING
-    return replace(core, extreme=way, where=PartOf(of), count=n)
+def core_end(core: Blocks, way: Direction, of: Any, n: int | None = None) -> Any:
+    reject_if(core.where is not None or core.rank != 1 or core.middle or core.extreme is not None)
+    return replace(core, extreme=way, where=PartOf(of), count=core.count if n is None else n)
 
 
 @maker
-def beside_corner(x: tuple[int, int], of: Any) -> Any:
-    east = Direction.EAST if x[0] > 0 else Direction.WEST
-    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
-    return Beside(((south, 1), (east, 1)), of)
+def beside_corner(x: tuple[int, int], of: Any) -> Beside:
+    return Beside(tuple((way, 1) for way in _ways_to(x)), of)
 
 
 @maker
-def shape_in_row(p: Any, ways: Any, n: int | None = None) -> Any:
-    if n not in (None, len(p)) or len(set(p)) == 1:
-        return NOTHING
-    return _shape(Kind.ROW, (len(p),), ways), tuple(p)
+def shape_mixed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
+    require(n in (None, len(p)) and len(set(p)) > 1)
+    return _shape(kind, (len(p),), ways), tuple(p)
 
 
 @maker
 def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | None = None) -> Any:
     stated = mods.plus(more)
-    if n not in (None, len(p)):
-        return NOTHING
+    require(n in (None, len(p)))
     ways = () if stated.way is None else (stated.way,)
     shape = shape_listed(kind, p, ways)
-    return NOTHING if shape is NOTHING else build(shape, replace(stated, way=None))
+    return build(shape, replace(stated, way=None))
 
 
-@maker
-def build_stacked(p: Any, mods: Modifiers, before: Modifiers | None = None) -> Any:
-    shape = shape_stacked(p)
-    return NOTHING if shape is NOTHING else build(shape, mods, before)
-
-
-define("mod_like_it", lambda: Modifiers(like=Anaphor()))
-define(
-    "mod_times",
-    lambda t, of=None: Modifiers(like=Anaphor() if of is None else of, times=0.5 if t == "half" else 2),
-)
-define("mod_more", lambda n, of=None: Modifiers(like=Anaphor() if of is None else of, taller=n))
-define("mod_less", lambda n, of=None: Modifiers(like=Anaphor() if of is None else of, taller=-n))
-define("mod_bare", lambda: Modifiers(bare=True))
-define("mod_until", lambda n, k=None, c=None: Modifiers(until=n, color=c, again=_kind(k)))
-define("mod_spot", lambda place: mod_where(place))
-define(
-    "look_spot_steps",
-    lambda offset: NOTHING if spot_steps(offset) is NOTHING else SetFocus(spot_steps(offset)),
-)
-define("look_from", lambda offset: SetFocus(Beside(offset, Anaphor())))
-define("keep", lambda of, c=None: KeepOnly(_colored(of, c)))
+define("mod_less", lambda n, of=None: Modifiers(like=of or Anaphor(), taller=-n))
 
 
 @maker
@@ -1024,25 +773,19 @@ def look_gap(of: Any) -> Any:
 
 @maker
 def look_hollow(of: Any) -> Any:
-    kind = _hollowed(of.kind) if isinstance(of, Blocks) else NOTHING
-    return SetFocus(of if kind is NOTHING else replace(of, kind=kind))
+    whole = isinstance(of, Blocks) and of.kind in _HOLLOW
+    return SetFocus(replace(of, kind=Kind.RING) if whole else of)
 
 
-define("remove_middle", lambda of: Remove(Portion(of, "middle")))
-define("remove_ends", lambda of: Remove(Portion(of, "ends")))
-define(
-    "look_past", lambda n, way, of=None: SetFocus(Beside(((way, n + 1),), Anaphor() if of is None else of))
-)
-define("mod_origin", lambda of: NOTHING if isinstance(of, Spot) else Modifiers(origin=of))
-define(  # "west of the red block, on the ground": both places hold
-    "mod_leveled",
-    lambda where, n: (
-        NOTHING if where is None or isinstance(where, (At, Each, Level, Spot)) else Modifiers((where, n))
-    ),
-)
-define("mod_centre", lambda: Modifiers((Spot(0, 0),)))
-define("mod_middle", lambda where: mod_where(where))
-define("mod_centred", lambda: Modifiers(centred=True))
+define("look_past", lambda n, way, of=None: SetFocus(Beside(((way, n + 1),), of or Anaphor())))
+define("mod_origin", lambda of: accept(Modifiers(origin=of), not (isinstance(of, Spot))))
+
+
+@maker
+def mod_leveled(where: Any, n: Level) -> Modifiers:
+    """Return both places: "west of the red block, on the ground"."""
+    reject_if(isinstance(where, (At, Each, Level, Spot)))
+    return Modifiers((where, n))
 
 
 @maker
@@ -1051,58 +794,42 @@ def mod_area(
 ) -> Any:
     if d is not None:
         return Modifiers(area=(n, m, d))
-    if y is not None and (x, y) not in (("x", "z"), ("z", "x")):
-        return NOTHING
+    reject_if(y is not None and (x, y) not in (("x", "z"), ("z", "x")))
     return Modifiers(area=(m, n) if high else (n, m), axis=x)
 
 
-define("mod_hollow", lambda: Modifiers(hollow=True))
-define("mod_around", lambda: Modifiers(four=False))
-define("mod_four", lambda: Modifiers(four=True))
-define("span", lambda one, two: one.axis if two is one.opposite and one.axis != "y" else NOTHING)
-define("mod_ground", lambda: Modifiers((Level(1),)))
-define("mod_total", lambda n, c=None: Modifiers(total=n, color=c))
-define(
-    "mod_split",
-    lambda where, also: NOTHING if None in (where, also) else Modifiers(also=(where, also), split=True),
-)
+define("span", lambda one, two: accept(one.axis, two is one.opposite and one.axis != "y"))
 
 
 @maker
 def mod_two_sides(a: Direction, b: Direction, of: Any, c: Direction | None = None) -> Any:
     ways = tuple(way for way in (a, b, c) if way is not None)
-    return NOTHING if len(set(ways)) < len(ways) else Modifiers((Sides(of, ways),), each=True)
+    require(len(set(ways)) >= len(ways))
+    return Modifiers((Sides(of, ways),), each=True)
 
 
-define(
-    "mod_start",
-    lambda where, way: NOTHING if where is None or isinstance(where, Each) else Modifiers((where,), way=way),
-)
-define("mod_each", lambda: Modifiers(each=True))
-define("mod_one_each", lambda of=None: Modifiers(one_each=True, each_of=of == NounPhrase()))
+define("mod_one_each", lambda of: Modifiers(one_each=True, each_of=of == Blocks()))
 
 
 @maker
-def mod_where(where: Any, k: Any = None) -> Any:
-    if isinstance(where, Each):
-        return Modifiers((where.where,), each=True, again=_kind(k))
-    return NOTHING if where is None else Modifiers((where,), again=_kind(k))
+def mod_where(where: Any) -> Modifiers:
+    return Modifiers((where.where,), each=True) if isinstance(where, Each) else Modifiers((where,))
 
 
-def _kind(k: Kind | None) -> tuple[tuple[str, Any], ...]:
-    return () if k is None else (("kind", k),)
+define("one_place", lambda where: accept(where, not isinstance(where, Each)))
 
 
 @maker
-def mod_cell(place: Spot, n: int) -> Any:
-    where = cell(place, n)
-    return NOTHING if where is NOTHING else mod_where(where)
+def repeating(mods: Modifiers, kind: Kind | None = None) -> Modifiers:
+    """Return modifiers that name the kind of the thing again."""
+    return mods if kind is None else replace(mods, again=(("kind", kind),))
 
 
 @maker
 def mods_more(one: Modifiers, more: Modifiers) -> Any:
     made = one.plus(more)
-    return NOTHING if len(made.where) > 3 else made
+    require(len(made.where) <= 3)
+    return made
 
 
 @maker
@@ -1116,67 +843,30 @@ def put(
     for stated in (before, before2):
         if stated is not None:
             mods = stated.plus(mods)
-    if mods.more:  # "with a red block on top"
-        made = [put(new, replace(mods, more=())), *(put(other, stated) for other, stated in mods.more)]
-        middle = Beside(
-            ((Direction.UP, 1),), Portion(Anaphor(), "middle")
-        )  # "with a red block in its middle": in or on?
-        whole = NOTHING in made or any(isinstance(part, Sequence) for part in made)
-        whole = whole or (new.kind in FIGURES and any(middle in stated.where for _, stated in mods.more))
-        return NOTHING if whole else Sequence(tuple(made))
+    if mods.more:
+        return _put_with_more(new, mods)
     if isinstance(new, Around):
         mods, new = replace(mods, where=(new.where, *mods.where)), new.new
     if stacked and new.kind is Kind.BLOCK and new.count != 1:
         mods = mods.plus(Modifiers(standing=True))
     if mods.origin is not None:  # "a row of 3 to the north from the red block": beside it
         if mods.way is None or mods.where:
-            return NOTHING
+            raise Rejected
         mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
     if mods.also is not None:
         return _at_two_places(new, mods)
     made = _described(new, mods)
-    if made is NOTHING:
-        return NOTHING
     if mods.one_each:
         if made.kind is Kind.BLOCK and made.count not in (None, 1):
             mods = replace(mods, total=made.count)
         made = replace(made, count=1, each=True)
     wheres = _merge_at_one_thing(mods.where)
     _check_repetitions(made, (made.color,), mods)
-    if mods.each_of:  # "on it, one on each block"
-        wheres = tuple(
-            replace(where, of=Portion(where.of, "blocks"))
-            if isinstance(where, Beside)
-            and (isinstance(where.of, Anaphor) or getattr(where.of, "count", 0) == 1)
-            else where
-            for where in wheres
-        )
-    if Beside((), Anaphor()) in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
-        wheres = tuple(where for where in wheres if where != Beside((), Anaphor()))  # "in the corner instead"
-    if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
-        four = tuple(replace(where, which="four") for where in wheres if isinstance(where, Sides))
-        if four and wheres[0] == replace(four[0], which="around"):
-            wheres, made = four, replace(made, count=1, each=True)
-    if mods.four is not None and not any(isinstance(where, Sides) for where in wheres):
-        raise Contradiction(f"{made.kind} and its sides or corners")
-    if len(wheres) > 2:
-        return NOTHING
-    if {Edge, Spot} == set(map(type, wheres)) and made.kind is Kind.BLOCK and made.count not in (None, 1):
-        made = replace(made, kind=Kind.ROW, sizes=(made.count,), count=1)  # along the edge from there
-    told_from = getattr(wheres[0], "of", None) or getattr(wheres[0], "one", None) if wheres else None
-    if made.like == Anaphor() and told_from is not None:
-        made = replace(made, like=told_from)
-    if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
-        made = replace(made, like=replace(made.like, kind=made.kind))
-    if mods.total == 4 and made.count == 1:  # "on each side, four in total"
-        wheres = tuple(
-            replace(where, which="four") if isinstance(where, Sides) and where.which == "every" else where
-            for where in wheres
-        )
-    if mods.total is not None and made.kind in (Kind.TOWER, Kind.ROW) and not made.sizes and made.count == 1:
-        made = replace(made, sizes=(mods.total,))  # "a tower in the middle, 4 blocks in total"
+    made, wheres = _at_places(made, wheres, mods)
     if mods.total is not None:
-        return _checked(made, wheres, mods.total)
+        if made.kind in (Kind.TOWER, Kind.ROW) and not made.sizes and made.count == 1:
+            made = replace(made, sizes=(mods.total,))  # "a tower in the middle, 4 blocks in total"
+        return Sequence((PlaceGoal(made, wheres), AssertCount(mods.total)))
     if (
         len(wheres) == 1
         and isinstance(wheres[0], (At, Beside, NextTo))
@@ -1186,34 +876,86 @@ def put(
     return PlaceGoal(made, wheres)
 
 
+def _put_with_more(new: Any, mods: Modifiers) -> Sequence:
+    """Return a placement and those on it: "with a red block on top"."""
+    made = [put(new, replace(mods, more=())), *(put(other, stated) for other, stated in mods.more)]
+    middle = Beside(((Direction.UP, 1),), Portion(Anaphor(), "middle"))
+    # "with a red block in its middle": in or on?
+    reject_if(new.kind in FIGURES and any(middle in stated.where for _, stated in mods.more))
+    reject_if(any(isinstance(part, Sequence) for part in made))
+    return Sequence(tuple(made))
+
+
+def _at_places(
+    made: BlockSpec, wheres: tuple[Any, ...], mods: Modifiers
+) -> tuple[BlockSpec, tuple[Any, ...]]:
+    """Return new blocks and their places, each adapted to the other."""
+    if mods.each_of:  # "on it, one on each block"
+        wheres = tuple(
+            replace(where, of=Portion(where.of, "blocks"))
+            if isinstance(where, Beside)
+            and (isinstance(where.of, Anaphor) or getattr(where.of, "count", 0) == 1)
+            else where
+            for where in wheres
+        )
+    in_place = Beside((), Anaphor())
+    if in_place in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
+        wheres = tuple(where for where in wheres if where != in_place)  # "in the corner instead"
+    if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
+        four = tuple(replace(where, which="four") for where in wheres if isinstance(where, Sides))
+        if four and wheres[0] == replace(four[0], which="around"):
+            wheres, made = four, replace(made, count=1, each=True)
+    if mods.four is not None and not any(isinstance(where, Sides) for where in wheres):
+        raise Contradiction(f"{made.kind} and its sides or corners")
+    require(len(wheres) <= 2)
+    if {Edge, Spot} == set(map(type, wheres)) and made.kind is Kind.BLOCK and made.count not in (None, 1):
+        made = replace(made, kind=Kind.ROW, sizes=(made.count,), count=1)  # along the edge from there
+    if mods.total == 4 and made.count == 1:  # "on each side, four in total"
+        wheres = tuple(
+            replace(where, which="four") if isinstance(where, Sides) and where.which == "every" else where
+            for where in wheres
+        )
+    return _with_likeness(made, wheres), wheres
+
+
+def _with_likeness(made: BlockSpec, wheres: tuple[Any, ...]) -> BlockSpec:
+    """Return new blocks as tall as what their place is relative to, if no other thing is named."""
+    first = next(iter(wheres), None)
+    of = getattr(first, "of", None) or getattr(first, "one", None)
+    if made.like == Anaphor() and of is not None:
+        made = replace(made, like=of)
+    if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
+        made = replace(made, like=replace(made.like, kind=made.kind))
+    return made
+
+
 @maker
 def put_fronted(new: Any, mods: Modifiers, before: Modifiers) -> Any:
     plain = isinstance(new, BlockSpec) and new == BlockSpec(
         1, SAME
     )  # "... of the first one" is not a new block
-    return NOTHING if plain and mods == Modifiers() else put(new, mods, before)
+    reject_if(plain and mods == Modifiers())
+    return put(new, mods, before)
 
 
 @maker
 def put_filled(new: BlockSpec, mods: Modifiers, color: int, more: Modifiers) -> Any:
     stated = mods.plus(more)
-    return put(replace(new, color=color), stated) if new.color == SAME else NOTHING
+    require(new.color == SAME)
+    return put(replace(new, color=color), stated)
 
 
 @maker
 def put_color(color: int, where: Any) -> Any:
     """Place one block on one thing: "put red on the blue block"."""
     single = isinstance(where, Spot) or (isinstance(where, Beside) and [n for _, n in where.offset] == [1])
-    return put(BlockSpec(1, color), Modifiers((where,))) if single else NOTHING
+    require(single)
+    return put(BlockSpec(1, color), Modifiers((where,)))
 
 
-def _checked(new: BlockSpec, wheres: tuple[Any, ...], total: int) -> Any:
-    return Sequence((PlaceGoal(new, wheres), AssertCount(total)))
-
-
-def _described(new: BlockSpec, mods: Modifiers) -> Any:
-    kind, sizes, standing, count = new.kind, new.sizes, new.standing, new.count
-    color = new.color
+def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
+    """Return new blocks with what the modifiers say of them."""
+    kind, count = new.kind, new.count
     if mods.wide is not None and mods.long not in (None, mods.wide):  # "5 long and 3 wide"
         kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW) and count == 1 else kind
         high = () if mods.tall in (None, 1) else (mods.tall,)
@@ -1221,80 +963,86 @@ def _described(new: BlockSpec, mods: Modifiers) -> Any:
     elif mods.wide is not None:
         mods = replace(mods, long=mods.wide)
     mods = replace(mods, wide=None)
-    if mods.alone and count != 1:
-        return NOTHING  # "two blocks: an orange one and ..."
-    if mods.color is not None:
-        if color not in (None, SAME) and mods.color != color:
-            raise Contradiction(f"{_color(color)} and {_named('color', mods.color)}")
-        color = mods.color
+    reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
+    color = _agreed("color", new.color or None, mods.color)
     if mods.tall == 1 and mods.long is None and (kind not in (Kind.BLOCK, Kind.TOWER) or count != 1):
-        kind = Kind.ROW if kind is Kind.WALL and not sizes else kind
+        kind = Kind.ROW if kind is Kind.WALL and not new.sizes else kind
         mods = replace(mods, tall=None).plus(Modifiers(standing=False))  # "three blocks, one block high"
     if mods.open is not None:
         if kind is not Kind.U:
             raise Contradiction(f"{kind} and open to the {mods.open}")
         mods = mods.plus(Modifiers(standing=mods.open == "top"))
-    if mods.area is not None:
-        if kind is Kind.BLOCK and count == mods.area[0] * mods.area[-1] and len(mods.area) == 2:
-            kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
-        if sizes or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW):
-            return NOTHING
-        if mods.long is not None or (mods.tall and (len(mods.area) > 2 or kind is Kind.WALL)):
-            raise Contradiction(f"{' by '.join(map(str, mods.area))} and {_sized(mods)}")
-        sizes = (*mods.area, mods.tall) if mods.tall else mods.area
-        kind = Kind.TOWER if sizes[:2] == (1, 1) and mods.tall else kind
-        sizes = sizes[2:] if kind is Kind.TOWER else sizes
-    elif mods.tall is not None or mods.long is not None:
-        if kind in FIGURES and mods.tall and mods.long and not sizes:
-            sizes = mods.long, mods.tall
-        elif kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and mods.tall and len(sizes) == 2:
-            kind, sizes = Kind.RECTANGLE, (*sizes, mods.tall)  # "a 2x2 tower 3 blocks high"
-        elif sizes or (mods.tall and mods.long):
-            stated = (mods.long, mods.tall) if kind is Kind.ROW else (mods.tall, mods.long)
-            if (*sizes, None) != stated:
-                raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
-        elif kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and mods.long:
-            sizes = mods.long, mods.long  # "a cross three blocks across"
-        elif kind is Kind.BLOCK:
-            if count not in (None, 1):
-                raise Contradiction(f"{count} blocks and {_sized(mods)}")
-            kind, sizes, count = (Kind.TOWER if mods.tall else Kind.ROW), (mods.tall or mods.long or 1,), 1
-        elif (kind is Kind.TOWER and mods.tall) or (kind is Kind.ROW and mods.long):
-            sizes = (mods.tall or mods.long or 1,)
-        else:
-            return NOTHING
-    if mods.long_side is not None and (kind not in FIGURES or len(sizes) != 2 or mods.axis is not None):
-        return NOTHING
+    kind, sizes, count = _measured(kind, new.sizes, count, mods)
     if mods.long_side is not None:
+        require(kind in FIGURES and len(sizes) == 2 and mods.axis is None)
         sizes = max(sizes), min(sizes)
-    if (mods.hollow and kind not in FIGURES) or (kind is Kind.TOWER and len(sizes) == 2):
-        return NOTHING
-    if mods.like is not None and kind is Kind.BLOCK and count == 1 and mods.like == Anaphor():
+    reject_if((mods.hollow and kind not in FIGURES) or (kind is Kind.TOWER and len(sizes) == 2))
+    if mods.like == Anaphor() and kind is Kind.BLOCK and count == 1:
         kind = Kind.TOWER  # "a blue one of the same height"
-    if mods.like is not None and kind not in (Kind.TOWER, Kind.ROW):
-        return NOTHING
-    if mods.standing is not None:
-        if standing is not None and mods.standing != standing:
-            raise Contradiction(f"{_named('standing', standing)} and {_named('standing', mods.standing)}")
-        standing = mods.standing
+    reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW))
+    kind, standing = _positioned(kind, new.standing, mods)
+    if kind is Kind.BLOCK and count == 1 and not mods.each:
+        standing = None
+        require(mods.way is None and mods.axis is None)
+    new = replace(new, count=count, kind=kind, sizes=sizes, standing=standing, like=mods.like)
+    new = replace(new, way=mods.way, axis=mods.long_side or mods.axis, each=mods.each, gap=mods.gap or 0)
+    new = replace(new, hollow=bool(mods.hollow), centred=bool(mods.centred), bare_ends=bool(mods.bare))
+    new = replace(new, taller=mods.taller or 0, times=mods.times or 1, until=mods.until)
+    return new if color is None else replace(new, color=color)
+
+
+def _measured(
+    kind: Any, sizes: tuple[int, ...], count: int | None, mods: Modifiers
+) -> tuple[Any, tuple[int, ...], int | None]:
+    """Return kind, sizes and number of new blocks with the stated lengths and heights."""
+    area, tall, long = mods.area, mods.tall, mods.long
+    if area is not None:
+        return _with_area(kind, sizes, count, mods)
+    if tall is None and long is None:
+        return kind, sizes, count
+    if kind in FIGURES and tall and long and not sizes:
+        return kind, (long, tall), count
+    if kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and tall and len(sizes) == 2:
+        return Kind.RECTANGLE, (*sizes, tall), count  # "a 2x2 tower 3 blocks high"
+    if sizes or (tall and long):
+        if (*sizes, None) != ((long, tall) if kind is Kind.ROW else (tall, long)):
+            raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
+        return kind, sizes, count
+    if kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and long:
+        return kind, (long, long), count  # "a cross three blocks across"
+    if kind is Kind.BLOCK:
+        if count not in (None, 1):
+            raise Contradiction(f"{count} blocks and {_sized(mods)}")
+        return (Kind.TOWER if tall else Kind.ROW), (tall or long or 1,), 1
+    require(bool((kind is Kind.TOWER and tall) or (kind is Kind.ROW and long)))
+    return kind, (tall or long or 1,), count
+
+
+def _with_area(
+    kind: Any, sizes: tuple[int, ...], count: int | None, mods: Modifiers
+) -> tuple[Any, tuple[int, ...], int | None]:
+    area = mods.area or ()
+    if kind is Kind.BLOCK and count == area[0] * area[-1] and len(area) == 2:
+        kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
+    reject_if(bool(sizes) or kind in (Kind.BLOCK, Kind.TOWER, Kind.ROW))
+    if mods.long is not None or (mods.tall and (len(area) > 2 or kind is Kind.WALL)):
+        raise Contradiction(f"{' by '.join(map(str, area))} and {_sized(mods)}")
+    if area[:2] == (1, 1) and mods.tall:
+        return Kind.TOWER, (*area[2:], mods.tall), count
+    return kind, ((*area, mods.tall) if mods.tall else area), count
+
+
+def _positioned(kind: Any, standing: bool | None, mods: Modifiers) -> tuple[Any, bool | None]:
+    """Return the kind of new blocks, and whether they stand upright."""
+    standing = _agreed("standing", standing, mods.standing)
     if mods.flat:
-        if standing or kind in (Kind.TOWER, Kind.WALL):
-            return NOTHING
+        reject_if(bool(standing) or kind in (Kind.TOWER, Kind.WALL))
         standing = False if kind in FIGURES else standing
     if kind is Kind.ROW and standing:
         kind, standing = Kind.TOWER, None
     if kind is Kind.TOWER and standing is False:
         raise Contradiction("tower and level")
-    if kind in (Kind.ROW, Kind.TOWER):
-        standing = None
-    if kind is Kind.BLOCK and count == 1 and not mods.each:
-        standing = None
-        if mods.way is not None or mods.axis is not None:
-            return NOTHING
-    new = replace(new, count=count, color=color, kind=kind, sizes=sizes, standing=standing, like=mods.like)
-    new = replace(new, way=mods.way, axis=mods.long_side or mods.axis, each=mods.each, gap=mods.gap or 0)
-    new = replace(new, hollow=bool(mods.hollow), centred=bool(mods.centred), bare_ends=bool(mods.bare))
-    return replace(new, taller=mods.taller or 0, times=mods.times or 1, until=mods.until)
+    return kind, None if kind in (Kind.ROW, Kind.TOWER) else standing
 
 
 def _sized(mods: Modifiers) -> str:
@@ -1358,8 +1106,7 @@ def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
 def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
     """Place the same at two places; split: one of two at each."""
     if mods.split:
-        if new.count != 2:
-            return NOTHING
+        require(new.count == 2)
         new, mods = replace(new, count=1), replace(mods, split=False)
     if new.count is None and new.kind is Kind.BLOCK:
         new = replace(new, count=1)
@@ -1367,64 +1114,49 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
     for where in mods.also:
         stated = mod_where(where)
         rest = replace(mods, also=None)
-        if stated is NOTHING:
-            return NOTHING
         parts.append(put(new, stated.plus(rest)))
-    return NOTHING if NOTHING in parts else Sequence(tuple(parts))
+    return Sequence(tuple(parts))
 
 
 def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
     """Return the `Place`, `Build` or `CellEdit` of a placement that leaves nothing open, else None."""
-    assert new.color is not None
-    several = is_several(where)
-    if new.bare_ends or new.until is not None or (new.centred and new.kind is Kind.BLOCK):
+    color, single = new.color or 0, new.kind is Kind.BLOCK
+    if new.bare_ends or new.until is not None or (new.centred and single):
         return None
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
-    if new.kind is Kind.BLOCK and new.count == 1:
+    if single and new.count == 1:
         return (
-            CellEdit(EditKind.PLACE, where.cell, color=new.color)
+            CellEdit(EditKind.PLACE, where.cell, color=color)
             if isinstance(where, At)
-            else Place(new.color, where)
+            else Place(color, where)
         )
-    if (
-        isinstance(where, Beside)
-        and new.kind is Kind.BLOCK
-        and several
-        and not new.each
-        and new.standing is None
-        and new.way is None
-    ):
-        return (
-            Place(new.color, where, new.count) if len(where.offset) == 1 and where.offset[0][1] == 1 else None
-        )
-    if several and not new.each and new.kind is Kind.BLOCK:
+    if single and not new.each and is_several(where):
+        one_step = len(where.offset) == 1 and where.offset[0][1] == 1
+        plain = new.standing is None and new.way is None
+        return Place(color, where, new.count) if one_step and plain else None
+    n = new.sizes[0] if len(new.sizes) == 1 else new.count if single else 0
+    if not 2 <= n <= 11 or (not single and new.count != 1):
         return None
-    n = new.sizes[0] if len(new.sizes) == 1 else new.count if new.kind is Kind.BLOCK else 0
-    if n < 2 or n > 11 or (new.kind is not Kind.BLOCK and new.count != 1):
-        return None
-    if new.kind is Kind.TOWER or (new.kind is Kind.BLOCK and new.standing):
-        down = new.way is Direction.DOWN or (
-            isinstance(where, Beside) and where.offset[:1] == ((Direction.DOWN, 1),)
-        )
-        if new.way not in (None, Direction.UP, Direction.DOWN):
-            return None
+    if new.kind is Kind.TOWER or (single and new.standing):
+        below = isinstance(where, Beside) and where.offset[:1] == ((Direction.DOWN, 1),)
+        down = below or new.way is Direction.DOWN
         shape = Shape(Kind.COLUMN, (n,), (Direction.DOWN,)) if down else Shape(Kind.TOWER, (n,))
-        return Build(shape, (new.color,), where)
+        return Build(shape, (color,), where) if new.way is None or new.way.vertical else None
     if new.kind is Kind.ROW and new.way is not None and not new.way.vertical:
-        return Build(Shape(Kind.ROW, (n,), (new.way,)), (new.color,), where)
+        return Build(Shape(Kind.ROW, (n,), (new.way,)), (color,), where)
     return None
 
 
 def _filling(new: Any) -> Any:
     """Adapt new blocks that fill a place: a row or line without a length is as long as its place."""
-    if isinstance(new, Around):
-        return NOTHING
+    reject_if(isinstance(new, Around))
     if new.kind is Kind.ROW and not new.sizes:
         return replace(new, kind=Kind.BLOCK, count=None)
     if new.kind in (Kind.ROW, Kind.TOWER) and new.sizes and new.count == 1:
         return replace(new, kind=Kind.BLOCK, count=new.sizes[0], sizes=())
-    return new if new.kind is Kind.BLOCK else NOTHING
+    require(new.kind is Kind.BLOCK)
+    return new
 
 
 def _with_color_of_filling(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
@@ -1438,8 +1170,6 @@ def _with_color_of_filling(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, 
 @maker
 def fill(gap: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     new = _filling(new)
-    if new is NOTHING:
-        return NOTHING
     new, mods = _with_color_of_filling(new, mods)
     mods.only("to fill", "where", "total")
     if isinstance(gap, CellCount):
@@ -1454,15 +1184,11 @@ def fill(gap: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     return made if mods.total is None else Sequence((made, AssertCount(mods.total)))
 
 
-define("fill_color", lambda gap, color, mods: fill(gap, BlockSpec(None, color), mods))
-
-
 @maker
 def connect(one: Any, new: Any, mods: Modifiers, other: Any = None) -> Any:
     place = Between(one, other) if other is not None else between(one)
     new = _filling(new)
-    if NOTHING in (place, new) or not isinstance(place, Between):
-        return NOTHING
+    require(isinstance(place, Between))
     new, mods = _with_color_of_filling(new, mods)
     mods.only("to connect", "where")
     return PlaceGoal(new, (replace(place, line=True), *mods.where), fill=True)
@@ -1472,45 +1198,30 @@ def connect(one: Any, new: Any, mods: Modifiers, other: Any = None) -> Any:
 def surround(of: Any, new: Any, mods: Modifiers, four: bool = False) -> Any:
     if not isinstance(new, Around) and new.kind is Kind.RING and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
-    if isinstance(new, Around) or new.kind is not Kind.BLOCK:
-        return NOTHING
+    reject_if(isinstance(new, Around) or new.kind is not Kind.BLOCK)
     which = "four" if mods.four or four or new.count == 4 else "around"
     made = replace(
         new, count=1 if which == "four" else None if new.count == 1 else new.count, each=which == "four"
     )
-    if any(not isinstance(where, Level) for where in mods.where):
-        return NOTHING
+    reject_if(any(not isinstance(where, Level) for where in mods.where))
     made, mods = _with_color_of_filling(made, mods)
     mods.only("to surround", "where", "four", "hollow")
     return PlaceGoal(made, (Sides(of, which), *mods.where))
 
 
-define("surround_color", lambda of, color, mods: surround(of, BlockSpec(None, color), mods))
-
-
 @maker
 def cover(of: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
-    if isinstance(new, Around) or mods.where:
-        return NOTHING
+    reject_if(isinstance(new, Around) or mods.where)
     new, mods = _with_color_of_filling(new, mods)
     mods.only("to cover", "each", "one_each", "each_of")
     if new.kind is Kind.RECTANGLE and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
-    elif new.sizes:
-        return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))
     return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))
-
-
-define(
-    "cover_color", lambda of, color: PlaceGoal(BlockSpec(None, color), (Beside(((Direction.UP, 1),), of),))
-)
 
 
 @maker
 def put_on_it(of: Any, new: Any, mods: Modifiers) -> Any:
     made = put(new, mods)
-    if made is NOTHING:
-        return NOTHING
     several = isinstance(of, PluralAnaphor) or (isinstance(of, (Blocks, Recent)) and of.count != 1)
     if several and isinstance(made, Place) and made.where == Beside(((Direction.UP, 1),), Anaphor()):
         return Place(made.color, Beside(((Direction.UP, 1),), of))
@@ -1520,29 +1231,14 @@ def put_on_it(of: Any, new: Any, mods: Modifiers) -> Any:
 # ------------------------------------------------------------------------------------------- taller, longer, turned
 
 
-def _grow(of: Any, way: Direction, n: int, color: int | None = None) -> Any:
-    if not 1 <= n <= 10:
-        return NOTHING
-    return Extend(of, way, n, color)
-
-
-@maker
-def taller(of: Any, n: int, color: int | None = None) -> Any:
-    return _grow(of, Direction.UP, n, color)
-
-
 @maker
 def longer(of: Any, n: int, way: Direction | None = None) -> Any:
-    return Resize(of, n) if way is None else _grow(of, way, n)
+    return Resize(of, n) if way is None else Extend(of, way, n)
 
 
 @maker
 def shorter(of: Any, n: int, way: Direction | None = None) -> Any:
     return Resize(of, -n, way=way)
-
-
-define("shorter_it", lambda n, way=None: shorter(Anaphor(), n, way))
-define("height_to", lambda of, n: Resize(of, n, True))
 
 
 @maker
@@ -1568,63 +1264,43 @@ def height_alike(of: Any, new: BlockSpec | None = None) -> Any:
     )
 
 
-define("more_at_end", lambda n, of=None, color=None: Resize(Anaphor() if of is None else of, n, color=color))
-define("half_height", lambda of: Resize(of, None, False, None, None, 0.5))
-define("twice", lambda of, way=None: Resize(of, None, False, None, None, 2.0, way))
-
-
 @maker
 def grown_into(of: Any, n: int, way: Direction | None = None, c: int | None = None) -> Any:
     made = Resize(of, n, True, way=way, color=c)
     return made if c is None else Sequence((Replace(of, c), replace(made, blocks=Anaphor())))
 
 
-define("to_edge", lambda of, way: Resize(of, None, True, way=way))
-
-
 @maker
 def copy_to(blocks: Any, where: Any, color: int | None = None) -> Any:
     if isinstance(where, Beside) and isinstance(where.of, Anaphor):
         where = replace(where, of=blocks)
-    if where is None or isinstance(where, (Each, Outside)):
-        return NOTHING
+    reject_if(isinstance(where, (Each, Outside)))
     return Copy(blocks, (), where, color)
 
 
 @maker
-def copy_kind_to(
-    blocks: Any, where: Any, kind: Kind | None = None, color: int | None = None, color2: int | None = None
-) -> Any:
+def copy_kind_to(blocks: Any, where: Any, kind: Kind | None = None, color: int | None = None) -> Copy:
     if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK and kind is not None:
         blocks = replace(blocks, kind=kind)
-    return copy_to(blocks, where, color2 if color is None else color)
+    return copy_to(blocks, where, color)
 
 
 @maker
-def copy_it_to(where: Any, kind: Kind, color: int | None = None, color2: int | None = None) -> Any:
+def copy_it_to(where: Any, kind: Kind, color: int | None = None) -> Copy:
     like = isinstance(where, (Beside, NextTo)) and isinstance(where.of, Blocks)
     of = where.of if like and where.of.kind in (kind, Kind.BLOCK) else Blocks((), kind)
-    return copy_kind_to(of, where, kind, color, color2)
+    return copy_kind_to(of, where, kind, color)
 
 
 @maker
 def again(where: Any = Modifiers, color: int | None = None) -> Any:
     if where is Modifiers:  # no modifiers
         return Repeat()
-    plain = where.where if isinstance(where, Each) else where
-    return NOTHING if plain is None else Repeat(where=plain, color=color)
+    return Repeat(where=where.where if isinstance(where, Each) else where, color=color)
 
 
-define("again_side", lambda way: Beside(((way, 1),), Anaphor()))
-define("again_ref", lambda of: Repeat(of=of) if not isinstance(of, (Anaphor, BuilderPosition)) else NOTHING)
-define("amend_color", lambda color: Correct(color=color))
-define("amend_corner", lambda x: Correct(where=Spot(*x)))
-define("amend_count", lambda n: Correct(count=n))
-define("amend_way", lambda way: Correct(way=way))
-define(
-    "amend_where", lambda where: NOTHING if where is None or isinstance(where, Each) else Correct(where=where)
-)
-define("degrees", lambda n: n // 90 if n and n % 90 == 0 and n <= 360 else NOTHING)
+define("again_ref", lambda of: accept(Repeat(of=of), not isinstance(of, (Anaphor, BuilderPosition))))
+define("degrees", lambda n: accept(n // 90, n and n % 90 == 0 and n <= 360))
 
 
 @maker
@@ -1642,24 +1318,17 @@ def _of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
-define(
-    "turned", lambda of, along, q=1: Rotate(of, q, None, along) if along in ("x", "z") and q % 2 else NOTHING
-)
-define("pivot_centre", lambda: Spot(0, 0))
-define("pivot_middle", lambda: None)
+define("turned", lambda of, along, q=1: accept(Rotate(of, q, None, along), along in ("x", "z") and q % 2))
 
 
 # -------------------------------------------------------------------------------------------------- only the rest
-
-
-define("keep_only", lambda of: Remove(Blocks(count=None, unless=of)))
 
 
 @maker
 def remove_leaving(whole: Any, of: Any) -> Any:
     if isinstance(whole, Portion) or (isinstance(whole, Blocks) and isinstance(whole.where, PartOf)):
         return Remove(whole)  # of a part, the rest of the whole is left
-    return NOTHING if isinstance(whole, BuilderPosition) else Sequence((Remove(whole), KeepOnly(of)))
+    return Sequence((Remove(whole), KeepOnly(of)))
 
 
 define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))
@@ -1676,8 +1345,6 @@ def _single(blocks: Any) -> Blocks | None:
 def remove(blocks: Any, where: Any = None) -> Any:
     if where is not None:
         blocks = np_apposed(blocks, where)
-    if isinstance(blocks, BuilderPosition) or blocks is NOTHING:
-        return NOTHING
     single = _single(blocks)
     if single is None:
         return Remove(blocks)
@@ -1685,13 +1352,9 @@ def remove(blocks: Any, where: Any = None) -> Any:
     return CellEdit(EditKind.REMOVE, single.where.cell, old_color=next(iter(single.colors), None))
 
 
-define("remove_all", lambda **_: Clear())
-
-
 @maker
 def take_off(blocks: Any, of: Any) -> Any:
-    if not isinstance(blocks, Blocks) or blocks.where is not None:
-        return NOTHING
+    reject_if(not isinstance(blocks, Blocks) or blocks.where is not None)
     on_it = remove(replace(blocks, where=Beside(((Direction.UP, 1),), of)))
     of_it = remove(replace(blocks, where=PartOf(of)))
     if blocks.extreme is not None or blocks.middle:
@@ -1702,13 +1365,15 @@ def take_off(blocks: Any, of: Any) -> Any:
 @maker
 def remove_two(blocks: Any, more: Any, third: Any = None) -> Any:
     parts = tuple(part for part in (blocks, more, third) if part is not None)
-    return NOTHING if any(isinstance(part, BuilderPosition) for part in parts) else Remove(Union(parts))
+    reject_if(any(isinstance(part, BuilderPosition) for part in parts))
+    return Remove(Union(parts))
 
 
-define("remove_some", lambda n, core: remove(core.blocks(n)) if n >= 1 else NOTHING)
+define("remove_some", lambda n, core: accept(remove(counted(core, n)), n >= 1))
 
 
-def _colored(blocks: Any, color: int | None) -> Any:
+@maker
+def colored(blocks: Any, color: int | None = None) -> Any:
     """Return the things of a colour: "the tower, instead of red"."""
     if color is None:
         return blocks
@@ -1721,9 +1386,8 @@ def _colored(blocks: Any, color: int | None) -> Any:
 
 @maker
 def replace_(blocks: Any, color: int, n: int | None = None, c: int | None = None) -> Any:
-    if isinstance(blocks, BuilderPosition):
-        return NOTHING
-    blocks = _colored(blocks, c)
+    reject_if(isinstance(blocks, BuilderPosition))
+    blocks = colored(blocks, c)
     if n is not None:
         return Replace(blocks, color, n)
     single = _single(blocks)
@@ -1740,28 +1404,18 @@ MAKERS["replace"] = replace_
 
 @maker
 def replace_line(blocks: Any, new: BlockSpec) -> Any:
-    if new.color in (None, SAME) or new.count != 1 or isinstance(blocks, BuilderPosition):
-        return NOTHING
+    reject_if(new.color in (None, SAME) or new.count != 1 or isinstance(blocks, BuilderPosition))
     sizes = new.sizes
     return Replace(blocks, new.color, None if not sizes else sizes[0] * (sizes[1] if len(sizes) > 1 else 1))
 
 
 @maker
 def recolor_like(blocks: Any, like: Any) -> Any:
-    return (
-        NOTHING
-        if isinstance(blocks, BuilderPosition) or isinstance(like, BuilderPosition)
-        else Replace(blocks, like=like)
-    )
+    reject_if(isinstance(blocks, BuilderPosition) or isinstance(like, BuilderPosition))
+    return Replace(blocks, like=like)
 
 
-define("replace_it", lambda color, n=None: Replace(Anaphor(), color, n))
-define("replace_it_line", lambda new: replace_line(Anaphor(), new))
-define("move_by", lambda steps, blocks=None: Move(blocks or Anaphor(), steps))
-define("copy", lambda blocks, steps: Copy(blocks, steps))
-define("mirror", lambda blocks, way, about=False: Mirror(blocks, way, about))
-define("extend", lambda blocks, n, way, color=None: Extend(blocks, way, n, color))
-define("pick", lambda where: Pick(where) if isinstance(where, (At, Beside, NextTo)) else NOTHING)
+define("pick", lambda where: accept(Pick(where), isinstance(where, (At, Beside, NextTo))))
 define(
     "move_it_to",
     lambda where: Correct(where=where) if isinstance(where, OtherSide) else move_to(Anaphor(), where),
@@ -1770,48 +1424,34 @@ define(
 
 @maker
 def move_top(of: Any, where: Any) -> Any:
-    if isinstance(of, (Anaphor, BuilderPosition)):
-        return NOTHING
+    reject_if(isinstance(of, (Anaphor, BuilderPosition)))
     return move_to(Blocks(extreme=Direction.UP, where=PartOf(of)), where)
 
 
-define("remove_colored", lambda colors: Remove(Blocks(tuple(colors), count=None)))
-define("remove_ground", lambda: Remove(Blocks(count=None, where=Level(1))))
-define(
-    "np_other", lambda core, n=None: NOTHING if core.rank != 1 or core.middle else core.blocks(n, Anaphor())
-)
+@maker
+def np_other(core: Blocks, n: int | None = None) -> Blocks:
+    reject_if(core.rank != 1 or core.middle)
+    return replace(counted(core, n), unless=Anaphor())
 
 
 @maker
 def move_to(blocks: Any, where: Any) -> Any:
-    return Move(blocks, (), where) if isinstance(where, (At, Beside, NextTo, Spot)) else NOTHING
+    require(isinstance(where, (At, Beside, NextTo, Spot)))
+    return Move(blocks, (), where)
 
 
 @maker
 def take_to(blocks: Any, where: Any, of: Any = None) -> Any:
     if of is not None:
-        if not isinstance(blocks, Blocks) or blocks.where is not None:
-            return NOTHING
+        reject_if(not isinstance(blocks, Blocks) or blocks.where is not None)
         blocks = replace(blocks, where=Beside(((Direction.UP, 1),), of))
     return move_to(blocks, where)
 
 
-define("clear_edge", lambda way: Remove(Blocks(count=None, where=Edge(way))))
-
-
 @maker
 def first_then(later: Any, first: Any) -> Any:
-    if isinstance(later, Sequence) or isinstance(first, Sequence):
-        return NOTHING
+    reject_if(isinstance(later, Sequence) or isinstance(first, Sequence))
     return Sequence((first, later))
-
-
-define("undo", Undo)
-define("view", lambda way: View(way))
-define("look", lambda of: SetFocus(of))
-define("ahead", lambda of, n=None: Topic(of, n))
-define("look_spot", lambda place: SetFocus(place))
-define("undo_two", lambda: Undo(2))
 
 
 _NUMBERS = {word: n for n, word in enumerate(templates()["numbers"])}
@@ -1849,10 +1489,9 @@ def _names(words: tuple[str, ...]) -> bool:
 @maker
 def nothing(x: tuple[str, ...] = ()) -> Any:
     """Return a remark, unless the words name something to build."""
-    return NOTHING if _names(x) else Remark()
+    reject_if(_names(x))
+    return Remark()
 
-
-define("check", lambda n, c=None: AssertCount(n, c))
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]
 
@@ -1862,9 +1501,27 @@ __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "
 define("named", lambda word: Noun(word))
 define("name_it", lambda word: Name(word, Anaphor()))
 define("name_them", lambda word: Name(word, PluralAnaphor(), plural=True))
+define("lower", lambda n: Correct(higher=-n))
+
+
+def _again_as(kind: Kind | None) -> Any:
+    """Return the last thing of a kind."""
+    return Anaphor() if kind is None else Recent(kind=kind, count=1)
+
+
+@maker
+def same_at(where: Any, kind: Kind | None = None, color: int | None = None) -> Any:
+    reject_if(where is None or isinstance(where, Each))
+    return Repeat(where, None, color) if kind is None else Copy(_again_as(kind), to=where, color=color)
+
+
+define("same_by", lambda steps, kind=None, color=None: Copy(_again_as(kind), steps, color=color))
 define("piece_count", lambda n: Property("count", n))
 define("piece_total", lambda n: Property("total", n))
 define("piece_color", lambda c: Property("color", c))
+define("piece_colors", lambda colors, down=False: Property("colors", colors[::-1] if down else colors))
+define("color_run", lambda c, n=1: accept((c,) * n, 1 <= n <= 9))
+define("color_runs", lambda one, more: (*one, *more))
 define("piece_same_color", lambda: Property("color", SAME))
 define("piece_block", lambda: Property("block", True))
 define("piece_kind", lambda k: Property("kind", k))
@@ -1873,14 +1530,14 @@ define("piece_area", lambda n, m, d=None: Property("area", (n, m) if d is None e
 for _name in ("long", "wide", "high"):
     define(f"piece_{_name}", lambda n, x=None, _name=_name: Property(_name, n, axis=x))
 define("piece_thick", lambda n: Property("thick", n))
-define("piece_level", lambda n: Property("level", Level(n)) if 1 <= n <= 9 else NOTHING)
+define("piece_level", lambda n: accept(Property("level", Level(n)), 1 <= n <= 9))
 define("piece_upright", lambda: Property("upright", True))
 define("piece_axis", lambda axis: Property("axis", axis))
 define("piece_hollow", lambda: Property("hollow", True))
-define("coordinate", lambda n, sign=1: sign * n if n <= 5 else NOTHING)
+define("coordinate", lambda n, sign=1: accept(sign * n, n <= 5))
 define("numbers_one", lambda n: (n,))
 define("numbers_more", lambda n, more: (n, *more))
-define("numbers_range", lambda n, m: tuple(range(n, m + 1)) or NOTHING)
+define("numbers_range", lambda n, m: accept(tuple(range(n, m + 1)), n <= m))
 define("columns_xz", lambda x, z: tuple((a, b) for a in x for b in z))
 define("column_xz", lambda a, b: ((a, b),))
 define("spots_x", lambda x: Spots(tuple((a, 0) for a in x)) if len(x) > 1 else Spot(x[0], 0))
@@ -1888,16 +1545,15 @@ define("spots_x", lambda x: Spots(tuple((a, 0) for a in x)) if len(x) > 1 else S
 
 @maker
 def spots_corners(n: int, m: int, place: Any) -> Any:
-    if not isinstance(place, Spot) or n % 2 == 0 or m % 2 == 0:
-        return NOTHING
+    reject_if(not isinstance(place, Spot) or n % 2 == 0 or m % 2 == 0)
     return Spots(tuple((place.x + i * (n // 2), place.z + j * (m // 2)) for i in (-1, 1) for j in (-1, 1)))
 
 
 define("columns_more", lambda one, more: (*one, *more))
-define("spot_xz", lambda at: Spot(*at[0]) if len(at) == 1 else NOTHING)
-define("spots_xz", lambda at: Spots(at) if 1 < len(at) == len(set(at)) else NOTHING)
+define("spot_xz", lambda at: accept(Spot(*at[0]), len(at) == 1))
+define("spots_xz", lambda at: accept(Spots(at), 1 < len(at) == len(set(at))))
 
 
 @maker
 def core_in_named(word: str, way: Direction | None = None, several: bool = False) -> Any:
-    return NounPhrase(extreme=way, where=PartOf(Blocks(kind=Noun(word), count=None if several else 1)))
+    return Blocks(extreme=way, where=PartOf(Blocks(kind=Noun(word), count=None if several else 1)))

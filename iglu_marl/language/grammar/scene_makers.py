@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from iglu_marl.core.grid import color_id, color_name
-from iglu_marl.language.grammar.engine import NOTHING
-from iglu_marl.language.phrases import LIKENESS, Link, Phrase
+from iglu_marl.language.grammar.expressions import Slots, reject_if, require
+from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.questions import QUESTION, STATEMENT, Question
 from iglu_marl.language.scene.program import SHAPE_NAMES
 from iglu_marl.language.shapes import Direction, Kind
@@ -16,17 +16,15 @@ from iglu_marl.language.shapes import Direction, Kind
 _SHAPES = {Kind.STRUCTURE: "group", Kind.COLUMN: "tower"}  # names that differ in scenes
 
 
-def _color_word(color: int) -> str:
-    return color_name(color)
-
-
 def _stands_on_side(way: Direction) -> Any:
-    return NOTHING if way.vertical else way.value
+    reject_if(way.vertical)
+    return way.value
 
 
 def _shown(kind: Kind, colors: tuple[int, ...] = (), n: int | None = None) -> Any:
     shape = _SHAPES.get(kind, kind.value)
-    return Phrase(shape, tuple(map(color_name, colors)), n) if shape in SHAPE_NAMES else NOTHING
+    require(shape in SHAPE_NAMES)
+    return Phrase(shape, tuple(map(color_name, colors)), n)
 
 
 def _shown_furthest(of: Phrase, way: str = "", end: Direction | None = None, n: int = 1) -> Any:
@@ -37,48 +35,32 @@ def _thing(of: Phrase, height: int | None = None, level: int | None = None, link
     return replace(of, height=height, level=level, links=links[0], joined=links[1])
 
 
-def _link(r: str, to: Phrase, definite: bool = True) -> Any:
-    return Link(r, to, definite)
-
-
 def _links(one: Link, two: Link | None = None, joined: str | None = None) -> Any:
     if two is None:
         return (one,), None
     # References inside a pair have no references: else "and" is ambiguous.
-    return ((one, two), joined) if one.to.depth == two.to.depth == 0 else NOTHING
-
-
-def _shown_as(name: str, colors: tuple[int, ...] = ()) -> Any:
-    return Phrase(name, tuple(map(color_name, colors)))
-
-
-def _of_it(name: str, to: Phrase, of: Phrase, r: str) -> Any:
-    """A thing in a relation to another: "there is a red block; is there a blue one left of it?"."""
-    return Question.of("exist", name, A=replace(of, links=(Link(r, to, definite=False),)))
+    require(one.to.depth == two.to.depth == 0)
+    return ((one, two), joined)
 
 
 def _asked(kind: str) -> Callable[..., Any]:
     return lambda name, **slots: Question.of(name, kind, **slots)
 
 
-MAKERS: dict[str, Callable[..., Any]] = {
-    "color_word": _color_word,
-    "stands": lambda name: name,
+MAKERS: dict[str, Any] = {
+    "BLOCK": Kind.BLOCK,
+    "STRUCTURE": Kind.STRUCTURE,
+    "color_word": lambda color: color_name(color),
     "stands_on_side": _stands_on_side,
     "furthest": lambda way: way.value,
     "shown": _shown,
-    "shown_as": _shown_as,
     "shown_furthest": _shown_furthest,
     "thing": _thing,
-    "link": _link,
+    "Link": Link,
     "links": _links,
-    "of_it": _of_it,
     "statement": _asked(STATEMENT),
     "question": _asked(QUESTION),
 }
-
-
-Slots = Mapping[str, Any]
 
 
 def _directions(value: str) -> Iterator[Slots]:
@@ -109,11 +91,6 @@ def _of_thing(value: Phrase) -> Iterator[Slots]:
     yield {"of": of, "height": value.height, "level": value.level, "links": links}
 
 
-def _of_link(value: Link, definite: bool = True) -> Iterator[Slots]:
-    if (value.relation in LIKENESS) <= definite:
-        yield {"r": value.relation, "to": value.to}
-
-
 def _of_links(value: Any, joined: str | None = None) -> Iterator[Slots]:
     links, stated = value
     if stated == joined:
@@ -139,7 +116,6 @@ INVERSES: dict[str, Callable[..., Iterator[Slots]]] = {
     "shown": _of_shown,
     "shown_furthest": _of_furthest,
     "thing": _of_thing,
-    "link": _of_link,
     "links": _of_links,
     "statement": _of_asked(STATEMENT),
     "question": _of_asked(QUESTION),

@@ -21,9 +21,7 @@ from iglu_marl.language.grammar.engine import (
     Word,
     slots_of,
 )
-
-Inverse = Callable[..., Iterable[Mapping[str, Any]]]
-"""The slots of a rule for a value that its maker is to make."""
+from iglu_marl.language.grammar.expressions import Inverse, makers_of, slots_for, value_of
 
 
 @dataclass(frozen=True)
@@ -42,17 +40,16 @@ class OneOf:
 
 Wording = str | Together | OneOf
 """All wordings of something: a word, a comma, the end of a sentence ("."), or a combination."""
-_SAME = ("", "same", "same_way", "same_where", "same_new")  # makers that return the only slot
 
 
 class Speaker:
     """Says values by a grammar.
 
-    inverses: maker name -> function of its value (and of the constants of the rule) that yields candidate slots, with
-    `None` for omitted ones. Candidates whose maker returns another value are dropped.
+    inverses: maker name -> function of its value (and of the constants of the rule) that yields candidate arguments,
+    with `None` for omitted ones. Dataclasses need none. Candidates whose maker returns another value are dropped.
 
     Raises:
-        LanguageError: if a rule that is said has no inverse.
+        LanguageError: if a maker of a rule that is said has no inverse.
 
     """
 
@@ -60,8 +57,10 @@ class Speaker:
         self.grammar, self.inverses = grammar, inverses
         for category in grammar.categories.values():
             for rule in category.rules:
-                if rule.said and slots_of(rule.pattern) and rule.maker_name not in (*_SAME, *inverses):
-                    raise LanguageError(f"no inverse of {rule.maker_name!r} for the rule {rule.text!r}")
+                for name in (
+                    makers_of(rule.value) - inverses.keys() if rule.said and slots_of(rule.pattern) else ()
+                ):
+                    raise LanguageError(f"no inverse of {name!r} for the rule {rule.text!r}")
         self.wording = lru_cache(maxsize=1 << 15)(self._wording)
 
     def _wording(self, category: str, value: Any, flags: frozenset[str] = frozenset()) -> Wording | None:
@@ -78,15 +77,13 @@ class Speaker:
     def _slots(self, rule: Rule, value: Any) -> Iterator[Mapping[str, Any]]:
         """Return the slot values from which a rule makes a value."""
         names = [slot.name for slot in slots_of(rule.pattern)]
-        if rule.maker is None or (names and rule.maker_name in _SAME):
+        if rule.value is None:
             if names or value is None:
                 yield {names[-1]: value} if names else {}
             return
-        found = self.inverses[rule.maker_name](value, **rule.more) if names else ({},)
-        for slots in found:
-            stated = {name: part for name, part in slots.items() if part is not None}
+        for stated in slots_for(rule.value, value, self.inverses) if names else ({},):
             try:
-                if stated.keys() <= set(names) and rule.maker(**stated, **rule.more) == value:
+                if stated.keys() <= set(names) and value_of(rule.value, stated) == value:
                     yield stated
             except (TypeError, DialogueError, GridError, LanguageError):
                 continue  # a required slot is missing, or the maker rejects them

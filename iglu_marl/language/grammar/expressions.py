@@ -1,0 +1,261 @@
+"""Expressions behind "=>": how a rule makes its value from its slots, and which slots make a given value.
+
+    => Remove                        a maker or dataclass, called with all slots by name
+    => part(which=ends)              the same with a constant; a word that is nothing else is text
+    => Each(Sides(of or it, ways))   slots that are named go where they stand, the others to the outer call
+    => (n, *more)                    a tuple
+    => NORTH                         a registered constant, a number or 'text'
+
+A slot that is missing is left out of calls and tuples; `a or b` is the first one that is there.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from inspect import signature
+from types import CodeType
+from typing import Any
+
+from iglu_marl.core.errors import LanguageError
+
+Slots = Mapping[str, Any]
+Inverse = Callable[..., Iterable[Slots]]
+"""The arguments of a maker for a value that it is to make."""
+_MISSING = object()
+
+
+class Rejected(LanguageError):
+    """The words of a reading do not fit together. Only used inside the parser."""
+
+
+def require(fits: object) -> None:
+    """Raise `Rejected` unless the words fit together."""
+    if not fits:
+        raise Rejected
+
+
+def reject_if(unfit: object) -> None:
+    """Raise `Rejected` if the words do not fit together."""
+    if unfit:
+        raise Rejected
+
+
+def accept(value: Any, fits: object) -> Any:
+    """Return the value; raise `Rejected` unless the words fit together."""
+    require(fits)
+    return value
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The value of a slot."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value without slots."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class FirstOf:
+    """The first part that is not missing."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A tuple; the values of the last part are spread if `spread`."""
+
+    parts: tuple[Expression, ...]
+    spread: bool = False
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a maker or dataclass."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: dict[str, Expression]
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The arguments that are constants."""
+        return {name: part.value for name, part in self.arguments.items() if isinstance(part, Constant)}
+
+
+Expression = Slot | Constant | FirstOf | Row | Call
+
+
+def value_of(part: Expression, slots: Slots) -> Any:
+    """Return the value for these slots; `_MISSING` if it depends on others.
+
+    Raises:
+        LanguageError, DialogueError, GridError: if a maker rejects them.
+
+    """
+    if isinstance(part, Slot):
+        return slots.get(part.name, _MISSING)
+    if isinstance(part, Constant):
+        return part.value
+    if isinstance(part, Call):
+        given = ((name, value_of(one, slots)) for name, one in part.arguments.items())
+        return part.function(**{name: value for name, value in given if value is not _MISSING})
+    stated = [value for one in part.parts if (value := value_of(one, slots)) is not _MISSING]
+    if isinstance(part, FirstOf):
+        return stated[0] if stated else _MISSING
+    return (*stated[:-1], *stated[-1]) if part.spread else tuple(stated)
+
+
+def slots_for(part: Expression, value: Any, inverses: Mapping[str, Inverse]) -> Iterator[dict[str, Any]]:
+    """Yield candidates of slots for a value: of inverses of makers, or of the fields of dataclasses."""
+    if isinstance(part, Slot):
+        yield {part.name: value}
+    elif isinstance(part, Constant):
+        yield from [{}] if value == part.value else []
+    elif isinstance(part, FirstOf):
+        for option in part.parts:
+            yield from slots_for(option, value, inverses)
+    elif isinstance(part, Call):
+        found: Iterable[Slots] = ()
+        if part.name in inverses:
+            found = inverses[part.name](value, **part.constants)
+        elif isinstance(part.function, type) and isinstance(value, part.function):
+            found = [{name: getattr(value, name) for name in part.arguments}]
+        for stated in found:
+            given = {name: one for name, one in stated.items() if one is not None}
+            if given.keys() <= part.arguments.keys():
+                yield from _together([(part.arguments[name], one) for name, one in given.items()], inverses)
+    elif isinstance(value, tuple) and part.spread and len(value) >= len(part.parts):
+        ends = len(part.parts) - 1
+        yield from _together(list(zip(part.parts, (*value[:ends], value[ends:]), strict=True)), inverses)
+    elif isinstance(value, tuple) and not part.spread and len(value) <= len(part.parts):
+        yield from _together(list(zip(part.parts, value, strict=False)), inverses)
+
+
+def _together(
+    parts: list[tuple[Expression, Any]], inverses: Mapping[str, Inverse]
+) -> Iterator[dict[str, Any]]:
+    if not parts:
+        yield {}
+        return
+    for slots in slots_for(*parts[0], inverses):
+        for more in _together(parts[1:], inverses):
+            yield slots | more
+
+
+def makers_of(part: Expression | None) -> set[str]:
+    """Return the names of the makers of an expression, without dataclasses."""
+    if isinstance(part, Call):
+        inside = {name for one in part.arguments.values() for name in makers_of(one)}
+        return inside if isinstance(part.function, type) else {part.name, *inside}
+    return {name for one in getattr(part, "parts", ()) for name in makers_of(one)}
+
+
+def _check(call: Call, certain: set[str]) -> None:
+    """Raise an error if the arguments do not fit the parameters, or the maker does not use a slot."""
+    parameters = signature(call.function).parameters.values()
+    names = {one.name for one in parameters}
+    rest = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
+    loose = (Slot, FirstOf)
+    always = {
+        name
+        for name, part in call.arguments.items()
+        if not isinstance(part, loose) or value_of(part, dict.fromkeys(certain)) is not _MISSING
+    }
+    needed = {one.name for one in parameters if one.default is one.empty} - {rest}
+    wrong = sorted((needed - always) | (set() if rest else call.arguments.keys() - names))
+    if wrong:
+        raise LanguageError(f"{', '.join(wrong)} of the maker and of the rule do not agree")
+    used = _variables(call.function)
+    slots = sorted(call.arguments.keys() - call.constants.keys())
+    dropped = [name for name in slots if used and (name if name in names else rest) not in used]
+    if dropped:
+        raise LanguageError(f"the maker {call.name!r} drops {', '.join(dropped)}")
+
+
+@cache
+def _variables(function: Callable[..., Any]) -> frozenset[str]:
+    """Return the variables that a function reads; none for a class."""
+    found: set[str] = set()
+    todo = [function.__code__] if hasattr(function, "__code__") else []
+    while todo:
+        code = todo.pop()
+        for one in dis.get_instructions(code):
+            if "LOAD_" in one.opname and one.opname.endswith(("FAST", "DEREF", "CLOSURE", "CHECK", "BORROW")):
+                found.update(one.argval if isinstance(one.argval, tuple) else (one.argval,))
+        todo += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return frozenset(found)
+
+
+def expression(text: str, slots: Sequence[str], certain: set[str], known: Mapping[str, Any]) -> Expression:
+    """Return the expression in a text.
+
+    Args:
+        text: Python syntax, as in the head of this module.
+        slots: names of slots.
+        certain: those of them that are never missing.
+        known: makers, dataclasses and constants by name.
+
+    Raises:
+        LanguageError: if a name is unknown, a slot is not used, or arguments do not fit a call.
+
+    """
+    left = set(slots)
+
+    def built(node: ast.expr, outer: bool = False, word: bool = False) -> Expression:
+        if isinstance(node, ast.Name) and node.id in slots and not (outer and node.id in known):
+            left.discard(node.id)
+            return Slot(node.id)
+        if isinstance(node, ast.Name):
+            constant = node.id in known and not callable(known[node.id])
+            if outer and not constant:
+                return call(node.id, [], [])
+            if not constant and not word:
+                raise LanguageError(f"no constant {node.id!r}")
+            return Constant(known[node.id] if constant else node.id)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return call(node.func.id, node.args, node.keywords, outer)
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            return FirstOf(tuple(map(built, node.values)))
+        if isinstance(node, ast.Tuple) and node.elts:
+            last = node.elts[-1]
+            spread = isinstance(last, ast.Starred)
+            parts = [*node.elts[:-1], last.value if isinstance(last, ast.Starred) else last]
+            return Row(tuple(map(built, parts)), spread)
+        return Constant(ast.literal_eval(node))
+
+    def call(name: str, args: list[ast.expr], keywords: list[ast.keyword], outer: bool = True) -> Expression:
+        if not callable(known.get(name)):
+            raise LanguageError(f"no maker {name!r}")
+        names = list(signature(known[name]).parameters)
+        if len(args) > len(names) or {key.arg for key in keywords} & {None, *names[: len(args)]}:
+            raise LanguageError(f"{name!r} takes {', '.join(names)}, each once")
+        stated = dict(zip(names, map(built, args), strict=False))
+        stated |= {key.arg: built(key.value, word=outer) for key in keywords if key.arg}
+        if outer:
+            free = [slot for slot in slots if slot in left and slot not in stated]
+            stated = {slot: Slot(slot) for slot in free} | stated
+            left.difference_update(free)
+        made = Call(name, known[name], stated)
+        _check(made, certain)
+        return made
+
+    try:
+        made = built(ast.parse(text, mode="eval").body, outer=True)
+    except LanguageError:
+        raise
+    except (SyntaxError, ValueError) as error:
+        raise LanguageError(f"{text!r} is no expression: {error}") from None
+    if left:
+        raise LanguageError(f"{', '.join(sorted(left))} not used")
+    return made
