@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from rich.table import Table
 from typer import Option
@@ -17,16 +17,12 @@ from iglu_marl.commands.output import print_json, text_console
 def conformance(
     against: Annotated[
         list[Path] | None,
-        Option(
-            metavar="CHECKOUT",
-            help="Checkout of a tool; several are possible. Default: the recorded answers.",
-        ),
+        Option(metavar="CHECKOUT", help="Checkout of a tool; several are possible. Default: recorded results."),
     ] = None,
     python: Annotated[
-        Path | None,
-        Option(help="Interpreter with what the tools import. Default: one that is made with pip."),
+        str | None, Option(help="Interpreter with what the tools import. Default: one that is made with pip.")
     ] = None,
-    save: Annotated[Path | None, Option("--record", help="JSON file to save the tools' answers in.")] = None,
+    save: Annotated[Path | None, Option("--record", help="JSON file to save the tools' results in.")] = None,
     as_json: Json = False,
 ) -> bool:
     """Run the documented parts of the older tools beside this package, and print a table.
@@ -37,23 +33,17 @@ def conformance(
     from iglu_marl.data.packs.cache import cache_folder
 
     answers = measured.recorded()
-    tools = list(answers)
     if against:
-        interpreter = str(python) if python else measured.environment(cache_folder() / "conformance")
-        tools = [measured.tool_of(checkout) for checkout in against]
-        for tool, checkout in zip(tools, against, strict=True):
-            answers[tool] = measured.measure(tool, checkout, interpreter)
+        interpreter = python or measured.environment(cache_folder() / "conformance")
+        answers = dict(measured.record(checkout, interpreter) for checkout in against)
     if save is not None:
         save.write_text(json.dumps(answers, separators=(",", ":")) + "\n", encoding="utf-8")
-    rows = [row for tool in tools for row in measured.rows(tool, answers[tool], measured.measure(tool))]
+    rows = [row for tool, results in answers.items() for row in measured.rows(tool, results)]
     if not print_json(as_json, [row._asdict() for row in rows]):
         table = Table("tool", "item", "verdict", "note")
         for row in rows:
-            table.add_row(row.tool, row.item, row.verdict, row.note)
-        console = text_console()
-        console.print(table)
-        console.print(
-            ", ".join(f"{count} {verdict}" for verdict, count in Counter(row.verdict for row in rows).items())
-        )
-    unexplained: list[Any] = [row for row in rows if row.verdict in ("differs", "refused") and not row.note]
-    return not unexplained
+            table.add_row(*row)
+        text_console().print(table)
+        counts = Counter(row.verdict for row in rows)
+        text_console().print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    return not any(row.verdict in ("differs", "refused") and not row.note for row in rows)

@@ -1,12 +1,11 @@
-"""Measured conformance with the older tools: `measure` runs code beside them, `rows` compares the answers.
+"""Measured conformance with the older tools: `run` runs code of theirs in them or here, `rows` compares the results.
 
 `probes.md` has the code, written for this package in the names of the tools, `samples.json` the files of a small data
-set in their layouts, and `answers.json` what each tool answered.
+set in their layouts, and `answers.json` the results in the tools.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import re
@@ -14,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,66 +26,70 @@ MARKS = {  # a file by which the checkout of a tool is known
     "iglu": "iglu/handlers.py",
     "clevr_robot": "mujoco_env.py",
 }
-NEEDS = ("gym==0.21.0", "numpy==1.23.5", "numba==0.57.1", "pandas==1.5.3", "pyglet==1.5.27", "PyOpenGL") + (
+NEEDS = (  # what the tools import
+    *("gym==0.21.0", "numpy==1.23.5", "numba==0.57.1", "pandas==1.5.3", "pyglet==1.5.27", "PyOpenGL"),
     *("opencv-python-headless<4.9", "filelock", "requests", "scipy<1.12", "pillow", "tqdm", "six", "absl-py"),
     *("mujoco<3.2", "dm_control<1.0.21"),
-)  # what the tools import
-_HERE = resources.files("iglu_marl.compat.conformance")
-_HEADING = re.compile(
-    r"^(#{1,2}) ([^\n]*)\n\n(?:((?!```)[^#\n][^\n]*)\n\n)?(?:```python\n(.*?)^```)?", re.MULTILINE | re.DOTALL
 )
-_BLOCK = re.compile(r"^```[Pp]ython\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_RST_BLOCK = re.compile(r"^\.\. code-block:: python\n((?:\n|   .*\n)+)", re.MULTILINE)
-_FIRST = {"clevr_robot": ["from clevr_robot_env import ClevrEnv"], "iglu": ["import gym"]}  # left out there
+HERE = resources.files("iglu_marl.compat.conformance")
+_PROBE = re.compile(r"^## ([^\n]*)\n\n(?:([^`\n][^\n]*|`[^`\n][^\n]*)\n\n)?```python\n(.*?)^```", re.M | re.S)
+_BLOCK = re.compile(r"^```[Pp]ython\n(.*?)^```|^\.\. code-block:: python\n((?:\n|   [^\n]*\n)+)", re.M | re.S)
+_FIRST = {"clevr_robot": "from clevr_robot_env import ClevrEnv\n", "iglu": "import gym\n"}  # left out there
 _MINUTES = 10
 
-
-class Probe(NamedTuple):
-    """Code of a tool, what it is about, and a note for where the answers differ."""
-
-    tool: str
-    item: str
-    note: str
-    code: str
+Code = dict[str, list[str]]
+"""Pieces of code by item. The pieces of an item share their names."""
+Results = dict[str, list[dict[str, Any]]]
+"""Of each piece of code `{"value": …}` of its last expression, or `{"error": …}`, by item."""
 
 
 class Row(NamedTuple):
-    """One item with both answers. verdict: "same", "differs", "refused" (here), "fails there" or "not measured"."""
+    """One item. verdict: "same", "differs", "refused" (here), "fails there", "both fail" or "not measured".
+
+    note: why it is not the same.
+    """
 
     tool: str
     item: str
     verdict: str
-    there: Any
-    here: Any
     note: str
 
 
-@functools.lru_cache(maxsize=1)
-def probes() -> tuple[Probe, ...]:
-    """Return all probes, in order."""
-    found, tool = [], ""
-    for level, title, note, code in _HEADING.findall(_HERE.joinpath("probes.md").read_text(encoding="utf-8")):
-        if level == "#":
-            tool = title
-        else:
-            found.append(Probe(tool, title, note, code))
-    return tuple(found)
+def probes(tool: str) -> dict[str, tuple[str, str]]:
+    """Return the note and the code of each probe of a tool."""
+    text = HERE.joinpath("probes.md").read_text(encoding="utf-8")
+    section = re.search(rf"^# {tool}\n(.*?)(?=^# \w|\Z)", text, re.M | re.S)
+    assert section is not None
+    return {item: (note, code) for item, note, code in _PROBE.findall(section[1])}
 
 
-def recorded() -> dict[str, Any]:
-    """Return the answers of the tools that were recorded, by tool and item."""
-    answers: dict[str, Any] = json.loads(_HERE.joinpath("answers.json").read_text(encoding="utf-8"))
-    return answers
+def examples(tool: str, checkout: Path) -> Code:
+    """Return the code in the documents and the examples of a checkout. Its values do not matter, only its errors."""
+    found = {f"examples/{file.name}": [file.read_text("utf-8")] for file in checkout.glob("examples/*.py")}
+    for file in (checkout / "README.md", *checkout.glob("docs/source/*.rst")):
+        blocks = [textwrap.dedent("".join(block)) for block in _BLOCK.findall(file.read_text("utf-8"))]
+        if blocks:
+            blocks[0] = _FIRST.get(tool, "") + blocks[0]
+            found[f"{file.relative_to(checkout).as_posix()}, its code in order"] = blocks
+    return {item: [f"{piece}\nNone" for piece in pieces] for item, pieces in sorted(found.items())}
 
 
-def tool_of(checkout: Path) -> str:
-    """Return the tool of a checkout. Raises `ConfigError` if it is of none."""
-    for tool, mark in MARKS.items():
-        if (checkout / mark).is_file():
-            return tool
-    raise ConfigError(
-        f"{checkout} is no checkout of {', '.join(MARKS)}: expected one of {', '.join(MARKS.values())}"
-    )
+def recorded() -> dict[str, dict[str, Results]]:
+    """Return for each tool the results "there" and, of its own documents and examples, "here", as recorded."""
+    found: dict[str, dict[str, Results]] = json.loads(HERE.joinpath("answers.json").read_text("utf-8"))
+    return found
+
+
+def record(checkout: Path, python: str) -> tuple[str, dict[str, Results]]:
+    """Return the tool of a checkout and its results, as in `recorded`. Raises `ConfigError` if it is of none."""
+    tool = next((tool for tool, mark in MARKS.items() if (checkout / mark).is_file()), None)
+    if tool is None:
+        raise ConfigError(
+            f"{checkout} is no checkout of {', '.join(MARKS)}: expected one of {', '.join(MARKS.values())}"
+        )
+    own = examples(tool, checkout)
+    code = {item: [code] for item, (_, code) in probes(tool).items()}
+    return tool, {"there": run(code | own, python, checkout), "here": run(own)}
 
 
 def environment(folder: Path) -> str:
@@ -99,90 +103,53 @@ def environment(folder: Path) -> str:
     return str(python)
 
 
-def measure(tool: str, checkout: Path | None = None, python: str = sys.executable) -> dict[str, Any]:
-    """Return the answers of a tool by item; without a checkout, those of this package.
-
-    With a checkout, the items include the code in its README and its examples, whose answers here come with them.
-    """
-    code = {probe.item: [probe.code] for probe in probes() if probe.tool == tool}
-    answers = _run(code, checkout, python)
-    if checkout is not None:
-        examples = {
-            f"examples/{file.name}": [file.read_text("utf-8")]
-            for file in sorted(checkout.glob("examples/*.py"))
-        }
-        for file in (checkout / "README.md", *sorted(checkout.glob("docs/source/*.rst"))):
-            text = file.read_text("utf-8")
-            blocks = [*_BLOCK.findall(text), *map(textwrap.dedent, _RST_BLOCK.findall(text))]
-            if blocks:
-                examples[f"{file.relative_to(checkout)}, its code in order"] = [
-                    *_FIRST.get(tool, ()),
-                    *blocks,
-                ]
-        there, here = _run(examples, checkout, python, True), _run(examples, None, sys.executable, True)
-        answers |= {item: [there[item], here[item]] for item in examples}
-    return answers
-
-
-def _run(
-    code: dict[str, list[str]], checkout: Path | None, python: str, only_errors: bool = False
-) -> dict[str, Any]:
-    runner = str(_HERE.joinpath("runner.py"))
+def run(code: Code, python: str = sys.executable, checkout: Path | None = None) -> Results:
+    """Run code in a checkout of a tool or, without one, here with changed imports."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in json.loads(_HERE.joinpath("samples.json").read_text("utf-8")).items():
+        for name, text in json.loads(HERE.joinpath("samples.json").read_text("utf-8")).items():
             file = Path(folder, name)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(text.encode())
-        env = {**os.environ, "IGLU_DATA_PATH": folder, "IGLU_MARL_OFFLINE": "1"}
-        env |= (
-            {"PYTHONPATH": "", "HOME": folder} if checkout else {"PYTHONPATH": str(Path(__file__).parents[3])}
-        )
-        command = [python, runner] if checkout is None else [python, runner, str(checkout.resolve())]
+        of_tool = {"PYTHONPATH": "", "HOME": folder}
         done = subprocess.run(
-            command,
+            [python, str(HERE.joinpath("runner.py")), *([str(checkout.resolve())] if checkout else ())],
             input=json.dumps(list(code.values())),
-            env=env,
+            env={
+                **os.environ,
+                "IGLU_DATA_PATH": folder,
+                "IGLU_MARL_OFFLINE": "1",
+                **(of_tool if checkout else {"PYTHONPATH": str(Path(__file__).parents[3])}),
+            },
             cwd=folder,
             capture_output=True,
             text=True,
             timeout=60 * _MINUTES,
         )
     if done.returncode:
-        raise ConfigError(
-            f"{checkout or 'this package'} cannot be run with {python}: {done.stderr.strip()[-600:]}"
-        )
-    results = json.loads(done.stdout.splitlines()[-1])
-    if only_errors:
-        return {
-            item: [one.get("error", "runs") for one in found]
-            for item, found in zip(code, results, strict=True)
-        }
-    return {item: found[0] for item, found in zip(code, results, strict=True)}
+        raise ConfigError(f"{checkout or 'code'} cannot be run with {python}: {done.stderr.strip()[-600:]}")
+    return dict(zip(code, json.loads(done.stdout.splitlines()[-1]), strict=True))
 
 
-def rows(tool: str, there: dict[str, Any], here: dict[str, Any]) -> list[Row]:
-    """Return the rows of a tool. An item is "same" only if both answered, and alike."""
-    notes = {probe.item: probe.note for probe in probes() if probe.tool == tool}
+def rows(tool: str, answers: Mapping[str, Results]) -> list[Row]:
+    """Return the rows of a tool from its recorded results. Its probes are run here."""
+    known = probes(tool)
+    here = answers["here"] | run({item: [code] for item, (_, code) in known.items()})
     found = []
-    for item, note in notes.items():
-        theirs, ours = there.get(item), here.get(item)
-        if theirs is None or ours is None:
-            verdict = "not measured"
-        elif "error" in theirs or "error" in ours:
-            verdict = (
-                "fails there" if "error" not in ours else "refused" if "error" not in theirs else "both fail"
-            )
-        else:
-            verdict = "same" if theirs == ours else "differs"
-        found.append(Row(tool, item, verdict, theirs, ours, note))
-    for item in sorted(there.keys() - notes.keys()):
-        theirs, ours = there[item]
-        runs = [(its == "runs", mine == "runs") for its, mine in zip(theirs, ours, strict=True)]
-        if not any(mine for _, mine in runs):
-            verdict = "refused" if "runs" in theirs else "both fail"
-        elif all(its == mine for its, mine in runs):
-            verdict = "same"
-        else:
-            verdict = "differs" if (True, False) in runs else "fails there"
-        found.append(Row(tool, item, verdict, theirs, ours, ""))
+    for item in dict.fromkeys([*known, *answers["there"]]):
+        theirs, ours = answers["there"].get(item, []), here.get(item, [])
+        failed = [one["error"] for one, own in zip(theirs, ours, strict=False) if "error" in one and "value" in own]
+        note = known[item][0] if item in known else f"There: {failed[0]}." if failed else ""
+        found.append(Row(tool, item, verdict(theirs, ours), note))
     return found
+
+
+def verdict(there: list[dict[str, Any]], here: list[dict[str, Any]]) -> str:
+    """Return the verdict on two results. It is "same" only if both ran, and gave the same."""
+    if not there or not here:
+        return "not measured"
+    ran, runs = ({n for n, one in enumerate(results) if "value" in one} for results in (there, here))
+    if not runs:
+        return "refused" if ran else "both fail"
+    if ran - runs or any(there[n] != here[n] for n in ran):
+        return "differs"
+    return "same" if ran == runs else "fails there"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib.util
+import importlib
 import inspect
 import json
 import os
@@ -47,41 +47,19 @@ def _use(checkout: str) -> None:
         sys.modules["iglu_datasets"] = importlib.import_module("iglu_dataset_scripts")
         sys.modules["iglu_datasets.task"] = importlib.import_module("iglu_dataset_scripts.task")
     if os.path.isfile(os.path.join(checkout, "mujoco_env.py")):
-        file = os.path.join(checkout, "__init__.py")
-        spec = importlib.util.spec_from_file_location(
-            "clevr_robot_env", file, submodule_search_locations=[checkout]
-        )
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules["clevr_robot_env"] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
+        package = sys.modules["clevr_robot_env"] = types.ModuleType("clevr_robot_env")
+        package.__path__ = [checkout]
+        package.ClevrEnv = importlib.import_module("clevr_robot_env.env").ClevrEnv  # type: ignore[attr-defined]
     if os.path.isfile(os.path.join(checkout, "iglu", "handlers.py")):  # its __init__ starts a download
         package = sys.modules["iglu"] = types.ModuleType("iglu")
         package.__path__ = [os.path.join(checkout, "iglu")]
 
 
 def sig(module: str, name: str) -> list[str]:
-    """Return the arguments of a function or class: those that may be given by position, with their defaults."""
-    place = migrated(f"from {module}").split()[1] if len(sys.argv) < 2 else module
-    try:
-        found = getattr(importlib.import_module(place), name)
-        parameters = inspect.signature(found).parameters.values()
-        return [
-            str(one.replace(annotation=one.empty))
-            for one in parameters
-            if one.kind is one.POSITIONAL_OR_KEYWORD
-        ]
-    except OSError:  # it wants to download data: read the arguments off its source
-        file = os.path.join(sys.path[0], *module.split("."))
-        with open(file + ".py", encoding="utf-8") as source:
-            tree = ast.parse(source.read())
-        defined = next(node for node in tree.body if getattr(node, "name", "") == name)
-        start = next(node for node in ast.walk(defined) if getattr(node, "name", "") == "__init__")
-        given = start.args  # type: ignore[attr-defined]
-        for one in ast.walk(given):
-            if isinstance(one, ast.arg):
-                one.annotation = None
-        return ast.unparse(given).split(", ")[1:]
+    """Return the arguments of a function or class that may be given by position, with their defaults."""
+    place = module if len(sys.argv) > 1 else migrated(f"from {module}").split()[1]
+    parameters = inspect.signature(getattr(importlib.import_module(place), name)).parameters.values()
+    return [str(one.replace(annotation=one.empty)) for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
 
 
 def plain(value: Any) -> Any:
@@ -107,7 +85,7 @@ def result(code: str, names: dict[str, Any]) -> Any:
         value = None if last is None else eval(compile(ast.Expression(last.value), "probe", "eval"), names)  # type: ignore[attr-defined]  # noqa: S307
         return {"value": plain(value)}
     except Exception as error:
-        return {"error": type(error).__name__, "message": str(error).partition("\n")[0][:160]}
+        return {"error": f"{type(error).__name__}: {error}".partition(" (")[0][:160]}
 
 
 def main() -> None:

@@ -47,9 +47,7 @@ def _asked(kind: str) -> Callable[..., Any]:
     return lambda name, **slots: Question.of(name, kind, **slots)
 
 
-MAKERS: dict[str, Any] = {
-    "BLOCK": Kind.BLOCK,
-    "STRUCTURE": Kind.STRUCTURE,
+MAKERS: dict[str, Callable[..., Any]] = {
     "color_word": lambda color: color_name(color),
     "stands_on_side": _stands_on_side,
     "furthest": lambda way: way.value,
