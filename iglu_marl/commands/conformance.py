@@ -17,7 +17,9 @@ from iglu_marl.commands.output import print_json, text_console
 def conformance(
     against: Annotated[
         list[Path] | None,
-        Option(metavar="CHECKOUT", help="Checkout of a tool; several are possible. Default: recorded results."),
+        Option(
+            metavar="CHECKOUT", help="Checkout of a tool; several are possible. Default: recorded results."
+        ),
     ] = None,
     python: Annotated[
         str | None, Option(help="Interpreter with what the tools import. Default: one that is made with pip.")

@@ -15,21 +15,14 @@ from iglu_marl.language.scene.interpreter import ProgramStep, answer
 
 __all__ = ["ClevrEnv"]
 
-# Options of the table and its physics, which blocks do not have.
-_NOT_HERE = frozenset(
-    {"xml_path", "metadata_path", "template_path", "agent_type", "frame_skip", "shape_val", "min_move_dist"}
-    | {"min_change_th", "use_polar", "use_movement_bonus", "suppress_other_movement", "top_down_view"}
-)
-
 
 class ClevrEnv(gym.FourValueEnv):
     """`iglu_marl/LanguageGoal-v0` with CLEVR-Robot's arguments and calls; a goal is there from construction on.
 
-    maximum_episode_steps, num_object, description_num, action_type, obs_type, direct_obs, systematic_generalization,
-    variable_scene_content: see `make_language_goal`, which takes the further options. An episode lasts until its last
-    step; each step after which the goal holds pays `reward_scale`. resolution: side of pictures in pixels.
+    An episode lasts until its last step; each step after which the goal holds pays `reward_scale`. resolution: side of
+    pictures in pixels. The other options are those of `make_language_goal`, with the defaults of the tool.
 
-    Raises `ConfigError` for options of the table's physics.
+    Raises `ConfigError` for options of a table and its physics, which blocks do not have.
     """
 
     def __init__(
@@ -38,43 +31,20 @@ class ClevrEnv(gym.FourValueEnv):
         *,
         num_object: int = 5,
         description_num: int = 15,
-        action_type: Any = "continuous",
-        obs_type: Any = "direct",
-        direct_obs: bool | None = None,
         reward_scale: float = 1.0,
         resolution: int = 64,
-        systematic_generalization: bool = False,
         variable_scene_content: bool = False,
         **options: Any,
     ) -> None:
-        if physical := sorted(_NOT_HERE & options.keys()):
-            raise ConfigError(
-                f"{', '.join(physical)}: blocks have no table and no physics; leave these options out"
-            )
-        super().__init__(
-            make_language_goal(
-                obs_type,
-                direct_obs=direct_obs,
-                max_steps=maximum_episode_steps,
-                num_object=num_object,
-                description_num=description_num,
-                action_space=action_type,
-                systematic_generalization=systematic_generalization,
-                variable_scene_content=variable_scene_content,
-                terminate_on_success=False,
-                pov_size=(resolution, resolution),
-                **options,
-            )
-        )
+        options |= {"num_object": num_object, "description_num": description_num}
+        options |= {"variable_scene_content": variable_scene_content, "pov_size": (resolution, resolution)}
+        options = {"action_type": "continuous", "terminate_on_success": False, **options}
+        super().__init__(make_language_goal(maximum_episode_steps=maximum_episode_steps, **options))
         self.reward_scale = reward_scale
         super().reset()
 
     current_goal_text: Any = property(lambda self: self.env.goal.text)
     current_goal: Any = property(lambda self: self.env.goal.program)
-    all_questions: Any = property(lambda self: [(goal.text, goal.program) for goal in self.env.goals])
-    held_out_questions: Any = property(
-        lambda self: [(goal.text, goal.program) for goal in self.env.held_out_goals or ()] or None
-    )
 
     def reset(self, new_scene_content: bool = True, **options: Any) -> Any:
         """Start an episode; by default with new objects. Return the observation."""

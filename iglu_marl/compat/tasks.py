@@ -80,8 +80,6 @@ class Task:
     max_int, prev_grid_size, right_placement, wrong_placement: results of the last `step_intersection`.
     """
 
-    _chat: Any = None
-    _dialog: Any = None
     _instruction: str | None = None
 
     def __init__(
@@ -110,12 +108,12 @@ class Task:
     @property
     def chat(self) -> str:
         """The whole conversation, the current instruction included."""
-        return self._task.dialog if self._chat is None else str(self._chat)
+        return self._task.dialog
 
     @property
     def dialog(self) -> str:
         """The conversation before the current instruction."""
-        return self._task.previous_dialog if self._dialog is None else str(self._dialog)
+        return self._task.previous_dialog
 
     @property
     def instruction(self) -> str:
@@ -176,15 +174,6 @@ class Task:
         dx, dz, turns = (int(part) for part in place)
         return dx, dz, turns
 
-    def get_intersection(self, grid: npt.ArrayLike, dx: int, dz: int, rot: int) -> int:
-        """Return the number of matches with the target rotated `rot` times and shifted so."""
-        target = np.rot90(self.target_grid, -rot, axes=(1, 2))
-        built = np.zeros_like(target)
-        inside = [slice(max(shift, 0), 11 + min(shift, 0)) for shift in (dx, dz)]
-        origin = [slice(max(-shift, 0), 11 + min(-shift, 0)) for shift in (dx, dz)]
-        built[:, inside[0], inside[1]] = np.asarray(grid)[:, origin[0], origin[1]]
-        return int(np.count_nonzero((target == built) & (target != 0)))
-
     def to_task(self) -> own.Task:
         """Return the playable task: for a difference of grids, the blocks to add.
 
@@ -225,6 +214,7 @@ class Subtasks(Tasks):
     task_type: ClassVar[type[Task]] = Task
     sparse_start: ClassVar[bool] = False
     next: int | None = None
+    task_goal: int = 0
 
     def __init__(
         self,
@@ -239,49 +229,34 @@ class Subtasks(Tasks):
         task_id: str | None = None,
         ids: str | None = None,
     ) -> None:
-        self._hold(
-            own.Subtasks(
-                dialog,
-                structure_seq,
-                starting_grid=starting_grid,
-                progressive=progressive,
-                invariant=invariant,
-                task_id=session_id or task_id,
-                ids=ids,
-                full_grid=full_grid,
-            ),
-            ids,
+        self.session = own.Subtasks(
+            dialog,
+            structure_seq,
+            starting_grid=starting_grid,
+            progressive=progressive,
+            invariant=invariant,
+            task_id=session_id or task_id,
+            ids=ids,
+            full_grid=full_grid,
         )
-        self._given = dialog, structure_seq
-
-    _given: tuple[Sequence[Any], Sequence[Any]] | None = None
-
-    def _hold(self, session: own.Subtasks, ids: str | None) -> None:
-        self.session, self.ids = session, ids
-        self.task_start, self.task_goal = -1, 0
+        self.ids = ids
 
     @classmethod
     def of(cls, session: own.Subtasks, ids: str) -> Subtasks:
         """Return a session of data, in these colour ids."""
         made = cls.__new__(cls)
-        made._hold(session, ids)
+        made.session, made.ids = session, ids
         return made
 
     @property
     def dialog(self) -> list[Any]:
-        """The utterances of each turn, with their speakers, or what was given."""
-        if self._given is not None:
-            return list(self._given[0])
+        """The utterances of each turn, with their speakers."""
         return [[utterance.line for utterance in turn] for turn in self.session.turns]
 
     @property
     def structure_seq(self) -> list[Any]:
-        """The blocks (x, y, z, id) after each turn, or what was given."""
-        return (
-            [Tasks.to_sparse(task.target_grid) for task in self]
-            if self._given is None
-            else list(self._given[1])
-        )
+        """The blocks (x, y, z, id) after each turn."""
+        return [Tasks.to_sparse(task.target_grid) for task in self]
 
     @property
     def task_id(self) -> str | None:
@@ -289,7 +264,8 @@ class Subtasks(Tasks):
         return self.session.task_id
 
     session_id = task_id
-    current: Any = property(lambda self: self._current or self.create_task(self.task_start, self.task_goal))
+    task_start: int = property(lambda self: self.task_goal - 1)
+    current: Any = property(lambda self: self._current or self.set_task(self.task_goal))
     _current: Task | None = None
 
     def create_task(self, turn_start: int, turn_goal: int) -> Any:
@@ -307,23 +283,16 @@ class Subtasks(Tasks):
     def sample(self, rng: np.random.Generator | None = None) -> Any:
         """Return the task of a random turn, or of turn `next + 1`."""
         generator = self.rng if rng is None else rng
-        self.task_goal = int(generator.integers(len(self))) if self.next is None else self.next + 1
-        return self.set_task_obj(self.create_task(self.task_goal - 1, self.task_goal))
+        return self.set_task(int(generator.integers(len(self))) if self.next is None else self.next + 1)
 
     def set_task(self, task_id: int) -> Any:
         """Return the task of this turn, which becomes `current`."""
-        self.task_goal = task_id
-        return self.set_task_obj(self.create_task(task_id - 1, task_id))
-
-    def set_task_obj(self, task: Task) -> Task:
-        """Return this task, which becomes `current`."""
-        self.task_start, self._current = self.task_goal - 1, task
-        return task
+        self.task_goal, self._current = task_id, self.create_task(task_id - 1, task_id)
+        return self._current
 
     def step_intersection(self, grid: npt.ArrayLike) -> tuple[int, int, bool]:
         """Score a grid by the current turn (see `Task`). A progressive session continues with the next turn."""
-        task = self.set_task_obj(self.current)
-        right, wrong, done = task.step_intersection(grid)
+        right, wrong, done = self.current.step_intersection(grid)
         if done and self.session.progressive and self.task_goal + 1 < len(self):
             self.set_task(self.task_goal + 1).step_intersection(grid)
             done = False
@@ -370,14 +339,13 @@ class DataTasks(Tasks, GroupedSource):
     def __init__(self, source: Any, ids: str = "iglu2022", limit: int | None = None) -> None:
         self.source = source
         self.dataset_version: str = source.dataset_version
-        entries = [(name, entry) for name, own_entries in source.tasks.items() for entry in own_entries]
+        entries = [
+            (name.lower(), entry) for name, own_entries in source.tasks.items() for entry in own_entries
+        ]
         if any(isinstance(entry, own.Subtasks) for _, entry in entries):
             entries.sort(key=lambda named: str(named[1].task_id))
-        if limit is not None:
-            first = set(list(source.games)[:limit])
-            entries = [(name, entry) for name, entry in entries if entry.task_id in first]
         found: dict[str, list[Any]] = {}
-        for name, entry in entries:
+        for name, entry in entries[:limit]:
             found.setdefault(name, []).append(self._entry(entry, ids))
         self.tasks = found
 

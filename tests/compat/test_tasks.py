@@ -188,8 +188,8 @@ def sessions(make: Any) -> Any:
 def test_sessions(make: Any) -> None:
     session = sessions(make)
     assert len(session) == 2
-    assert session.structure_seq == [[(0, -1, 0, 3)], TWO]  # as given
-    assert session.dialog == ["<Architect> red", "<Architect> green on it"]
+    assert session.structure_seq == [[(0, -1, 0, 3)], tasks.Tasks.to_sparse(TWO)]
+    assert session.dialog == [["<Architect> red"], ["<Architect> green on it"]]
     first, second = session
     assert type(first) is (tasks.Task if make is tasks.Subtasks else iglu_datasets.Task)
     assert (first.dialog, first.chat) == ("", "<Architect> red")

@@ -137,7 +137,9 @@ def rows(tool: str, answers: Mapping[str, Results]) -> list[Row]:
     found = []
     for item in dict.fromkeys([*known, *answers["there"]]):
         theirs, ours = answers["there"].get(item, []), here.get(item, [])
-        failed = [one["error"] for one, own in zip(theirs, ours, strict=False) if "error" in one and "value" in own]
+        failed = [
+            one["error"] for one, own in zip(theirs, ours, strict=False) if "error" in one and "value" in own
+        ]
         note = known[item][0] if item in known else f"There: {failed[0]}." if failed else ""
         found.append(Row(tool, item, verdict(theirs, ours), note))
     return found

@@ -59,7 +59,9 @@ def sig(module: str, name: str) -> list[str]:
     """Return the arguments of a function or class that may be given by position, with their defaults."""
     place = module if len(sys.argv) > 1 else migrated(f"from {module}").split()[1]
     parameters = inspect.signature(getattr(importlib.import_module(place), name)).parameters.values()
-    return [str(one.replace(annotation=one.empty)) for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+    return [
+        str(one.replace(annotation=one.empty)) for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD
+    ]
 
 
 def plain(value: Any) -> Any:

@@ -9,7 +9,6 @@ from iglu_marl import data
 from iglu_marl.compat import tasks
 from iglu_marl.compat.gridworld.tasks.task import BUILD_ZONE_SIZE, Subtasks
 from iglu_marl.compat.tasks import DataTasks
-from iglu_marl.core.errors import ConfigError
 
 __all__ = [
     "BUILD_ZONE_SIZE",
@@ -25,6 +24,7 @@ class _Dataset(DataTasks):
     """A dataset of `iglu_marl.data` with the arguments of the 2022 tools.
 
     task_kwargs: `invariant` (by default True) and `progressive`. force_download: whether to download the pack again.
+    limit: number of sessions or tasks that are kept.
     """
 
     session_type: ClassVar[type[tasks.Subtasks]] = Subtasks
@@ -37,8 +37,8 @@ class _Dataset(DataTasks):
         dataset_version: str | None = None,
         task_kwargs: Mapping[str, Any] | None = None,
         force_download: bool = False,
-        *,
         limit: int | None = None,
+        *,
         ids: str = "iglu2022",
         **options: Any,
     ) -> None:
@@ -62,23 +62,10 @@ class IGLUDataset(_Dataset):
 
 
 class SingleTurnIGLUDataset(_Dataset):
-    """The single-turn data. limit: number of games that are read from the table.
-
-    Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=`.
-    """
+    """The single-turn data. Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=` and `rules=`."""
 
     source_name = "SingleturnDataset"
     pack = "iglu-singleturn"
-
-    def __init__(
-        self,
-        dataset_version: str | None = None,
-        task_kwargs: Mapping[str, Any] | None = None,
-        force_download: bool = False,
-        limit: int | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(dataset_version, task_kwargs, force_download, limit=limit, **options)
 
 
 class CDMDataset(_Dataset):
@@ -92,29 +79,8 @@ class CDMDataset(_Dataset):
     pack = "mdc"
     defaults: ClassVar[Mapping[str, Any]] = {"upstream_rules": True}
 
-    def __init__(
-        self,
-        dataset_version: str | None = None,
-        task_kwargs: Mapping[str, Any] | None = None,
-        force_download: bool = False,
-        **options: Any,
-    ) -> None:
-        super().__init__(dataset_version, task_kwargs, force_download, **options)
-        self.tasks = {name.lower(): entries for name, entries in self.tasks.items()}
-
     def __iter__(self) -> Iterator[Any]:
         return (task for *_, task in DataTasks.__iter__(self))
-
-
-def rules_of(keep_unmodified: bool | None, keep_wrong_builds: bool | None) -> str:
-    """Return the rules of `iglu_marl.data.SingleturnDataset` for two options of 2022, which go together here."""
-    kept = {keep_unmodified is not False, keep_wrong_builds is not False}
-    if len(kept) > 1:
-        raise ConfigError(
-            f"keep_unmodified is {keep_unmodified} and keep_wrong_builds {keep_wrong_builds}, expected both alike; "
-            "filter the records of .source instead"
-        )
-    return "default" if kept == {True} else "strict"
 
 
 MultiturnDataset = IGLUDataset

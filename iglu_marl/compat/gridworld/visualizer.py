@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.compat.tasks import Tasks
-from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import from_iglu2022_ids
 from iglu_marl.rendering import Painter
 
@@ -22,28 +21,26 @@ class Visualizer:
     def __init__(self, render_size: tuple[int, int] = (64, 64)) -> None:
         self.render_size = render_size
         self._painter = Painter()
-        self._blocks: dict[tuple[int, int, int], int] = {}
-        self._position: Sequence[float] = (0, 0, 0)
-        self._rotation: Sequence[float] = (0, 0)
+        self._pose = [0.0, 0.0, 0.0, 0.0, 0.0]
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all blocks. The eye stays."""
+        self._grid = Tasks.to_dense(None)
 
     def set_agent_state(
         self, position: Sequence[float] | None = None, rotation: Sequence[float] | None = None
     ) -> None:
         """Set the eye: position (x, y, z) in cells, rotation (yaw, pitch) in degrees; None keeps one."""
-        self._position = self._position if position is None else position
-        self._rotation = self._rotation if rotation is None else rotation
+        if position is not None:
+            self._pose[:3] = position
+        if rotation is not None:
+            self._pose[3:] = rotation
 
     def set_world_state(self, blocks: Iterable[Sequence[int]], add: bool = True) -> None:
         """Add these blocks (x, y, z, id), or remove them. A dense grid is taken as well."""
-        for x, y, z, color in Tasks.to_sparse(blocks):
-            if add:
-                self._blocks[x, y, z] = color
-            else:
-                self._blocks.pop((x, y, z), None)
-
-    def clear(self) -> None:
-        """Remove all blocks. The eye stays."""
-        self._blocks.clear()
+        grid: Any = Tasks.to_dense(blocks)
+        self._grid = np.where(grid != 0, grid * add, self._grid)
 
     def render(
         self,
@@ -56,14 +53,5 @@ class Visualizer:
         if blocks is not None:
             self.clear()
             self.set_world_state(blocks)
-        grid = Tasks.to_dense([(*cell, color) for cell, color in self._blocks.items()])
         width, height = self.render_size
-        return self._painter.render_grid(
-            from_iglu2022_ids(grid), (*self._position, *self._rotation), (height, width)
-        )
-
-    def render_video(self, *_: Any, **__: Any) -> None:
-        """Raise `RenderError`, which names what to use instead."""
-        raise RenderError(
-            "render_video is not offered here; use `iglu-marl film`, or iglu_marl.rendering.write_video"
-        )
+        return self._painter.render_grid(from_iglu2022_ids(self._grid), tuple(self._pose), (height, width))

@@ -44,6 +44,15 @@ class Env:
         """Release what the environment holds."""
 
 
+def _passed_on(name: str) -> Any:
+    """Return a method that calls that of the wrapped environment, also by `super()`."""
+
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        return getattr(self.env, name)(*arguments, **options)
+
+    return call
+
+
 class Wrapper(Env):
     """A wrapper of another environment, `env`, whose attributes it has."""
 
@@ -55,25 +64,7 @@ class Wrapper(Env):
         """The innermost environment, in Gymnasium's form if it has one."""
         return self.env.unwrapped
 
-    def seed(self, seed: int | None = None) -> Any:
-        """Seed the environment."""
-        return self.env.seed(seed)
-
-    def reset(self, **options: Any) -> Any:
-        """Start an episode."""
-        return self.env.reset(**options)
-
-    def step(self, action: Any) -> Any:
-        """Run one step."""
-        return self.env.step(action)
-
-    def render(self, *mode: Any, **options: Any) -> Any:
-        """Render the environment."""
-        return self.env.render(*mode, **options)
-
-    def close(self) -> None:
-        """Close the environment."""
-        self.env.close()
+    reset, step, render, seed, close = map(_passed_on, ("reset", "step", "render", "seed", "close"))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "env":  # while it is copied or unpickled, there is no `env` yet
@@ -165,10 +156,10 @@ class GridworldEnv(FourValueEnv):
 class FiveValueEnv(gymnasium.Env[Any, Any]):
     """An environment of the older `gym` as one of Gymnasium, for its wrappers."""
 
+    render_mode = "rgb_array"
+
     def __init__(self, env: Any) -> None:
-        self.env, self.render_mode = env, "rgb_array"
-        self.action_space, self.observation_space = env.action_space, env.observation_space
-        self.metadata = {"render_modes": ["rgb_array"]}
+        self.env, self.action_space, self.observation_space = env, env.action_space, env.observation_space
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """Start an episode."""
@@ -187,9 +178,7 @@ class FiveValueEnv(gymnasium.Env[Any, Any]):
         return self.env.render()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "env":
-            raise AttributeError(name)
-        return getattr(self.env, name)
+        return Wrapper.__getattr__(self, name)  # type: ignore[arg-type]
 
 
 def register(  # the older names of the arguments

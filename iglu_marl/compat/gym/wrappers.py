@@ -1,4 +1,4 @@
-"""`gym.wrappers`: the wrappers of Gymnasium around environments with four values, under their older names."""
+"""`gym.wrappers`: the wrappers of Gymnasium around environments with four values."""
 
 from __future__ import annotations
 
@@ -9,16 +9,9 @@ from gymnasium import wrappers
 
 from iglu_marl.compat.gym import FiveValueEnv, FourValueEnv
 
-_RENAMED = {
-    "FrameStack": "FrameStackObservation",
-    "GrayScaleObservation": "GrayscaleObservation",
-    "Monitor": "RecordVideo",
-    "PixelObservationWrapper": "AddRenderObservation",
-}
-
 
 def __getattr__(name: str) -> Callable[..., FourValueEnv]:
-    made = getattr(wrappers, _RENAMED.get(name, name), None)
+    made = getattr(wrappers, name, None)
     if name.startswith("_") or not isinstance(made, type):
         raise AttributeError(
             f"there is no gym.wrappers.{name} here; use gymnasium.wrappers, or a gym.Wrapper"

@@ -6,7 +6,6 @@ dataset for those of this project.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -63,27 +62,9 @@ class MultiturnDataset(data.IGLUDataset):
 
 
 class SingleturnDataset(data.SingleTurnIGLUDataset):
-    """The single-turn data. keep_unmodified, keep_wrong_builds: see `gridworld.data`, `rules`.
-
-    Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=`.
-    """
+    """The single-turn data. Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=` and `rules=`."""
 
     session_type = Subtasks
-
-    def __init__(
-        self,
-        dataset_version: str | None = None,
-        task_kwargs: Mapping[str, Any] | None = None,
-        force_download: bool = False,
-        limit: int | None = None,
-        keep_unmodified: bool | None = None,
-        keep_wrong_builds: bool | None = None,
-        **options: Any,
-    ) -> None:
-        kept = (keep_unmodified, keep_wrong_builds)
-        if kept != (None, None):
-            options.setdefault("rules", data.rules_of(*kept))
-        super().__init__(dataset_version, task_kwargs, force_download, limit, **options)
 
 
 IGLUDataset = MultiturnDataset
