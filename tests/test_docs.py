@@ -562,12 +562,7 @@ def conformance(rows: list[Row]) -> list[list[str]]:
 
 def measured() -> list[list[str]]:
     """What the tools answered, as recorded, beside the answers of this package."""
-    answers = tools.recorded()
-    return [
-        [row.tool, row.item, row.verdict, row.note]
-        for tool in answers
-        for row in tools.rows(tool, answers[tool], tools.measure(tool))
-    ]
+    return [list(row) for tool, answers in tools.recorded().items() for row in tools.rows(tool, answers)]
 
 
 def differences(*tables: list[Row]) -> list[list[str]]:

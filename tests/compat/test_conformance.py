@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conformance import BEHAVIOUR, KEYWORDS, SOURCES, Row
 from requirements import ROOT
+from typer.testing import CliRunner
 
 from iglu_marl import ConfigError
+from iglu_marl.cli import app
 from iglu_marl.compat import conformance
 from iglu_marl.compat.conformance.runner import migrated
 
@@ -111,43 +115,63 @@ def test_rows_are_told_once() -> None:
 TOOLS = list(conformance.MARKS)
 
 
-def test_every_probe_has_a_recorded_answer() -> None:
-    answers = conformance.recorded()
-    assert list(answers) == TOOLS
-    assert {(probe.tool, probe.item) for probe in conformance.probes()} <= {
-        (tool, item) for tool, found in answers.items() for item in found
-    }
-    assert len(conformance.probes()) == len({(probe.tool, probe.item) for probe in conformance.probes()}) > 50
-
-
-def test_the_verdict_is_that_of_the_answers() -> None:
-    first, second = (probe.item for probe in conformance.probes()[:2])
-
-    def verdicts(there: dict, here: dict) -> dict[str, str]:  # type: ignore[type-arg]
-        return {row.item: row.verdict for row in conformance.rows("gridworld", there, here)}
-
-    found = verdicts({first: {"value": 1}, second: {"value": 1}}, {first: {"value": 1}, second: {"value": 2}})
-    assert (found[first], found[second]) == ("same", "differs")
-    assert set(found.values()) == {"same", "differs", "not measured"}  # nothing is the same unmeasured
-    failed = {"error": "TypeError", "message": ""}
-    assert verdicts({first: failed}, {first: {"value": 1}})[first] == "fails there"
-    assert verdicts({first: {"value": 1}}, {first: failed})[first] == "refused"
-    examples = {
-        "a": [["runs", "E"], ["runs", "E"]],
-        "b": [["E"], ["runs"]],
-        "c": [["runs"], ["E"]],
-        "d": [["E"], ["F"]],
-    }
-    found = verdicts(examples, {})
-    assert [found[name] for name in "abcd"] == ["same", "fails there", "refused", "both fail"]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("tool", TOOLS)
-def test_what_differs_from_the_recorded_answers_has_a_note(tool: str) -> None:
-    rows = conformance.rows(tool, conformance.recorded()[tool], conformance.measure(tool))
-    assert not [row for row in rows if row.verdict in ("differs", "refused", "not measured") and not row.note]
-    assert any(row.verdict == "same" for row in rows)
+def test_every_probe_has_a_recorded_answer(tool: str) -> None:
+    found = conformance.recorded()[tool]
+    assert conformance.probes(tool).keys() <= found["there"].keys()
+    assert found["there"].keys() - conformance.probes(tool).keys() == found["here"].keys(), (
+        "documents and examples"
+    )
+    text = conformance.HERE.joinpath("probes.md").read_text("utf-8")
+    assert text.count("\n## ") == sum(len(conformance.probes(one)) for one in TOOLS) > 50
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "expected"),
+    [
+        ([1], [1], "same"),
+        ([1], [2], "differs"),
+        ([None], [1], "fails there"),
+        ([1], [None], "refused"),
+        ([None], [None], "both fail"),
+        ([], [1], "not measured"),
+        ([1], [], "not measured"),
+        ([1, None], [1, None], "same"),
+        ([1, None], [1, 2], "fails there"),
+        ([1, 2], [1, None], "differs"),
+    ],
+)
+def test_the_verdict_is_that_of_the_results(there: list[Any], here: list[Any], expected: str) -> None:
+    results = [[{"error": "E"} if one is None else {"value": one} for one in part] for part in (there, here)]
+    assert conformance.verdict(*results) == expected
+
+
+def test_each_tool_has_rows_that_are_the_same_and_notes_for_the_others() -> None:
+    done = CliRunner().invoke(app, ["conformance", "--json"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)
+    assert [row for row in rows if row["verdict"] != "same" and not row["note"]] == []
+    assert {row["tool"] for row in rows if row["verdict"] == "same"} == {*TOOLS}
+    assert not {"refused", "both fail", "not measured"} & {row["verdict"] for row in rows}
+
+
+def test_examples_of_a_checkout(tmp_path: Path) -> None:
+    """The blocks of a document share their names, and only their errors count."""
+    for name, text in {
+        "iglu/handlers.py": "",
+        "examples/loop.py": "from iglu.const import id2color\nprint(id2color)\n",
+        "README.md": "```python\nx = 1\n```\nand\n```python\nx + 1\n```\n",
+        "docs/source/tasks.rst": ".. code-block:: python\n\n   gym.make\n\ntext\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = conformance.run(conformance.examples("iglu", tmp_path))
+    fine = {"value": None}
+    assert found == {
+        "README.md, its code in order": [fine, fine],
+        "docs/source/tasks.rst, its code in order": [fine],
+        "examples/loop.py": [fine],
+    }
 
 
 @pytest.mark.skipif("IGLU_MARL_CHECKOUTS" not in os.environ, reason="no checkouts of the tools")
@@ -156,15 +180,12 @@ def test_the_tools_still_answer_as_recorded(tool: str) -> None:
     """`IGLU_MARL_CHECKOUTS` has a folder for each tool, `IGLU_MARL_TOOLS_PYTHON` an interpreter for them."""
     checkout = Path(os.environ["IGLU_MARL_CHECKOUTS"], tool)
     python = os.environ.get("IGLU_MARL_TOOLS_PYTHON", sys.executable)
-    assert conformance.measure(tool, checkout, python) == conformance.recorded()[tool]
+    assert conformance.record(checkout, python) == (tool, conformance.recorded()[tool])
 
 
-def test_a_checkout_is_known_by_a_file(tmp_path: Path) -> None:
-    (tmp_path / "gridworld").mkdir()
-    (tmp_path / "gridworld" / "env.py").touch()
-    assert conformance.tool_of(tmp_path) == "gridworld"
+def test_a_folder_of_no_tool_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is no checkout of gridworld"):
-        conformance.tool_of(tmp_path / "gridworld")
+        conformance.record(tmp_path, sys.executable)
 
 
 def test_imports_alone_are_rewritten() -> None:
