@@ -87,7 +87,7 @@ def result(code: str, names: dict[str, Any]) -> Any:
         value = None if last is None else eval(compile(ast.Expression(last.value), "probe", "eval"), names)  # type: ignore[attr-defined]  # noqa: S307
         return {"value": plain(value)}
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}".partition(" (")[0][:160]}
+        return {"error": f"{type(error).__name__}: {error}".partition("(")[0].strip()}
 
 
 def main() -> None:
