@@ -37,6 +37,7 @@ from iglu_marl.data import Corpus, MultiturnDataset, bundled
 from iglu_marl.data.mdc.action_sequences import action_sequences, turns
 from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_counts, micro, net_actions
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
+from iglu_marl.language.grammar.clauses import NewNoun
 from iglu_marl.language.grammar.reader import read_clauses
 
 Grid = npt.NDArray[np.int8]
@@ -96,7 +97,7 @@ class Follower(ScriptedBuilder):
         self._context = replace(self._context, yaw_deg=yaw, position=(x, y, z))
         self._executor.settled = self._shown = grid.copy()
         self.said, self.taken, self.understood = "", "no request", False
-        self._noun: tuple[str, bool] | None = None
+        self._nouns: tuple[NewNoun, ...] = ()
 
     @property
     def grid(self) -> Grid:
@@ -112,14 +113,18 @@ class Follower(ScriptedBuilder):
         if not np.array_equal(grid, self.grid):
             cells = tuple((x, y, z) for x, y, z in cells_of(grid != self._shown).tolist())
             known = self._context
-            if self._noun and cells:
-                known = known.noticing(*self._noun, tuple(cell for cell in cells if color_at(grid, cell)))
+            placed = tuple(cell for cell in cells if color_at(grid, cell))
+            for noun in self._nouns if placed else ():
+                known = known.noticing(
+                    noun.word, noun.plural,
+                    tuple(cell for cell in placed if color_at(grid, cell) == noun.color) or placed,
+                )  # fmt: skip
             self._context = replace(
                 known, last=cells, earlier=(*known.earlier, known.last), before=None,
                 further=(self._shown, *known.further),
             )  # fmt: skip
             self._executor.settled, self._executor.changes, self._pending = grid.copy(), {}, None
-        self._shown, self._noun, self._refused = grid.copy(), None, False
+        self._shown, self._nouns, self._refused = grid.copy(), (), False
 
     def stand(self, pose: tuple[float, ...] | None) -> None:
         """Take the pose (x, y, z, yaw) from which a person built."""
@@ -137,10 +142,10 @@ class Follower(ScriptedBuilder):
         """Hear a text of the architect, and do what it asks for."""
         self._aside = self._remark = ""
         self._followed = False
-        new = read_clauses(text, frozenset(self._context.names))[0].noun
+        new = read_clauses(text, frozenset(self._context.names))[0].nouns
         self._take(text)
         if not self._followed:
-            self._noun = self._noun or new
+            self._nouns += new
         self.said = " ".join(filter(None, (self._aside, self._remark)))
         if self._followed:
             self.taken = "request"

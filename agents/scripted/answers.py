@@ -539,7 +539,7 @@ _HOLDS: dict[str, Callable[..., bool]] = {
     "ground": lambda facts: any(y == -1 for _, y, _ in facts.cells),
     "long": lambda facts, n: max(facts.extent[::2]) == n,
     "mirror": lambda facts: bool(facts.mirrors),
-    "shape": lambda facts, core: set(facts.cells) in facts.find(core.blocks(None), facts.alone),
+    "shape": lambda facts, core: set(facts.cells) in facts.find(replace(core, count=None), facts.alone),
     "tall": lambda facts, n: facts.extent[1] == n,
     "way": lambda facts, way: Resolution.of(facts.now.grid, facts.now.context).on_map(way) in facts.ways,
     "which": lambda facts, of: any(item & {*facts.about} for item in facts.find(of, facts.now.with_request)),

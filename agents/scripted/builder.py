@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -180,7 +181,9 @@ class ScriptedBuilder(BuilderBase):
 
     def _states(self, text: str, question: str) -> bool:
         """Return whether an architect answers somebody's question; without a question, "no, …" corrects."""
-        return asked(text, "status") is not None and bool(question or not isinstance(parse(text), Correct))
+        parts = [part for part in re.split(r"[.;]", text) if part.strip()]
+        answers = any(all(asked(part, "status") for part in way) for way in ([text], parts) if way)
+        return answers and bool(question or not isinstance(parse(text), Correct))
 
     def overhear(self, text: str) -> None:
         """Hear what somebody else says as the builder: a question about the last request, or anything else."""

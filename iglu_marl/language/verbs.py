@@ -1197,7 +1197,7 @@ def _amend(instruction: Correct, setting: Resolution) -> list[ExpectedWorld]:
         return _follow(expanded, back)
     if instruction == Correct(color=instruction.color):
         return _replace(Replace(Anaphor(), instruction.color), setting)
-    raise Unresolved(Reason.NO_MATCH, "that cannot be changed so")
+    return _follow(_amended(instruction, last), back)  # raises what speaks against it
 
 
 def _shift(instruction: Correct, setting: Resolution) -> Instruction:

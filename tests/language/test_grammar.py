@@ -70,6 +70,7 @@ def test_rules_choices_options_lists_and_costs() -> None:
         ("<a:#> => add(", "no expression"),
         ("[big] <a:wrong> and <b:#> => add", "begin with itself"),
         ("<a:#> => add\nempty:", "empty"),
+        ("{one} <a:#> => add\nlist one: 1\nlist two: 2\nlist one: a", "second list 'one'"),
     ],
 )
 def test_mistakes_of_a_grammar_are_found_when_it_is_loaded(rule: str, named: str) -> None:

@@ -46,6 +46,16 @@ _OBJECTS = frozenset(
 """Words behind an unknown verb."""
 _JOINING = ("and", "then", "but", "so")
 _IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man"}
+_FITTING = frozenset(
+    ("little", "tiny", "small", "big", "long", "tall", "high", "short", "flat", "solid", "single", "simple", "new",
+     "nice", "whole", "square", "round", "wide", "thin", "low")
+)  # fmt: skip
+"""Adjectives of things."""
+_COPULAS = frozenset(("is", "are", "goes", "go", "comes", "will", "should", "gets", "get", "has", "have"))
+_POSED = frozenset(
+    ("lies", "lie", "stands", "stand", "comes", "come", "hangs", "hang", "sits", "sit", "is", "are", "goes")
+)
+"""Verbs before what they place: "on top lies the lid"."""
 _NOT_NEW = frozenset(
     ("each", "every", "both", "all", "any", "of", "to", "from", "on", "in", "at", "with", "than", "as", "like", "off",
      "onto", "into", "under", "below", "above", "behind", "beside", "near", "between", "around", "along", "across",
@@ -96,13 +106,22 @@ def singular(word: str) -> tuple[str, bool]:
 
 
 @dataclass(frozen=True)
+class NewNoun:
+    """A noun that the grammar does not know: its singular, whether it was plural, and the colour of what it names."""
+
+    word: str
+    plural: bool
+    color: int | None = None
+
+
+@dataclass(frozen=True)
 class Clauses:
     """What was read of a text: instructions up to the first sentence that was not read, and those that were not."""
 
     parts: tuple[Any, ...] = ()
     unread: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()  # announcements before what was read
-    noun: tuple[str, bool] | None = None  # the first new noun, and whether it is plural
+    nouns: tuple[NewNoun, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,7 +231,7 @@ class ClauseReader:
                     states.setdefault(end, []).extend(self._extended(cover, phrase, cost, at, end))
         covers = [done for cover in states.get(len(self.said), []) if (done := cover.closed()) is not None]
         if not covers:
-            return (Clauses((), (" ".join(self.said),), (), self._first_new()),)
+            return (Clauses((), (" ".join(self.said),), (), self._new_nouns()),)
         covers = sorted(covers, key=lambda cover: cover.cost)
         found = [self._result(cover) for cover in covers if cover.cost <= covers[0].cost + _CLOSE]
         return tuple(dict.fromkeys(found))[:MAX_WAYS]
@@ -230,21 +249,58 @@ class ClauseReader:
             elif not unread:
                 parts.append(part)
         found = tuple(_with_names(_with_colors(parts), self.names))
-        return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._first_new())
+        return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
-    def _first_new(self) -> tuple[str, bool] | None:
-        found = [
-            (not self._tells(at), at)
-            for at, word in enumerate(self.said)
-            if not self.parser.nouns.get(word, ("", False, True))[2] and self._may_be_new(at)
+    def _new_nouns(self) -> tuple[NewNoun, ...]:
+        """Return what the text introduces, each with the colour that is said beside it or behind it."""
+        new = [
+            at for at, word in enumerate(self.said) if not self.parser.nouns.get(word, ("", False, True))[2]
         ]
-        return self.parser.nouns[self.said[min(found)[1]]][:2] if found else None
+        new = [at for at in new if at + 1 not in new]  # the last one of a compound
+        chosen = [at for at in new if self._introduces(at)]
+        found: dict[str, NewNoun] = {}
+        for at, following in zip(chosen, (*chosen[1:], len(self.said)), strict=False):
+            colors = [c for i in (at - 1, *range(at + 1, following)) if i >= 0 for c in self._colors(i)]
+            word, plural, _ = self.parser.nouns[self.said[at]]
+            found.setdefault(word, NewNoun(word, plural, colors[0] if colors and len(chosen) > 1 else None))
+        return tuple(found.values())
 
-    def _tells(self, at: int) -> bool:
-        """Return whether the sentence of a word says more than that something is there."""
-        start = max((end for end in self.ends if end <= at), default=0)
-        words = self.said[start : next(end for end in self.ends if end > at)]
-        return not _telling().isdisjoint(words) or any(map(_is_count, words))
+    def _colors(self, at: int) -> list[int]:
+        return [value for value, end, _ in self.parser.read("tint", at) if end == at + 1]
+
+    def _introduces(self, at: int) -> bool:
+        """Return whether a noun is that of something new: "the X:", "a yellow X", "here stands the X", "the X is"."""
+        first = at
+        while first and (
+            self.said[first - 1] not in _own_words()
+            or self.said[first - 1] in _FITTING
+            or (self._colors(first - 1) and first not in self.breaks)
+        ):
+            first -= 1
+        start = max((end for end in (0, *self.breaks) if end <= at))
+        stop = min(end for end in (*self.breaks, len(self.said)) if end > at)
+        before = self.said[max(start, first - 1) : first]
+        opens = self._all_idle(start, first)
+        counted = before in (["a"], ["an"], ["another"], ["our"]) or self._numbers(first)
+        following = not set(self.said[at + 1 : at + 3]).isdisjoint(_COPULAS)
+        placed = (
+            before == ["the"] and self.said[first - 2 : first - 1] != [] and self.said[first - 2] in _POSED
+        )
+        return counted or placed or (opens and (following or not before or at + 1 == stop))
+
+    def _numbers(self, end: int) -> bool:
+        """Return whether a number ends before a word."""
+        return any(
+            stop == end for at in range(max(0, end - 2), end) for _, stop, _ in self.parser.read("number", at)
+        )
+
+    def _all_idle(self, start: int, end: int) -> bool:
+        """Return whether words have no meaning of their own."""
+        reached = {start}
+        for at in range(start, end):
+            if at in reached:
+                reached.update(stop for _, stop, _ in self.parser.read("idle", at))
+        return end in reached
 
     @staticmethod
     def _pruned(covers: list[_Cover]) -> list[_Cover]:

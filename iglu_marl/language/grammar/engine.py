@@ -255,7 +255,9 @@ class Grammar:
                 continue
             if stated.startswith("list "):
                 key, _, phrases = stated[5:].partition(":")
-                self.lists.setdefault(key.strip(), Phrases()).add(phrases)
+                if key in self.lists and key != [*self.lists][-1]:
+                    raise LanguageError(f"a second list {key!r}, expected its phrases in one place")
+                self.lists.setdefault(key, Phrases()).add(phrases)
             elif not stated[0].isspace():
                 name = stated.rstrip(":").strip()
                 self.categories.setdefault(name, Category(name))

@@ -51,7 +51,7 @@ def accept(value: Any, fits: object) -> Any:
 
 
 @dataclass(frozen=True)
-class Slot:
+class SlotValue:
     """The value of a slot."""
 
     name: str
@@ -72,7 +72,7 @@ class FirstOf:
 
 
 @dataclass(frozen=True)
-class Row:
+class TupleOf:
     """A tuple; the values of the last part are spread if `spread`."""
 
     parts: tuple[Expression, ...]
@@ -93,7 +93,7 @@ class Call:
         return {name: part.value for name, part in self.arguments.items() if isinstance(part, Constant)}
 
 
-Expression = Slot | Constant | FirstOf | Row | Call
+Expression = SlotValue | Constant | FirstOf | TupleOf | Call
 
 
 def value_of(part: Expression, slots: Slots) -> Any:
@@ -103,7 +103,7 @@ def value_of(part: Expression, slots: Slots) -> Any:
         LanguageError, DialogueError, GridError: if a maker rejects them.
 
     """
-    if isinstance(part, Slot):
+    if isinstance(part, SlotValue):
         return slots.get(part.name, _MISSING)
     if isinstance(part, Constant):
         return part.value
@@ -118,7 +118,7 @@ def value_of(part: Expression, slots: Slots) -> Any:
 
 def slots_for(part: Expression, value: Any, inverses: Mapping[str, Inverse]) -> Iterator[dict[str, Any]]:
     """Yield candidates of slots for a value: of inverses of makers, or of the fields of dataclasses."""
-    if isinstance(part, Slot):
+    if isinstance(part, SlotValue):
         yield {part.name: value}
     elif isinstance(part, Constant):
         yield from [{}] if value == part.value else []
@@ -166,7 +166,7 @@ def _check(call: Call, certain: set[str]) -> None:
     parameters = signature(call.function).parameters.values()
     names = {one.name for one in parameters}
     rest = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
-    loose = (Slot, FirstOf)
+    loose = (SlotValue, FirstOf)
     always = {
         name
         for name, part in call.arguments.items()
@@ -215,7 +215,7 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
     def built(node: ast.expr, outer: bool = False, word: bool = False) -> Expression:
         if isinstance(node, ast.Name) and node.id in slots and not (outer and node.id in known):
             left.discard(node.id)
-            return Slot(node.id)
+            return SlotValue(node.id)
         if isinstance(node, ast.Name):
             constant = node.id in known and not callable(known[node.id])
             if outer and not constant:
@@ -231,7 +231,7 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
             last = node.elts[-1]
             spread = isinstance(last, ast.Starred)
             parts = [*node.elts[:-1], last.value if isinstance(last, ast.Starred) else last]
-            return Row(tuple(map(built, parts)), spread)
+            return TupleOf(tuple(map(built, parts)), spread)
         return Constant(ast.literal_eval(node))
 
     def call(name: str, args: list[ast.expr], keywords: list[ast.keyword], outer: bool = True) -> Expression:
@@ -244,7 +244,7 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
         stated |= {key.arg: built(key.value, word=outer) for key in keywords if key.arg}
         if outer:
             free = [slot for slot in slots if slot in left and slot not in stated]
-            stated = {slot: Slot(slot) for slot in free} | stated
+            stated = {slot: SlotValue(slot) for slot in free} | stated
             left.difference_update(free)
         made = Call(name, known[name], stated)
         _check(made, certain)
