@@ -15,6 +15,7 @@ from iglu_marl.compat.gridworld import GridWorld, data, tasks
 from iglu_marl.compat.gridworld.env import create_env
 from iglu_marl.compat.gridworld.visualizer import Visualizer
 from iglu_marl.compat.gym import wrappers
+from iglu_marl.compat.gym.envs.registration import register
 from iglu_marl.compat.gym.spaces import Discrete
 from iglu_marl.data.packs.store import MissingPackError, find_pack
 
@@ -95,7 +96,7 @@ def test_environments_of_ones_own() -> None:
         def step(self, action: int) -> Any:
             return self.start + action, 0.0, False, {}
 
-    gym.register("Counter-v0", Counter, kwargs={"start": 4})
+    register("Counter-v0", Counter, kwargs={"start": 4})
     assert gym.make("Counter-v0").reset() == 4
     gym.register(id="Short-v0", entry_point=Counter, kwargs={"start": 1}, max_episode_steps=1)
     env = gym.make("Short-v0", start=2)
@@ -177,6 +178,19 @@ def test_arguments_of_the_datasets() -> None:
     singles = data.SingleTurnIGLUDataset(limit=2)
     assert singles.tasks["c7"] == singles.tasks["1-c7/step-2"]
     assert len(data.IGLUDataset("v0.1.0-rc1", {"progressive": True}, False)) == 3
+
+
+@pytest.mark.usefixtures("packs")
+def test_data_are_downloaded_again_if_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def fetch(name: str, *, force: bool) -> Path:
+        asked.append((name, force))
+        return tmp_path / "multiturn"
+
+    monkeypatch.setattr("iglu_marl.data.packs.fetch.fetch_pack", fetch)
+    assert len(data.IGLUDataset(force_download=True)) == 3
+    assert asked == [("iglu-multiturn", True)]
 
 
 def test_pictures_of_a_pose() -> None:

@@ -26,6 +26,8 @@ _PROFILES = {
     "IGLUSilentBuilderVisual-v0": "iglu2021",
 }
 sys.modules[f"{__name__}.spaces"] = spaces  # for `from gym.spaces import Box`
+for _name in ("envs", "envs.registration"):  # for `from gym.envs.registration import register`
+    sys.modules[f"{__name__}.{_name}"] = sys.modules[__name__]
 _REGISTERED: dict[str, tuple[Any, Mapping[str, Any], int | None]] = {}
 
 
