@@ -264,7 +264,7 @@ class Subtasks(Tasks):
         return self.session.task_id
 
     session_id = task_id
-    task_start: int = property(lambda self: self.task_goal - 1)
+    task_start: Any = property(lambda self: self.task_goal - 1)
     current: Any = property(lambda self: self._current or self.set_task(self.task_goal))
     _current: Task | None = None
 

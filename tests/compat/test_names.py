@@ -67,7 +67,8 @@ def test_wrappers_of_each_kind() -> None:
 def test_wrappers_of_gymnasium_under_their_older_names() -> None:
     env = wrappers.TimeLimit(vector_env(), 3)
     env.seed(1)
-    env.reset()
+    env.set_task(tasks.Task("another", TWO, starting_grid=[]))
+    assert env.reset()["dialog"] == env.task.chat == "another"
     assert [env.step(0)[2] for _ in range(3)] == [False, False, True]
     assert gym.wrappers.RecordEpisodeStatistics(vector_env()).reset()["dialog"] == "<Architect> go"
     with pytest.raises(AttributeError, match=r"use gymnasium\.wrappers"):

@@ -71,7 +71,7 @@ class Wrapper(Env):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "env":  # while it is copied or unpickled, there is no `env` yet
             raise AttributeError(name)
-        return getattr(self.env, name)
+        return getattr(self.env if hasattr(self.env, name) else self.env.unwrapped, name)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.env!r})"
