@@ -277,7 +277,7 @@ class ClauseReader:
             or (self._colors(first - 1) and first not in self.breaks)
         ):
             first -= 1
-        start = max(end for end in (0, *self.breaks) if end <= at)
+        start = max((end for end in (0, *self.breaks) if end <= at))
         stop = min(end for end in (*self.breaks, len(self.said)) if end > at)
         before = self.said[max(start, first - 1) : first]
         opens = self._all_idle(start, first)
