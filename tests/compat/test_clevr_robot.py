@@ -16,7 +16,7 @@ def test_the_readme_of_clevr_robot() -> None:
     env = ClevrEnv()
     description, full_description = env.get_description()  # before any reset
     assert description == [one["question"] for one in full_description]
-    assert env.answer_question(env.current_goal) is False
+    assert not env.answer_question(env.current_goal)  # it does not hold yet
     action = env.sample_random_action()
     assert len(env.step(action)) == 4
     obs = env.reset()
