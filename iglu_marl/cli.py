@@ -23,6 +23,7 @@ from iglu_marl.commands.agents import agents
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.benchmark import audit_levels, list_levels, report_results, run_level
 from iglu_marl.commands.browse import browse
+from iglu_marl.commands.conformance import conformance
 from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_pack
 from iglu_marl.commands.demo import demo
 from iglu_marl.commands.evaluate import evaluate
@@ -50,7 +51,7 @@ PANELS = {
     "Play": ("demo", "play", "watch", "tasks", "agents"),
     "Evaluate": ("evaluate", "benchmark", "predict", "questions", "bench"),
     "Record and read data": ("record", "replay", "film", "data", "render", "language"),
-    "Develop and train agents": ("new", "train", "llm"),
+    "Develop and train agents": ("new", "train", "llm", "conformance"),
     "Serve": ("serve", "serve-openenv", "study"),
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
@@ -154,6 +155,7 @@ for _command in (
     replay,
     film,
     new,
+    conformance,
     serve,
     serve_openenv,
 ):

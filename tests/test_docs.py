@@ -52,6 +52,7 @@ from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import read_audits, read_result, reference_results
 from iglu_marl.benchmark.report import audit_rows, level_rows, model_table, overview_rows
 from iglu_marl.cli import app
+from iglu_marl.compat import conformance as tools
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
@@ -559,9 +560,15 @@ def conformance(rows: list[Row]) -> list[list[str]]:
     return [[row.item, row.verdict, row.how, cell(f"tests/{row.test}")] for row in rows]
 
 
+def measured() -> list[list[str]]:
+    """What the tools answered, as recorded, beside the answers of this package."""
+    return [list(row) for tool, answers in tools.recorded().items() for row in tools.rows(tool, answers)]
+
+
 def differences(*tables: list[Row]) -> list[list[str]]:
     """What differs or is refused."""
-    return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.verdict != "same"]
+    chosen = ("differs", "refused")
+    return [[row.item, row.verdict, row.how] for rows in tables for row in rows if row.verdict in chosen]
 
 
 def script(name: str) -> Any:
@@ -609,6 +616,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "gallery-structures": structures,
     "gallery-partners": partners,
     **{f"conformance-{name}": lambda rows=rows: conformance(rows) for name, (_, rows) in SOURCES.items()},  # type: ignore[misc]
+    "conformance-measured": measured,
     "conformance-keywords": lambda: conformance(KEYWORDS),
     "conformance-behaviour": lambda: conformance(BEHAVIOUR),
     "differences-2022": lambda: differences(GRIDWORLD, KEYWORDS, BEHAVIOUR),

@@ -6,27 +6,28 @@ of data are in the colour ids of 2022 (`ids="iglu2022"`). Those of tasks made by
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core import task as own
-from iglu_marl.core.errors import GridError
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import GridError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
 from iglu_marl.core.scoring import maximal_intersection
-from iglu_marl.core.task_source import GroupedSource, TaskSource
+from iglu_marl.core.task_source import ByName, GroupedSource, TaskSource
+from iglu_marl.tasks import custom
 
 BUILD_ZONE_SIZE = ZONE_SHAPE
 
 Grid = npt.NDArray[np.int32]
-_NOTHING = np.zeros(ZONE_SHAPE, np.int8)
+NOTHING = np.zeros(ZONE_SHAPE, np.int8)
 
 
 class Tasks(TaskSource):
-    """Base class of task sources, and `Tasks.to_dense`."""
+    """Base class of task sources, with `to_dense` and `to_sparse`."""
 
     @staticmethod
     def to_dense(blocks: Any) -> Grid:
@@ -47,6 +48,14 @@ class Tasks(TaskSource):
             )
         return grid.astype(np.int32)
 
+    @staticmethod
+    def to_sparse(blocks: Any) -> list[tuple[int, ...]]:
+        """Return the blocks (x, y, z, id) of a dense grid; those of a list of blocks as they are."""
+        if own.is_block_list(blocks):
+            return [tuple(int(part) for part in block) for block in blocks]
+        grid = Tasks.to_dense(blocks)
+        return [(x - 5, y - 1, z - 5, int(grid[y, x, z])) for y, x, z in np.argwhere(grid).tolist()]
+
 
 def calc_reward(
     prev_grid: npt.ArrayLike,
@@ -65,10 +74,13 @@ def calc_reward(
 class Task:
     """Common base of the tasks of both tools; see `iglu_marl.compat.gridworld.tasks.Task`.
 
-    chat: the conversation, the current instruction included. dialog: the conversation before it. instruction, also
-        last_instruction: the instruction; with question and answer, if the builder asked.
+    chat: the conversation, the current instruction included, as it was given. dialog: the conversation before it.
+    instruction, also last_instruction: the instruction with its speaker, and question and answer, if there are any.
     target_grid: int32 [9, 11, 11]. starting_grid: as it was given: None, blocks (x, y, z, id), or a dense grid.
+    max_int, prev_grid_size, right_placement, wrong_placement: results of the last `step_intersection`.
     """
+
+    _instruction: str | None = None
 
     def __init__(
         self,
@@ -83,12 +95,13 @@ class Task:
         self.starting_grid = starting_grid if _is_list(starting_grid) else _optional(starting_grid)
         self.full_grid = _optional(full_grid)
         self.invariant = invariant
+        self.right_placement = self.wrong_placement = self.max_int = self.prev_grid_size = 0
 
     @classmethod
-    def of(cls, task: own.Task, *, no_start: Any = _NOTHING) -> Task:
-        """Return a task of data; `no_start`: its default starting grid."""
+    def of(cls, task: own.Task, *, sparse_start: bool = False) -> Task:
+        """Return a task of data, whose starting grid is dense or, if `sparse_start`, a list of blocks."""
         made = cls.__new__(cls)
-        start = no_start if task.starting_grid is None else task.starting_grid
+        start = Tasks.to_sparse(task.start_grid) if sparse_start else task.start_grid
         Task.__init__(made, task, task.target_grid, start, task.full_grid, task.is_invariant)
         return made
 
@@ -104,27 +117,62 @@ class Task:
 
     @property
     def instruction(self) -> str:
-        """The current instruction."""
-        return self._task.instruction
+        """The current instruction as it was given, else its lines with their speakers."""
+        if self._instruction is not None:
+            return self._instruction
+        text, spoken = self._task.instruction, f"{Role.ARCHITECT.tag} "
+        return spoken + text if spoken + text in self._task.dialog else text
 
-    @property
-    def last_instruction(self) -> str:
-        """The current instruction."""
-        return self._task.instruction
+    last_instruction = instruction
 
     @property
     def task_id(self) -> str | None:
         """Id of the task's game or session."""
         return self._task.task_id
 
+    session_id = task_id
+
     @property
     def target_size(self) -> int:
         """Number of non-empty cells of the target."""
         return int(np.count_nonzero(self.target_grid))
 
+    def reset(self) -> Task:
+        """Start the counts of `step_intersection` again, from the starting grid. Return the task itself."""
+        start = Tasks.to_dense(self.starting_grid)
+        self.max_int, self.prev_grid_size = self.maximal_intersection(start), int(np.count_nonzero(start))
+        self.right_placement = self.wrong_placement = 0
+        return self
+
+    sample = reset
+
+    def step_intersection(self, grid: npt.ArrayLike) -> tuple[int, int, bool]:
+        """Return what changed since the last call or `reset`: blocks that fit, blocks removed, whether all fit.
+
+        As in 2022, a change that keeps the number of blocks is not seen.
+        """
+        size = int(np.count_nonzero(grid))
+        self.wrong_placement = self.prev_grid_size - size
+        now = self.maximal_intersection(grid) if self.wrong_placement else self.max_int
+        self.right_placement, self.prev_grid_size, self.max_int = now - self.max_int, size, now
+        return self.right_placement, self.wrong_placement, now == self.target_size
+
     def maximal_intersection(self, grid: npt.ArrayLike) -> int:
         """Return the largest number of matching cells; over rotations and shifts if `invariant`."""
         return int(maximal_intersection(grid, self.target_grid, invariant=self.invariant))
+
+    def argmax_intersection(self, grid: npt.ArrayLike) -> tuple[int, int, int]:
+        """Return the first shift (dx, dz) and rotation with the most matches that keep the target inside the zone."""
+        _, place = maximal_intersection(
+            grid,
+            self.target_grid,
+            shifts="inside",
+            invariant=self.invariant,
+            full_grid=self.full_grid,
+            return_argmax=True,
+        )
+        dx, dz, turns = (int(part) for part in place)
+        return dx, dz, turns
 
     def to_task(self) -> own.Task:
         """Return the playable task: for a difference of grids, the blocks to add.
@@ -138,6 +186,12 @@ class Task:
             invariant=self.invariant,
         )
 
+    def __len__(self) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[Task]:
+        yield self
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.target_size} blocks, {self.instruction!r:.60})"
 
@@ -150,21 +204,17 @@ def _optional(grid: Any) -> Grid | None:
     return None if grid is None else Tasks.to_dense(grid)
 
 
-def task_of_text(text: Any, instruction: Any, task_id: str | None, ids: str | None) -> own.Task:
-    """Return a task with this text; a missing instruction is appended."""
-    return own.Task(text, _NOTHING, instruction, task_id=task_id, ids=ids)
-
-
 class Subtasks(Tasks):
     """A session: utterances of each turn, and the world after it. Iteration yields a task for each turn.
 
-    `sample()` and `reset()` return a random turn. `structure_seq`: dense worlds; `dialog`: texts of the turns.
+    `sample()` and `reset()` return a random turn, or turn `next + 1` if `next` is set; it is `current` then.
+    Attributes of the task `current` are those of the session.
     """
 
     task_type: ClassVar[type[Task]] = Task
-    no_start: ClassVar[Any] = (
-        _NOTHING  # the starting grid of the first turn, where a session begins with nothing
-    )
+    sparse_start: ClassVar[bool] = False
+    next: int | None = None
+    task_goal: int = 0
 
     def __init__(
         self,
@@ -172,9 +222,10 @@ class Subtasks(Tasks):
         structure_seq: Sequence[Any],
         invariant: bool = True,
         progressive: bool = False,
+        session_id: str | None = None,
+        *,
         starting_grid: Any = None,
         full_grid: Any = None,
-        *,
         task_id: str | None = None,
         ids: str | None = None,
     ) -> None:
@@ -184,7 +235,7 @@ class Subtasks(Tasks):
             starting_grid=starting_grid,
             progressive=progressive,
             invariant=invariant,
-            task_id=task_id,
+            task_id=session_id or task_id,
             ids=ids,
             full_grid=full_grid,
         )
@@ -198,29 +249,62 @@ class Subtasks(Tasks):
         return made
 
     @property
-    def dialog(self) -> list[str]:
-        """The texts of the turns."""
-        return [turn.text for turn in self.session.turns]
+    def dialog(self) -> list[Any]:
+        """The utterances of each turn, with their speakers."""
+        return [[utterance.line for utterance in turn] for turn in self.session.turns]
 
     @property
-    def structure_seq(self) -> list[Grid]:
-        """The world after each turn."""
-        return [task.target_grid for task in self]
+    def structure_seq(self) -> list[Any]:
+        """The blocks (x, y, z, id) after each turn."""
+        return [Tasks.to_sparse(task.target_grid) for task in self]
 
     @property
     def task_id(self) -> str | None:
         """Id of the session."""
         return self.session.task_id
 
+    session_id = task_id
+    task_start: Any = property(lambda self: self.task_goal - 1)
+    current: Any = property(lambda self: self._current or self.set_task(self.task_goal))
+    _current: Task | None = None
+
+    def create_task(self, turn_start: int, turn_goal: int) -> Any:
+        """Return the task from the world after turn `turn_start` (-1: the first world) to that after `turn_goal`."""
+        if not -1 <= turn_start < turn_goal < len(self):
+            raise TaskError(
+                f"turns are {turn_start} and {turn_goal}, expected -1 <= start < goal < {len(self)}"
+            )
+        task = self.session.create_task(turn_goal)
+        if turn_start + 1 < turn_goal:
+            task = task.replace(starting_grid=self.session.world_before(turn_start + 1))
+        played = task if self.ids is None else task.in_ids(self.ids)
+        return self.task_type.of(played, sparse_start=self.sparse_start).reset()
+
     def sample(self, rng: np.random.Generator | None = None) -> Any:
-        """Return the task of a random turn."""
+        """Return the task of a random turn, or of turn `next + 1`."""
         generator = self.rng if rng is None else rng
-        return self[int(generator.integers(len(self)))]
+        return self.set_task(int(generator.integers(len(self))) if self.next is None else self.next + 1)
+
+    def set_task(self, task_id: int) -> Any:
+        """Return the task of this turn, which becomes `current`."""
+        self.task_goal, self._current = task_id, self.create_task(task_id - 1, task_id)
+        return self._current
+
+    def step_intersection(self, grid: npt.ArrayLike) -> tuple[int, int, bool]:
+        """Score a grid by the current turn (see `Task`). A progressive session continues with the next turn."""
+        right, wrong, done = self.current.step_intersection(grid)
+        if done and self.session.progressive and self.task_goal + 1 < len(self):
+            self.set_task(self.task_goal + 1).step_intersection(grid)
+            done = False
+        return right, wrong, done
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "session":
+            raise AttributeError(name)
+        return getattr(self.current, name)
 
     def __getitem__(self, turn: int) -> Any:
-        task = self.session[turn]
-        played = task if self.ids is None else task.in_ids(self.ids)
-        return self.task_type.of(played, no_start=copy.copy(self.no_start))
+        return self.create_task(range(len(self))[turn] - 1, range(len(self))[turn])
 
     def __len__(self) -> int:
         return len(self.session)
@@ -232,26 +316,45 @@ class Subtasks(Tasks):
         return f"{type(self).__name__}({len(self)} turns)"
 
 
-class DataTasks(Tasks, GroupedSource):
-    """A dataset: `tasks` maps names to lists of sessions, or of tasks.
+class _ByAnyName(ByName):
+    """Entries by name, also in capitals; start worlds such as "1-c118/step-2" also by structure."""
 
-    Iteration yields 4-tuples: name, index of the session in its list, index of the turn, and task.
-    `source` is the dataset of `iglu_marl.data`, with `report()`, `split()` and `filter()`.
+    def __missing__(self, name: object) -> list[Any]:
+        if str(name).lower() in self:
+            return self[str(name).lower()]
+        of_structure = [entry for key, own in self.items() if f"-{name}/" in key for entry in own]
+        return of_structure or super().__missing__(name)
+
+
+class DataTasks(Tasks, GroupedSource):
+    """A dataset: `tasks` maps names to lists of sessions, in the order of their ids, or of tasks.
+
+    Iteration yields 4-tuples: name, index of the session in its list, index of the turn, and task. For data of single
+    turns, the third is 1. `source` is the dataset of `iglu_marl.data`, with `report()`, `split()` and `filter()`.
     """
 
     session_type: ClassVar[type[Subtasks]] = Subtasks
+    _by_name = _ByAnyName
 
-    def __init__(self, source: Any, ids: str = "iglu2022") -> None:
+    def __init__(self, source: Any, ids: str = "iglu2022", limit: int | None = None) -> None:
         self.source = source
         self.dataset_version: str = source.dataset_version
-        self.tasks = {
-            name: [self._entry(entry, ids) for entry in entries] for name, entries in source.tasks.items()
-        }
+        entries = [
+            (name.lower(), entry) for name, own_entries in source.tasks.items() for entry in own_entries
+        ]
+        if any(isinstance(entry, own.Subtasks) for _, entry in entries):
+            entries.sort(key=lambda named: str(named[1].task_id))
+        found: dict[str, list[Any]] = {}
+        for name, entry in entries[:limit]:
+            found.setdefault(name, []).append(self._entry(entry, ids))
+        self.tasks = found
 
     def _entry(self, entry: Any, ids: str) -> Any:
         if isinstance(entry, own.Subtasks):
             return self.session_type.of(entry, ids)
-        return self.session_type.task_type.of(entry.in_ids(ids))
+        return self.session_type.task_type.of(
+            entry.in_ids(ids), sparse_start=self.session_type.sparse_start
+        ).reset()
 
     def report(self) -> Any:
         """Return the report of what was read and left out (see `iglu_marl.data`)."""
@@ -260,13 +363,18 @@ class DataTasks(Tasks, GroupedSource):
     def __iter__(self) -> Iterator[Any]:
         for name, entries in self.tasks.items():
             for number, entry in enumerate(entries):
-                turns = entry if isinstance(entry, Subtasks) else (entry,)
-                yield from ((name, number, turn, task) for turn, task in enumerate(turns))
+                turns = enumerate(entry) if isinstance(entry, Subtasks) else ((1, entry),)
+                yield from ((name, number, turn, task) for turn, task in turns)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.source!r})"
 
 
-def task_options(task_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the options of a dataset's tasks, which are invariant by default."""
-    return {"invariant": True, **(task_kwargs or {})}
+class CustomTasks(custom.CustomTasks):
+    """Tasks from (conversation, grid) pairs. task_kwargs: options of the tasks, as `{"invariant": False}`."""
+
+    def __init__(
+        self, goals: Iterable[Any], task_kwargs: Mapping[str, Any] | None = None, *, ids: str | None = None
+    ) -> None:
+        super().__init__(goals, ids=ids)
+        self._all = tuple(task.replace(**(task_kwargs or {})) for task in self._all)

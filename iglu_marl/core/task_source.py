@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -68,7 +68,9 @@ class _UnknownNameError(TaskError, KeyError):
         return str(self.args[0])  # KeyError quotes it
 
 
-class _ByName(dict[str, list[Any]]):
+class ByName(dict[str, list[Any]]):
+    """Tasks or sessions by name. An unknown name is an error that is a `TaskError` and a `KeyError`."""
+
     def __missing__(self, name: object) -> list[Any]:
         names = [str(known) for known in self]
         raise _UnknownNameError(
@@ -83,6 +85,7 @@ class GroupedSource(TaskSource):
     """
 
     _tasks: dict[str, list[Any]]
+    _by_name: ClassVar[type[ByName]] = ByName
 
     @property
     def tasks(self) -> dict[str, list[Any]]:
@@ -91,7 +94,7 @@ class GroupedSource(TaskSource):
 
     @tasks.setter
     def tasks(self, tasks: Mapping[str, list[Any]]) -> None:
-        self._tasks = _ByName(tasks)
+        self._tasks = self._by_name(tasks)
 
     def entries(self) -> Iterator[Any]:
         """Iterate over all tasks and sessions, in order."""

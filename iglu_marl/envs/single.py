@@ -174,6 +174,10 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         pose = None if initial_position is None else self._setup.read_pose(initial_position)
         self._fixed_start, self._fixed_pose = checked, pose
 
+    def deinitialize_world(self) -> None:
+        """Undo `initialize_world`."""
+        self._fixed_start = self._fixed_pose = None
+
     def _adapt(self, task: Task) -> Task:
         """Return the task in this environment's ids, with the blocks of `initialize_world`."""
         ids = self._controls.conventions.ids

@@ -79,7 +79,22 @@ def read_options(
             )
         if name not in profile.idle:
             read[ours] = value
+    if "size_reward" in profile.defaults and preset:
+        _choose_reward(read, options)
     return profile, read
+
+
+def _choose_reward(read: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Let documented scales replace the reward of 2022 by size, which has none, and fill in the scales of 2022."""
+    scales = [name for name in ("right_scale", "wrong_scale") if name in given]
+    if scales and given.get("size_reward"):
+        raise ConfigError(
+            f"size_reward is True and {scales[0]} given, expected one of them: it has no scales"
+        )
+    if scales:
+        read["size_reward"] = False
+    if not read["size_reward"]:
+        read.update({"right_scale": 1.0, "wrong_scale": 0.1} | read)
 
 
 def compat_of(conventions: Conventions) -> str | None:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
+from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.core.task_source import GroupedSource
 from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
@@ -45,6 +46,7 @@ class _Found:
     def __init__(self) -> None:
         self.structures: dict[str, Structure] = {}
         self.finals: dict[str, list[Task]] = {}  # whole sessions: dialogue and final world
+        self.without_session: dict[str, BlockGrid] = {}
         self.places: list[str] = []
 
     def add_file(self, path: Path) -> None:
@@ -70,6 +72,9 @@ class _Found:
             corpus = Corpus.read(pack, structures=keys)
         for key, grid in corpus.gold.items():
             self.structures[key] = Structure(key, LISTED[key].name, grid)
+        self.without_session = {
+            key: grid for key, grid in corpus.gold.items() if key not in corpus.structures
+        }
         for key, sessions in corpus.structures.items():
             tasks = [session_task(session) for session in sessions]
             self.finals[key] = [task for task in tasks if task is not None]
@@ -106,7 +111,8 @@ class TaskSet(GroupedSource):
         preset: ids C1..C157; `TaskSet.ALL` for all.
         path: the corpus as a zip or folder, or a structure file; by default `IGLU_DATA_PATH` and the user's folder of
             packs. Files structures*.json in the same folder supply structures that the corpus lacks.
-        target: "gold": the structure that the architect saw; "final": the final world of the session.
+        target: "gold": the structure that the architect saw; "final": the final world of the session (of a structure
+            without sessions, C38, the former).
         dialog: one task per session, with its dialogue; otherwise, and for structures without sessions, one task
             without dialogue per structure.
         fetch: whether the corpus may be downloaded.
@@ -138,7 +144,8 @@ class TaskSet(GroupedSource):
         if target not in ("gold", "final"):
             raise ConfigError(f"target is {target!r}, expected 'gold' or 'final'")
         found = _find(path, keys, fetch, follow_links)
-        missing = [key for key in keys if key not in (found.structures if target == "gold" else found.finals)]
+        known = found.structures if target == "gold" else {**found.finals, **found.without_session}
+        missing = [key for key in keys if key not in known]
         if missing:
             what = "structures" if target == "gold" else "structures with sessions"
             raise DataError(
@@ -152,7 +159,7 @@ class TaskSet(GroupedSource):
     @staticmethod
     def _tasks_of(key: str, found: _Found, target: str, dialog: bool) -> list[Task]:
         sessions = found.finals.get(key, [])
-        if target == "final":
+        if target == "final" and sessions:
             if dialog:
                 return sessions
             return list(dict.fromkeys(task.replace(dialog="", task_id=key) for task in sessions))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conformance import BEHAVIOUR, KEYWORDS, SOURCES, Row
 from requirements import ROOT
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError
+from iglu_marl.cli import app
+from iglu_marl.compat import conformance
+from iglu_marl.compat.conformance.runner import migrated
 
 ALL = [*(row for _, rows in SOURCES.values() for row in rows), *KEYWORDS, *BEHAVIOUR]
 
@@ -85,8 +95,8 @@ def test_names_are_seen() -> None:
 
 @pytest.mark.parametrize("row", ALL, ids=lambda row: re.sub(r"\W+", "-", row.item)[:50].strip("-"))
 def test_rows(row: Row) -> None:
-    assert row.verdict in ("same", "differs", "refused")
-    assert row.how or row.verdict == "same", "how it differs, or what to use instead"
+    assert row.verdict in ("same", "as documented", "differs", "refused")
+    assert row.how or row.verdict in ("same", "as documented"), "how it differs, or what to use instead"
     assert "|" not in row.item + row.how
     file, _, name = row.test.partition("::")
     assert f"\ndef {name}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), (
@@ -98,3 +108,91 @@ def test_rows_are_told_once() -> None:
     for rows in (*(rows for _, rows in SOURCES.values()), KEYWORDS, BEHAVIOUR):
         items = [row.item for row in rows]
         assert len(items) == len(set(items))
+
+
+# ------------------------------------------------------------------------------------------- measured
+
+TOOLS = list(conformance.MARKS)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_probe_has_a_recorded_answer(tool: str) -> None:
+    found = conformance.recorded()[tool]
+    assert conformance.probes(tool).keys() <= found["there"].keys()
+    assert found["there"].keys() - conformance.probes(tool).keys() == found["here"].keys(), (
+        "documents and examples"
+    )
+    text = conformance.HERE.joinpath("probes.md").read_text("utf-8")
+    assert text.count("\n## ") == sum(len(conformance.probes(one)) for one in TOOLS) > 50
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "expected"),
+    [
+        ([1], [1], "same"),
+        ([1], [2], "differs"),
+        ([None], [1], "fails there"),
+        ([1], [None], "refused"),
+        ([None], [None], "both fail"),
+        ([], [1], "not measured"),
+        ([1], [], "not measured"),
+        ([1, None], [1, None], "same"),
+        ([1, None], [1, 2], "fails there"),
+        ([1, 2], [1, None], "differs"),
+    ],
+)
+def test_the_verdict_is_that_of_the_results(there: list[Any], here: list[Any], expected: str) -> None:
+    results = [[{"error": "E"} if one is None else {"value": one} for one in part] for part in (there, here)]
+    assert conformance.verdict(*results) == expected
+
+
+def test_each_tool_has_rows_that_are_the_same_and_notes_for_the_others() -> None:
+    done = CliRunner().invoke(app, ["conformance", "--json"])
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)
+    assert [row for row in rows if row["verdict"] != "same" and not row["note"]] == []
+    assert {row["tool"] for row in rows if row["verdict"] == "same"} == {*TOOLS}
+    assert not {"refused", "both fail", "not measured"} & {row["verdict"] for row in rows}
+
+
+def test_examples_of_a_checkout(tmp_path: Path) -> None:
+    """The blocks of a document share their names, and only their errors count."""
+    for name, text in {
+        "iglu/handlers.py": "",
+        "examples/loop.py": "from iglu.const import id2color\nprint(id2color)\n",
+        "README.md": "```python\nx = 1\n```\nand\n```python\nx + 1\n```\n",
+        "docs/source/tasks.rst": ".. code-block:: python\n\n   gym.make\n\ntext\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = conformance.run(conformance.examples("iglu", tmp_path))
+    fine = {"value": None}
+    assert found == {
+        "README.md, its code in order": [fine, fine],
+        "docs/source/tasks.rst, its code in order": [fine],
+        "examples/loop.py": [fine],
+    }
+
+
+@pytest.mark.skipif("IGLU_MARL_CHECKOUTS" not in os.environ, reason="no checkouts of the tools")
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_tools_still_answer_as_recorded(tool: str) -> None:
+    """`IGLU_MARL_CHECKOUTS` has a folder for each tool, `IGLU_MARL_TOOLS_PYTHON` an interpreter for them."""
+    checkout = Path(os.environ["IGLU_MARL_CHECKOUTS"], tool)
+    python = os.environ.get("IGLU_MARL_TOOLS_PYTHON", sys.executable)
+    assert conformance.record(checkout, python) == (tool, conformance.recorded()[tool])
+
+
+def test_a_folder_of_no_tool_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no checkout of gridworld"):
+        conformance.record(tmp_path, sys.executable)
+
+
+def test_imports_alone_are_rewritten() -> None:
+    code = (
+        "  import gym\nfrom gridworld.data import X\nimport gymnasium\nfrom clevr_robot_env import ClevrEnv\n"
+    )
+    assert migrated(code) == (
+        "  from iglu_marl.compat import gym\nfrom iglu_marl.compat.gridworld.data import X\nimport gymnasium\n"
+        "from iglu_marl.compat.clevr_robot import ClevrEnv\n"
+    )

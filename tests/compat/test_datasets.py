@@ -43,7 +43,7 @@ def test_the_structure_of_the_tasks() -> None:
     drawn = {session.sample().instruction for _ in range(30)}
     assert drawn == {
         "<Architect> put a red block\n<Builder> where?\n<Architect> in the middle",
-        "one more on top",
+        "<Architect> one more on top",
     }
     for task in (session.sample(), session.reset()):
         assert isinstance(task, Task)

@@ -37,13 +37,13 @@ def positional(thing: Any) -> list[str]:
 def test_arguments_have_their_order_and_names() -> None:
     rest = ["starting_grid", "full_grid", "invariant"]
     assert positional(tasks.Task) == ["chat", "target_grid", "last_instruction", *rest]
-    assert positional(iglu_datasets.Task) == ["dialog", "target_grid", "instruction", *rest]
+    assert positional(iglu_datasets.Task) == ["instruction", "target_grid", "dialog", *rest]
     for sessions in (tasks.Subtasks, iglu_datasets.Subtasks):
-        assert positional(sessions)[:2] == ["dialog", "structure_seq"]
+        assert positional(sessions) == ["dialog", "structure_seq", "invariant", "progressive", "session_id"]
     for dataset in (data.IGLUDataset, data.SingleTurnIGLUDataset, data.CDMDataset):
-        assert positional(dataset) == ["dataset_version", "task_kwargs"]
+        assert positional(dataset)[:3] == ["dataset_version", "task_kwargs", "force_download"]
     for dataset in (iglu_datasets.MultiturnDataset, iglu_datasets.SingleturnDataset):
-        assert positional(dataset) == ["dataset_version", "task_kwargs"]
+        assert positional(dataset)[:3] == ["dataset_version", "task_kwargs", "force_download"]
     assert positional(tasks.RandomTasks) == [
         "max_blocks", "height_levels", "allow_float", "max_dist", "num_colors", "max_cache",
     ]  # fmt: skip
@@ -61,7 +61,12 @@ def test_modules_and_constants() -> None:
     assert env.GridworldEnv(compat=None, render=False).config.max_steps == 500
 
 
-@pytest.mark.parametrize("make", [tasks.Task, iglu_datasets.Task])
+def of_2022(dialog: Any, target: Any, instruction: Any, *rest: Any) -> Any:
+    """A task of `iglu_datasets` with the order of arguments of `gridworld`."""
+    return iglu_datasets.Task(instruction, target, dialog, *rest)
+
+
+@pytest.mark.parametrize("make", [tasks.Task, of_2022])
 def test_attributes_of_a_task(make: Any) -> None:
     task = make(TALK, TWO, ASKED, ONE, TWO, False)
     assert task.chat == TALK
@@ -72,14 +77,22 @@ def test_attributes_of_a_task(make: Any) -> None:
     assert (task.full_grid == TWO).all()
     assert task.invariant is False
     assert task.target_size == 2
-    plain = make(TALK, TWO)
-    assert plain.last_instruction == "in the middle"
-    assert (plain.starting_grid, plain.full_grid, plain.invariant) == (None, None, True)
-    assert make("", TWO, None, [(0, -1, 0, 3)]).starting_grid == [(0, -1, 0, 3)]
+    assert make("", TWO, "", [(0, -1, 0, 3)]).starting_grid == [(0, -1, 0, 3)]
     before = make("<Architect> earlier", TWO, "now")  # a dialog without the instruction, as the data's is
-    assert (before.dialog, before.instruction) == ("<Architect> earlier", "now")
-    assert before.chat == "<Architect> earlier\n<Architect> now"
-    assert repr(plain) == "Task(2 blocks, 'in the middle')"
+    assert before.instruction == "now"
+
+
+def test_texts_of_a_task_are_as_they_were_written() -> None:
+    plain = tasks.Task(TALK, TWO)
+    assert plain.last_instruction == "<Architect> in the middle"
+    assert (plain.starting_grid, plain.full_grid, plain.invariant) == (None, None, True)
+    assert repr(plain) == "Task(2 blocks, '<Architect> in the middle')"
+    assert tasks.Task("<Architect> earlier ", TWO, "now").chat == "<Architect> earlier "
+    assert tasks.Task("build it", TWO).last_instruction == "build it"
+    alone = iglu_datasets.Task("now", TWO)
+    assert (alone.chat, alone.dialog) == ("<Architect> now", "")
+    before = iglu_datasets.Task("now", TWO, "<Architect> earlier")
+    assert (before.chat, before.dialog) == ("<Architect> earlier\n<Architect> now", "<Architect> earlier")
 
 
 def test_keywords_are_those_of_each_tool() -> None:
@@ -175,18 +188,16 @@ def sessions(make: Any) -> Any:
 def test_sessions(make: Any) -> None:
     session = sessions(make)
     assert len(session) == 2
-    assert [(grid == want).all() for grid, want in zip(session.structure_seq, (ONE, TWO), strict=True)] == [
-        True
-    ] * 2
-    assert session.dialog == ["<Architect> red", "<Architect> green on it"]
+    assert session.structure_seq == [[(0, -1, 0, 3)], tasks.Tasks.to_sparse(TWO)]
+    assert session.dialog == [["<Architect> red"], ["<Architect> green on it"]]
     first, second = session
     assert type(first) is (tasks.Task if make is tasks.Subtasks else iglu_datasets.Task)
     assert (first.dialog, first.chat) == ("", "<Architect> red")
-    assert (second.dialog, second.instruction) == ("<Architect> red", "green on it")
-    assert (second.starting_grid == ONE).all()
+    assert (second.dialog, second.instruction) == ("<Architect> red", "<Architect> green on it")
+    assert (tasks.Tasks.to_dense(second.starting_grid) == ONE).all()
     assert (second.full_grid == TWO).all()
     session.seed(1)
-    assert {session.sample().instruction for _ in range(20)} == {"red", "green on it"}
+    assert {session.sample().instruction for _ in range(20)} == {"<Architect> red", "<Architect> green on it"}
     assert session.reset().invariant is True
     assert sessions(lambda *given: make(*given, False))[0].invariant is False
     with pytest.raises(TaskError):
@@ -195,6 +206,7 @@ def test_sessions(make: Any) -> None:
 
 def test_the_first_starting_grid() -> None:
     """A list in gridworld, for `Tasks.to_dense`; an array in iglu_datasets, as its document says."""
+    assert sessions(tasks.Subtasks)[1].starting_grid == [(0, -1, 0, 3)]
     first = sessions(tasks.Subtasks)[0].starting_grid
     assert first == []
     first.append(1)
@@ -237,7 +249,7 @@ def test_iteration_gives_four() -> None:
     assert all(type(entry[3]) is tasks.Task for entry in found)
     assert len(data.IGLUDataset()) == 3
     singles = list(iglu_datasets.SingleturnDataset())
-    assert [entry[1:3] for entry in singles] == [(0, 0), (1, 0)]
+    assert [entry[1:3] for entry in singles] == [(0, 1), (1, 1)]
     assert all(type(entry[3]) is iglu_datasets.Task for entry in singles)
     assert type(next(iter(data.SingleTurnIGLUDataset()))[3]) is tasks.Task
 
@@ -271,9 +283,10 @@ def test_options_of_datasets() -> None:
 def test_the_corpus_as_a_dataset(shared: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGLU_DATA_PATH", str(shared / "data"))
     corpus = data.CDMDataset(structures=["C1", "C8"])
-    name, number, turn, task = next(iter(corpus))
-    assert (number, turn) == (0, 0)
-    assert name in ("C1", "C8")
+    task = next(iter(corpus))
+    assert list(corpus.tasks) == ["c1", "c8"]
+    assert corpus.tasks["c1"] == corpus.tasks["C1"]
+    assert len(list(corpus)) == len(corpus)
     assert task.chat.startswith("<Builder> Mission has started.")
     assert not task.target_grid[8].any()  # without the top layer, as upstream reads it
     assert task.dialog + "\n" in task.chat

@@ -529,6 +529,16 @@ def test_a_pack_that_is_nowhere_is_fetched(mdc: FileServer, tmp_path: Path) -> N
     assert len(mdc.seen) == 1
 
 
+def test_a_folder_that_is_not_there_yet_is_made_and_filled(
+    mdc: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path / "new"))
+    for _ in range(2):
+        with store.find_pack("mdc") as pack:
+            assert pack.location == str(tmp_path / "new" / "mdc.zip")
+    assert len(mdc.seen) == 1
+
+
 def test_fetching_can_be_forbidden(mdc: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(store.MissingPackError, match="not on this machine"):
         store.find_pack("mdc", fetch=False)

@@ -689,3 +689,11 @@ def test_gold_structures(tmp_path: Path) -> None:
 def test_a_pack_without_sessions(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no session"):
         Corpus.open(write_pack(tmp_path, {}))
+
+
+def test_a_structure_without_sessions_has_its_gold_structure_as_the_final_one(tmp_path: Path) -> None:
+    gold = '<DrawBlock type="cwcmod:cwc_minecraft_red_rn" x="100" y="1" z="95"/>'
+    sessions = {GOOD: [state([], ("red", 0, 1, 0), ("red", 0, 2, 0))]}
+    pack = write_pack(tmp_path, sessions, {"C7": gold, "C38": gold})
+    found = TaskSet(["C7", "C38"], path=pack, target="final")
+    assert [task.target_size for name in ("C7", "C38") for task in found.tasks[name]] == [2, 1]

@@ -267,6 +267,18 @@ def test_the_documented_rules_on_one_dirty_table(tmp_path: Path) -> None:
     }
 
 
+def test_a_row_has_to_say_whether_it_qualified(tmp_path: Path) -> None:
+    rows = [
+        say(session, step, "go" if step == 1 else "", IsHITQualified=qualified)
+        for session, qualified in (("1-c1", "maybe"), ("2-c1", "yes"))
+        for step in (1, 2)
+    ]
+    heights = {("1-c1", 2): 1, ("2-c1", 2): 1}
+    found = MultiturnDataset(path=pack(tmp_path / "m.zip", rows, heights))
+    assert [session.task_id for session in found.tasks["c1"]] == ["2-c1"]
+    assert found.report().counts["bad_row"] == 2
+
+
 def test_whole_rows_may_be_repeated(small: Path, tmp_path: Path) -> None:
     """A table in which every row stands twice gives what it gives when they stand once."""
     once = MultiturnDataset(path=small)

@@ -466,6 +466,13 @@ def test_rows_that_say_too_little(tmp_path: Path) -> None:
     assert data.report().skipped[0].detail == "line 3"
 
 
+def test_a_table_of_which_much_cannot_be_read_warns(tmp_path: Path) -> None:
+    rows = [game(number, clear="?" if number > 1 else "Yes") for number in range(12)]
+    path = made(tmp_path / "s.zip", rows, **{rebuilt_file(1): world(*tower(2))})
+    with pytest.warns(UserWarning, match=r"10 of 12 rows cannot be used, .*see report\(\)"):
+        SingleturnDataset(path=path)
+
+
 def test_broken_tables_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no column InputInstruction; its header is"):
         read_games(b"GameId,InitializedWorldPath,IsInstructionClear\n")

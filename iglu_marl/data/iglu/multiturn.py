@@ -57,13 +57,18 @@ COLOR_OF_VOXEL |= dict(enumerate(VOXEL_OF_COLOR, SECOND_PALETTE))
 
 Folder = Path | zipfile.Path
 
-_NOT_QUALIFIED = frozenset({"false", "0", "0.0", "no", "n", "f"})
+_QUALIFIED = {
+    **dict.fromkeys(("true", "1", "1.0", "yes", "y", "t", ""), True),
+    **dict.fromkeys(("false", "0", "0.0", "no", "n", "f"), False),
+}
 
 
 class MultiturnSkip(SkipReason, unit="step"):
     """Why a row, world or session is skipped or changed."""
 
-    BAD_ROW = "a row that is unreadable, or lacks the session or a whole step number"
+    BAD_ROW = (
+        "a row that is unreadable, or lacks the session, a whole step number or a yes or no as IsHITQualified"
+    )
     UNQUALIFIED = "a row that did not qualify"
     DUPLICATE_ROW = "a repeated row of the session"
     SILENT_ROW = "an architect's row without an instruction or an answer"
@@ -122,12 +127,14 @@ def read_rows(
             report.skip(MultiturnSkip.BAD_ROW, record["PartitionKey"].strip(), None, f"line {line}")
         else:
             rows.append(row)
+    report.warn_of(MultiturnSkip.BAD_ROW, place)
     return rows
 
 
 def _row(record: Mapping[str, str]) -> Row | None:
     session, step = record["PartitionKey"].strip(), _step_number(record["StepId"])
-    if not session or step is None:
+    qualified = _QUALIFIED.get(record["IsHITQualified"].strip().lower())
+    if not session or step is None or qualified is None:
         return None
     return Row(
         session=session,
@@ -136,7 +143,7 @@ def _row(record: Mapping[str, str]) -> Row | None:
         instruction=said(record["instruction"]),
         question=said(record.get(QUESTION, "")),
         answer=said(record.get(ANSWER, "")),
-        qualified=record["IsHITQualified"].strip().lower() not in _NOT_QUALIFIED,
+        qualified=qualified,
         exact=record.get(EXACT, ""),
     )
 

@@ -141,6 +141,7 @@ def read_games(
         else:
             games.append(game)
     report.games = len({game.game_id for game in games})
+    report.warn_of(SingleturnSkip.BAD_ROW, place)
     return games
 
 

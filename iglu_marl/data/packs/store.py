@@ -1,7 +1,7 @@
 """Search of the packs: `find_pack("mdc")` uses the first of these places that has the pack.
 
 1. the given path;
-2. `IGLU_DATA_PATH`;
+2. `IGLU_DATA_PATH`; if it names a folder that is empty or not there yet, a download makes and fills it;
 3. the user's folder of packs, where `iglu-marl data fetch` puts them;
 4. `~/.iglu`, where the IGLU tools put them;
 5. the download.
@@ -69,6 +69,8 @@ def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
     if not value:
         return None
     place = Path(value).expanduser()
+    if _new_folder() is not None:
+        return None
     if not place.exists():
         raise DataError(f"{DATA_PATH_VARIABLE} names {place}, which does not exist")
     if place.is_dir():
@@ -80,6 +82,15 @@ def _at_variable(info: PackInfo, follow_links: bool) -> Pack | None:
     pack = open_pack(place)
     root = info.root(pack.names())
     return None if root is None else pack.below(root)
+
+
+def _new_folder() -> Path | None:
+    """Return the folder that `IGLU_DATA_PATH` names if it is empty or does not exist yet; downloads go there."""
+    value = os.environ.get(DATA_PATH_VARIABLE)
+    place = Path(value).expanduser() if value else None
+    if place is None or (place.exists() and (not place.is_dir() or any(place.iterdir()))):
+        return None
+    return None if place.suffix.lower() in (".zip", ".json", ".csv") else place
 
 
 def local_pack(
@@ -147,7 +158,7 @@ def find_pack(
         return found
     if fetch and not offline():
         try:
-            return open_as(info, fetch_pack(name, progress=progress))
+            return open_as(info, fetch_pack(name, _new_folder(), progress=progress))
         except FetchError as error:
             reason = f"{reason}; {error}" if reason else str(error)
             raise MissingPackError(_advice(info, reason)) from error
@@ -156,11 +167,15 @@ def find_pack(
 
 def _advice(info: PackInfo, reason: str) -> str:
     size = f", {info.size:,} bytes" if info.size else ""
+    folder = _new_folder()
+    if folder is not None:
+        state = "is empty" if folder.exists() else "does not exist"
+        reason = f"{DATA_PATH_VARIABLE} names {folder}, which {state}{f'; {reason}' if reason else ''}"
     return (
         f"the data of {info.title} ({info.name}) are not on this machine{f': {reason}' if reason else ''}\n"
         f"  get   {info.url}{size}\n"
         f"        (project page: {info.page}; licence: {info.licence})\n"
-        f"  put   it at {pack_folder() / info.filename}\n"
+        f"  put   it at {(folder or pack_folder()) / info.filename}\n"
         f"  or    keep it anywhere, and pass path=FILE or set {DATA_PATH_VARIABLE} to the file or its folder\n"
         f"  or    run `iglu-marl data fetch {info.name}` where there is a network"
     )

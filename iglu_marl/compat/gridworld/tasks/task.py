@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy.typing as npt
 
 from iglu_marl.compat import tasks
 from iglu_marl.compat.tasks import BUILD_ZONE_SIZE, Tasks
+from iglu_marl.core import task as own
 
 __all__ = ["BUILD_ZONE_SIZE", "Subtasks", "Task", "Tasks"]
 
@@ -31,12 +32,15 @@ class Task(tasks.Task):
         task_id: str | None = None,
         ids: str | None = None,
     ) -> None:
-        said = tasks.task_of_text(chat, last_instruction, task_id, ids)
+        said = own.Task(chat, tasks.NOTHING, last_instruction, task_id=task_id, ids=ids)
+        if isinstance(chat, str) and said.dialog != chat:  # the chat stays as it was written
+            said = own.Task(chat, tasks.NOTHING, task_id=task_id, ids=ids)
         super().__init__(said, target_grid, starting_grid, full_grid, invariant)
+        self._instruction = last_instruction if isinstance(last_instruction, str) else None
 
 
 class Subtasks(tasks.Subtasks):
-    """A session of such tasks. The starting grid of the first turn is an empty list, as of one of blocks."""
+    """A session of such tasks, whose starting grids are lists of blocks (x, y, z, id)."""
 
     task_type = Task
-    no_start: ClassVar[Any] = []
+    sparse_start = True

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from iglu_marl.compat import tasks
 from iglu_marl.compat.gridworld import data
 from iglu_marl.compat.tasks import BUILD_ZONE_SIZE, Tasks
+from iglu_marl.core import task as own
 
 __all__ = [
     "BUILD_ZONE_SIZE",
@@ -26,17 +27,16 @@ __all__ = [
 
 
 class Task(tasks.Task):
-    """A task: `Task(dialog, target_grid, instruction)`.
+    """A task: `Task(instruction, target_grid)`.
 
-    dialog: the conversation, with or without the current instruction. instruction: by default the architect's last
-    utterance in the dialog.
+    dialog: the conversation, with or without the current instruction; None: nothing was said before.
     """
 
     def __init__(
         self,
-        dialog: Any,
+        instruction: Any,
         target_grid: npt.ArrayLike,
-        instruction: Any = None,
+        dialog: Any = None,
         starting_grid: Any = None,
         full_grid: Any = None,
         invariant: bool = True,
@@ -44,12 +44,13 @@ class Task(tasks.Task):
         task_id: str | None = None,
         ids: str | None = None,
     ) -> None:
-        said = tasks.task_of_text(dialog, instruction, task_id, ids)
+        said = own.Task(dialog or "", tasks.NOTHING, instruction, task_id=task_id, ids=ids)
         super().__init__(said, target_grid, starting_grid, full_grid, invariant)
+        self._instruction = instruction if isinstance(instruction, str) else None
 
 
 class Subtasks(tasks.Subtasks):
-    """A session of such tasks."""
+    """A session of such tasks, whose starting grids are dense, as documented."""
 
     task_type = Task
 
@@ -61,7 +62,7 @@ class MultiturnDataset(data.IGLUDataset):
 
 
 class SingleturnDataset(data.SingleTurnIGLUDataset):
-    """The single-turn data. Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=`."""
+    """The single-turn data. Further options: those of `iglu_marl.data.SingleturnDataset`, as `path=` and `rules=`."""
 
     session_type = Subtasks
 

@@ -1,0 +1,51 @@
+"""`iglu-marl conformance`: compare the older tools with this package, by running both."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+from rich.table import Table
+from typer import Option
+
+from iglu_marl.commands.options import Json
+from iglu_marl.commands.output import print_json, text_console
+
+
+def conformance(
+    against: Annotated[
+        list[Path] | None,
+        Option(
+            metavar="CHECKOUT", help="Checkout of a tool; several are possible. Default: recorded results."
+        ),
+    ] = None,
+    python: Annotated[
+        str | None, Option(help="Interpreter with what the tools import. Default: one that is made with pip.")
+    ] = None,
+    save: Annotated[Path | None, Option("--record", help="JSON file to save the tools' results in.")] = None,
+    as_json: Json = False,
+) -> bool:
+    """Run the documented parts of the older tools beside this package, and print a table.
+
+    A row is "same" only if both were run and gave the same. Exit code 1 if a row differs without a note.
+    """
+    from iglu_marl.compat import conformance as measured
+    from iglu_marl.data.packs.cache import cache_folder
+
+    answers = measured.recorded()
+    if against:
+        interpreter = python or measured.environment(cache_folder() / "conformance")
+        answers = dict(measured.record(checkout, interpreter) for checkout in against)
+    if save is not None:
+        save.write_text(json.dumps(answers, separators=(",", ":")) + "\n", encoding="utf-8")
+    rows = [row for tool, results in answers.items() for row in measured.rows(tool, results)]
+    if not print_json(as_json, [row._asdict() for row in rows]):
+        table = Table("tool", "item", "verdict", "note")
+        for row in rows:
+            table.add_row(*row)
+        text_console().print(table)
+        counts = Counter(row.verdict for row in rows)
+        text_console().print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    return not any(row.verdict in ("differs", "refused") and not row.note for row in rows)

@@ -1,0 +1,77 @@
+"""`clevr_robot_env`: `ClevrEnv`, CLEVR-Robot's calls on a builder and its blocks.
+
+`from clevr_robot_env import ClevrEnv` becomes `from iglu_marl.compat.clevr_robot import ClevrEnv`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from iglu_marl.compat import gym
+from iglu_marl.core.errors import ConfigError
+from iglu_marl.envs.language import make_language_goal
+from iglu_marl.language.goals import program_of
+from iglu_marl.language.scene.interpreter import ProgramStep, answer
+
+__all__ = ["ClevrEnv"]
+
+
+class ClevrEnv(gym.FourValueEnv):
+    """`iglu_marl/LanguageGoal-v0` with CLEVR-Robot's arguments and calls; a goal is there from construction on.
+
+    An episode lasts until its last step; each step after which the goal holds pays `reward_scale`. resolution: side of
+    pictures in pixels. The other options are those of `make_language_goal`, with the defaults of the tool.
+
+    Raises `ConfigError` for options of a table and its physics, which blocks do not have.
+    """
+
+    def __init__(
+        self,
+        maximum_episode_steps: int = 100,
+        *,
+        num_object: int = 5,
+        description_num: int = 15,
+        reward_scale: float = 1.0,
+        resolution: int = 64,
+        variable_scene_content: bool = False,
+        **options: Any,
+    ) -> None:
+        options |= {"num_object": num_object, "description_num": description_num}
+        options |= {"variable_scene_content": variable_scene_content, "pov_size": (resolution, resolution)}
+        options = {"action_type": "continuous", "terminate_on_success": False, **options}
+        super().__init__(make_language_goal(maximum_episode_steps=maximum_episode_steps, **options))
+        self.reward_scale = reward_scale
+        super().reset()
+
+    current_goal_text: Any = property(lambda self: self.env.goal.text)
+    current_goal: Any = property(lambda self: self.env.goal.program)
+
+    def reset(self, new_scene_content: bool = True, **options: Any) -> Any:
+        """Start an episode; by default with new objects. Return the observation."""
+        return super().reset(new_scene_content=new_scene_content, **options)
+
+    def step(
+        self,
+        a: Any,
+        record_achieved_goal: bool = False,
+        goal: Any = None,
+        atomic_goal: bool = False,
+        update_des: bool = False,
+    ) -> tuple[Any, float, bool, dict[str, Any]]:
+        """Run one step (see `LanguageGoal.step`). Return observation, reward, done, info.
+
+        Raises `ConfigError` for `atomic_goal`, since nothing is pushed here.
+        """
+        if atomic_goal:
+            raise ConfigError(
+                "atomic_goal describes how objects were pushed; use get_achieved_goals() for what changed"
+            )
+        options = {"record_achieved_goal": record_achieved_goal, "update_des": update_des}
+        observation, reward, terminated, truncated, info = self.env.step(a, goal=goal, **options)
+        return observation, self.reward_scale * reward, terminated or truncated, info
+
+    def answer_question(self, program: Any, all_outputs: bool = False) -> Any:
+        """Return the answer to a program or a question in words; with `all_outputs`, that of each of its parts."""
+        steps: list[ProgramStep] = []
+        found = answer(program_of(program), self.env.scene, steps if all_outputs else None)
+        return [step.value for step in steps] if all_outputs else found

@@ -1,0 +1,223 @@
+"""Names that code of 2022 uses besides its documents' examples: each works, or says what to use instead."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from iglu_marl import ConfigError, TaskError
+from iglu_marl.compat import gym
+from iglu_marl.compat.gridworld import GridWorld, data, tasks
+from iglu_marl.compat.gridworld.env import create_env
+from iglu_marl.compat.gridworld.visualizer import Visualizer
+from iglu_marl.compat.gym import wrappers
+from iglu_marl.compat.gym.envs.registration import register
+from iglu_marl.compat.gym.spaces import Discrete
+from iglu_marl.data.packs.store import MissingPackError, find_pack
+
+IDLE = dict.fromkeys(("forward", "back", "left", "right", "jump", "attack", "use", "hotbar"), 0)
+TWO = [(0, -1, -1, 3), (0, -1, 0, 3)]
+
+
+def vector_env(**options: Any) -> Any:
+    env = gym.make("IGLUGridworldVector-v0", **options)
+    env.set_task(tasks.Task("<Architect> go", TWO, starting_grid=[]))
+    return env
+
+
+def paid(**options: Any) -> list[float]:
+    env = vector_env(**options)
+    env.reset()
+    return [env.step(action)[1] for action in [14] * 9 + [8, 16, 6, 16]][9:]
+
+
+def test_scales_switch_the_reward_by_size_off() -> None:
+    assert paid(right_scale=3, wrong_scale=0.5) == [3, -3, -0.5, 0.5]
+    assert paid(size_reward=False) == [1, -1, -0.1, 0.1]
+    assert paid() == paid(right_placement_scale=3) == [1, 0, 0, 0]  # as in 2022, which ignores them
+    with pytest.raises(ConfigError, match="size_reward is True and right_scale given"):
+        paid(right_scale=3, size_reward=True)
+
+
+def test_wrappers_of_each_kind() -> None:
+    class Stock(gym.ObservationWrapper):
+        def observation(self, observation: Any) -> Any:
+            return observation["inventory"]
+
+    class Blue(gym.ActionWrapper):
+        def action(self, action: Any) -> int:
+            return 6
+
+    class More(gym.RewardWrapper):
+        def reward(self, reward: float) -> float:
+            return reward + 10
+
+    env = More(Blue(Stock(vector_env(size_reward=False))))
+    assert env.reset().tolist() == [20] * 6
+    seen, reward, done, _ = env.step(0)
+    assert (seen.tolist(), reward, done) == ([20] * 6, 10, False)  # it looks ahead: nothing in reach
+    assert isinstance(env, gym.Env)
+    assert env.max_steps == 250 if hasattr(env, "max_steps") else env.config.max_steps == 250
+
+
+def test_wrappers_of_gymnasium_under_their_older_names() -> None:
+    env = wrappers.TimeLimit(vector_env(), 3)
+    env.seed(1)
+    env.set_task(tasks.Task("another", TWO, starting_grid=[]))
+    assert env.reset()["dialog"] == env.task.chat == "another"
+    assert [env.step(0)[2] for _ in range(3)] == [False, False, True]
+    assert gym.wrappers.RecordEpisodeStatistics(vector_env()).reset()["dialog"] == "<Architect> go"
+    with pytest.raises(AttributeError, match=r"use gymnasium\.wrappers"):
+        _ = wrappers.Teapot
+    with pytest.raises(AttributeError, match=r"gym\.teapot is not offered"):
+        _ = gym.teapot
+
+
+def test_several_environments_are_made_by_other_means() -> None:
+    with pytest.raises(AttributeError, match=r"gymnasium\.make_vec or iglu_marl\.envs\.vector"):
+        _ = gym.vector
+
+
+def test_environments_of_ones_own() -> None:
+    class Counter(gym.Env):
+        def __init__(self, start: int) -> None:
+            self.start, self.action_space, self.observation_space = (
+                start,
+                Discrete(2),
+                gym.spaces.Discrete(9),
+            )
+
+        def reset(self) -> int:
+            return self.start
+
+        def step(self, action: int) -> Any:
+            return self.start + action, 0.0, False, {}
+
+    register("Counter-v0", Counter, kwargs={"start": 4})
+    assert gym.make("Counter-v0").reset() == 4
+    gym.register(id="Short-v0", entry_point=Counter, kwargs={"start": 1}, max_episode_steps=1)
+    env = gym.make("Short-v0", start=2)
+    assert env.reset() == 2
+    assert env.step(1)[2] is True
+    gym.register("Named-v0", "iglu_marl.compat.clevr_robot:ClevrEnv", kwargs={"maximum_episode_steps": 7})
+    assert gym.make("Named-v0").config.max_steps == 7
+
+
+def test_grid_world_and_create_env() -> None:
+    world = GridWorld(render=False)
+    world.set_task(tasks.Task("go", TWO, starting_grid=[]))
+    assert world.step({**IDLE, "camera": np.zeros(2)})[0]["dialog"] == "go"  # an episode has begun
+    assert (world.config.right_scale, world.config.wrong_scale, world.config.size_reward) == (1, 0.1, False)
+    env = create_env(render_size=(32, 16))
+    assert env.reset()["pov"].shape == (16, 32, 3)
+    assert env.render().shape == (16, 32, 3)
+    assert "size_reward" in inspect.signature(create_env).parameters
+
+
+def test_set_task_starts_an_episode_at_once() -> None:
+    env = vector_env()
+    env.reset()
+    env.step(1)
+    env.set_task(tasks.Task("<Architect> other", TWO, starting_grid=[(2, -1, 2, 1)]))
+    seen = env.step(0)[0]
+    assert (seen["dialog"], seen["agentPos"][2], seen["grid"].sum()) == ("<Architect> other", 0, 1)
+    assert env.task.last_instruction == "<Architect> other"
+    env.initialize_world([(1, -1, 0, 2)], (0, 0, 0, 45, 0))
+    assert env.reset()["compass"] == -135
+    env.deinitialize_world()
+    assert env.reset()["compass"] == -180
+
+
+def test_scores_of_a_task(shared: Path) -> None:
+    task = tasks.Task("", TWO, starting_grid=[(0, -1, -1, 3)])
+    assert list(task) == [task]
+    assert (task.reset() is task, len(task), task.max_int, task.prev_grid_size) == (True, 1, 1, 1)
+    dense = tasks.Tasks.to_dense(TWO)
+    assert task.step_intersection(dense) == (1, -1, True)
+    assert task.step_intersection(dense) == (0, 0, True)
+    assert task.step_intersection(np.zeros_like(dense)) == (-2, 2, False)
+    assert tasks.Tasks.to_sparse(dense) == TWO
+    golden = np.load(shared / "golden" / "intersection.npz")
+    chosen = np.flatnonzero(golden["invariant"] & ~golden["has_full_grid"] & (golden["max_int"] > 0))[:40]
+    for number in chosen:
+        one = tasks.Task("", golden["target"][number])
+        place = one.argmax_intersection(golden["grid"][number])
+        assert place == tuple(golden["argmax"][number])
+
+
+def test_turns_of_a_session() -> None:
+    said = [["<Architect> a"], ["<Architect> b", "<Builder> c", "<Architect> d"]]
+    session = tasks.Subtasks(said, [TWO[:1], TWO], progressive=True, session_id="1-c1")
+    whole = session.create_task(-1, 1)
+    assert (whole.starting_grid, whole.last_instruction) == ([], "<Architect> b\n<Builder> c\n<Architect> d")
+    session.next = 0
+    assert session.reset().starting_grid == TWO[:1]
+    assert session.last_instruction == whole.last_instruction  # of the current turn
+    assert (session.session_id, session.task_start, session.task_goal) == ("1-c1", 0, 1)
+    session.set_task(0)
+    assert session.step_intersection(tasks.Tasks.to_dense(TWO[:1])) == (1, -1, False)  # it continues
+    assert session.task_goal == 1
+    assert session.step_intersection(tasks.Tasks.to_dense(TWO))[2]
+    with pytest.raises(TaskError, match="turns are 1 and 1"):
+        session.create_task(1, 1)
+    with pytest.raises(AttributeError):
+        _ = session.teapot
+
+
+def test_custom_tasks_with_options() -> None:
+    source = tasks.CustomTasks([("a", TWO)], task_kwargs={"invariant": False})
+    assert [task.invariant for task in source] == [False]
+
+
+@pytest.mark.usefixtures("packs")
+def test_arguments_of_the_datasets() -> None:
+    assert len(data.SingleTurnIGLUDataset(None, {"progressive": False}, False, 1)) == 1
+    singles = data.SingleTurnIGLUDataset(limit=2)
+    assert singles.tasks["c7"] == singles.tasks["1-c7/step-2"]
+    assert len(data.IGLUDataset("v0.1.0-rc1", {"progressive": True}, False)) == 3
+
+
+@pytest.mark.usefixtures("packs")
+def test_data_are_downloaded_again_if_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def fetch(name: str, *, force: bool) -> Path:
+        asked.append((name, force))
+        return tmp_path / "multiturn"
+
+    monkeypatch.setattr("iglu_marl.data.packs.fetch.fetch_pack", fetch)
+    assert len(data.IGLUDataset(force_download=True)) == 3
+    assert asked == [("iglu-multiturn", True)]
+
+
+def test_pictures_of_a_pose() -> None:
+    camera = Visualizer(render_size=(64, 48))
+    empty = camera.render()
+    assert (empty.shape, empty.dtype) == ((48, 64, 3), np.uint8)
+    camera.set_world_state([(0, -1, -2, 3)])
+    camera.set_agent_state(position=(0, 0, 0), rotation=(0, -20))
+    red = camera.render()
+    assert red[30, 32, 0] > red[30, 32, 2] + 60  # red in the middle
+    camera.set_world_state([(0, -1, -2, 3)], add=False)
+    assert (camera.render() != red).any()
+    assert (camera.render(position=(0, 0, 0), rotation=(0, -20), blocks=[(0, -1, -2, 3)]) == red).all()
+    camera.clear()
+    assert (camera.render(rotation=(0, 0)) == empty).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0"]
+)
+def test_a_data_folder_that_is_not_there_yet(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IGLU_DATA_PATH", str(tmp_path / "new"))
+    monkeypatch.setenv("IGLU_MARL_OFFLINE", "1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert gym.make(name).reset()  # the bundled tasks
+    with pytest.raises(MissingPackError, match=r"IGLU_DATA_PATH names .*new, which does not exist"):
+        find_pack("mdc")
