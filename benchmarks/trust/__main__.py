@@ -20,7 +20,6 @@ DRIVERS: dict[str, tuple[list[str], list[str] | None]] = {
     "views": ([], ["--quick"]),
     "interfaces": ([], ["--quick"]),
     "faults": ([], ["--quick"]),
-    "security": ([], ["--quick"]),
     "fuzz": ([], ["--quick", "--target", "zip", "--target", "LLM reply", "--target", "action"]),
     "soak": (["--amount", "300"], ["--quick"]),
     "mutations": ([], None),
