@@ -2,7 +2,7 @@
 
 What is done is drawn from hashes, not from a generator of NumPy, so that no release of a library changes it. At each of
 `LENGTHS` steps stands the hash of all bytes of all states until then, and of pictures of the last. Run it to see them:
-`python tests/trajectories.py 100`; `--check` compares them, `--freeze` writes the file, which changes only with the rules.
+`python tests/trajectories.py 100`. `--check` compares, `--freeze` writes the file, which changes only with the rules.
 """
 
 from __future__ import annotations
