@@ -49,8 +49,8 @@ from typer.testing import CliRunner
 import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
-from iglu_marl.benchmark import read_audits, read_result, reference_results
-from iglu_marl.benchmark.report import audit_rows, level_rows, model_table, overview_rows
+from iglu_marl.benchmark import levels, read_audits, read_result, reference_results
+from iglu_marl.benchmark.report import audit_rows, model_table, overview_rows
 from iglu_marl.cli import app
 from iglu_marl.compat import conformance as tools
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
@@ -597,6 +597,22 @@ def partners() -> list[list[str]]:
         about = (known(Role(role))[name].__doc__ or "").partition("\n")[0]
         rows.append([f"![{name} {role}](images/gallery/{role}-{name}.png)", f"{cell(name)}, {role}", about])
     return rows
+
+
+def level_rows() -> list[list[str]]:
+    """All levels: what is asked for, what is held out, the builder, steps, budget, runs."""
+    return [
+        [
+            f"`{level.name}`",
+            level.about,
+            "; ".join(map(str, level.held_out)),
+            f"{level.controls}; sees {', '.join((*level.sees, *(('target',) * level.sees_target)))}",
+            f"{level.max_steps:,}",
+            f"{level.budget:,}",
+            str(level.seeds),
+        ]
+        for level in levels()
+    ]
 
 
 def cross_play() -> list[list[str]]:

@@ -57,6 +57,7 @@ TOP_FILES = {
     "Makefile",
     "NOTICES.md",
     "setup.py",
+    "tox.ini",
     "mkdocs.yml",
 }
 # What else stands at the top of the sdist: folders of the repository, and what setuptools adds.

@@ -2,7 +2,7 @@
 
 What is done is drawn from hashes, not from a generator of NumPy, so that no release of a library changes it. At each of
 `LENGTHS` steps stands the hash of all bytes of all states until then, and of pictures of the last. Run it to see them:
-`python tests/trajectories.py 100`; `--freeze` writes the file, which changes only when the rules of the world do.
+`python tests/trajectories.py 100`. `--check` compares, `--freeze` writes the file, which changes only with the rules.
 """
 
 from __future__ import annotations
@@ -118,13 +118,15 @@ def of_batch(threads: int) -> str:
 
 
 def main() -> None:
-    """Print the hashes, or freeze them."""
-    freeze = "--freeze" in sys.argv
-    steps = LENGTHS[-1] if freeze else int(sys.argv[1])
+    """Print the hashes of so many steps, freeze them, or compare them with the frozen ones."""
+    freeze, check = (word in sys.argv for word in ("--freeze", "--check"))
+    steps = LENGTHS[-1] if freeze or check else int(sys.argv[1])
     found: dict[str, Any] = all_hashes(steps)
     if not os.environ.get("NUMBA_DISABLE_JIT"):
         found["batch"] = {str(threads): of_batch(threads) for threads in (1, 2, 3)}
     text = json.dumps(found, indent=1) + "\n"
+    if check:
+        sys.exit(text != FROZEN.read_text(encoding="utf-8"))
     if freeze:
         FROZEN.write_text(text, encoding="utf-8")
     else:

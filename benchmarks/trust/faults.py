@@ -1,8 +1,7 @@
-"""Kills, full disks, read-only homes, clock jumps, and two processes at once.
+"""Kills, spread over recording, evaluating, fetching, caching, training and serving.
 
-The amount is a number of kills, spread over recording, evaluating, fetching, caching, training and serving. A child
-works for a few milliseconds, reports through a pipe what has been saved, and is killed (SIGKILL); then its files are
-read, checked and resumed. The other faults run once each.
+The amount is a number of kills. A child works for a few milliseconds, reports through a pipe what has been saved, and
+is killed (SIGKILL); then its files are read, checked and resumed.
 """
 
 from __future__ import annotations
@@ -14,25 +13,22 @@ import os
 import select
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from benchmarks.trust.driver import ROOT, Broken, Figures, expect, main, show_progress
-from iglu_marl import IgluMarlError, Recorder, Task, evaluate, replay
+from benchmarks.trust.driver import Figures, expect, main, show_progress
+from iglu_marl import Recorder, Task, evaluate, replay
 from iglu_marl.data.packs.cache import cached
 from iglu_marl.data.packs.fetch import Download, download
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import row_from_json
 from iglu_marl.recording import read_recording
-from iglu_marl.rendering import write_video
 
 from file_server import file_server  # isort: skip  # the tests' own helpers
 from test_damaged_input import GAME_ROW, GRID, SETTINGS  # isort: skip
@@ -59,9 +55,6 @@ def killed(rng: np.random.Generator, work: Callable[[Callable[[int], None]], Non
         os.waitpid(child, 0)
         lines = answers.readall().split(b"\n")[:-1]
     return int(lines[-1]) if len(lines) > 1 else -1
-
-
-# ------------------------------------------------------------------------------------------------- the kills
 
 
 def recording(rng: np.random.Generator, folder: Path) -> None:
@@ -197,7 +190,7 @@ def training(rng: np.random.Generator, folder: Path) -> None:
 
     from iglu_marl.agents.learned import pov_builder
 
-    model = pov_builder.PovModel(30, False)
+    model = pov_builder.PovModel(30)
     path = folder / "model.npz"
 
     def work(report: Callable[[int], None]) -> None:
@@ -254,199 +247,8 @@ KILLS = {
 PER_ROUND = {fetching: 2}  # a download is killed twice
 
 
-# ------------------------------------------------------------------------------------------------ other faults
-
-
-@contextlib.contextmanager
-def small_disk(size: str) -> Iterator[Path | None]:
-    """Return a folder on a small disk; None if none can be mounted."""
-    folder = Path(tempfile.mkdtemp(prefix="small-"))
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    try:
-        yield None if done.returncode else folder
-    finally:
-        if not done.returncode:
-            subprocess.run(["umount", str(folder)], check=True)
-        folder.rmdir()
-
-
-def full_disk(folder: Path) -> str:
-    """A full disk leads to an error of ours or is ignored; no incomplete file remains."""
-    with small_disk("64k") as disk:
-        if disk is None:
-            return "no disk could be mounted"
-        frames = [np.random.default_rng(n).integers(0, 255, (120, 160, 3), np.uint8) for n in range(20)]
-        for name in ("film.mp4", "film.gif"):
-            refused(lambda name=name: write_video(disk / name, frames))
-            expect(not list(disk.iterdir()), f"{name} left {list(disk.iterdir())}")
-        env = gym.make("IGLUGridworldVector-v0", tasks=Task("", GRID))
-
-        def record() -> None:
-            with Recorder(disk / "games.jsonl") as recorder:
-                wrapped = recorder.wrap(env)
-                wrapped.reset(seed=0)
-                for _ in range(10_000):
-                    wrapped.step(0)
-
-        refused(record)
-        content = (disk / "games.jsonl").read_bytes()
-        expect(
-            content.endswith(b"\n") and moves_in(disk / "games.jsonl") > 100,
-            "half a line is in the recording",
-        )
-        (disk / "games.jsonl").unlink()
-        (disk / "fill").write_bytes(b"x" * 60_000)
-        refused(lambda: evaluate(tasks=[Task("a", GRID)], output=disk / "out", progress=False))
-        os.environ["IGLU_MARL_CACHE"] = str(disk / "cache")
-        found = cached(Pack(), "kind", "1", lambda: {"a": np.arange(100_000)})
-        expect(len(found["a"]) == 100_000, "without a cache nothing is read")
-        left = [path.name for path in disk.glob("cache/parsed/*") if path.suffix != ".lock"]
-        expect(not left, f"half an entry is in the cache: {left}")
-    with small_disk("16k") as disk:
-        assert disk is not None
-        in_process({"IGLU_MARL_CACHE": str(disk), "NUMBA_CACHE_DIR": str(disk), "HOME": str(disk)}, PLAYED)
-    return "recorder, video, gif, report, cache, kernels"
-
-
-def refused(call: Callable[[], object]) -> None:
-    """Expect a call to raise an error of ours."""
-    try:
-        call()
-    except IgluMarlError:
-        return
-    raise Broken("a full disk was not noticed")
-
-
-PLAYED = """
-import gymnasium as gym, iglu_marl
-env = gym.make("IGLUGridworldVector-v0")
-env.reset(seed=0)
-for _ in range(20): env.step(env.action_space.sample())
-print("played")
-"""
-
-
-def in_process(environment: dict[str, str], code: str) -> None:
-    """Run code in a process with another environment; it must print "played" and nothing on stderr."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    expect(done.stdout.strip().endswith("played"), f"{environment}: {done.stderr[-1500:]}")
-    expect("Traceback" not in done.stderr, done.stderr[-1500:])
-
-
-def read_only_home(folder: Path) -> str:
-    """Run with a read-only home, and without one."""
-    nowhere = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere", "IGLU_MARL_CACHE": ""}
-    in_process(nowhere, PLAYED)
-    code = PLAYED + "from iglu_marl.data.packs.cache import cached\nimport numpy as np\n"
-    code += "class P: location = fingerprint = 'x'\n"
-    code += "assert len(cached(P, 'k', '1', lambda: {'a': np.arange(3)})['a']) == 3\nprint('played')"
-    in_process(nowhere, code)
-    return "plays, caches nothing"
-
-
-JUMPS = """
-import itertools, time
-true, jumps = time.time, itertools.cycle((0, -3e8, 5e8, -1e9, 2e9))
-time.time = lambda: true() + next(jumps)
-time.time_ns = lambda: int(time.time() * 1e9)
-"""
-
-
-def clock_jumps(folder: Path) -> str:
-    """Run with a clock that jumps by years."""
-    code = (
-        JUMPS
-        + PLAYED
-        + f"""
-from iglu_marl import Recorder, Task, evaluate, replay
-from iglu_marl.recording import read_recording
-with Recorder({str(folder / "clock.jsonl")!r}) as recorder:
-    game = recorder.wrap(env)
-    game.reset(seed=0)
-    for _ in range(30): game.step(env.action_space.sample())
-replay(read_recording({str(folder / "clock.jsonl")!r})[0])
-evaluate(tasks=[Task("a", [(0, -1, 0, 1)])], output={str(folder / "clock")!r}, progress=False)
-from iglu_marl.web.limits import Allowance
-allowed = Allowance(1.0, 5)
-assert sum(allowed.take() for _ in range(1000)) <= 7
-print("played")
-"""
-    )
-    in_process({}, code)
-    return "plays, records, evaluates, limits"
-
-
-def two_at_once(folder: Path) -> str:
-    """Two processes use each shared file: the second is refused or waits, and nothing is lost."""
-    with Recorder(folder / "two.jsonl") as recorder:
-        env = recorder.wrap(gym.make("IGLUGridworldVector-v0", tasks=Task("", GRID)))
-        env.reset(seed=0)
-        expect(in_child(lambda: Recorder(folder / "two.jsonl")) == "DataError", "two record into one file")
-        env.step(0)
-    expect(moves_in(folder / "two.jsonl") == 1, "a move is lost")
-    tasks = [Task("a", GRID)]
-    held = RowLog(
-        folder / "two-log", SETTINGS, form=("e", 1), what="x", from_json=row_from_json, to_json=dict
-    )
-    opened = {"form": ("e", 1), "what": "x", "from_json": row_from_json, "to_json": dict}
-    second = in_child(lambda: RowLog(folder / "two-log", SETTINGS, **opened))  # type: ignore[arg-type]
-    expect(second == "DataError", "two evaluate into one log")
-    held.add(GAME_ROW)
-    held.close()
-    one, other = (both_evaluate(folder / "both", tasks) for _ in range(2))
-    expect(sorted((one.wait(), other.wait())) in ([0, 0], [0, 1]), "two evaluations into one folder")
-    expect((folder / "both" / "evaluation.json").exists(), "no report of either")
-    with file_server() as files:
-        files.serve("/x.zip", bytes(300_000), slow_s=0.005)
-        plan = Download(files.url("/x.zip"), folder / "shared.zip", 300_000)
-        child = os.fork()
-        if child == 0:
-            with contextlib.suppress(BaseException):
-                download(plan, progress=False)
-            os._exit(0)
-        expect(download(plan, progress=False).stat().st_size == 300_000, "another file")
-        os.waitpid(child, 0)
-        expect(files.sent <= 300_000, f"two fetch the same file: {files.sent} bytes were sent")
-    return "recording, log, folder, download"
-
-
-def in_child(call: Callable[[], object]) -> str:
-    """Return the name of the error that a call raises in another process; "" for none."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        name = b""
-        try:
-            call()
-        except BaseException as error:
-            name = type(error).__name__.encode()
-        os.write(writing, name)
-        os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading, "rb") as answer:
-        return answer.read().decode()
-
-
-def both_evaluate(output: Path, tasks: Any) -> subprocess.Popen[bytes]:
-    code = f"from iglu_marl import Task, evaluate; tasks = [Task('a', {GRID!r})]\n"
-    code += f"evaluate(tasks=tasks, output={str(output)!r}, progress=False)"
-    return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, cwd=ROOT)
-
-
-FAULTS = (full_disk, read_only_home, clock_jumps, two_at_once)
-
-
 def drive(amount: int, seed: int) -> Figures:
-    """Kill about `amount` times; then run the other faults."""
+    """Kill about `amount` times."""
     rng = np.random.default_rng(seed)
     figures: Figures = {"kills": 0}
     folder = Path(tempfile.mkdtemp(prefix="faults-"))
@@ -460,8 +262,6 @@ def drive(amount: int, seed: int) -> Figures:
                 work(rng, place)
                 figures["kills"] += PER_ROUND.get(work, 1)
                 show_progress(figures)
-        for fault in FAULTS:
-            figures[fault.__name__] = fault(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return figures

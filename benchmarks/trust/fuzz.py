@@ -1,8 +1,9 @@
-"""Coverage-guided fuzzing of all readers of external data (`tests/fuzz_targets.py`).
+"""Fuzzing of all readers of external data (`tests/fuzz_targets.py`).
 
 `python -m benchmarks.trust.fuzz --amount 60` gives each target 60 seconds of CPU time in its own process; `--target
-zip` runs one. atheris chooses the inputs if it is installed, else `Engine`. Inputs that reach new lines are kept in
-`.fuzzed/`; those that break something are written to `tests/fuzzed/`, where a test runs them.
+zip` runs one. atheris chooses the inputs if it is installed, and keeps those that reach new lines in `.fuzzed/`; else
+Hypothesis draws edits of known inputs. Inputs that break something are written to `tests/fuzzed/`, where a test runs
+them.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
+from types import FrameType
 
 from benchmarks.trust.driver import ROOT, Broken, Figures
 
@@ -85,100 +85,32 @@ class Watch:
         return {"runs": self.runs, "cpu_s": seconds, "crashes": self.crashes}
 
 
-class Engine:
-    """Makes inputs from others that reached new lines of the package."""
+def by_hypothesis(target: str, seconds: float, seed: int) -> Figures:
+    """Fuzz a target with edits of its corpus that Hypothesis draws."""
+    import hypothesis
+    from hypothesis import strategies as st
 
-    def __init__(self, corpus: list[bytes], words: tuple[bytes, ...], seed: int) -> None:
-        import numpy as np
-
-        self.corpus, self.words, self.rng = corpus or [b""], words, np.random.default_rng(seed)
-        self.lines: set[tuple[CodeType, int]] = set()
-        self._whole: dict[CodeType, int] = {}  # lines of a code that are not yet reached
-        self._ours: dict[CodeType, bool] = {}
-
-    # -- which lines are reached
-
-    def _is_ours(self, code: CodeType) -> bool:
-        found = self._ours.get(code)
-        if found is None:
-            name = code.co_filename
-            found = self._ours[code] = (
-                "iglu_marl" in name.replace("agents", "iglu_marl") and "kernels" not in name
-            )
-            self._whole[code] = len({line for *_, line in code.co_lines() if line})
-        return found
-
-    def _line(self, frame: FrameType, event: str, _: Any) -> Any:
-        if event == "line" and (frame.f_code, frame.f_lineno) not in self.lines:
-            self.lines.add((frame.f_code, frame.f_lineno))
-            self._whole[frame.f_code] -= 1
-        return self._line
-
-    def _call(self, frame: FrameType, _event: str, _: Any) -> Any:
-        code = frame.f_code
-        return self._line if self._is_ours(code) and self._whole[code] > 0 else None
-
-    def reaches_new(self, run: Callable[[bytes], None], data: bytes) -> bool:
-        """Run an input; return whether it reached a new line."""
-        before = len(self.lines)
-        sys.settrace(self._call)
-        try:
-            run(data)
-        finally:
-            sys.settrace(None)
-        return len(self.lines) > before
-
-    # -- inputs
-
-    def _one(self) -> bytes:
-        newest = self.rng.random() < 0.5
-        first = max(0, len(self.corpus) - 8) if newest else 0
-        return self.corpus[int(self.rng.integers(first, len(self.corpus)))]
-
-    def changed(self) -> bytes:
-        """Return a mutated input of the corpus."""
-        rng, data = self.rng, bytearray(self._one())
-        for _ in range(int(2 ** rng.integers(0, 5))):
-            at = int(rng.integers(len(data) + 1))
-            end = min(len(data), at + int(2 ** rng.integers(0, 8)))
-            kind = int(rng.integers(8))
-            if kind == 0 and at < len(data):
-                data[at] ^= 1 << int(rng.integers(8))
-            elif kind == 1 and at < len(data):
-                data[at] = int(rng.integers(256))
-            elif kind == 2:
-                del data[at:end]
-            elif kind == 3:
-                data[at:at] = data[at:end] * int(rng.integers(1, 4))
-            elif kind == 4:
-                other = self._one()
-                begin = int(rng.integers(len(other) + 1))
-                data[at:end] = other[begin : begin + int(2 ** rng.integers(0, 9))]
-            elif kind == 5:
-                data[at:at] = rng.bytes(int(rng.integers(1, 5)))
-            elif self.words:
-                word = self.words[int(rng.integers(len(self.words)))]
-                data[at : end if kind == 6 else at] = word
-        return bytes(data[:LONGEST])
-
-
-def own(target: str, seconds: float, seed: int) -> Figures:
     watch, corpus = begun(target)
     from fuzz_targets import TARGETS
 
+    inserted = st.binary(max_size=8) | st.sampled_from((b"", *TARGETS[target].words))
+    edits = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 64), inserted), max_size=8)
+
+    def once(data: bytes, edits: list[tuple[float, int, bytes]]) -> None:
+        for place, removed, new in edits:
+            at = int(place * len(data))
+            data = data[:at] + new + data[at + removed :]
+        watch(data[:LONGEST])
+
+    settings = hypothesis.settings(
+        max_examples=200, database=None, deadline=None, suppress_health_check=list(hypothesis.HealthCheck)
+    )
+    run = settings(hypothesis.given(st.sampled_from(corpus or [b""]), edits)(once))
     until = time.process_time() + seconds
-    engine = Engine([], TARGETS[target].words, seed)
-    for data in corpus:  # which of them are still of use
-        if engine.reaches_new(watch, data):
-            engine.corpus.append(data)
-        if time.process_time() > until:
-            break
     while time.process_time() < until:
-        data = engine.changed()
-        if engine.reaches_new(watch, data):
-            engine.corpus.append(data)
-            keep(target, data)
-    return {"engine": "own", "lines": len(engine.lines), "corpus": len(engine.corpus), **watch.report()}
+        hypothesis.seed(seed)(run)()
+        seed += 1
+    return {"engine": "hypothesis", "corpus": len(corpus), **watch.report()}
 
 
 def begun(target: str) -> tuple[Watch, list[bytes]]:
@@ -245,7 +177,7 @@ def drive(amount: int, seed: int, targets: list[str] | None = None) -> Figures:
     from fuzz_targets import TARGETS
 
     KEPT.mkdir(exist_ok=True)
-    engine = "atheris" if importlib.util.find_spec("atheris") else "own"
+    engine = "atheris" if importlib.util.find_spec("atheris") else "hypothesis"
     figures: Figures = {"engine": engine, "targets": 0, "runs": 0, "cpu_s": 0.0, "crashes": {}}
     for target in targets or list(TARGETS):
         report = KEPT / f"{target}.json"
@@ -283,7 +215,7 @@ def main() -> None:
     elif importlib.util.find_spec("atheris"):
         by_atheris(given.only, amount, given.seed)
     else:
-        (KEPT / f"{given.only}.json").write_text(json.dumps(own(given.only, amount, given.seed)))
+        (KEPT / f"{given.only}.json").write_text(json.dumps(by_hypothesis(given.only, amount, given.seed)))
 
 
 if __name__ == "__main__":

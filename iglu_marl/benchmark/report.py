@@ -200,7 +200,6 @@ def markdown(
 
 
 AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "passes")
-LEVEL_HEADS = ("level", "what is asked for", "held out", "builder", "steps", "budget", "runs")
 
 
 def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
@@ -222,22 +221,6 @@ def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
 def audit_table(audits: Mapping[str, Audit]) -> str:
     """Return the controls of all levels as Markdown."""
     return markdown_table(AUDIT_HEADS, audit_rows(audits))
-
-
-def level_rows() -> list[list[str]]:
-    """Return the columns `LEVEL_HEADS` of all levels."""
-    return [
-        [
-            f"`{level.name}`",
-            level.about,
-            "; ".join(map(str, level.held_out)),
-            f"{level.controls}; sees {', '.join((*level.sees, *(('target',) * level.sees_target)))}",
-            f"{level.max_steps:,}",
-            f"{level.budget:,}",
-            str(level.seeds),
-        ]
-        for level in levels()
-    ]
 
 
 def to_csv(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> str:

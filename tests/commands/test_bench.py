@@ -1,11 +1,9 @@
-"""The benchmark command measures, prints, draws; and the comparison of vector and single environments compares."""
+"""The benchmark command measures, prints, draws."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import runpy
-import sys
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -18,7 +16,6 @@ from iglu_marl.cli import app
 from iglu_marl.commands import bench
 from iglu_marl.commands.bench import show, time_of
 from iglu_marl.commands.bench_cases import CASES, COUNTS, BenchCase, Round, memory
-from iglu_marl.envs.vector import GridworldVectorEnv
 
 
 @pytest.fixture(autouse=True)
@@ -109,33 +106,3 @@ def test_a_world_is_small() -> None:
     (record, *others) = memory()
     assert record[1] <= 8192
     assert all(0 < used < 40_000 for _, used in others)
-
-
-@pytest.fixture(scope="module")
-def same_results() -> Any:
-    spec = importlib.util.spec_from_file_location("same_results", ROOT / "benchmarks" / "same_results.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["same_results"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_vector_and_single_have_the_same_results(
-    same_results: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert same_results.main(["--episodes", "400", "--seed", "5"]) == 0
-    assert "0 differences" in capsys.readouterr().out
-
-
-def test_a_difference_is_seen(same_results: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    step = GridworldVectorEnv.step
-
-    def broken(self: Any, actions: Any) -> Any:
-        seen, rewards, *rest = step(self, actions)
-        rewards[-1] += 1
-        return seen, rewards, *rest
-
-    monkeypatch.setattr(GridworldVectorEnv, "step", broken)
-    assert same_results.main(["--episodes", "5"]) == 1

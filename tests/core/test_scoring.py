@@ -57,8 +57,12 @@ def test_definition_equals_brute_force(shifts, seed):
     grid = structure(rng, rng.integers(0, 14), spread=int(rng.integers(1, 6)))
     full = np.maximum(target, structure(rng, 6)) if seed % 3 == 0 else None
     invariant = seed % 4 != 1
-    found = maximal_intersection(grid, target, shifts=shifts, invariant=invariant, full_grid=full)
+    found, where = maximal_intersection(
+        grid, target, shifts=shifts, invariant=invariant, full_grid=full, return_argmax=True
+    )
     assert found == brute_force(grid, target, shifts, invariant, full)
+    laid = align(target, where)
+    assert ((laid == grid) & (grid != 0)).sum() == found
 
 
 def test_recorded_cases(shared: Path):

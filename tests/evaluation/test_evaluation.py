@@ -23,7 +23,7 @@ import pytest
 from requirements import TEST_FOLDERS
 from typer.testing import CliRunner
 
-from iglu_marl import AgentError, ConfigError, DataError, Pose, Role, Task, evaluate
+from iglu_marl import AgentError, ConfigError, DataError, IgluMarlError, Pose, Role, Task, evaluate
 from iglu_marl.agents import ScriptedArchitect
 from iglu_marl.cli import app
 from iglu_marl.core.text import csv_text
@@ -175,6 +175,12 @@ def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_an_evaluation_on_a_full_disk_is_refused(small_disk: Path) -> None:
+    (small_disk / "fill").write_bytes(b"x" * 60_000)
+    with pytest.raises(IgluMarlError, match="cannot be written"):
+        evaluate(tasks=[Task("a", [(0, -1, 0, 1)])], output=small_disk / "out", progress=False)
+
+
 def test_a_second_evaluation_in_one_folder_is_refused(tmp_path: Path) -> None:
     """It is told who is there, and the first one loses nothing."""
     output = tmp_path / "common"
