@@ -13,14 +13,15 @@ import time
 
 from benchmarks.trust.driver import ROOT
 
-# Driver -> what it is given besides, in full and in quick runs.
-DRIVERS: dict[str, tuple[list[str], list[str]]] = {
+# Driver -> what it is given besides, in full and in quick runs; None: not in quick ones.
+DRIVERS: dict[str, tuple[list[str], list[str] | None]] = {
     "worlds": ([], ["--quick"]),
     "views": ([], ["--quick"]),
     "interfaces": ([], ["--quick"]),
     "faults": ([], ["--quick"]),
     "fuzz": ([], ["--quick", "--target", "zip", "--target", "LLM reply", "--target", "action"]),
     "soak": (["--amount", "300"], ["--quick"]),
+    "mutations": ([], None),
 }
 
 
@@ -39,6 +40,8 @@ def main() -> int:
     broken = 0
     for name in given.names or DRIVERS:
         words = DRIVERS[name][1 if given.quick else 0]
+        if words is None:
+            continue
         begun = time.perf_counter()
         command = [sys.executable, "-m", f"benchmarks.trust.{name}", *words, "--seed", str(given.seed)]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)

@@ -21,7 +21,7 @@ from iglu_marl.language.references import (
     Blocks,
     Item,
     Level,
-    LevelOf,
+    SameLevel,
     Location,
     NextTo,
     Portion,
@@ -89,8 +89,8 @@ class Anchored(Location):
         """Return the cell of that part."""
         return self.at.anchors(setting)
 
-    def lines(self, new: BlockSpec, height: int | None, setting: Resolution) -> list[tuple[Cell, ...]]:
-        """Return the cells of each way in which a level shape lies. height: of its layer, None = on the ground.
+    def lines(self, new: BlockSpec, height: int, setting: Resolution) -> list[tuple[Cell, ...]]:
+        """Return the cells of each way in which a level shape lies. height: of its layer, 1 = on the ground.
 
         Raises:
             Unresolved: if its size is open, or if several blocks are at that side of it.
@@ -112,7 +112,7 @@ class Anchored(Location):
                 continue
             x = group.cells[0][0] - (a - 1 if self.part[0] > 0 else 0)
             z = group.cells[0][2] - (b - 1 if self.part[1] > 0 else 0)
-            low = FLOOR + (height or 1) - 1
+            low = FLOOR + height - 1
             found.append(tuple((x + u, low + k, z + v) for u, v in sorted(cells) for k in range(tall)))
         if not found:
             raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
@@ -316,13 +316,14 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
                 Beside(((new.way, 1),), Blocks(where=At(cell))),
             )  # "and two more to the east of the centre"
     if fixed := [where for where in stated if isinstance(where, Anchored)]:
-        layers = [where.height for where in stated if isinstance(where, Level)]
-        if len(fixed) + len(layers) != len(stated) or len(fixed) != 1 or len(layers) > 1:
+        layers = [where.height for where in stated if isinstance(where, Level)] or [1]
+        if len(fixed) > 1 or len(layers) > 1 or len(stated) > 2:
             raise Unresolved(Reason.NO_PLACE, "two places")
-        lines = {frozenset(line): line for line in fixed[0].lines(new, *(layers or [None]), setting)}
-        for line in lines.values():
-            check_free([(cell, color) for cell in line], setting)
-        return [[(cell, color) for cell in line] for line in lines.values()]
+        lines = {frozenset(line): line for line in fixed[0].lines(new, layers[0], setting)}
+        ways = [[(cell, color) for cell in line] for line in lines.values()]
+        for way in ways:
+            check_free(way, setting)
+        return ways
     groups = _combined(stated, setting)
     if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
         new = replace(new, kind=Kind.BLOCK, count=None)
@@ -469,7 +470,7 @@ def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) ->
 
 
 def _combined(wheres: tuple[Location, ...], setting: Resolution) -> list[Anchors]:
-    first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, LevelOf, NextTo)))
+    first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, SameLevel, NextTo)))
     groups = first.anchors(setting)
     for where in others:
         along = {axis for group in where.anchors(setting) for axis in group.axes}

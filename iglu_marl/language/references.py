@@ -206,7 +206,7 @@ class Level(Location):
 
 
 @dataclass(frozen=True)
-class LevelOf(Location):
+class SameLevel(Location):
     """The layer in which something lies."""
 
     of: Reference
