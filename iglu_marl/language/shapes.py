@@ -288,9 +288,9 @@ class Box:
         return cls((min(xs), min(ys), min(zs)), (max(xs), max(ys), max(zs)))
 
     @property
-    def spans(self) -> list[int]:
+    def spans(self) -> Cell:
         """Steps from end to end along each axis, 0 = flat."""
-        return [high - low for low, high in zip(self.low, self.high, strict=True)]
+        return shifted(self.high, scaled(self.low, -1))
 
 
 def shifted(cell: Cell, by: Cell) -> Cell:
