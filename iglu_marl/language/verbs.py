@@ -1069,6 +1069,9 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
 def _relocate(part: PlaceGoal, where: Any) -> Any:
     """Return a new place for the last placement: "on its other side" keeps its reference."""
     stated = part.where[0] if part.where else None
+    edge = getattr(stated, "of", None)
+    if isinstance(edge, Portion) and edge.way and edge.of != Anaphor() and isinstance(where, Edge):
+        return replace(stated, of=replace(edge, way=where.way))  # "the same on the south edge"
     if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Beside):
         return replace(stated, offset=where.offset)
     if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Spot):
