@@ -231,7 +231,8 @@ class Having(Location):
         vector = VECTORS[setting.on_map(self.way)]
 
         def near(item: Item) -> list[Cell]:
-            return [*outer(item, vector), *(outermost(item, vector) if vector[1] and len(item) > 1 else ())]
+            mixed = len(set(map(setting.color_at, item))) > 1
+            return [*outer(item, vector), *(outermost(item, vector) if vector[1] and mixed else ())]
 
         return [item for item in items if any(setting.color_at(cell) in self.colors for cell in near(item))]
 
@@ -937,6 +938,7 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
     count = reference.count
     if count is not None and len(items) > count:
         lately = [item for item in items if set(item) <= set(setting.last)]
+        lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
         if len(lately) == count:
             return lately  # what was just spoken of comes first
         cells = {cell for item in items for cell in item}

@@ -425,13 +425,20 @@ def core_where(core: Blocks, where: Any) -> Any:
     reject_if(isinstance(where, Outside))
     if where is None:
         return core
+    if isinstance(where, Distant) and core.where is not None:
+        return replace(core, where=replace(where, where=core.where))
     require(core.where is None)
     return replace(core, where=where)
 
 
 define(
     "core_extreme",
-    lambda core, way: accept(replace(core, extreme=way), core.extreme is None and core.rank == 1),
+    lambda core, way: accept(
+        replace(core, extreme=way),
+        core.extreme is None
+        and core.rank == 1
+        and not (way.vertical and core.kind in (Kind.TOWER, Kind.COLUMN)),
+    ),
 )
 
 
@@ -678,6 +685,12 @@ def mod_both(where: Any, also: Any) -> Any:
     # "next to the tower and on the blue block": one place or two?
     reject_if(any(stated) and isinstance(also if stated[0] else where, (Beside, NextTo)))
     return Modifiers(also=(where, also))
+
+
+@maker
+def mod_one_at_each(where: Any) -> Modifiers:
+    require(isinstance(where, Each))
+    return Modifiers((where.where,), one_each=True)
 
 
 @maker
@@ -1123,6 +1136,15 @@ def _check_repetitions(made: BlockSpec, colors: tuple[int | None, ...], mods: Mo
 
 def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Merge two places at one thing: "next to the red block, on its east side" is east of it."""
+    whole = next((of for where in wheres if isinstance(of := getattr(where, "of", None), Blocks)), None)
+    if whole is not None and len(wheres) > 1:  # "east of the tower, against its top block"
+        parts = [
+            where if (of := getattr(where, "of", None)) is None else _of_it(of, whole) for where in wheres
+        ]
+        wheres = tuple(
+            replace(where, of=part) if part is not where else where
+            for where, part in zip(wheres, parts, strict=True)
+        )
     levels = tuple(where for where in wheres if isinstance(where, Level))
     if len(wheres) == 3 and len(levels) == 1:
         return (*_merge_at_one_thing(tuple(where for where in wheres if where not in levels)), *levels)
