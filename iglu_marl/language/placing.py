@@ -76,6 +76,50 @@ class Spots(Location):
 
 
 @dataclass(frozen=True)
+class Anchored(Location):
+    """Where a corner or an end of what is placed comes to lie.
+
+    part: on which side, toward +x and toward +z: (-5, -5) is the north-west corner, (-5, 0) the west end.
+    """
+
+    part: tuple[int, int]
+    at: Location
+
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the cell of that part."""
+        return self.at.anchors(setting)
+
+    def lines(self, new: BlockSpec, height: int | None, setting: Resolution) -> list[tuple[Cell, ...]]:
+        """Return the cells of each way in which a level shape lies. height: of its layer, None = on the ground.
+
+        Raises:
+            Unresolved: if its size is open, or if several blocks are at that side of it.
+
+        """
+        if not new.sizes or new.standing or not (new.kind is Kind.ROW or new.kind in FIGURES):
+            raise Unresolved(Reason.NO_NUMBER, str(new.kind))
+        width, depth = (new.sizes[0], 1) if new.kind is Kind.ROW else (*new.sizes, new.sizes[0])[:2]
+        tall = new.sizes[2] if len(new.sizes) > 2 else 1
+        drawn = frozenset(product(range(width), (0,))) if depth == 1 else figure(new.kind, width, depth)
+        ways = {(width, depth): drawn, (depth, width): frozenset((v, u) for u, v in drawn)}
+        if new.axis is not None and len(axes := _axes(new.axis, setting)) == 1:
+            lying = (width, depth) if bool(axes[0][0]) is (width >= depth) else (depth, width)
+            ways = {lying: ways[lying]}
+        found = []
+        (group,) = self.at.anchors(setting)
+        for (a, b), cells in ways.items():
+            if (self.part[0] == 0 and a > 1) or (self.part[1] == 0 and b > 1):
+                continue
+            x = group.cells[0][0] - (a - 1 if self.part[0] > 0 else 0)
+            z = group.cells[0][2] - (b - 1 if self.part[1] > 0 else 0)
+            low = FLOOR + (height or 1) - 1
+            found.append(tuple((x + u, low + k, z + v) for u, v in sorted(cells) for k in range(tall)))
+        if not found:
+            raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
+        return found
+
+
+@dataclass(frozen=True)
 class Sides(Location):
     """Several sides of something.
 
@@ -271,6 +315,14 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
             stated = (
                 Beside(((new.way, 1),), Blocks(where=At(cell))),
             )  # "and two more to the east of the centre"
+    if fixed := [where for where in stated if isinstance(where, Anchored)]:
+        layers = [where.height for where in stated if isinstance(where, Level)]
+        if len(fixed) + len(layers) != len(stated) or len(fixed) != 1 or len(layers) > 1:
+            raise Unresolved(Reason.NO_PLACE, "two places")
+        lines = {frozenset(line): line for line in fixed[0].lines(new, *(layers or [None]), setting)}
+        for line in lines.values():
+            check_free([(cell, color) for cell in line], setting)
+        return [[(cell, color) for cell in line] for line in lines.values()]
     groups = _combined(stated, setting)
     if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
         new = replace(new, kind=Kind.BLOCK, count=None)

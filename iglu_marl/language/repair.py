@@ -140,7 +140,7 @@ def understand(text: str, grid: Grid, context: Context | None = None, article: b
         )  # rules have no pairs of coordinates
     if isinstance(stated, Failure) and (stated.partial is None or stated.reason is Reason.UNKNOWN_WORD):
         heard = _understand_clauses(stated, grid, context, article)
-        if heard is not None:
+        if heard is not None and (stated.reason is not Reason.CONTRADICTION or heard.question is not None):
             return heard
     if isinstance(stated, Failure):
         return Understanding(text, stated.partial, _diagnosed(stated))
@@ -209,7 +209,7 @@ _ABOUT = frozenset(
 )  # fmt: skip
 """First words of things that exist, if the sentence says what becomes of them."""
 _PREDICATES = frozenset(("should", "must", "becomes", "become", "needs", "gets", "turns", "has"))
-_BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD)
+_BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
 
 
 def _with_article(text: str) -> str:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
@@ -46,6 +47,8 @@ _REMARKING = frozenset(
      "please")
 )  # fmt: skip
 """Words with which a remark begins behind a comma."""
+_EXPLAINING = frozenset(("that", "that's", "which", "so", "because", "since", "as", "like"))
+"""Words with which a clause begins that adds to a request."""
 _OBJECTS = frozenset(
     ("the", "a", "an", "it", "them", "that", "this", "these", "those", "all", "every", "each", "both")
 )
@@ -158,7 +161,9 @@ def _own_words() -> frozenset[str]:
     """Return the words that are no names."""
     from iglu_marl.language.grammar.reader import grammar, instruction_words
 
-    return instruction_words() | grammar().words_of("piece", "idle", "naming", "amendment", "repeated")
+    return instruction_words() | grammar().words_of(
+        "piece", "idle", "naming", "amendment", "repeated", "check"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -252,6 +257,8 @@ class ClauseReader:
         for part in cover.done:
             if isinstance(part, _Unread) and part.announces:
                 skipped.append(part.text)
+            elif isinstance(part, _Unread) and part.explains:
+                skipped += [part.text] * (not unread)
             elif isinstance(part, _Unread):
                 parts = [] if part.inside and not unread else parts  # its sentence is not read either
                 unread.append(part.text)
@@ -286,7 +293,7 @@ class ClauseReader:
             or (self._colors(first - 1) and first not in self.breaks)
         ):
             first -= 1
-        start = max((end for end in (0, *self.breaks) if end <= at))
+        start = max(end for end in (0, *self.breaks) if end <= at)
         stop = min(end for end in (*self.breaks, len(self.said)) if end > at)
         before = self.said[max(start, first - 1) : first]
         opens = self._all_idle(start, first)
@@ -344,7 +351,7 @@ class ClauseReader:
         start = at == 0 or at in self.breaks or self._after_idle(at)
         stop = next(end for end in self.ends if end > at)
         if start:
-            whole = ("amendment", "repeated") if self.breaks.get(at, ".") == "." else ()
+            whole = ("amendment", "repeated", "check") if self.breaks.get(at, ".") == "." else ()
             for category in ("clause", "viewed", "naming", *whole):
                 least: dict[int, int] = {}
                 for value, end, cost in self.parser.read(category, at):  # cheapest first
@@ -362,7 +369,11 @@ class ClauseReader:
                 value = replace(value, word=word if word in _parts() else "", plural=plural)
             if value.name != "name" or self._may_be_new(at):
                 found.append((end, value, cost + 1))
-        for value, end, cost in self.parser.read("mod", at):
+        mods = self.parser.read("mod", at)
+        least = {end: min(cost for _, other, cost in mods if other == end) for _, end, _ in mods}
+        for value, end, cost in mods:
+            if cost > least[end] + 1:
+                continue  # "north to south" is no place north of the south
             if self.said[end : end + 1] == ["of"]:
                 continue  # a preposition goes with its noun
             one = end == at + 1 and value in (Modifiers(color=value.color), Modifiers(way=value.way))
@@ -387,6 +398,8 @@ class ClauseReader:
                 and not any(map(_is_count, rest))
             ):
                 found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
+            if inside and self.said[at] in _EXPLAINING and _changing().isdisjoint(rest):
+                found.append((stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)))
             later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
             plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))
             if not inside and stop < len(self.said) and plain:
@@ -413,11 +426,15 @@ def _is_count(word: str) -> bool:
 
 @dataclass(frozen=True)
 class _Unread:
-    """Words that are not read; inside: from a comma on; announces: before a request, without colours and verbs."""
+    """Words that are not read.
+
+    inside: from a comma on. announces, explains: before or behind a request, without colours and verbs of building.
+    """
 
     text: str
     inside: bool
     announces: bool = False
+    explains: bool = False
 
 
 def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
@@ -506,8 +523,11 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
     if "total" in given:
-        mods = mods.plus(Modifiers(total=value("total")))
+        length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
+        mods = mods.plus(Modifiers(**{length: value("total")}))
     if area is not None:
+        if not plural and count == prod(area) * sizes.get("high", 1):
+            count = None  # as many as it has
         kind, mods = _area(kind, area, sizes, mods)
         if kind is None:
             return None

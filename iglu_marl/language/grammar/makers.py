@@ -16,6 +16,7 @@ from iglu_marl.language.placing import (
     FIGURES,
     SAME,
     Ambiguous,
+    Anchored,
     AssertCount,
     BlockSpec,
     KeepOnly,
@@ -287,6 +288,7 @@ def cell(place: Spot, n: int) -> Any:
     return At(stated) if in_zone(*stated) else Outside(stated)
 
 
+define("anchored_end", lambda way, place: Anchored((5 * VECTORS[way][0], 5 * VECTORS[way][2]), place))
 define("at_level", lambda n: accept(Level(n), 1 <= n <= 9))
 define("beside", lambda way, of, n=1, before=(): Beside((*before, (way, n)), of))
 define("beside_it", lambda of_it: of_it if isinstance(of_it, Beside) else Beside(((of_it, 1),), Anaphor()))

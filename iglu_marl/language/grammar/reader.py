@@ -38,7 +38,7 @@ MAX_WORDS = 220
 _FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
-_OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated")
+_OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
