@@ -200,6 +200,8 @@ ROW, PLATE = "blue -2..2,1,0", "blue -2..2,1,-1..1"
         (ROW, "put a tower of 3 purple blocks on the row, centred", "purple 0,2..4,0"),
         (PLATE, "3 red blocks on top of the south edge of the rectangle, centred", "red -1..1,2,1"),
         (PLATE, "on the west edge of the rectangle put 3 yellow blocks on top", "yellow -2,2,-1..1"),
+        (PLATE, "3 red on top along the north edge of the rectangle, centred. same on the south edge",
+         "red -1..1,2,-1 -1..1,2,1"),
         ("", "a yellow row of 7 along the south edge, centered", "yellow -3..3,1,5"),
         ("", "along the west edge put 4 red blocks, centred", None),
     ],
