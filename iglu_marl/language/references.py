@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -259,7 +260,9 @@ class Furthest(Location):
         items = items if self.where is None else self.where.fitting(reference, items, setting)
         if isinstance(self.of, Direction):
             vector = VECTORS[setting.on_map(self.of)]
-            items = [item for item in items if dot(Box.of(item).spans, vector) or len(item) == 1]
+            items = [
+                item for item in items if any(map(operator.mul, Box.of(item).spans, vector)) or len(item) == 1
+            ]
             far = {item: max(dot(cell, vector) for cell in item) for item in items}
         else:
             others = {cell for item in resolve(self.of, setting) for cell in item}

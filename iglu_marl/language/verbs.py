@@ -1068,7 +1068,7 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
 
 def _relocate(part: PlaceGoal, where: Any) -> Any:
     """Return a new place for the last placement: "on its other side" keeps its reference."""
-    stated = part.where[0] if part.where else None
+    stated: Any = part.where[0] if part.where else None
     edge = getattr(stated, "of", None)
     if isinstance(edge, Portion) and edge.way and isinstance(where, Edge):
         if edge.of == Anaphor():
