@@ -402,12 +402,7 @@ def _without_ends(groups: list[Anchors]) -> list[Anchors]:
 
 
 def _middle(n: int, groups: list[Anchors]) -> list[Anchors]:
-    """Return the middle `n` cells of a longer line of places; all of other places.
-
-    Raises:
-        Unresolved: if the line has no such middle.
-
-    """
+    """Return the middle `n` cells of a longer line of places; all of other places."""
     cells = sorted({cell for group in groups for cell in group.cells})
     if n >= len(cells) or not n or not _in_a_line(cells):
         return groups
@@ -545,13 +540,15 @@ def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> lis
     """
     cells = [cell for group in groups for cell in group.cells]
     level = {cell[1] for cell in cells}
-    flat = new.kind in (Kind.ROW, *FIGURES) and new.kind not in (Kind.WALL, Kind.CUBE) and not new.standing
+    flat = new.kind in (Kind.ROW, *FIGURES) and new.kind not in (Kind.WALL, Kind.CUBE)
     wall = new.kind is Kind.WALL and len(new.sizes) == 2
-    row = new.kind is Kind.ROW or wall or (new.kind is Kind.BLOCK and (new.count or 1) > len(cells))
-    if (
-        (new.standing and not wall)
-        or not (flat or row)
-        or any(group.way != VECTORS[Direction.UP] for group in groups)
+    row = (
+        wall
+        or (new.kind is Kind.ROW and not new.standing)
+        or (not new.standing and new.kind is Kind.BLOCK and (new.count or 1) > len(cells))
+    )
+    if not ((flat and not new.standing) or row) or any(
+        group.way != VECTORS[Direction.UP] for group in groups
     ):
         return []
     if len(level) > 1 or new.gap or new.way is not None or (not new.sizes and new.kind in FIGURES[4:]):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from math import prod
 from typing import Any, TypeGuard
 
@@ -221,57 +223,56 @@ class SameLevel(Location):
 
 @dataclass(frozen=True)
 class Having(Location):
-    """Filter: with a block of these colours next to it on one side, or at its end there if that is up or down."""
+    """Filter: with a block of these colours at its end on one side, or next to it there, and another colour."""
 
     way: Direction
     colors: tuple[int, ...]
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items that have one."""
-        vector = VECTORS[setting.on_map(self.way)]
-
-        def near(item: Item) -> list[Cell]:
-            return [*outer(item, vector), *(outermost(item, vector) if vector[1] and len(item) > 1 else ())]
-
-        return [item for item in items if any(setting.color_at(cell) in self.colors for cell in near(item))]
+        vector, found = VECTORS[setting.on_map(self.way)], []
+        for item in items:
+            near = {
+                cell: setting.color_at(cell)
+                for cell in (*item, *outer(item, vector))
+                if setting.color_at(cell)
+            }
+            if len({*near.values()}) > 1 and {near[cell] for cell in outermost(near, vector)} & {
+                *self.colors
+            }:
+                found.append(item)
+        return found
 
 
 @dataclass(frozen=True)
-class Distant(Location):
-    """Filter: furthest from something, or nearest to it; where: another place that holds."""
+class Furthest(Location):
+    """Filter: furthest from something or, with `near`, nearest to it; or going furthest in a direction.
 
-    of: Reference
+    where: another place that holds.
+    """
+
+    of: Reference | Direction
     near: bool = False
     where: Location | None = None
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items at the largest or smallest distance in steps."""
-        others = [cell for item in resolve(self.of, setting) for cell in item]
-        items = [item for item in items if not set(others).intersection(item)]
-        if self.where is not None:
-            items = self.where.fitting(reference, items, setting)
-
-        def steps(item: Item) -> int:
-            gaps = (
-                sum(abs(a - b) for a, b in zip(cell, other, strict=True)) for cell in item for other in others
-            )
-            return min(gaps) * (-1 if self.near else 1)
-
-        return [item for item in items if steps(item) == max(map(steps, items))]
-
-
-@dataclass(frozen=True)
-class Pointing(Location):
-    """Filter: goes in a direction, further than all others that lie along it."""
-
-    way: Direction
-
-    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items that reach furthest of those along the axis of the direction."""
-        vector = VECTORS[setting.on_map(self.way)]
-        lying = [item for item in items if dot(Box.of(item).spans, vector) or len(item) == 1]
-        reach = [max(dot(cell, vector) for cell in item) for item in lying]
-        return [item for item, far in zip(lying, reach, strict=True) if far == max(reach)]
+        items = items if self.where is None else self.where.fitting(reference, items, setting)
+        if isinstance(self.of, Direction):
+            vector = VECTORS[setting.on_map(self.of)]
+            items = [
+                item for item in items if any(map(operator.mul, Box.of(item).spans, vector)) or len(item) == 1
+            ]
+            far = {item: max(dot(cell, vector) for cell in item) for item in items}
+        else:
+            others = {cell for item in resolve(self.of, setting) for cell in item}
+            pairs = {item: product(item, others) for item in items if others.isdisjoint(item)}
+            far = {
+                item: min(sum(map(abs, shifted(a, scaled(b, -1)))) for a, b in both)
+                for item, both in pairs.items()
+            }
+        best = (min if self.near else max)(far.values(), default=0)
+        return [item for item in items if far.get(item) == best]
 
 
 @dataclass(frozen=True)
@@ -692,9 +693,7 @@ class NextTo(Location):
 
 
 Where = At | Beside | NextTo
-_FILTERS = (
-    At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge, Having, Distant, Pointing,
-)  # fmt: skip
+_FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge, Having, Furthest)
 
 
 def is_several(where: Any) -> TypeGuard[Beside]:
@@ -937,6 +936,7 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
     count = reference.count
     if count is not None and len(items) > count:
         lately = [item for item in items if set(item) <= set(setting.last)]
+        lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
         if len(lately) == count:
             return lately  # what was just spoken of comes first
         cells = {cell for item in items for cell in item}
@@ -1021,14 +1021,11 @@ def _part_of(item: Item, part: Portion, setting: Resolution) -> list[Cell]:
     if part.which == "tip" and box.spans[1]:
         return outermost(item, VECTORS[Direction.UP])
     if part.which == "free_ends":  # those that touch nothing else
+        touching = {
+            shifted(cell, way) for cell in setting.blocks if cell not in item for way in VECTORS.values()
+        }
         ends_of = _part_of(item, replace(part, which="ends"), setting)
-        around = {cell: [shifted(cell, way) for way in VECTORS.values()] for cell in ends_of}
-        free = [
-            cell for cell in ends_of if not any(setting.color_at(c) for c in around[cell] if c not in item)
-        ]
-        if len(free) != 1:
-            raise Unresolved(Reason.AMBIGUOUS, "which end")
-        return free
+        return found if len(found := [cell for cell in ends_of if cell not in touching]) == 1 else []
     if part.which in ("ends", "tip", "between_ends"):
         axis = box.spans.index(max(box.spans))
         at_ends = part.which != "between_ends"

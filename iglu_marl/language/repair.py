@@ -135,9 +135,7 @@ def understand(text: str, grid: Grid, context: Context | None = None, article: b
     context = context or Context()
     stated = parse(text, context)
     if isinstance(stated, Failure) and re.search(r"\d *, *-?\d *\)", text):
-        stated = replace(
-            stated, reason=Reason.NOT_UNDERSTOOD, partial=None
-        )  # rules have no pairs of coordinates
+        stated = replace(stated, reason=Reason.NOT_UNDERSTOOD, partial=None)
     if isinstance(stated, Failure) and (stated.partial is None or stated.reason is Reason.UNKNOWN_WORD):
         heard = _understand_clauses(stated, grid, context, article)
         if heard is not None and (stated.reason is not Reason.CONTRADICTION or heard.question is not None):

@@ -1068,7 +1068,12 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
 
 def _relocate(part: PlaceGoal, where: Any) -> Any:
     """Return a new place for the last placement: "on its other side" keeps its reference."""
-    stated = part.where[0] if part.where else None
+    stated: Any = part.where[0] if part.where else None
+    edge = getattr(stated, "of", None)
+    if isinstance(edge, Portion) and edge.way and isinstance(where, Edge):
+        if edge.of == Anaphor():
+            raise Unresolved(Reason.NO_PLACE, "the edge of what")
+        return replace(stated, of=replace(edge, way=where.way))  # "the same on the south edge"
     if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Beside):
         return replace(stated, offset=where.offset)
     if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Spot):
@@ -1118,7 +1123,8 @@ def _again(instruction: Repeat, setting: Resolution) -> list[ExpectedWorld]:
     expanded = expand_anaphor(instruction, setting.before)
     if expanded is not instruction:
         return _follow(expanded, setting)
-    if instruction.where is None or not setting.last:
+    on_top = isinstance(instruction.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
+    if instruction.where is None or not setting.last or on_top:  # on the edge of what?
         raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
     if isinstance(instruction.where, OtherSide) and instruction.where.of is None and not instruction.color:
         return [_opposite(setting)]

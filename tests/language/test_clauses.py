@@ -200,9 +200,80 @@ ROW, PLATE = "blue -2..2,1,0", "blue -2..2,1,-1..1"
         (ROW, "put a tower of 3 purple blocks on the row, centred", "purple 0,2..4,0"),
         (PLATE, "3 red blocks on top of the south edge of the rectangle, centred", "red -1..1,2,1"),
         (PLATE, "on the west edge of the rectangle put 3 yellow blocks on top", "yellow -2,2,-1..1"),
+        (PLATE, "3 red on top along the north edge of the rectangle, centred. same on the south edge",
+         "red -1..1,2,-1 -1..1,2,1"),
         ("", "a yellow row of 7 along the south edge, centered", "yellow -3..3,1,5"),
         ("", "along the west edge put 4 red blocks, centred", None),
     ],
 )  # fmt: skip
 def test_a_placement_changes_these_cells(world: str, text: str, blocks: str | None) -> None:
+    assert changed(world, text) == (None if blocks is None else cells(blocks))
+
+
+TOWER, TWO = "blue 0,1..3,0", "blue -3,1..3,0; yellow 3,1..2,0"
+BEAM, ARMS = "purple -2..2,4,0", "blue 1..3,1,0 -3..-1,1,0; red 0,1,0"
+ROUND = "green 1,{0},0 -1,{0},0 0,{0},1 0,{0},-1"
+TOPPED = "blue 0,1..3,0 3,1..3,0; red 0,4,0"
+SPREAD = "blue -4,1,0 0,1,0 2,1,0; red 4,1,0"
+WALL = "blue -1..1,1..3,0"
+
+
+@pytest.mark.parametrize(
+    ("world", "text", "blocks"),
+    [
+        # shares: the number must agree
+        (TOWER, "four green blocks around the top block of the tower, one against each of its four sides",
+         ROUND.format(3)),
+        (TOWER, "Around the top block of the tower, place three green blocks, one against each of its four sides.",
+         None),
+        (TOWER, "four green blocks, one on each side of the tower at the bottom", ROUND.format(1)),
+        (TOWER, "around the foot of the tower, on the ground, one green block on each of its four sides",
+         ROUND.format(1)),
+        (TOWER, "two yellow ones, one on the north side of the tower and one on its south side",
+         "yellow 0,1,-1 0,1,1"),
+        (TOWER, "three yellow blocks, one on the north side of the tower and one on its south side", None),
+        (TOWER, "put two red blocks, one against the tower on its east side and one on top of it",
+         "red 1,1,0 0,4,0"),
+        ("", "two blue blocks, one at (2, 3) and one at (-2, -3)", "blue 2,1,3 -2,1,-3"),
+        ("", "four purple blocks, one in each corner", "purple 5,1,5 5,1,-5 -5,1,5 -5,1,-5"),
+        ("", "three purple blocks, one in each corner", None),
+        # a colour that something has
+        (TWO, "put a block in the centre, same colour as the blue tower", "blue 0,1,0"),
+        (TWO, "two blocks on the blue tower with the color of the yellow tower", "yellow -3,4..5,0"),
+        (TWO, "put a red block in the centre, same colour as the yellow tower", None),
+        (TOWER, "put a block on top of the tower, also in orange", "orange 0,4,0"),
+        # the place before the verb
+        (BEAM, "Below the east end of the row hangs 1 red block", "red 2,3,0"),
+        (BEAM, "From the middle of the row hangs a lamp, one yellow block.", "yellow 0,3,0"),
+        (BEAM, "three orange blocks dangle from the west end of the row", "orange -2,1..3,0"),
+        (BEAM, "four orange blocks dangle from the west end of the row", None),
+        (BEAM, "on the middle of the row stood a blue tower, 2 high", "blue 0,5..6,0"),
+        (TOWER, "to the north of the tower stretches a row of 3 yellow blocks", "yellow 0,1,-3..-1"),
+        # relative clauses
+        (TOPPED, "put a green block on the tower that has red on top", "green 0,5,0"),
+        (TOPPED, "put a yellow block on the tower that has blue on top", None),
+        (TWO, "put a red block on the tower that's further east", "red 3,3,0"),
+        (SPREAD, "make the blue block which is furthest from the red block green", "green -4,1,0"),
+        (SPREAD, "make the blue block that is nearest to the red block green", "green 2,1,0"),
+        ("blue -2,1,0 2,1,0; red 0,1,0", "remove the blue block which is furthest from the red block", None),
+        (ARMS, "make the blue row pointing west yellow", "yellow -3..-1,1,0"),
+        # sizes and levels by comparison
+        ("blue -1..1,1,0", "a yellow wall on top of the row, as wide as the row and two blocks high",
+         "yellow -1..1,2..3,0"),
+        ("blue -1,1,0 1,1,0", "on the blue blocks: purple, 3 wide west to east, 2 high and 1 thick",
+         "purple -1..1,2..3,0"),
+        (TWO, "a red tower in the centre, it must be one less high than the blue tower", "red 0,1..2,0"),
+        (TWO, "a red block east of the blue tower, at the same height as the top block of the yellow tower",
+         "red -2,2,0"),
+        (TWO, "a red block east of the blue tower at the same height as the yellow tower", None),
+        # parts
+        (TWO, "put two red blocks on the east side of the blue tower, against its top two blocks",
+         "red -2,2..3,0"),
+        (WALL, "make the bottom two rows of the wall green", "green -1..1,1..2,0"),
+        (ARMS, "put a green block on the outer end of each blue row", "green -3,2,0 3,2,0"),
+        (ARMS, "put a green block on the near end of each blue row", None),
+        (ROW, "make every other block of the row red, beginning at the west end", "red -2,1,0 0,1,0 2,1,0"),
+    ],
+)  # fmt: skip
+def test_clauses_compare_and_share(world: str, text: str, blocks: str | None) -> None:
     assert changed(world, text) == (None if blocks is None else cells(blocks))

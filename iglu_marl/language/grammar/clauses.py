@@ -522,8 +522,6 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
         mods = _with_way(mods)
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
-    if "name" in given and count == 1 and kind is Kind.BLOCK:
-        mods, count = replace(mods, total=None), mods.total or 1  # "a chain of two red blocks"
     if "total" in given:
         length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
         mods = mods.plus(Modifiers(**{length: value("total")}))

@@ -33,9 +33,9 @@ from iglu_marl.language.references import (
     Between,
     Blocks,
     BuilderPosition,
-    Distant,
     Each,
     Edge,
+    Furthest,
     LastBlock,
     Level,
     Location,
@@ -427,6 +427,8 @@ def core_where(core: Blocks, where: Any) -> Any:
     reject_if(isinstance(where, Outside))
     if where is None:
         return core
+    if isinstance(where, Furthest) and core.where is not None:
+        return replace(core, where=replace(where, where=core.where))
     require(core.where is None)
     return replace(core, where=where)
 
@@ -682,16 +684,23 @@ def mod_both(where: Any, also: Any) -> Any:
     return Modifiers(also=(where, also))
 
 
-@maker
-def mod_shares(places: tuple[Any, ...]) -> Modifiers:
-    """Return a place for each of several: "one on the north side of the tower, one on its south side"."""
-    of = getattr(places[0], "of", None)
-    its = (Anaphor(), None)
-    same = [
-        replace(where, of=of) if of not in its and getattr(where, "of", None) == Anaphor() else where
-        for where in places
-    ]
-    return Modifiers(also=tuple(same), split=True)
+define(
+    "mod_one_at_each", lambda where: replace(mod_where(accept(where, isinstance(where, Each))), one_each=True)
+)
+define("mod_shares", lambda places: Modifiers(also=_of_first(places, Anaphor()), split=True))
+
+
+def _of_first(wheres: tuple[Any, ...], it: Any = None) -> tuple[Any, ...]:
+    """Return places in which parts of "it", or `it`, are those of the thing of the first place."""
+    of = next(
+        (of for where in wheres if isinstance(of := getattr(where, "of", None), (Blocks, Portion))), None
+    )
+    if of is None or len(wheres) == 1:
+        return wheres  # "east of the tower, against its top block"
+    found = {
+        where: of if where.of == it else _of_it(where.of, of) for where in wheres if hasattr(where, "of")
+    }
+    return tuple(replace(where, of=found[where]) if where in found else where for where in wheres)
 
 
 @maker
@@ -895,21 +904,14 @@ def put(
 def _on_columns(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
     """Return something solid as what stands on each column of its range, which must be as long and as wide."""
     at = next((where.at for where in mods.where if isinstance(where, Spots)), ())
-    spans = sorted(len({spot[axis] for spot in at}) for axis in (0, 1))
-    adjoin = all(len(line) > max(line) - min(line) for line in map(set, zip(*at, strict=True)))
-    flat = new.kind in (Kind.SQUARE, Kind.RECTANGLE)
-    if not (at and adjoin and len(at) == spans[0] * spans[1]) or not (
-        flat or new.kind in (Kind.ROW, Kind.WALL)
-    ):
+    spans = sorted(max(line) - min(line) + 1 for line in zip(*at, strict=True))
+    flat = {Kind.SQUARE: 2, Kind.RECTANGLE: 2, Kind.ROW: 1, Kind.WALL: 1}.get(new.kind, 0)
+    if not flat or len(at) < 2 or len(at) != spans[0] * spans[1]:
         return new, mods
     size = mods.area or new.sizes or ((mods.long,) if mods.long else ())
-    sides, high = size[: 1 + flat], mods.tall
-    if len(size) > len(sides):
-        high = size[-1]
-    reject_if((sides and sorted((*sides, 1)[:2]) != spans) or (new.kind is Kind.WALL and high is None))
-    kind = Kind.TOWER if (high or 1) > 1 else Kind.BLOCK
-    sizes = (high,) if high and kind is Kind.TOWER else ()
-    new = replace(new, kind=kind, sizes=sizes, each=True, standing=None)
+    high = size[flat] if len(size) > flat else mods.tall
+    reject_if((size and sorted((*size[:flat], 1)[:2]) != spans) or (new.kind is Kind.WALL and high is None))
+    new = replace(new, kind=Kind.TOWER, sizes=(high or 1,), each=True, standing=None)
     return new, replace(mods, area=None, long=None, tall=None, each=True)
 
 
@@ -1125,6 +1127,7 @@ def _check_repetitions(made: BlockSpec, colors: tuple[int | None, ...], mods: Mo
 
 def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Merge two places at one thing: "next to the red block, on its east side" is east of it."""
+    wheres = _of_first(wheres)
     levels = tuple(where for where in wheres if isinstance(where, Level))
     if len(wheres) == 3 and len(levels) == 1:
         return (*_merge_at_one_thing(tuple(where for where in wheres if where not in levels)), *levels)
@@ -1416,9 +1419,8 @@ def take_off(blocks: Any, of: Any) -> Any:
 
 @maker
 def remove_from(of: Any, blocks: Any) -> Any:
-    reject_if(not isinstance(blocks, Blocks) or not isinstance(blocks.where, (Distant, type(None))))
-    place = PartOf(of)
-    return Remove(replace(blocks, where=replace(blocks.where, where=place) if blocks.where else place))
+    reject_if(not isinstance(blocks, Blocks) or not isinstance(blocks.where, (Furthest, type(None))))
+    return Remove(core_where(replace(blocks, where=PartOf(of)), blocks.where))
 
 
 @maker
