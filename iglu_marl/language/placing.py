@@ -21,12 +21,12 @@ from iglu_marl.language.references import (
     Blocks,
     Item,
     Level,
-    SameLevel,
     Location,
     NextTo,
     Portion,
     Reference,
     Resolution,
+    SameLevel,
     Spot,
     Unresolved,
     resolve,
@@ -302,11 +302,12 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
 
     """
     new = instruction.new
-    if not instruction.where:
+    given = instruction.where or _continuing(new, setting)
+    if not given:
         raise Unresolved(Reason.NO_PLACE, "")
-    color = _color(new, instruction.where, setting)
-    stated = tuple(_spaced(where, new.gap) for where in instruction.where)
-    if stated != instruction.where:
+    color = _color(new, given, setting)
+    stated = tuple(_spaced(where, new.gap) for where in given)
+    if stated != given:
         new = replace(new, gap=0)
     new = _with_length(new, setting)
     if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
@@ -338,6 +339,19 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
     if instruction.fill or (new.kind is Kind.BLOCK and not laid and all(group.whole for group in groups)):
         return _fill(new, groups, color, setting, instruction.fill)
     return _put_at(new, groups, color, setting)
+
+
+def _continuing(new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
+    """Return the place of "two more": behind the line that was placed last, which grows; () if there is none."""
+    cells = [cell for cell in setting.last if setting.color_at(cell)]
+    if new.color != SAME or new.kind is not Kind.BLOCK or len(cells) < 2 or not _in_a_line(cells):
+        return ()
+    if len({cell[1] for cell in cells}) > 1:
+        return (Beside(((Direction.UP, 1),), Anaphor()),)
+    if setting.before is None:  # built by others, in an unknown order
+        return ()
+    along = [way for way in COMPASS if dot(cells[-1], VECTORS[way]) > dot(cells[0], VECTORS[way])]
+    return (Beside(((along[0], 1),), Anaphor()),)
 
 
 def put_shape(

@@ -138,11 +138,25 @@ def understand(text: str, grid: Grid, context: Context | None = None, article: b
         stated = replace(stated, reason=Reason.NOT_UNDERSTOOD, partial=None)
     if isinstance(stated, Failure) and (stated.partial is None or stated.reason is Reason.UNKNOWN_WORD):
         heard = _understand_clauses(stated, grid, context, article)
-        if heard is not None and (stated.reason is not Reason.CONTRADICTION or heard.question is not None):
+        if heard is not None and (stated.reason is not Reason.CONTRADICTION or _agrees(stated, heard, grid)):
             return heard
-    if isinstance(stated, Failure):
-        return Understanding(text, stated.partial, _diagnosed(stated))
-    return try_instruction(text, stated, grid, context)
+    if not isinstance(stated, Failure):
+        return try_instruction(text, stated, grid, context)
+    if isinstance(stated.partial, PlaceGoal) and stated.reason is Reason.NO_PLACE:  # "two more" may need none
+        heard = try_instruction(text, stated.partial, grid, context)
+        if not isinstance(heard.found, Failure):
+            return heard
+    return Understanding(text, stated.partial, _diagnosed(stated))
+
+
+def _agrees(contradiction: Failure, heard: Understanding, grid: Grid) -> bool:
+    """Return whether a reading asks, or gives each of two colours its blocks, so that nothing contradicts it."""
+    if isinstance(heard.found, Failure):
+        return heard.question is not None
+    placed = {
+        color_name(int(color)) for world in heard.found for color in world.grid[world.grid != grid] if color
+    }
+    return placed.issuperset(contradiction.detail.split(" and "))
 
 
 def _understand_beginning(

@@ -59,6 +59,19 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
          column(0, 0, "blue", 1, 2)),
         (["a yellow lamp in the center", "move the lamp 2 blocks east", "put a red block on the lamp"],
          column(2, 0, "yellow", 1) | column(2, 0, "red", 2)),
+        # a shape by its corner or end; what a request comes to
+        (["a 2 by 2 blue square on the ground, its northwest corner at x 1, z 1. That makes 4."],
+         {(x, -1, z): color_id("blue") for x, z in product((1, 2), (1, 2))}),
+        (["a row of 3 green on the floor with its east end in the centre"],
+         {(x, -1, 0): color_id("green") for x in (-2, -1, 0)}),
+        # level things on several others, and towers of several colours
+        (["2 purple towers, 2 high, at x = -1 and x = 1, z = 0", "a red row on the towers"],
+         column(-1, 0, "purple", 1, 2) | column(1, 0, "purple", 1, 2)
+         | {(x, 1, 0): color_id("red") for x in (-1, 0, 1)}),
+        (["a tower in the centre, from bottom to top red, yellow, green"],
+         column(0, 0, "red", 1) | column(0, 0, "yellow", 2) | column(0, 0, "green", 3)),
+        # an explanation that is not read
+        (["a red block in the centre, which keeps the squirrels dry"], column(0, 0, "red", 1)),
     ],
 )  # fmt: skip
 def test_clauses_are_followed(texts: list[str], blocks: dict[tuple[int, int, int], int]) -> None:
@@ -277,3 +290,55 @@ WALL = "blue -1..1,1..3,0"
 )  # fmt: skip
 def test_clauses_compare_and_share(world: str, text: str, blocks: str | None) -> None:
     assert changed(world, text) == (None if blocks is None else cells(blocks))
+
+
+RED_TOWER = ("build a tower of 3 red blocks in the centre",)
+RED_BLOCK = ("put a red block in the centre", "put a red block 2 east of it")
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "blocks"),
+    [
+        (RED_BLOCK, "no, yellow", column(0, 0, "red", 1) | column(2, 0, "yellow", 1)),
+        (RED_BLOCK, "one higher", column(0, 0, "red", 1) | column(2, 0, "red", 2)),
+        (RED_BLOCK, "a bit to the north", column(0, 0, "red", 1) | column(2, -1, "red", 1)),
+        (RED_BLOCK, "it should be one further east", column(0, 0, "red", 1) | column(3, 0, "red", 1)),
+        (RED_BLOCK, "a bit closer to the other red block", column(0, 0, "red", 1) | column(1, 0, "red", 1)),
+        (RED_BLOCK, "on the other side", column(0, 0, "red", 1) | column(-2, 0, "red", 1)),
+        (RED_BLOCK, "now the same on the other side",
+         column(0, 0, "red", 1) | column(2, 0, "red", 1) | column(-2, 0, "red", 1)),
+        (RED_TOWER, "no, 4", column(0, 0, "red", 1, 2, 3, 4)),
+        (("put a row of 2 red blocks in the centre going south",), "3 more",
+         {(0, -1, z): color_id("red") for z in range(5)}),
+        (RED_TOWER, "two more", column(0, 0, "red", 1, 2, 3, 4, 5)),
+        (RED_TOWER, "same thing but blue, 2 to the east",
+         column(0, 0, "red", 1, 2, 3) | column(2, 0, "blue", 1, 2, 3)),
+        (("put a red block in the centre and a red block 3 east of it", "put a green block on the left one"),
+         "no, the other one", column(0, 0, "red", 1) | column(3, 0, "red", 1) | column(3, 0, "green", 2)),
+    ],
+)  # fmt: skip
+def test_a_correction_changes_the_last_request(
+    before: tuple[str, ...], text: str, blocks: dict[tuple[int, int, int], int]
+) -> None:
+    assert built(*before, text) == blocks
+
+
+@pytest.mark.parametrize(
+    ("text", "nouns"),
+    [
+        ("Now the cabin. It is yellow.", [("cabin", False, None)]),
+        ("wings!! two on each flank", [("wing", True, None)]),
+        ("there is an orange beam, from which hangs a blue bucket",
+         [("beam", False, color_id("orange")), ("bucket", False, color_id("blue"))]),
+        ("put it on top of the trunk", []),
+        ("that looks funny and weird", []),
+    ],
+)  # fmt: skip
+def test_what_a_text_introduces_has_a_name(text: str, nouns: list[tuple[str, bool, int | None]]) -> None:
+    found = read_clauses(text)[0].nouns
+    assert [(noun.word, noun.plural, noun.color) for noun in found] == nouns
+
+
+def test_a_total_that_is_wrong_is_said() -> None:
+    heard = understand("a row of 3 green in the centre going east. That makes 4.", EMPTY, Context())
+    assert isinstance(heard.found, Failure)
