@@ -302,12 +302,11 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
 
     """
     new = instruction.new
-    given = instruction.where or _continuing(new, setting)
-    if not given:
+    if not instruction.where:
         raise Unresolved(Reason.NO_PLACE, "")
-    color = _color(new, given, setting)
-    stated = tuple(_spaced(where, new.gap) for where in given)
-    if stated != given:
+    color = _color(new, instruction.where, setting)
+    stated = tuple(_spaced(where, new.gap) for where in instruction.where)
+    if stated != instruction.where:
         new = replace(new, gap=0)
     new = _with_length(new, setting)
     if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
@@ -341,7 +340,7 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
     return _put_at(new, groups, color, setting)
 
 
-def _continuing(new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
+def continuing(new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
     """Return the place of "two more": behind the line that was placed last, which grows; () if there is none."""
     cells = [cell for cell in setting.last if setting.color_at(cell)]
     if new.color != SAME or new.kind is not Kind.BLOCK or len(cells) < 2 or not _in_a_line(cells):

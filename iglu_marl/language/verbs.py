@@ -29,6 +29,7 @@ from iglu_marl.language.placing import (
     SetFocus,
     Sides,
     check_free,
+    continuing,
     put,
     put_shape,
 )
@@ -593,6 +594,7 @@ def _put_new(instruction: PlaceGoal, setting: Resolution) -> list[ExpectedWorld]
         instruction = replace(instruction, new=new)
     if setting.before is not None:
         instruction = _complete_other_side(instruction, setting.before[0])
+    instruction = replace(instruction, where=instruction.where or continuing(instruction.new, setting))
     ways = put(instruction, setting)
     return _worlds(ways, instruction.where[0], setting)
 
