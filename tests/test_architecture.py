@@ -86,38 +86,38 @@ NO_CONSTANTS = {
 # stands the aim of the design, with a reason where the limits are higher.
 LIMITS = {
     # Aim 10,500; more: each API of Gymnasium and PettingZoo has an adapter, and learning libraries have wrappers.
-    "core": 4_870,
-    "game": 1_408,
-    "envs": 4_990,
+    "core": 4_873,
+    "game": 1_423,
+    "envs": 4_994,
     # Aim 12,000; more: dialogues are not read by `Discourse` alone yet.
-    "language": 12_610,
-    "agents/scripted": 2_898,
+    "language": 13_054,
+    "agents/scripted": 2_994,
     # Aim 12,000; more: three corpora whose damaged parts are counted, and downloads that resume.
-    "data": 7_498,
+    "data": 7_531,
     "evaluation": 3_491,
     "recording": 2_251,
     # Aim 5,000; more: two engines draw the same picture, and EGL contexts are made by hand.
-    "rendering": 5_413,
+    "rendering": 5_339,
     # Aim 4,500.
     "agents/llm": 3_248,
     "text": 1_107,
     # Aim 8,500.
-    "benchmark": 2_798,
+    "benchmark": 2_775,
     "agents/learned": 3_948,
     # Aim 5,500.
     "web": 2_648,
     "agents/human": 961,
     # Aim 4,500; more: Typer wants each option of a command in its signature.
-    "commands": 4_875,
+    "commands": 4_926,
     # Aim 9,500; more: an example trains in one file, which shows all of it.
     "examples": 3_950,
-    "benchmarks": 6_487,
-    # Without an aim of their own.
+    "benchmarks": 5_197,
+    # Without an aim of their own. compat: the names and conventions of four older tools, and their comparison.
     "planning": 4_048,
-    "tasks": 1_223,
-    "compat": 582,
+    "tasks": 1_230,
+    "compat": 1_335,
     "agents": 792,
-    "modules": 370,
+    "modules": 372,
 }
 SUM_OF_LIMITS = 82_500
 

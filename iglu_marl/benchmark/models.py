@@ -6,7 +6,6 @@ or whose observations the agent cannot use are skipped. Results of random and sc
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -153,8 +152,3 @@ def reference_results() -> tuple[Result, ...]:
     place = files("iglu_marl.benchmark") / ROWS
     with wrap_errors(str(place)):
         return tuple(Result.from_json(part) for part in parse_json(place.read_bytes(), str(place)))
-
-
-def write_results(results: Iterable[Result], path: Path) -> None:
-    """Write several results to one file, in the format of `reference_results`."""
-    path.write_text(json.dumps([result.to_json() for result in results], indent=1) + "\n", encoding="utf-8")

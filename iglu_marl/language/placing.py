@@ -101,13 +101,9 @@ class Anchored(Location):
         width, depth = (new.sizes[0], 1) if new.kind is Kind.ROW else (*new.sizes, new.sizes[0])[:2]
         tall = new.sizes[2] if len(new.sizes) > 2 else 1
         drawn = frozenset(product(range(width), (0,))) if depth == 1 else figure(new.kind, width, depth)
-        ways = {(width, depth): drawn, (depth, width): frozenset((v, u) for u, v in drawn)}
-        if new.axis is not None and len(axes := _axes(new.axis, setting)) == 1:
-            lying = (width, depth) if bool(axes[0][0]) is (width >= depth) else (depth, width)
-            ways = {lying: ways[lying]}
         found = []
         (group,) = self.at.anchors(setting)
-        for (a, b), cells in ways.items():
+        for (a, b), cells in _lying(new, width, depth, drawn, setting).items():
             if (self.part[0] == 0 and a > 1) or (self.part[1] == 0 and b > 1):
                 continue
             x = group.cells[0][0] - (a - 1 if self.part[0] > 0 else 0)
@@ -578,18 +574,26 @@ def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> lis
     if new.hollow:
         drawn -= {(a // 2, b // 2)}
     deep = new.sizes[-1] if wall or len(new.sizes) > 2 else 1
-    ways = {(a, b): drawn, (b, a): frozenset((v, u) for u, v in drawn)}
-    if new.axis is not None and len(axes := _axes(new.axis, setting)) == 1:
-        lying = (a, b) if axes[0][0] else (b, a)
-        ways = {lying: ways[lying]}
     found: dict[tuple[Cell, ...], bool] = {}
-    for (a, b), one in ways.items():
-        for x, z in product(range(high[0] - a + 1, low[0] + 1), range(high[2] - b + 1, low[2] + 1)):
+    for (wide, far), one in _lying(new, a, b, drawn, setting).items():
+        for x, z in product(range(high[0] - wide + 1, low[0] + 1), range(high[2] - far + 1, low[2] + 1)):
             line = tuple((x + u, min(level) + k, z + v) for u, v in sorted(one) for k in range(deep))
             if all(in_zone(*cell) and not setting.color_at(cell) for cell in line):
-                found[line] = (2 * x + a, 2 * z + b) == (low[0] + high[0] + 1, low[2] + high[2] + 1)
+                found[line] = (2 * x + wide, 2 * z + far) == (low[0] + high[0] + 1, low[2] + high[2] + 1)
     middle = [line for line, centred in found.items() if centred]
     return middle if middle or new.kind is Kind.BLOCK else [*found]
+
+
+def _lying(
+    new: BlockSpec, a: int, b: int, drawn: frozenset[tuple[int, int]], setting: Resolution
+) -> dict[tuple[int, int], frozenset[tuple[int, int]]]:
+    """Return the ways in which a figure of a x b cells can lie: its width and depth, and its cells."""
+    ways = {(a, b): drawn, (b, a): frozenset((v, u) for u, v in drawn)}
+    axes = [] if new.axis is None else _axes(new.axis, setting)
+    if len(axes) != 1:
+        return ways
+    turned = (a, b) if bool(axes[0][0]) is (a >= b) else (b, a)
+    return {turned: ways[turned]}
 
 
 def _put_at_several(

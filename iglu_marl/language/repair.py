@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError, GridError
-from iglu_marl.core.grid import COLOR_NAMES, Cell, color_name
+from iglu_marl.core.grid import Cell, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import (
@@ -130,14 +130,14 @@ class Understanding:
         return self.found if isinstance(self.found, Failure) and self.found.missing is not None else None
 
 
-def understand(text: str, grid: Grid, context: Context | None = None, article: bool = True) -> Understanding:
-    """Read an utterance in a world. article: also try it with an article that it lacks."""
+def understand(text: str, grid: Grid, context: Context | None = None) -> Understanding:
+    """Read an utterance in a world."""
     context = context or Context()
     stated = parse(text, context)
     if isinstance(stated, Failure) and re.search(r"\d *, *-?\d *\)", text):
         stated = replace(stated, reason=Reason.NOT_UNDERSTOOD, partial=None)
     if isinstance(stated, Failure) and (stated.partial is None or stated.reason is Reason.UNKNOWN_WORD):
-        heard = _understand_clauses(stated, grid, context, article)
+        heard = _understand_clauses(stated, grid, context)
         if heard is not None and (stated.reason is not Reason.CONTRADICTION or _agrees(stated, heard, grid)):
             return heard
     if not isinstance(stated, Failure):
@@ -176,22 +176,8 @@ def _understand_beginning(
 
 
 _REPAIRING = frozenset(
-    (
-        "no",
-        "not",
-        "scratch",
-        "wait",
-        "sorry",
-        "actually",
-        "mean",
-        "meant",
-        "rather",
-        "oops",
-        "eh",
-        "instead",
-        "nah",
-    )
-)
+    ("no", "not", "scratch", "wait", "sorry", "actually", "mean", "meant", "rather", "oops", "eh", "instead", "nah")
+)  # fmt: skip
 _REFERRING = frozenset(
     ("other", "one", "ones", "same", "again", "more", "less", "there", "undo", "instead", "back")
 )
@@ -214,30 +200,11 @@ def is_remark(text: str, context: Context) -> bool:
     return failure.reason in _BY_CLAUSES and not found.parts and not found.unread
 
 
-_ABOUT = frozenset(
-    (*COLOR_NAMES, "top", "bottom", "middle", "corners", "corner", "ends", "end", "left", "right", "upper", "lower",
-     "outer", "inner", "north", "south", "east", "west", "northern", "southern", "eastern", "western", "centre",
-     "tower", "row", "column", "wall", "block", "frame", "ring", "line")
-)  # fmt: skip
-"""First words of things that exist, if the sentence says what becomes of them."""
-_PREDICATES = frozenset(("should", "must", "becomes", "become", "needs", "gets", "turns", "has"))
 _BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
 
 
-def _with_article(text: str) -> str:
-    """Return a text in which what it is about has its article: "the corners of the frame should be red"."""
-    said = text.split()
-    about = len(said) > 2 and said[0].lower().strip(",.") in _ABOUT and _PREDICATES.intersection(tokens(text))
-    return f"the {text}" if about else ""
-
-
-def _understand_clauses(
-    failure: Failure, grid: Grid, context: Context, article: bool = True
-) -> Understanding | None:
-    """Read a text phrase by phrase that no rule covers as a whole; None if that does not do.
-
-    article: also try it with an article that it lacks.
-    """
+def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Understanding | None:
+    """Read a text phrase by phrase that no rule covers as a whole; None if that does not do."""
     if failure.reason not in _BY_CLAUSES or "?" in failure.text:
         return None
     ways = [
@@ -246,10 +213,6 @@ def _understand_clauses(
         if (heard := _understand_way(found, failure, grid, context)) is not None
     ]
     followed = [heard for heard in ways if not isinstance(heard.found, Failure)]
-    if not followed and article and (longer := _with_article(failure.text)):
-        heard = understand(longer, grid, context, article=False)
-        if not isinstance(heard.found, Failure) and not heard.unread:
-            return replace(heard, text=failure.text)
     if len(followed) > 1 and not _same(followed):
         readings = Ambiguous(tuple(heard.instruction for heard in followed))
         return try_instruction(failure.text, readings, grid, context)
