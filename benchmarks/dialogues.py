@@ -39,6 +39,7 @@ from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_cou
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
 from iglu_marl.language.grammar.clauses import NewNoun
 from iglu_marl.language.grammar.reader import read_clauses
+from iglu_marl.language.repair import Understanding
 
 Grid = npt.NDArray[np.int8]
 EMPTY = blocks_to_grid(())
@@ -163,6 +164,10 @@ class Follower(ScriptedBuilder):
         """Return whether it asked about the request, not about a word."""
         act = parse_small_talk(self.said)
         return "?" in self.said and (act is None or act.talk != DialogueAct.MEAN_OTHER)
+
+    def _take_back(self, heard: Understanding) -> None:
+        super()._take_back(heard)
+        self._followed = False
 
     def _work_on(self, *arguments: Any) -> None:
         self._followed = True

@@ -41,7 +41,7 @@ from iglu_marl.language.repair import (
     understand_answer,
     understand_with,
 )
-from iglu_marl.language.verbs import Correct, Pick, bind_referent
+from iglu_marl.language.verbs import Correct, Pick, Undo, bind_referent
 from iglu_marl.planning import Plan
 
 Grid = npt.NDArray[np.int8]
@@ -166,7 +166,9 @@ class ScriptedBuilder(BuilderBase):
             return
         heard = self._heard(text, pending)
         self._refused = heard is not None and isinstance(heard.found, Failure) and heard.question is None
-        if heard is None:
+        if question and self._refused and heard is not None and self._task is not None:
+            self._take_back(heard)
+        elif heard is None:
             self._drop(say(DialogueAct.OKAY))
         elif isinstance(heard.found, Failure):
             self._ask(heard)
@@ -297,6 +299,11 @@ class ScriptedBuilder(BuilderBase):
                 self._remark = report_done(heard, outcome.idle, self._fits)
                 return
         self._report_failure()
+
+    def _take_back(self, heard: Understanding) -> None:
+        """Undo what was done although somebody asked about it, because the answer is not understood."""
+        self._work_on(Undo())
+        self._remark = objection(heard, self._fits, self._executor.settled, self._context)
 
     def _resume(self) -> None:
         """Plan again for the current instruction, with its original outcome."""
