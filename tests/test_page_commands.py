@@ -42,6 +42,7 @@ NOT_RUN = {
     r"iglu-marl llm export transcript": "reads what a language model said: tests/text/test_export.py",
     r"iglu-marl benchmark report ours": "reads others' results: tests/commands/test_benchmark_command.py",
     r"iglu-marl benchmark audit": "minutes: tests/commands/test_benchmark_command.py",
+    r"iglu-marl conformance --against": "runs checkouts of older tools: tests/compat/test_conformance.py",
     r"iglu-marl bench ": "minutes: tests/commands/test_bench.py",
     r"iglu-marl evaluate --architect partners": "minutes; docs/evaluation.md has shorter ones",
     r"iglu-marl render replay games.jsonl": "reads the reader's recordings: tests/commands/test_render.py",

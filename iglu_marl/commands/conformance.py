@@ -17,14 +17,10 @@ from iglu_marl.commands.output import print_json, text_console
 def conformance(
     against: Annotated[
         list[Path] | None,
-        Option(
-            metavar="CHECKOUT", help="Checkout of a tool; several are possible. Default: recorded results."
-        ),
+        Option(metavar="CHECKOUT", help="Checkout of a tool, repeatable. Default: recorded results."),
     ] = None,
-    python: Annotated[
-        str | None, Option(help="Interpreter with what the tools import. Default: one that is made with pip.")
-    ] = None,
-    save: Annotated[Path | None, Option("--record", help="JSON file to save the tools' results in.")] = None,
+    python: Annotated[str | None, Option(help="Interpreter for the tools. Default: made with pip.")] = None,
+    save: Annotated[Path | None, Option("--save", help="JSON file to save the tools' results in.")] = None,
     as_json: Json = False,
 ) -> bool:
     """Run the documented parts of the older tools beside this package, and print a table.
@@ -35,9 +31,9 @@ def conformance(
     from iglu_marl.data.packs.cache import cache_folder
 
     answers = measured.recorded()
-    if against:
+    if tools := {measured.tool_of(checkout): checkout for checkout in against or ()}:
         interpreter = python or measured.environment(cache_folder() / "conformance")
-        answers = dict(measured.record(checkout, interpreter) for checkout in against)
+        answers = {tool: measured.record(tool, checkout, interpreter) for tool, checkout in tools.items()}
     if save is not None:
         save.write_text(json.dumps(answers, separators=(",", ":")) + "\n", encoding="utf-8")
     rows = [row for tool, results in answers.items() for row in measured.rows(tool, results)]

@@ -239,7 +239,7 @@ QUESTIONS = {  # and a part of the useful answer
     "is it red?": "No, blue.",
     "Is it on the ground?": "Yes",
     "how many blocks are left?": "3 blocks to place.",
-    "Did I do something wrong?": "Nothing",
+    "Did I do something wrong?": "No mistake",
     "sorry, can you say that again?": "blue",
 }
 

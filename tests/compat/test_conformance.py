@@ -180,12 +180,12 @@ def test_the_tools_still_answer_as_recorded(tool: str) -> None:
     """`IGLU_MARL_CHECKOUTS` has a folder for each tool, `IGLU_MARL_TOOLS_PYTHON` an interpreter for them."""
     checkout = Path(os.environ["IGLU_MARL_CHECKOUTS"], tool)
     python = os.environ.get("IGLU_MARL_TOOLS_PYTHON", sys.executable)
-    assert conformance.record(checkout, python) == (tool, conformance.recorded()[tool])
+    assert conformance.record(conformance.tool_of(checkout), checkout, python) == conformance.recorded()[tool]
 
 
 def test_a_folder_of_no_tool_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is no checkout of gridworld"):
-        conformance.record(tmp_path, sys.executable)
+        conformance.tool_of(tmp_path)
 
 
 def test_imports_alone_are_rewritten() -> None:

@@ -80,16 +80,21 @@ def recorded() -> dict[str, dict[str, Results]]:
     return found
 
 
-def record(checkout: Path, python: str) -> tuple[str, dict[str, Results]]:
-    """Return the tool of a checkout and its results, as in `recorded`. Raises `ConfigError` if it is of none."""
+def tool_of(checkout: Path) -> str:
+    """Return the tool of a checkout. Raises `ConfigError` if it is of none."""
     tool = next((tool for tool, mark in MARKS.items() if (checkout / mark).is_file()), None)
     if tool is None:
         raise ConfigError(
             f"{checkout} is no checkout of {', '.join(MARKS)}: expected one of {', '.join(MARKS.values())}"
         )
+    return tool
+
+
+def record(tool: str, checkout: Path, python: str) -> dict[str, Results]:
+    """Return the results of a tool, as in `recorded`."""
     own = examples(tool, checkout)
     code = {item: [code] for item, (_, code) in probes(tool).items()}
-    return tool, {"there": run(code | own, python, checkout), "here": run(own)}
+    return {"there": run(code | own, python, checkout), "here": run(own)}
 
 
 def environment(folder: Path) -> str:
