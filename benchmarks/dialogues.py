@@ -125,6 +125,7 @@ class Follower(ScriptedBuilder):
                 further=(self._shown, *known.further),
             )  # fmt: skip
             self._executor.settled, self._executor.changes, self._pending = grid.copy(), {}, None
+            self._request = ""
         self._shown, self._nouns, self._refused = grid.copy(), (), False
 
     def stand(self, pose: tuple[float, ...] | None) -> None:

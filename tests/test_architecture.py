@@ -111,7 +111,7 @@ LIMITS = {
     "commands": 4_922,
     # Aim 9,500; more: an example trains in one file, which shows all of it.
     "examples": 3_950,
-    "benchmarks": 5_202,
+    "benchmarks": 5_203,
     # Without an aim of their own. compat: the names and conventions of four older tools, and their comparison.
     "planning": 4_048,
     "tasks": 1_230,
