@@ -124,8 +124,8 @@ class Follower(ScriptedBuilder):
                 known, last=cells, earlier=(*known.earlier, known.last), before=None,
                 further=(self._shown, *known.further),
             )  # fmt: skip
-            self._executor.settled, self._executor.changes, self._pending = grid.copy(), {}, None
-            self._request = ""
+            self._executor.settled, self._executor.changes = grid.copy(), {}
+            self._pending, self._request = None, ""
         self._shown, self._nouns, self._refused = grid.copy(), (), False
 
     def stand(self, pose: tuple[float, ...] | None) -> None:

@@ -60,11 +60,8 @@ _FITTING = frozenset(
      "nice", "whole", "square", "round", "wide", "thin", "low")
 )  # fmt: skip
 """Adjectives of things."""
-_COPULAS = frozenset(("is", "are", "goes", "go", "comes", "will", "should", "gets", "get", "has", "have"))
-_POSED = frozenset(
-    ("lies", "lie", "stands", "stand", "comes", "come", "hangs", "hang", "sits", "sit", "is", "are", "goes")
-)
-"""Verbs before what they place: "on top lies the lid"."""
+_POSED = frozenset(("is", "are", "goes", "go", "comes", "lies", "stands", "hangs", "should", "has"))
+"""Verbs that say where something is: "on top lies the lid", "the lid goes on top"."""
 _NOT_NEW = frozenset(
     ("each", "every", "both", "all", "any", "of", "to", "from", "on", "in", "at", "with", "than", "as", "like", "off",
      "onto", "into", "under", "below", "above", "behind", "beside", "near", "between", "around", "along", "across",
@@ -298,7 +295,7 @@ class ClauseReader:
         before = self.said[max(start, first - 1) : first]
         opens = self._all_idle(start, first)
         counted = before in (["a"], ["an"], ["another"], ["our"]) or self._numbers(first)
-        following = not set(self.said[at + 1 : at + 3]).isdisjoint(_COPULAS)
+        following = not set(self.said[at + 1 : at + 3]).isdisjoint(_POSED)
         placed = (
             before == ["the"] and self.said[first - 2 : first - 1] != [] and self.said[first - 2] in _POSED
         )

@@ -519,8 +519,10 @@ def np_apposed(of: Any, where: Any) -> Any:
 
 @maker
 def np_but(one: Blocks, but: Any) -> Any:
-    if isinstance(but, Blocks) and not but.colors and one.colors and but.kind is one.kind:
-        but = replace(but, colors=one.colors)  # "all red blocks except the highest one"
+    if (
+        isinstance(but, Blocks) and but.kind is one.kind
+    ):  # "all red blocks of the wall except the highest one"
+        but = replace(but, colors=but.colors or one.colors, where=but.where or one.where)
     return replace(one, unless=but)
 
 
