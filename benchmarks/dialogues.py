@@ -113,7 +113,7 @@ class Follower(ScriptedBuilder):
         """
         if not np.array_equal(grid, self.grid):
             cells = tuple((x, y, z) for x, y, z in cells_of(grid != self._shown).tolist())
-            known = self._context
+            known, self._pending, self._request = self._context, None, ""
             placed = tuple(cell for cell in cells if color_at(grid, cell))
             for noun in self._nouns if placed else ():
                 known = known.noticing(
@@ -125,7 +125,6 @@ class Follower(ScriptedBuilder):
                 further=(self._shown, *known.further),
             )  # fmt: skip
             self._executor.settled, self._executor.changes = grid.copy(), {}
-            self._pending, self._request = None, ""
         self._shown, self._nouns, self._refused = grid.copy(), (), False
 
     def stand(self, pose: tuple[float, ...] | None) -> None:

@@ -65,7 +65,7 @@ _POSED = frozenset(("is", "are", "goes", "go", "comes", "lies", "stands", "hangs
 _NOT_NEW = frozenset(
     ("each", "every", "both", "all", "any", "of", "to", "from", "on", "in", "at", "with", "than", "as", "like", "off",
      "onto", "into", "under", "below", "above", "behind", "beside", "near", "between", "around", "along", "across",
-     "by", "its", "their", "other", "same", "one", "ones")
+     "underneath", "beneath", "against", "over", "by", "its", "their", "other", "same", "one", "ones")
 )  # fmt: skip
 """Words before a noun, behind which it means something that exists."""
 
@@ -364,7 +364,8 @@ class ClauseReader:
             if value.name == "kind":
                 word, plural = singular(self.said[end - 1])
                 value = replace(value, word=word if word in _parts() else "", plural=plural)
-            if value.name != "name" or self._may_be_new(at):
+            known = value.name == "name" or (value.name == "kind" and self.said[at - 1 : at] == ["the"])
+            if not known or self._may_be_new(at):
                 found.append((end, value, cost + 1))
         mods = self.parser.read("mod", at)
         least = {end: min(cost for _, other, cost in mods if other == end) for _, end, _ in mods}
