@@ -135,7 +135,7 @@ def test_the_action_spaces_of_2022(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_dataset_as_a_generator_in_2022() -> None:
     env = run(DATASET)["env"]
-    told = {env.reset()["dialog"] for _ in range(30)}
+    told = {env.reset()["dialog"] for _ in range(120)}
     assert len(told) == 3
     assert all("<Architect>" in text for text in told)
     assert "IGLUDataset" in run(STRUCTURE)

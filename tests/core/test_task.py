@@ -4,7 +4,6 @@
 
 import copy
 import pickle
-import timeit
 from itertools import pairwise
 
 import numpy as np
@@ -287,13 +286,6 @@ def test_repr_is_short_and_telling():
     assert "2 blocks" in text
     assert "1 at the start" in text
     assert len(text) < 150
-
-
-def test_construction_is_cheap():
-    """30 µs on the machine it was planned for; the bound is loose, because tests share their machine."""
-    dialog = "<Architect> Build a tower.\n<Builder> Sure."
-    times = timeit.repeat(lambda: Task(dialog, TWO, starting_grid=ONE, full_grid=TWO), number=200, repeat=5)
-    assert min(times) / 200 < 100e-6
 
 
 # -- sessions

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from llm_server import architect_says, builder_does, obedient
 
-from benchmarks import text_game
 from iglu_marl import ConfigError, StateError, Task
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.planning import Edit
@@ -220,13 +219,6 @@ def test_games_wait_for_their_replies_together() -> None:
     assert [game.total for game in grown] == pytest.approx([1] * 6)
     chat = grown[0].turns[-1][0]
     assert [part["role"] for part in chat[:4]] == ["system", "user", "assistant", "user"]
-
-
-def test_the_benchmark_plays_whole_games() -> None:
-    for role, partner in text_game.PLAYED:
-        games, turns, seconds = text_game.measured(role, partner, 0.01)
-        assert turns > games > 0
-        assert seconds > 0.01
 
 
 def test_players_without_sense() -> None:
