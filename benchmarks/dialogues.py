@@ -32,13 +32,11 @@ from rich.table import Table
 from iglu_marl import DataError, Role, Subtasks
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
-from iglu_marl.core.grid import blocks_to_grid, cells_of, color_at, color_id
+from iglu_marl.core.grid import blocks_to_grid, color_id
 from iglu_marl.data import Corpus, MultiturnDataset, bundled
 from iglu_marl.data.mdc.action_sequences import action_sequences, turns
 from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_counts, micro, net_actions
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
-from iglu_marl.language.grammar.clauses import NewNoun
-from iglu_marl.language.grammar.reader import read_clauses
 from iglu_marl.language.repair import Understanding
 
 Grid = npt.NDArray[np.int8]
@@ -95,10 +93,9 @@ class Follower(ScriptedBuilder):
         super().__init__(can_ask=True)
         self._executor = _InstantExecutor(self.game, type(self).__name__)
         x, y, z, yaw, _ = self._executor.pose
-        self._context = replace(self._context, yaw_deg=yaw, position=(x, y, z))
+        self.discourse.stand((x, y, z), yaw)
         self._executor.settled = self._shown = grid.copy()
         self.said, self.taken, self.understood = "", "no request", False
-        self._nouns: tuple[NewNoun, ...] = ()
 
     @property
     def grid(self) -> Grid:
@@ -111,42 +108,29 @@ class Follower(ScriptedBuilder):
         Where the builder did something else, it takes their changes since the last call for its own, gives them the
         name of which the architect spoke, and drops what it asked.
         """
-        if not np.array_equal(grid, self.grid):
-            cells = tuple((x, y, z) for x, y, z in cells_of(grid != self._shown).tolist())
-            known, self._pending, self._request = self._context, None, ""
-            placed = tuple(cell for cell in cells if color_at(grid, cell))
-            for noun in self._nouns if placed else ():
-                known = known.noticing(
-                    noun.word, noun.plural,
-                    tuple(cell for cell in placed if color_at(grid, cell) == noun.color) or placed,
-                )  # fmt: skip
-            self._context = replace(
-                known, last=cells, earlier=(*known.earlier, known.last), before=None,
-                further=(self._shown, *known.further),
-            )  # fmt: skip
+        differs = not np.array_equal(grid, self.grid)
+        self.discourse.notice(self._shown if differs else grid, grid)
+        if differs:
             self._executor.settled, self._executor.changes = grid.copy(), {}
-        self._shown, self._nouns, self._refused = grid.copy(), (), False
+        self._shown = grid.copy()
 
     def stand(self, pose: tuple[float, ...] | None) -> None:
         """Take the pose (x, y, z, yaw) from which a person built."""
         if pose is not None:
-            self._context = replace(self._context, position=pose[:3], yaw_deg=pose[3])
+            self.discourse.stand((pose[0], pose[1], pose[2]), pose[3])
 
     def heard(self, role: Role, text: str) -> None:
         """Hear a line of the dialogue."""
         if role is Role.ARCHITECT:
             self.hear(text)
         else:
-            self.overhear(text)
+            self.discourse.overhear(text)
 
     def hear(self, text: str) -> None:
         """Hear a text of the architect, and do what it asks for."""
         self._aside = self._remark = ""
         self._followed = False
-        new = read_clauses(text, frozenset(self._context.names))[0].nouns
         self._take(text)
-        if not self._followed:
-            self._nouns += new
         self.said = " ".join(filter(None, (self._aside, self._remark)))
         if self._followed:
             self.taken = "request"

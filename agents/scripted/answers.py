@@ -32,10 +32,8 @@ from iglu_marl.language import (
     render_place,
     say,
 )
+from iglu_marl.language.discourse import asked
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.grammar.clauses import nouns_of
-from iglu_marl.language.grammar.engine import Parser
-from iglu_marl.language.grammar.reader import grammar, tokens
 from iglu_marl.language.instructions import rendered
 from iglu_marl.language.phrases import Phrase
 from iglu_marl.language.placing import PlaceGoal
@@ -50,7 +48,6 @@ from iglu_marl.language.references import (
     resolve,
 )
 from iglu_marl.language.regions import connected
-from iglu_marl.language.repair import bare
 from iglu_marl.language.scene import MIXED, Thing
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.shapes import VECTORS, Kind
@@ -122,19 +119,6 @@ class ConversationState:
         return cells_where(placed & (self.grid != self.goal))
 
 
-def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
-    """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
-    said = [word for word in tokens(text) if word != "."]
-    nouns = nouns_of(said, names, known_only=True)
-    for words in (said, *bare(said, "")):
-        readings = Parser(grammar(), words, nouns).read(category)
-        found = [(cost, value) for value, end, cost in readings if end == len(words)]
-        if found:
-            kind: Asked = min(found, key=lambda pair: pair[0])[1]
-            return kind
-    return None
-
-
 def question_of(text: str, names: frozenset[str]) -> Asked | None:
     """Return the question or assertion of a builder in a text. names: nouns that name something."""
     found = asked(text, names=names)
@@ -171,7 +155,13 @@ def topic_of(question: Asked, now: ConversationState) -> tuple[Cell, ...]:
     if of in (None, Anaphor()) or question.kind in (*_OF_GRID, "scene"):
         return ()
     items, _ = _meant(of, now.finished)
-    return tuple(cell for item in items for cell in item)
+    cells = tuple(cell for item in items for cell in item)
+    all_of_it = len(cells) == np.count_nonzero(now.finished.grid) and question.kind not in (
+        "whole",
+        "parts",
+        "size",
+    )
+    return () if all_of_it else cells
 
 
 def scene_answer(text: str, now: ConversationState) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 from iglu_marl.agents.scripted.referring import offset_of
 from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_name
 from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, Reason, say
+from iglu_marl.language.discourse import asks
 from iglu_marl.language.grammar.reader import respelled, tokens
 from iglu_marl.language.placing import Ambiguous
 from iglu_marl.language.repair import Understanding, meanings
 from iglu_marl.language.templates import number_of, templates
-from iglu_marl.language.verbs import Facing
+from iglu_marl.language.verbs import Facing, Name
 
 _QUESTIONS = {
     "color": DialogueAct.WHICH_COLOR,
@@ -39,11 +40,6 @@ def objection(heard: Understanding, fits: Fits, grid: Any = None, context: Conte
     failure = heard.found
     assert isinstance(failure, Failure)
     return next(text for text in _forms(heard, failure, grid, context) if fits(text))
-
-
-def asks(failure: Failure) -> bool:
-    """Return whether the objection to a failure is a question."""
-    return failure.missing is not None and (failure.reason not in _REFUSALS or failure.reference is not None)
 
 
 def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context | None) -> Iterator[str]:
@@ -83,8 +79,12 @@ def report_done(heard: Understanding, idle: tuple[int, ...], fits: Fits) -> str:
         return next(filter(fits, forms), say(DialogueAct.NOT_UNDERSTOOD))
     while isinstance(instruction, (Ambiguous, Facing)):
         instruction = instruction.readings[0] if isinstance(instruction, Ambiguous) else instruction.then
+    parts = getattr(instruction, "parts", (instruction,))
+    if all(isinstance(part, Name) for part in parts):
+        return say(DialogueAct.OKAY)
+    idle = tuple(number for number in idle if not isinstance(parts[number], Name))
     names = [part.strip() for part in " ".join(tokens(heard.text)).split(" . ")]
-    if idle and len(names) != len(instruction.parts):
+    if len(names) != len(parts):
         names = [f"the {ordinal} part" for ordinal in templates()["ordinals"]]
     stated = " and ".join(names[number] for number in idle if number < len(names))
     forms = (
@@ -122,28 +122,3 @@ def respelling(text: str) -> str:
         if meaningful or other in templates()["numbers"]:
             return say(DialogueAct.TAKEN_FOR, word=word, other=other)
     return ""
-
-
-def is_yes(text: str) -> bool:
-    """Return whether a text is only a yes."""
-    return _plain(text) in _YES
-
-
-def is_no(text: str) -> bool:
-    """Return whether a text is only a no."""
-    return _plain(text) in _NO
-
-
-def _plain(text: str) -> str:
-    return " ".join("".join(c if c.isalpha() or c == "'" else " " for c in text.lower()).split())
-
-
-_YES = frozenset(
-    (
-        "yes", "yeah", "yep", "yup", "sure", "ok", "okay", "right", "exactly", "correct", "yes please", "that's right",
-        "please do", "yes i do", "of course",
-    )
-)  # fmt: skip
-_NO = frozenset(
-    ("no", "nope", "no thanks", "not that", "neither", "none of them", "wrong", "no i don't", "no i do not")
-)  # fmt: skip

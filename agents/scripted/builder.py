@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import Unpack
 
-from iglu_marl import DialogueError, Role
+from iglu_marl import Role
 from iglu_marl.agents.base import BuilderBase
-from iglu_marl.agents.scripted.answers import ConversationState, asked
-from iglu_marl.agents.scripted.asking import asks, is_no, is_yes, objection, report_done, respelling
-from iglu_marl.agents.scripted.builder_answers import replies
+from iglu_marl.agents.scripted.answers import ConversationState
+from iglu_marl.agents.scripted.asking import objection, report_done, respelling
+from iglu_marl.agents.scripted.builder_answers import mentioned, replies
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
@@ -22,30 +20,20 @@ from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import cells_of, color_at
 from iglu_marl.language import (
     CellEdit,
-    Context,
     DialogueAct,
+    Discourse,
     Failure,
     Instruction,
-    Reason,
-    parse,
-    parse_small_talk,
     say,
 )
 from iglu_marl.language.repair import (
     Understanding,
-    begins_with_verb,
-    is_dependent,
-    is_remark,
     try_instruction,
-    understand,
-    understand_answer,
-    understand_with,
 )
-from iglu_marl.language.verbs import Correct, Pick, Undo, bind_referent
+from iglu_marl.language.verbs import Undo
 from iglu_marl.planning import Plan
 
 Grid = npt.NDArray[np.int8]
-_ASKING = frozenset(("where", "where's", "how", "which", "what", "whats", "what's", "who"))
 MAX_CHOICES = 6  # maximum number of alternative worlds to plan for
 
 
@@ -77,14 +65,10 @@ class ScriptedBuilder(BuilderBase):
         super()._forget(seed)
         self._executor.forget()
         self._task: Instruction | None = None
-        self._pending: Understanding | None = None  # utterance with an open question
         self._aside = ""  # what to say at once
-        self._context = Context()
+        self.discourse = Discourse()
         self._remark = ""  # what to say after the plan
         self._unheeded: str | None = None
-        self._request = ""  # the last text that was no answer
-        self._refused = False  # whether it was not understood
-        self._overheard = ""  # what somebody else asked about it
 
     @property
     def plan(self) -> Plan | None:
@@ -100,7 +84,7 @@ class ScriptedBuilder(BuilderBase):
         if not self.can_ask:  # somebody else speaks as the builder, as in recorded dialogues
             for part in new:
                 if part.role == Role.BUILDER:
-                    self.overhear(part.text)
+                    self.discourse.overhear(part.text)
         if stated:
             self._unheeded = stated[-1]
         executor = self._executor
@@ -138,7 +122,7 @@ class ScriptedBuilder(BuilderBase):
         executor = self._executor
         agrees_again = executor.look(observation)
         x, y, z, yaw, _ = executor.pose
-        self._context = replace(self._context, yaw_deg=yaw, position=(x, y, z))
+        self.discourse.stand((x, y, z), yaw)
         if agrees_again:
             busy = bool(executor.steps or self._remark)
             executor.steps = []
@@ -148,111 +132,31 @@ class ScriptedBuilder(BuilderBase):
     def _take(self, text: str) -> None:
         if self._answered(text):
             return
-        pending, self._pending = self._pending, None
-        question, self._overheard = self._overheard, ""
-        if question and self._request and self._take_answer(question, text, pending):
-            return
-        self._request = text
-        if pending is None and (is_remark(text, self._context) or self._states(text, question)):
-            return
-        said = parse_small_talk(text)
-        if said is not None and not (pending is not None and is_yes(text)):
-            if said.talk == DialogueAct.TRY_AGAIN and self._task is not None:
+        heard = self.discourse.hear(text, self._executor.settle())
+        if heard.act == "again":
+            if self._task is not None:
                 self._resume()
-            elif said.talk in (DialogueAct.COMPLETE, DialogueAct.GIVE_UP):
-                self._drop("")
-            else:
-                self._pending = pending
-            return
-        heard = self._heard(text, pending)
-        self._refused = heard is not None and isinstance(heard.found, Failure) and heard.question is None
-        if question and self._refused and heard is not None and self._task is not None:
+        elif heard.act in ("stop", "cancel"):
+            self._drop(say(DialogueAct.OKAY) if heard.act == "cancel" else "")
+        elif heard.act == "undo":
             self._take_back(heard)
-        elif heard is None:
-            self._drop(say(DialogueAct.OKAY))
         elif isinstance(heard.found, Failure):
             self._ask(heard)
-            if heard.instruction is None and self._pending is None:
-                self._pending = pending  # the question is still open
-        elif (
-            heard.instruction != self._task or not self._executor.steps
-        ):  # a repetition of the current instruction
-            assert heard.instruction is not None
-            self._aside = respelling(text)
+        elif heard.instruction is not None and (heard.instruction != self._task or not self._executor.steps):
+            self._aside = respelling(text)  # a repetition of the current instruction changes nothing
             self._work_on(heard.instruction, heard)
-
-    def _states(self, text: str, question: str) -> bool:
-        """Return whether an architect answers somebody's question; without a question, "no, …" corrects."""
-        parts = [part for part in re.split(r"[.;]", text) if part.strip()]
-        answers = any(all(asked(part, "status") for part in way) for way in ([text], parts) if way)
-        return answers and bool(question or not isinstance(parse(text), Correct))
-
-    def overhear(self, text: str) -> None:
-        """Hear what somebody else says as the builder: a question about the last request, or anything else."""
-        asks_something = "?" in text or set(text.lower().split()[:2]) & _ASKING
-        self._overheard = text if asks_something else ""
-
-    def _take_answer(self, asked: str, text: str, pending: Understanding | None) -> bool:
-        """Follow the last request together with the answer to what somebody else asked; return whether that does."""
-        grid, context = self._executor.settle(), self._context
-        heard = understand_answer(pending, text, grid, context) if pending else None
-        if heard is None or isinstance(heard.found, Failure):
-            if pending is None and context.before is not None and self._task is not None:
-                last, earlier = (context.earlier or ((),))[-1], context.earlier[:-1]
-                grid, context = context.before[1], replace(context, last=last, earlier=earlier, before=None)
-            heard = understand_with(self._request, asked, text, grid, context)
-        if heard is None or heard.instruction is None:
-            return False
-        self._work_on(heard.instruction, heard)
-        return True
 
     def _answered(self, text: str) -> bool:
         """Answer a question about the world or itself; return whether the text is one."""
-        goal, pending = self._executor.goal(), self._pending
-        grid = self._executor.settled
-        asking = "" if pending is None else objection(pending, self._fits, grid, self._context)
-        found = replies(text, ConversationState(grid, goal, grid, (), grid, self._context), asking)
+        goal, pending = self._executor.goal(), self.discourse.pending
+        grid, context = self._executor.settled, self.discourse.context
+        asking = "" if pending is None else objection(pending, self._fits, grid, context)
+        now = ConversationState(grid, goal, grid, (), grid, context)
+        found = replies(text, now, asking)
         if found:
+            self.discourse.mention(mentioned(text, now))
             self._aside = next(filter(self._fits, [*found, say(DialogueAct.NOT_UNDERSTOOD)]), "")
         return bool(found)
-
-    def _heard(self, text: str, pending: Understanding | None) -> Understanding | None:
-        """Read an utterance after an open question; None if it cancels the instruction."""
-        grid = self._executor.settle()
-        if pending is not None:
-            question = pending.question
-            assert question is not None
-            if is_no(text):
-                return None
-            if is_yes(text):
-                text = question.suggestion or text
-            stated = parse(text)
-            if (
-                isinstance(stated, Pick)
-                and pending.instruction is not None
-                and question.reference is not None
-            ):
-                return self._apply_pick(pending, stated)
-            found = understand_answer(pending, text, grid, self._context)
-            if found is not None:
-                return found
-            if asks(question) and not begins_with_verb(text):
-                return pending  # not an answer: ask again
-        new = understand(text, grid, self._context)
-        refused = self._refused and new.instruction is not None and is_dependent(new.instruction)
-        if isinstance(new.instruction, Pick) or refused:  # without a question, or about what was not done
-            new = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
-        return new
-
-    def _apply_pick(self, pending: Understanding, stated: Pick) -> Understanding:
-        """Apply the answer of the scripted architect: the one at a place."""
-        assert pending.instruction is not None
-        assert isinstance(pending.found, Failure)
-        try:
-            made = bind_referent(pending.instruction, pending.found.reference, stated.where)
-        except DialogueError:
-            return pending
-        return try_instruction(pending.text, made, self._executor.settle(), self._context)
 
     def _ask(self, heard: Understanding) -> None:
         """Say what speaks against an instruction, or ask about it, and keep it."""
@@ -262,10 +166,9 @@ class ScriptedBuilder(BuilderBase):
             self._executor.settle()
             self._executor.changes = {}
             self._executor.tidy_up()
-            self._remark = objection(heard, self._fits, self._executor.settled, self._context)
+            self._remark = objection(heard, self._fits, self._executor.settled, self.discourse.context)
             return
-        self._drop(objection(heard, self._fits, self._executor.settled, self._context))
-        self._pending = heard if heard.question is not None else None
+        self._drop(objection(heard, self._fits, self._executor.settled, self.discourse.context))
 
     def _fits(self, text: str) -> bool:
         length = len(self._dialogue.codec.encode(text)) if self._dialogue.tokens else len(text)
@@ -281,9 +184,9 @@ class ScriptedBuilder(BuilderBase):
         """Plan for an instruction, and for tidying up after an interrupted one."""
         executor = self._executor
         settled = executor.settle().copy()
-        before = self._context.before  # planning again after a surprise is no second instruction
+        before = self.discourse.context.before  # planning again after a surprise is no second instruction
         again = before is not None and before[0] == task and np.array_equal(before[1], settled)
-        heard = heard or try_instruction("", task, settled, self._context)
+        heard = heard or try_instruction("", task, settled, self.discourse.context)
         self._task, executor.changes = task, {}
         if isinstance(heard.found, Failure):
             self._ask(heard)
@@ -295,7 +198,7 @@ class ScriptedBuilder(BuilderBase):
                     cell: color_at(outcome.grid, cell) for cell in (*differing, *outcome.cells)
                 }
                 if not again:
-                    self._context = self._context.after(task, settled, outcome)
+                    self.discourse.follow(task, settled, outcome)
                 self._remark = report_done(heard, outcome.idle, self._fits)
                 return
         self._report_failure()
@@ -303,7 +206,7 @@ class ScriptedBuilder(BuilderBase):
     def _take_back(self, heard: Understanding) -> None:
         """Undo what was done although somebody asked about it, because the answer is not understood."""
         self._work_on(Undo())
-        self._remark = objection(heard, self._fits, self._executor.settled, self._context)
+        self._remark = objection(heard, self._fits, self._executor.settled, self.discourse.context)
 
     def _resume(self) -> None:
         """Plan again for the current instruction, with its original outcome."""

@@ -11,15 +11,15 @@ from dataclasses import replace
 import numpy as np
 
 from iglu_marl.agents.scripted import answers
-from iglu_marl.agents.scripted.answers import ConversationState, asked, capital, listed, many, place_of
+from iglu_marl.agents.scripted.answers import ConversationState, capital, listed, many, place_of
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import color_at, color_name, in_zone
+from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
 from iglu_marl.language import DialogueAct, Failure, say
+from iglu_marl.language.discourse import asked
 from iglu_marl.language.grammar.answers import Asked
+from iglu_marl.language.references import BuilderPosition, Reference, Resolution, Unresolved, resolve
 from iglu_marl.language.repair import understand
 from iglu_marl.language.shapes import COMPASS
-
-EYE_ON_GROUND = 0.63
 
 
 def replies(text: str, now: ConversationState, question: str = "") -> list[str]:
@@ -42,6 +42,18 @@ def replies(text: str, now: ConversationState, question: str = "") -> list[str]:
     return _of_itself(now, asking.kind)
 
 
+def mentioned(text: str, now: ConversationState) -> tuple[Cell, ...]:
+    """Return the cells of the things that a question is about, () if there are none."""
+    asking = asked(text, "of_builder", frozenset(now.context.names))
+    about = None if asking is None else dict(asking.about).get("of")
+    try:
+        items = resolve(about, Resolution.of(now.grid, now.context)) if isinstance(about, Reference) else []
+    except Unresolved:
+        items = []
+    cells = tuple(cell for item in items for cell in item if color_at(now.grid, cell))
+    return cells if len(cells) < np.count_nonzero(now.grid) or len(items) == 1 else ()
+
+
 def _is_unanswerable(text: str, now: ConversationState) -> bool:
     """Return whether a text is a question and no request."""
     asking = asked(text, "unanswerable") if text.rstrip().endswith("?") else None
@@ -56,8 +68,7 @@ def _of_itself(now: ConversationState, kind: str) -> list[str]:
     if kind == "view":
         return [f"{capital(way)}."]
     if kind == "position":
-        x, y, z = now.context.position or (0.0, EYE_ON_GROUND, 0.0)
-        cell = int(np.floor(x + 0.5)), max(round(y - EYE_ON_GROUND), 0) - 1, int(np.floor(z + 0.5))
+        ((cell,),) = resolve(BuilderPosition(), Resolution.of(now.grid, now.context))
         return [f"{capital(place_of(cell) if in_zone(*cell) else 'outside of the zone')}, facing {way}."]
     if kind == "world":
         whole = replace(now, target=now.grid)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from iglu_marl.language.dialogue_acts import DialogueAct as DialogueAct
     from iglu_marl.language.dialogue_acts import SmallTalk as SmallTalk
     from iglu_marl.language.dialogue_acts import parse_small_talk as parse_small_talk
+    from iglu_marl.language.discourse import Discourse as Discourse
     from iglu_marl.language.generator import Generator as Generator
     from iglu_marl.language.goals import GoalSpace as GoalSpace
     from iglu_marl.language.goals import GoalTasks as GoalTasks

@@ -752,6 +752,10 @@ def _level_rows(
     across = new.axis is not None and all(dot(vector, way) == 0 for vector in axes)
     if lying and (across or len(lowest) > 1):
         return lying
+    if across and len(lowest) == 1:  # a row past one block
+        return [
+            _run(shifted(lowest[0], scaled(axes[0], -back)), axes[0], n) for back in {n // 2, (n - 1) // 2}
+        ]
     return [_run(cell, way, n) for cell in lowest]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -118,7 +119,7 @@ class Anaphor(Reference):
 
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return the thing."""
-        return [setting.last or _only_thing(setting)]
+        return [setting.mentioned or setting.last or _only_thing(setting)]
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,48 @@ class Spot(Reference, Location):
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items with a block there."""
         return [item for item in items if (self.x, self.z) in {(x, z) for x, _, z in item}]
+
+
+@dataclass(frozen=True)
+class SeenCorner(Reference, Location):
+    """A corner of the zone for who stands there: "the far left corner", "the corner closest to you".
+
+    ways: the sides at which it lies. Without them it is the nearest corner, or with `far` the furthest.
+    """
+
+    ways: tuple[Direction, ...] = ()
+    far: bool = False
+
+    def spot(self, setting: Resolution) -> Spot:
+        """Return the corner; raise `Unresolved` if several are as near."""
+        corners = list(product((-REACH, REACH), repeat=2))
+        if self.ways:
+            east, _, south = setting.vector(tuple((way, 1) for way in self.ways))
+            corners = [(x, z) for x, z in corners if x * east >= 0 and z * south >= 0]
+        else:
+            ((feet,),) = BuilderPosition().resolve(setting)
+            far = {(x, z): abs(x - feet[0]) + abs(z - feet[2]) for x, z in corners}
+            best = (max if self.far else min)(far.values())
+            corners = [corner for corner in corners if far[corner] == best]
+        if len(corners) != 1:
+            raise Unresolved(
+                Reason.AMBIGUOUS,
+                f"{len(corners)} corners",
+                choices=tuple(((x, FLOOR, z),) for x, z in corners),
+            )
+        return Spot(*corners[0])
+
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the corner's cell on the ground."""
+        return self.spot(setting).resolve(setting)
+
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the first free cell of the corner."""
+        return self.spot(setting).anchors(setting)
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items with a block there."""
+        return self.spot(setting).fitting(reference, items, setting)
 
 
 @dataclass(frozen=True)
@@ -256,7 +299,7 @@ class Furthest(Location):
     where: Location | None = None
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items at the largest or smallest distance in steps."""
+        """Return the items at the largest or smallest distance."""
         items = items if self.where is None else self.where.fitting(reference, items, setting)
         if isinstance(self.of, Direction):
             vector = VECTORS[setting.on_map(self.of)]
@@ -267,10 +310,7 @@ class Furthest(Location):
         else:
             others = {cell for item in resolve(self.of, setting) for cell in item}
             pairs = {item: product(item, others) for item in items if others.isdisjoint(item)}
-            far = {
-                item: min(sum(map(abs, shifted(a, scaled(b, -1)))) for a, b in both)
-                for item, both in pairs.items()
-            }
+            far = {item: min(math.dist(a, b) for a, b in both) for item, both in pairs.items()}
         best = (min if self.near else max)(far.values(), default=0)
         return [item for item in items if far.get(item) == best]
 
@@ -336,9 +376,9 @@ class PluralAnaphor(Reference):
         """Return one item per block, if they are not two things."""
         if self.both and (two := _last_two(setting)):
             return two
-        cells = list(setting.last)
+        cells = list(setting.mentioned or setting.last)
         for part in reversed(setting.earlier):
-            if len(cells) > 1:
+            if len(cells) > 1 or setting.mentioned:
                 break
             cells = list(dict.fromkeys((*part, *cells)))
         cells = cells or list(_only_thing(setting))
@@ -693,7 +733,21 @@ class NextTo(Location):
 
 
 Where = At | Beside | NextTo
-_FILTERS = (At, Beside, NextTo, Spot, Level, PartOf, Between, Floating, Free, Edge, Having, Furthest)
+_FILTERS = (
+    At,
+    Beside,
+    NextTo,
+    Spot,
+    SeenCorner,
+    Level,
+    PartOf,
+    Between,
+    Floating,
+    Free,
+    Edge,
+    Having,
+    Furthest,
+)
 
 
 def is_several(where: Any) -> TypeGuard[Beside]:
@@ -721,6 +775,9 @@ class Context:
         before: the last instruction and the grid that it met, for "undo", "the same again" and corrections.
         further: the grids before that.
         names: what names stand for, by their singular.
+        mentioned: cells of what was talked about since the last instruction.
+        shapes: the kinds of things that were built, with their cells, the newest first: a wall with a hole stays "the
+            wall".
 
     """
 
@@ -731,6 +788,8 @@ class Context:
     before: tuple[Any, npt.NDArray[np.int8]] | None = field(default=None, compare=False)
     further: tuple[npt.NDArray[np.int8], ...] = field(default=(), compare=False)
     names: Mapping[str, NamedCells] = field(default_factory=dict, hash=False)
+    mentioned: tuple[Cell, ...] = ()
+    shapes: tuple[tuple[Kind, tuple[Cell, ...]], ...] = ()
 
     def noticing(self, word: str, plural: bool, cells: tuple[Cell, ...]) -> Context:
         """Return the context in which blocks that others built have the name of which the architect spoke."""
@@ -746,6 +805,8 @@ class Context:
         if all(isinstance(part, Name) for part in parts):  # nothing to repeat or to correct
             return replace(self, names={**self.names, **outcome.names})
         instruction = expand_anaphor(instruction, self.before)
+        built = getattr(instruction, "new", None) or getattr(instruction, "shape", None)
+        kind = None if getattr(built, "kind", Kind.BLOCK) == Kind.BLOCK else Kind(built.kind)
         undone = type(instruction).__name__ == "Undo" and self.before is not None
         again = self.before[0] if undone and self.before else None  # what "again" repeats
         return replace(
@@ -755,6 +816,8 @@ class Context:
             before=(instruction, grid) if again is None else (again, outcome.grid),
             further=self.further[1:] if again is not None else (grid, *self.further),
             names={**self.names, **outcome.names},
+            mentioned=outcome.about,
+            shapes=((kind, outcome.cells), *self.shapes) if isinstance(kind, Kind) else self.shapes,
         )
 
 
@@ -784,7 +847,7 @@ class Resolution(Context):
 
     def then(self, grid: npt.NDArray[np.int8], last: tuple[Cell, ...]) -> Resolution:
         """Return the resolution after a change."""
-        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last))
+        return replace(self, grid=grid, last=last, earlier=(*self.earlier, last), mentioned=())
 
     def facing(self, view: Direction) -> Resolution:
         """Return the resolution for somebody who looks that way."""
@@ -857,7 +920,20 @@ def find_items(setting: Resolution, kind: Kind | Noun, colors: tuple[int, ...]) 
         table = find(kept[setting.grid], kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
         found += cells_of(table, np.flatnonzero(things).tolist())
-    return sorted(found)
+    return sorted(found) or _built_as(setting, kind, colors)
+
+
+def _built_as(setting: Resolution, kind: Kind, colors: tuple[int, ...]) -> list[Item]:
+    """Return what was built as a thing of this kind and has changed since."""
+    for built, cells in setting.shapes:
+        left = tuple(
+            cell
+            for cell in sorted(cells)
+            if (color := setting.color_at(cell)) and color in (colors or (color,))
+        )
+        if built is kind and len(left) > 1:
+            return [left]
+    return []
 
 
 def described(blocks: Blocks) -> str:

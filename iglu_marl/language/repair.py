@@ -116,13 +116,16 @@ class Understanding:
     """The meaning of an utterance in a world.
 
     instruction: as far as it was given, or None. found: the worlds that it leads to, or why there is none. unread: the
-    first sentence that was not read; the instruction is that of the sentences before it.
+    first sentence that was not read; the instruction is that of the sentences before it. act: what a builder does about
+    it: the "request", or nothing ("remark"), the last request "again", "stop" it, "cancel" what it asked about, or
+    "undo" it, since the answer to a question about it is not understood.
     """
 
     text: str
     instruction: Instruction | None
     found: Found
     unread: str = ""
+    act: str = "request"
 
     @property
     def question(self) -> Failure | None:
@@ -310,30 +313,6 @@ def understand_answer(
     return None if nothing else new
 
 
-def understand_with(
-    request: str, question: str, reply: str, grid: Grid, context: Context
-) -> Understanding | None:
-    """Read a request together with the answer to a question that somebody else asked about it; None if that fails.
-
-    The answer continues the request; after a yes, what was asked does: "the same colour?" "yes".
-    """
-    words = tokens(reply)
-    agreed = bool(words) and words[0] in _AGREEING
-    rest = " ".join(word for word in words[agreed:])
-    asked = re.sub(r"^(?:so|and|ok|also|you mean|do you mean)\b", "", question.strip(" ?.").lower()).strip(
-        " ,"
-    )
-    more = [rest, f"{asked}, {rest}", asked] if agreed else [reply, re.sub(r"^no\b[,. ]*", "", reply)]
-    for addition in filter(None, more):
-        heard = understand(f"{request.rstrip(' .!')}, {addition}", grid, context)
-        if not isinstance(heard.found, Failure) and not heard.unread:
-            return heard
-    return None
-
-
-_AGREEING = ("yes", "yeah", "yep", "yup", "exactly", "right", "correct", "sure", "ok", "okay")
-
-
 def _join_answer(
     pending: Understanding, question: Failure, reply: str, grid: Grid, context: Context
 ) -> Understanding | None:
@@ -343,6 +322,11 @@ def _join_answer(
     text = f"{pending.text.rstrip(' .!')} , {reply}"
     heard = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
     if heard is None or isinstance(heard.found, Failure) or _placements(heard.instruction) != 1:
+        heard = understand(text, grid, context)  # it may say something else than what was asked
+        more = isinstance(heard.found, Failure) and heard.found.reason == question.reason
+        return heard if more and heard.instruction not in (None, pending.instruction) else None
+    new = getattr(heard.instruction, "new", None)
+    if question.reason is Reason.NO_COLOR and new and new.color == SAME and "same" not in tokens(reply):
         return None
     return heard if _placements(pending.instruction) == 1 else None
 
@@ -536,7 +520,7 @@ class _Answer:
         for text, stated in _completions(self.text, words, at_end) if self.text else ():
             if isinstance(stated, Failure):
                 yield Understanding(text, stated.partial, stated)
-            else:
+            elif self.question.missing != "color" or "same" in words or SAME not in _colors_of(stated):
                 yield try_instruction(text, stated, self.grid, self.context)
 
     def _with(self, value: Any) -> Iterator[Understanding]:
@@ -832,6 +816,11 @@ class _Answer:
                 yield Understanding(text, stated.partial, stated)
 
 
+def _colors_of(stated: Any) -> set[int | None]:
+    parts = stated.parts if isinstance(stated, Sequence) else (stated,)
+    return {part.new.color for part in parts if isinstance(part, PlaceGoal)}
+
+
 def _words_of(way: Direction | tuple[Direction, Direction]) -> tuple[str, ...]:
     if isinstance(way, tuple):
         return "to", "the", str(way[1]), str(way[0])
@@ -871,7 +860,8 @@ def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[st
     for at in places:
         longer = " ".join([*said[:at], *words, *said[at:]])
         stated = read_text(longer)
-        if not isinstance(stated, Failure) or stated.partial is not None:
+        read = stated.partial if isinstance(stated, Failure) else stated
+        if read is not None and not _mentions(read, (Correct,)):
             yield longer, stated
 
 

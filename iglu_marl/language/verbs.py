@@ -52,6 +52,7 @@ from iglu_marl.language.references import (
     Portion,
     Reference,
     Resolution,
+    SeenCorner,
     Spot,
     Unresolved,
     Where,
@@ -83,7 +84,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, Spot)):
+    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, SeenCorner, Spot)):
         raise DialogueError(
             f"{verb} is asked for {value!r}, expected a reference to blocks, such as Blocks or Anaphor"
         )
@@ -95,7 +96,7 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (At, Beside, NextTo, Spot)):
+    if not isinstance(value, (At, Beside, NextTo, SeenCorner, Spot)):
         raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 
@@ -363,15 +364,20 @@ class Pick(Instruction):
 
 @dataclass(frozen=True)
 class Facing(Instruction):
-    """An instruction whose left, right, front and behind are those of somebody who looks in this direction."""
+    """An instruction whose left, right, front and behind are those of somebody who looks in this direction.
+
+    view: of the compass, or after a turn to the left, to the right or around ("front": towards the builder).
+    """
 
     view: Direction
     then: Instruction
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "view", Direction(self.view))
-        if self.view not in COMPASS:
-            raise DialogueError(f"facing {self.view}, expected north, east, south or west")
+        if self.view.vertical:
+            raise DialogueError(
+                f"facing {self.view}, expected a direction of the compass, left, right or front"
+            )
         if not isinstance(self.then, Instruction) or isinstance(self.then, (Facing, Pick)):
             raise DialogueError(f"facing {self.view} comes {self.then!r}, expected an instruction")
 
@@ -455,6 +461,7 @@ class ExpectedWorld:
         earlier: the same for its parts before the last one.
         idle: indices of its parts that change nothing.
         names: names that it gives or extends.
+        about: cells of the whole thing that it made taller, longer or shorter.
 
     """
 
@@ -463,6 +470,7 @@ class ExpectedWorld:
     earlier: tuple[tuple[Cell, ...], ...] = ()
     idle: tuple[int, ...] = ()
     names: Mapping[str, NamedCells] = field(default_factory=dict, compare=False)
+    about: tuple[Cell, ...] = ()
 
 
 def outcomes(
@@ -861,10 +869,17 @@ def _mirror(instruction: Mirror, setting: Resolution) -> list[ExpectedWorld]:
 
 def _extend(instruction: Extend, setting: Resolution) -> list[ExpectedWorld]:
     vector = VECTORS[setting.on_map(instruction.direction)]
-    blocks = []
-    for item in _filled(instruction.blocks, setting):
+    blocks, items = [], _filled(instruction.blocks, setting)
+    for item in items:
         blocks += _continued(item, vector, instruction.count, instruction.color, setting)
-    return [_added(setting, blocks)]
+    made = _added(setting, blocks)
+    return [_about(items, made) if vector[1] else made]
+
+
+def _about(items: list[Item], made: ExpectedWorld) -> ExpectedWorld:
+    after = Resolution(grid=made.grid)
+    whole = dict.fromkeys(cell for part in (*items, made.cells) for cell in part if after.color_at(cell))
+    return replace(made, about=tuple(whole))
 
 
 def _continued(
@@ -880,12 +895,13 @@ def _continued(
 
 def _resize(instruction: Resize, setting: Resolution) -> list[ExpectedWorld]:
     cells: list[tuple[Cell, int]] = []
-    for item in _filled(instruction.blocks, setting):
+    items = _filled(instruction.blocks, setting)
+    for item in items:
         if isinstance(instruction.blocks, Anaphor) and instruction.to and instruction.way is None:
             item = _column_of(item, setting)  # what grew is a part of it
         cells += _resized(instruction, item, setting)
     check_free([block for block in cells if block[1]], setting)
-    return [_changed(setting, cells)]
+    return [_about(items, _changed(setting, cells))]
 
 
 def _column_of(item: Item, setting: Resolution) -> Item:
@@ -1237,9 +1253,12 @@ def _with_other(part: Any, setting: Resolution) -> Any:
     for reference in _references(part):
         chosen = resolve(reference, setting)
         plain = replace(reference, count=None, extreme=None, rank=1, middle=False, by_size=None)
-        others = [item for item in resolve(plain, setting) if item not in chosen]
-        if len(chosen) == len(others) == 1:
-            return bind_referent(part, reference, At(others[0][0]))
+        for described in (plain, replace(plain, colors=())):  # "the other tower" may have another colour
+            others = [item for item in resolve(described, setting) if item not in chosen]
+            if len(chosen) == len(others) == 1:
+                one = replace(described, count=1)
+                part = _rebuilt(part, lambda value, old=reference, new=one: new if value == old else value)
+                return bind_referent(part, one, At(others[0][0]))
     raise Unresolved(Reason.NO_MATCH, "there is no other one")
 
 
@@ -1257,7 +1276,7 @@ def _references(value: Any) -> Iterator[Blocks]:
 
 
 def _facing(instruction: Facing, setting: Resolution) -> list[ExpectedWorld]:
-    return _follow(instruction.then, setting.facing(instruction.view))
+    return _follow(instruction.then, setting.facing(setting.on_map(instruction.view)))
 
 
 def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:

@@ -1,12 +1,15 @@
 """The scripted architect explains: conversations with a person who builds, as they are read.
 
-In a transcript "B:" is said by the builder, "A:" by the architect; "(builds it)" carries out the request, "(puts ...)"
-places a block x, y, z, colour. An "A:" after no "B:" is what the architect says of its own accord.
+In a transcript (architect_transcripts.txt) "B:" is said by the builder, "A:" by the architect; "(builds it)" carries
+out the request, "(puts ...)" places a block x, y, z, colour. An "A:" after no "B:" is said by the architect of its own
+accord.
 """
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,129 +22,11 @@ from iglu_marl.language import Scene, constructions
 from iglu_marl.tasks import BundledTasks
 
 BUNDLED = BundledTasks(mode="structures")
+HERE = Path(__file__).parent
 
-TRANSCRIPTS = {
-    "bridge": """
-B: What are we building?
-A: A yellow row of five blocks, 2 red towers of two blocks and 2 green blocks: 11 blocks in all, 5 yellow, 4 red and 2 green; 4 blocks high.
-B: How tall does it get in the end?
-A: 4 blocks high.
-B: Which colours do we need?
-A: Red, yellow and green.
-B: So there are two towers, right?
-A: Yes, 2 in all; none so far.
-B: Where does the yellow row go?
-A: It starts 2 blocks west of the centre, at height 3, going east.
-A: Build a tower of 2 red, yellow and green at 2 blocks west, on the ground.
-B: So it's a tower of four red blocks?
-A: No, a tower of four blocks (2 red, 1 yellow and 1 green).
-B: Let's call it the mast.
-A: Okay, the mast.
-B: I'm stuck.
-A: Let's go block by block. Place a red block on the ground, 2 blocks west of the centre. It belongs to the mast.
-(builds it)
-A: Place a red block 2 blocks west of the centre, at height 2. It belongs to the mast.
-B: How many blocks does the mast have?
-A: One block.
-B: How many are left?
-A: 10 blocks to place.
-""",  # noqa: E501
-    "mushroom": """
-A: Build a tower of 2 yellow, red and orange at the centre, on the ground.
-B: So it's on the ground?
-A: Yes: it starts at the centre, on the ground, going up.
-B: Where does the orange one go?
-A: At the centre, at height 4.
-(builds it)
-B: We call it the stem.
-A: Okay, the stem.
-A: Build a red square of 3 east and south from 1 west 1 north, level 3.
-B: So the square is red?
-A: Yes, red.
-(builds it)
-B: What colour is the stem?
-A: Yellow, red and orange.
-B: Is the square flat?
-A: Yes, one block high.
-B: Are any blocks floating?
-A: No, all is connected to the ground.
-(puts 4 -1 4 1)
-B: Did I make a mistake?
-A: The blue block 4 blocks east and 4 south of the centre, on the ground, is not right: please take it away.
-B: Should I remove something?
-A: Remove one blue block: 4 blocks east and 4 south of the centre, on the ground.
-B: Is it finished?
-A: No: 2 blocks to place and one block to remove.
-""",
-    "podium": """
-B: How big is the whole thing?
-A: 12 blocks: 3 from west to east, 2 from north to south and 3 high.
-B: How many parts does it have?
-A: 5 parts: a blue square of four blocks, a red row of two blocks, an orange row of two blocks, a blue row of two blocks and a yellow row of two blocks.
-B: So it's all yellow?
-A: No, blue, orange, yellow and red.
-A: Build a blue square of 2 south and up from the centre, on the ground.
-B: Is it blue?
-A: Yes, blue.
-B: Can I use red instead?
-A: No, blue.
-(builds it)
-B: How many have I placed so far?
-A: 4 of 12 blocks are right so far.
-B: What goes on top of it?
-A: 2 yellow blocks.
-B: So the yellow row is three high?
-A: No, one block high.
-B: How many green blocks are there?
-A: None.
-B: Is there anything under the yellow row?
-A: Yes, 4 blue blocks in all; 4 so far.
-""",  # noqa: E501
-    "crown": """
-A: Build a yellow T of 7 east and 3 up from 3 west, on the ground.
-B: Can you describe the whole structure first?
-A: A yellow T shape of nine blocks, 2 towers of two blocks (1 yellow and 1 red) and a blue block: 14 blocks in all, 11 yellow, 2 red and 1 blue; 4 blocks high.
-B: Is it symmetrical?
-A: Yes, from west to east.
-B: How wide is it?
-A: 7 blocks.
-B: What colour is the bottom layer?
-A: Yellow.
-B: Where do the red blocks go?
-A: 3 blocks west of the centre, at height 3; 3 blocks east of the centre, at height 3.
-B: I don't understand.
-A: Let's go block by block. Add a yellow block in the middle, on the ground.
-(builds it)
-B: Is that right?
-A: Yes, that is right.
-B: There are five yellow blocks?
-A: No, 11 yellow blocks in all; 1 so far.
-B: Are we nearly there?
-A: No: 13 blocks to place.
-""",  # noqa: E501
-    "letter-k": """
-A: Build a green row of 5 south from 1 block west 2 north, on the ground.
-B: Is it a tower?
-A: No, a green row of five blocks.
-B: How long is it?
-A: 5 blocks.
-(builds it)
-B: Thanks. What now?
-A: Build a yellow diagonal of 3 east and north from the centre, on the ground.
-B: So it goes to the east?
-A: Yes, north and east; it starts at the centre, on the ground.
-B: Does it touch the ground?
-A: Yes, on the ground.
-B: Why?
-A: That is what the structure looks like.
-B: What is the weather like?
-A: I can't answer that. Create a diagonal of three yellow blocks east and north from the centre, on the ground.
-B: How many more do I need to place?
-A: 5 blocks to place.
-B: I give up.
-A: Never mind, leave it.
-""",
-}
+TRANSCRIPTS = dict(
+    part.split("\n", 1) for part in (HERE / "architect_transcripts.txt").read_text("utf-8").split("## ")[1:]
+)
 
 
 def whole(name: str) -> np.ndarray:
@@ -301,6 +186,6 @@ def test_its_remarks_are_no_instructions_to_a_builder() -> None:
     for said in remarks:
         instructor = Instructor((0, -1, 0, 6))
         heard = instructor.says(said)
-        if said[4:-1] not in COLOR_NAMES:  # "No, red." takes back a colour
+        if not re.fullmatch(r"No, (\d+ blocks|[a-z]+)\.", said):  # takes back a number or a colour
             assert not heard, said
         assert len(instructor.blocks) == 1, said

@@ -1,0 +1,328 @@
+"""A dialogue as a builder follows it: what is named, what was mentioned and done last, and what is asked.
+
+`Discourse.hear` reads a text in a world and in the light of what was said before. The agent that hears does the rest:
+it builds one of the worlds that were found, or says the question or the objection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.core.errors import DialogueError
+from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at
+from iglu_marl.language.blocks import Failure, Reason
+from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk
+from iglu_marl.language.grammar.answers import Asked
+from iglu_marl.language.grammar.clauses import nouns_of
+from iglu_marl.language.grammar.engine import Parser
+from iglu_marl.language.grammar.reader import grammar, read_clauses, tokens, unknown_words
+from iglu_marl.language.instructions import parse
+from iglu_marl.language.references import Context, NamedCells
+from iglu_marl.language.repair import (
+    Understanding,
+    bare,
+    begins_with_verb,
+    is_dependent,
+    is_remark,
+    try_instruction,
+    understand,
+    understand_answer,
+)
+from iglu_marl.language.verbs import Correct, ExpectedWorld, Instruction, Pick, Undo, bind_referent
+
+Grid = npt.NDArray[np.int8]
+
+_STATED_AS_FACT = (Reason.UNKNOWN_WORD, Reason.NO_MATCH, Reason.OUTSIDE, Reason.OCCUPIED)
+_ASKING = frozenset(("where", "where's", "how", "which", "what", "whats", "what's", "who"))
+_AGREEING = ("yes", "yeah", "yep", "yup", "exactly", "right", "correct", "sure", "ok", "okay")
+_YES = frozenset(
+    (
+        "yes", "yeah", "yep", "yup", "sure", "ok", "okay", "right", "exactly", "correct", "yes please", "that's right",
+        "please do", "yes i do", "of course",
+    )
+)  # fmt: skip
+_NO = frozenset(
+    (
+        "no", "nope", "no thanks", "not that", "neither", "none of them", "wrong", "no i don't", "no i do not",
+        "forget it", "forget that", "forget about it", "never mind", "nevermind", "never mind that", "skip it",
+        "skip that", "leave it",
+    )
+)  # fmt: skip
+
+
+class Discourse:
+    """What a builder knows of a dialogue: names, the last request, and the question that it asked.
+
+    `hear` each text of the architect with the world as it is then. If one of the worlds that were found is the world of
+    the next call, the request counts as carried out; `follow` says so at once. A request that was carried out is what
+    "it", "the same again", "undo" and corrections refer to.
+
+    Attributes:
+        context: what an instruction may refer to besides the blocks.
+        pending: the text that the builder asked about, or None.
+
+    """
+
+    def __init__(self) -> None:
+        self.context = Context()
+        self.pending: Understanding | None = None
+        self._request = ""  # the last text that was no answer
+        self._refused = False  # whether it was not understood
+        self._followed = False  # whether it was carried out
+        self._overheard = ""  # what somebody else asked about it
+        self._expected: tuple[Grid, Understanding] | None = None  # worlds that the next one may be
+        self._others: list[str] = []  # texts since `notice`, which others may have followed
+
+    @property
+    def names(self) -> Mapping[str, tuple[Cell, ...]]:
+        """The cells of what has a name, by the name's singular."""
+        return {word: named.cells for word, named in self.context.names.items()}
+
+    def stand(self, position: tuple[float, float, float], yaw_deg: float) -> None:
+        """Note the builder's eye (x, y, z) and yaw in degrees: left and right follow them."""
+        self.context = replace(self.context, position=position, yaw_deg=yaw_deg)
+
+    def hear(self, text: str, world: npt.ArrayLike) -> Understanding:
+        """Read a text of the architect in a world, int8 [9, 11, 11].
+
+        Returns:
+            Its meaning; `act` says what the builder should do about it.
+
+        Raises:
+            GridError: if `world` is not a grid of blocks.
+
+        """
+        grid = as_grid(world, "world")
+        self._compare(grid)
+        pending, self.pending = self.pending, None
+        question, self._overheard = self._overheard, ""
+        heard = self._with_answer(question, text, pending, grid) if question and self._request else None
+        if heard is None:
+            self._request = text
+            heard = self._without_request(text, question, pending) or self._as_request(
+                text, question, pending, grid
+            )
+        self._others.append(text)
+        if heard.act == "request":
+            self.pending = heard if heard.question is not None else self.pending
+            self._expected = None if isinstance(heard.found, Failure) else (grid, heard)
+        return heard
+
+    def overhear(self, text: str) -> None:
+        """Hear what somebody else says as the builder: a question about the last request, or anything else."""
+        asks_something = "?" in text or set(text.lower().split()[:2]) & _ASKING
+        self._overheard = text if asks_something else ""
+
+    def mention(self, cells: tuple[Cell, ...]) -> None:
+        """Note what a question was about: "it" in the next text."""
+        self.context = replace(self.context, mentioned=cells)
+
+    def follow(self, instruction: Instruction, world: Grid, outcome: ExpectedWorld) -> None:
+        """Note that an instruction was carried out on a world, with this result."""
+        self.context = self.context.after(instruction, world, outcome)
+        self._followed, self._expected = True, None
+        placed = _cells((outcome.grid != world) & (outcome.grid != 0))
+        known = self.context.names
+        nouns = read_clauses(self._others.pop(), frozenset(known))[0].nouns if self._others and placed else ()
+        for noun in nouns[-1:]:  # "let us begin with the trunk: stack ..."
+            if noun.word not in known:
+                named = {noun.word: NamedCells(placed, noun.plural)}
+                self.context = replace(self.context, names={**known, **named})
+
+    def notice(self, before: Grid, after: Grid) -> None:
+        """Note how others changed the world since the last texts: their changes are what was mentioned last.
+
+        New nouns of texts that the builder did not follow name what they built.
+        """
+        self._refused, texts, self._others = False, self._others, []
+        if np.array_equal(before, after):
+            return
+        cells = _cells(after != before)
+        placed = tuple(cell for cell in cells if color_at(after, cell))
+        known = self.context
+        for text in texts if placed else ():
+            for noun in read_clauses(text, frozenset(known.names))[0].nouns:
+                colored = tuple(cell for cell in placed if color_at(after, cell) == noun.color)
+                known = known.noticing(noun.word, noun.plural, colored or placed)
+        self.context = replace(
+            known,
+            last=cells,
+            earlier=(*known.earlier, known.last),
+            before=None,
+            further=(before, *known.further),
+            mentioned=(),
+        )
+        self.pending, self._request, self._refused, self._followed, self._expected = (
+            None,
+            "",
+            False,
+            False,
+            None,
+        )
+        self._others = []
+
+    def _compare(self, grid: Grid) -> None:
+        """Follow the last request if the world shows that it was carried out; notice other changes."""
+        if self._expected is None:
+            return
+        (before, heard), self._expected = self._expected, None
+        for outcome in () if isinstance(heard.found, Failure) else heard.found:
+            if np.array_equal(outcome.grid, grid) and heard.instruction is not None:
+                self.follow(heard.instruction, before, outcome)
+                return
+        if not np.array_equal(before, grid):
+            self.notice(before, grid)
+
+    def _without_request(
+        self, text: str, question: str, pending: Understanding | None
+    ) -> Understanding | None:
+        """Return how to take a text that asks for no change; None for others."""
+        if pending is None and (is_remark(text, self.context) or _states(text, question)):
+            return Understanding(text, None, (), act="remark")
+        said = parse_small_talk(text)
+        if said is None or (pending is not None and is_yes(text)):
+            return None
+        if said.talk in (DialogueAct.COMPLETE, DialogueAct.GIVE_UP):
+            return Understanding(text, None, (), act="stop")
+        self.pending = pending
+        again = said.talk == DialogueAct.TRY_AGAIN and pending is None
+        return Understanding(text, None, (), act="again" if again else "remark")
+
+    def _as_request(
+        self, text: str, question: str, pending: Understanding | None, grid: Grid
+    ) -> Understanding:
+        heard = self._read(text, pending, grid)
+        failed = isinstance(heard.found, Failure)
+        self._refused = failed and heard.question is None
+        if question and self._refused and self._followed:
+            heard = replace(heard, act="undo")
+        elif failed and heard.instruction is None:
+            self.pending = pending  # still open
+        self._followed = self._followed and not failed
+        return heard
+
+    def _read(self, text: str, pending: Understanding | None, grid: Grid) -> Understanding:
+        """Read a text after an open question."""
+        if pending is not None:
+            question = pending.question
+            assert question is not None
+            if is_no(text):
+                return Understanding(text, None, (), act="cancel")
+            if is_yes(text):
+                text = question.suggestion or text
+            stated = parse(text)
+            if isinstance(stated, Undo):
+                return Understanding(text, None, (), act="cancel")
+            if (
+                isinstance(stated, Pick)
+                and pending.instruction is not None
+                and question.reference is not None
+            ):
+                return self._picked(pending, stated, grid)
+            found = understand_answer(pending, text, grid, self.context)
+            if found is not None:
+                return found
+            if asks(question) and not begins_with_verb(text):
+                return pending  # not an answer: ask again
+            if is_remark(text, self.context) and not unknown_words(tokens(text)):
+                self.pending = pending
+                return Understanding(text, None, (), act="remark")
+        new = understand(text, grid, self.context)
+        if pending is not None and isinstance(new.instruction, Correct):
+            return pending  # what is pending was not done
+        dependent = new.instruction is not None and is_dependent(new.instruction)
+        refused = self._refused and dependent and not self.context.mentioned
+        if isinstance(new.instruction, Pick) or refused:  # without a question, or about what was not done
+            new = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
+        return new
+
+    def _picked(self, pending: Understanding, stated: Pick, grid: Grid) -> Understanding:
+        """Read the answer of the scripted architect: the one at a place."""
+        assert pending.instruction is not None
+        assert isinstance(pending.found, Failure)
+        try:
+            made = bind_referent(pending.instruction, pending.found.reference, stated.where)
+        except DialogueError:
+            return pending
+        return try_instruction(pending.text, made, grid, self.context)
+
+    def _with_answer(
+        self, question: str, text: str, pending: Understanding | None, grid: Grid
+    ) -> Understanding | None:
+        """Read the last request together with the answer to what somebody else asked; None if that does not do."""
+        context = self.context
+        heard = understand_answer(pending, text, grid, context) if pending else None
+        if heard is None or isinstance(heard.found, Failure):
+            if pending is None and context.before is not None and self._followed:
+                last, earlier = (context.earlier or ((),))[-1], context.earlier[:-1]
+                grid, context = context.before[1], replace(context, last=last, earlier=earlier, before=None)
+            heard = _continued(self._request, question, text, grid, context)
+        return None if heard is None or heard.instruction is None else heard
+
+
+def _continued(request: str, question: str, reply: str, grid: Grid, context: Context) -> Understanding | None:
+    """Read a request together with the answer to a question that somebody else asked about it; None if that fails.
+
+    The answer continues the request; after a yes, what was asked does: "the same colour?" "yes".
+    """
+    words = tokens(reply)
+    agreed = bool(words) and words[0] in _AGREEING
+    rest = " ".join(words[agreed:])
+    begun = r"^(?:so|and|ok|also|you mean|do you mean)\b"
+    wanted = re.sub(begun, "", question.strip(" ?.").lower()).strip(" ,")
+    more = [rest, f"{wanted}, {rest}", wanted] if agreed else [reply, re.sub(r"^no\b[,. ]*", "", reply)]
+    for addition in filter(None, more):
+        heard = understand(f"{request.rstrip(' .!')}, {addition}", grid, context)
+        if not isinstance(heard.found, Failure) and not heard.unread:
+            return heard
+    return None
+
+
+def _cells(mask: npt.NDArray[np.bool_]) -> tuple[Cell, ...]:
+    return tuple((x, y, z) for x, y, z in cells_of(mask).tolist())
+
+
+def _states(text: str, question: str) -> bool:
+    """Return whether an architect answers somebody's question; without a question, "no, …" corrects."""
+    parts = [part for part in re.split(r"[.;]", text) if part.strip()]
+    answers = any(all(asked(part, "status") for part in way) for way in ([text], parts) if way)
+    return answers and bool(question or not isinstance(parse(text), Correct))
+
+
+def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
+    """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
+    said = [word for word in tokens(text) if word != "."]
+    nouns = nouns_of(said, names, known_only=True)
+    for words in (said, *bare(said, "")):
+        readings = Parser(grammar(), words, nouns).read(category)
+        found = [(cost, value) for value, end, cost in readings if end == len(words)]
+        if found:
+            kind: Asked = min(found, key=lambda pair: pair[0])[1]
+            return kind
+    return None
+
+
+def asks(failure: Failure) -> bool:
+    """Return whether the objection to a failure is a question."""
+    return failure.missing is not None and (
+        failure.reason not in _STATED_AS_FACT or failure.reference is not None
+    )
+
+
+def is_yes(text: str) -> bool:
+    """Return whether a text is only a yes."""
+    return _plain(text) in _YES
+
+
+def is_no(text: str) -> bool:
+    """Return whether a text is only a no."""
+    return _plain(text) in _NO
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(c if c.isalpha() or c == "'" else " " for c in text.lower()).split())

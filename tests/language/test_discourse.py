@@ -1,0 +1,172 @@
+"""A dialogue over several texts: names, what is pending, corrections, mentions, and whose left is meant."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from iglu_marl import GridError
+from iglu_marl.core.grid import blocks_to_grid, cells_of
+from iglu_marl.language import Discourse, Failure
+
+BLUE, GREEN, RED = 1, 3, 6
+EYE = (0.0, -0.25, 4.0)  # four cells south of the centre, on the ground
+
+
+class Dialogue:
+    """An architect's texts, each followed at once."""
+
+    def __init__(self, *blocks: tuple[int, int, int, int], yaw: float = 0.0) -> None:
+        self.discourse = Discourse()
+        self.discourse.stand(EYE, yaw)
+        self.world = blocks_to_grid(list(blocks)) if blocks else np.zeros((9, 11, 11), np.int8)
+
+    def says(self, text: str) -> set[tuple[int, int, int]]:
+        """The cells that change."""
+        heard = self.discourse.hear(text, self.world)
+        if isinstance(heard.found, Failure) or not heard.found:
+            return set()
+        before, self.world = self.world, heard.found[0].grid
+        if heard.instruction is not None:
+            self.discourse.follow(heard.instruction, before, heard.found[0])
+        return {(x, y, z) for x, y, z in cells_of(self.world != before).tolist()}
+
+
+def test_what_was_built_is_seen_in_the_next_world() -> None:
+    discourse, world = Discourse(), np.zeros((9, 11, 11), np.int8)
+    cells = []
+    for text in ("Put a red block in the middle.", "One higher.", "Undo that."):
+        heard = discourse.hear(text, world)
+        assert not isinstance(heard.found, Failure)
+        world = heard.found[0].grid
+        cells.append(cells_of(world).tolist())
+    assert cells == [[[0, -1, 0]], [[0, 0, 0]], [[0, -1, 0]]]
+
+
+def test_what_was_not_built_is_not_corrected() -> None:
+    talk = Dialogue()
+    heard = talk.discourse.hear("Put a red block in the middle.", talk.world)
+    assert not isinstance(heard.found, Failure)
+    assert isinstance(talk.discourse.hear("One higher.", talk.world).found, Failure)
+
+
+def test_what_others_build_is_what_was_mentioned_last() -> None:
+    talk = Dialogue()
+    talk.discourse.hear("Put a red tree in the middle.", talk.world)
+    talk.world = blocks_to_grid([(3, -1, 3, RED), (3, 0, 3, RED)])
+    assert talk.says("Put a blue block on top of it.") == {(3, 1, 3)}
+    assert talk.discourse.names["tree"] == ((3, -1, 3), (3, 0, 3))
+
+
+def test_names_and_the_open_question() -> None:
+    talk = Dialogue()
+    talk.says("Put a row of three red blocks in the middle, from west to east.")
+    talk.says("This is the deck.")
+    assert set(talk.discourse.names["deck"]) == {(-1, -1, 0), (0, -1, 0), (1, -1, 0)}
+    assert talk.discourse.hear("Put a block on the deck.", talk.world).question is not None
+    assert talk.discourse.pending is not None
+    assert talk.discourse.hear("Forget it.", talk.world).act == "cancel"
+    assert talk.discourse.pending is None
+
+
+def test_a_part_that_is_announced_has_its_name() -> None:
+    talk = Dialogue()
+    talk.says("Let us begin with the trunk: please stack four orange blocks in the middle.")
+    assert len(talk.discourse.names["trunk"]) == 4
+    assert talk.says("Put a green block on top of the trunk.") == {(0, 3, 0)}
+
+
+def test_remarks_leave_the_question_open() -> None:
+    talk = Dialogue()
+    talk.discourse.hear("Put a red block on the blue tower.", talk.world)
+    pending = talk.discourse.pending
+    assert talk.discourse.hear("Good job so far!", talk.world).act == "remark"
+    assert talk.discourse.pending is pending
+
+
+@pytest.mark.parametrize("text", ["It should be green.", "Make it green."])
+def test_it_is_what_a_question_was_about(text: str) -> None:
+    talk = Dialogue((0, -1, 0, RED), (4, -1, 4, BLUE))
+    talk.says("Put a yellow block in the northwest corner.")
+    talk.discourse.mention(((4, -1, 4),))
+    assert talk.says(text) == {(4, -1, 4)}
+    talk.says("Put a red block in the southwest corner.")
+    assert talk.says(text) == {(-5, -1, 5)}
+
+
+def test_a_thing_that_was_made_taller_is_meant_as_a_whole() -> None:
+    talk = Dialogue((0, -1, 0, RED))
+    talk.says("Make the red block three high.")
+    assert talk.says("Paint it blue.") == {(0, -1, 0), (0, 0, 0), (0, 1, 0)}
+
+
+def test_a_wall_with_a_hole_stays_the_wall() -> None:
+    talk = Dialogue()
+    talk.says("Build a wall of orange blocks, five wide and three high, in the middle of the north edge.")
+    assert talk.says("Remove the middle block of its bottom row.") == {(0, -1, -5)}
+    assert len(talk.says("Put a yellow row on top of the wall.")) == 5
+
+
+def test_the_other_one_may_have_another_colour() -> None:
+    talk = Dialogue((-3, -1, 0, RED), (-3, 0, 0, RED), (3, -1, 0, BLUE), (3, 0, 0, BLUE))
+    assert talk.says("Put a green block on the red tower.") == {(-3, 1, 0)}
+    assert talk.says("No, the other one.") == {(-3, 1, 0), (3, 1, 0)}
+
+
+def test_a_correction_does_not_reach_past_what_was_refused() -> None:
+    talk = Dialogue()
+    talk.says("Put a red block in the middle.")
+    assert talk.says("Put a yellow block on top of the blue wall.") == set()
+    assert talk.says("Sorry, I meant purple.") == set()
+
+
+def test_wrong_worlds_are_refused() -> None:
+    with pytest.raises(GridError):
+        Discourse().hear("Undo.", np.zeros((3, 3)))
+
+
+TOWER = ((0, -1, 0, RED), (0, 0, 0, RED))
+VIEWS = [  # text, the cell when it looks north, and when it looks east
+    ("to your left", (-1, -1, 4), (0, -1, 3)),
+    ("two steps to your right", (2, -1, 4), (0, -1, None)),
+    ("at your feet", (0, -1, 4), (0, -1, 4)),
+    ("two blocks in front of you", (0, -1, 2), (2, -1, 4)),
+    ("behind you", (0, -1, 5), (-1, -1, 4)),
+    ("to the left of the red tower", (-1, -1, 0), (0, -1, -1)),
+    ("on the far side of the red tower", (0, -1, -1), (1, -1, 0)),
+    ("behind the red tower", (0, -1, -1), (1, -1, 0)),
+    ("in front of the red tower", (0, -1, 1), (-1, -1, 0)),
+    ("on the side of the red tower facing you", (0, -1, 1), (-1, -1, 0)),
+    ("on the side of the red tower furthest from you", (0, -1, -1), (1, -1, 0)),
+    ("in the far left corner", (-5, -1, -5), (5, -1, -5)),
+    ("in the near right corner", (5, -1, 5), (-5, -1, 5)),
+    ("facing west: left of the red tower", (0, -1, 1), (0, -1, 1)),
+    ("seen from the east: right of the red tower", (0, -1, -1), (0, -1, -1)),
+    ("turn around: in front of you", (0, -1, 5), (-1, -1, 4)),
+    ("turn left: in front of you", (-1, -1, 4), (0, -1, 3)),
+]
+
+
+@pytest.mark.parametrize(("place", "north", "east"), VIEWS)
+def test_whose_left_is_meant(
+    place: str, north: tuple[int, int, int], east: tuple[int, int, int | None]
+) -> None:
+    """The builder's, as it looks when it hears the text, unless the text gives another view."""
+    view, _, where = place.rpartition(": ")
+    text = f"{view}, place a green block {where}" if view else f"Place a green block {where}."
+    assert Dialogue(*TOWER, yaw=0.0).says(text) == {north}
+    seen = Dialogue(*TOWER, yaw=90.0).says(text)
+    assert seen == ({east} if None not in east else set())
+
+
+def test_a_row_from_left_to_right_lies_across_the_view() -> None:
+    talk = Dialogue(*TOWER)
+    found = talk.says("Build a row of three green blocks from left to right in front of the red tower.")
+    assert found == {(-1, -1, 1), (0, -1, 1), (1, -1, 1)}
+
+
+def test_the_nearest_corner_is_asked_about_if_two_are_as_near() -> None:
+    talk = Dialogue()
+    assert talk.says("Put a red block in the corner closest to you.") == set()
+    talk.discourse.stand((2.0, -0.25, 4.0), 0.0)
+    assert talk.says("Put a red block in the corner closest to you.") == {(5, -1, 5)}
