@@ -222,9 +222,9 @@ class JsonLines:
         with self._wrap_errors():
             self._file.truncate(size)
 
-    def append(self, content: Mapping[str, Any]) -> None:
-        """Append a line. Raises `DataError`, and writes nothing, if the disk is full."""
-        line = memoryview(json_line(content))
+    def append(self, content: Mapping[str, Any] | bytes) -> None:
+        """Append a line (as bytes: with its line feed). Raises `DataError`, and writes nothing, if the disk is full."""
+        line = memoryview(content if isinstance(content, bytes) else json_line(content))
         with self._wrap_errors():
             written = 0
             try:
