@@ -41,8 +41,8 @@ class RecordedMove:
 class Recording:
     """One episode of a file. `end` is None if the game is unfinished.
 
-    `chain` is the hash of the last line, which depends on all lines of the episode. It is None in recordings of versions
-    before 0.3, which have no hash chain.
+    `chain` is the hash of the last line, which depends on all lines of the episode. It is None in recordings of
+    versions before 0.3, which have no hash chain.
     """
 
     path: Path

@@ -209,7 +209,8 @@ def checked_link(row: bytes, previous: str) -> str:
     if end != link.encode("ascii") + b'"}':
         raise DataError(
             f"the line was changed, or one before it is missing: its hash is {link}, recorded is "
-            f"{end[:32].decode('ascii', 'replace')!r} (verify=False skips the comparison, `repair` keeps the lines before)"
+            f"{end[:32].decode('ascii', 'replace')!r} "
+            "(verify=False skips the comparison; `repair` keeps the lines before)"
         )
     return link
 
