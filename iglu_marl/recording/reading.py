@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.files import JsonLines, atomic_write
+from iglu_marl.core.files import JsonLines, atomic_write, usable_path
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.recording.games import make_game
@@ -200,7 +200,7 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
             writes the recording.
 
     """
-    file = Path(path)
+    file = usable_path(path)
     if not file.is_file():
         raise DataError(f"{file} does not exist, expected a recording to repair")
     read_file(file, FILE_LIMIT)
