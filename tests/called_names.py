@@ -14,6 +14,7 @@ import inspect
 import io
 import os
 import pkgutil
+import re
 import resource
 import signal
 import sys
@@ -32,7 +33,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import iglu_marl
-from benchmarks.trust.driver import show_progress
+from benchmarks.trust.driver import ROOT, show_progress
 from benchmarks.trust.fuzz import HANGS_S, Hangs, Watch, place_of
 from iglu_marl import IgluMarlError
 from iglu_marl.tasks import BundledTasks
@@ -40,18 +41,8 @@ from iglu_marl.tasks import BundledTasks
 MEMORY = 4 << 30  # bytes of addresses, beyond those in use
 NOT_EXPORTED = ("iglu_marl.commands", "iglu_marl.compat.conformance", "iglu_marl.core.kernels",
                 "iglu_marl.language.scene")  # fmt: skip  # only `Thing` is documented
-# What asks a network, opens a window, starts a server, or plays and trains for minutes by default.
-LONG = {
-    "env_process",
-    "evaluate",
-    "fetch",
-    "install",
-    "main",
-    "play_human",
-    "serve",
-    "serve_forever",
-    "train",
-}
+# What asks a network, opens a window, starts a server, plays for minutes by default, or changes a registry.
+LONG = {"deprecated_names", "evaluate", "fetch", "lazy_exports", "main", "play_human", "register", "serve"}
 NUMBERS = st.sampled_from((-1, 0, 1, 2, 3, 127, 10**9, 2**31, -(2**63), 10**30))
 FLOATS = st.sampled_from((0.0, -0.5, 1.0, 1e300, float("inf"), float("-inf"), float("nan")))
 # No text is a path to elsewhere.
@@ -67,29 +58,35 @@ ANYTHING = st.none() | st.booleans() | NUMBERS | FLOATS | TEXTS | st.just([]) | 
 
 
 def exported() -> dict[str, Callable[..., Any]]:
-    """Return the public functions and classes of all packages, by their names with the package."""
+    """Return the public functions and classes, by name: exports of packages, and what docs/api names."""
+    places = {"iglu_marl"} | {
+        each.name for each in pkgutil.walk_packages(iglu_marl.__path__, "iglu_marl.") if each.ispkg
+    }
+    named = []
+    for place in sorted(places):
+        if not place.startswith(NOT_EXPORTED):
+            with contextlib.suppress(IgluMarlError):  # an extra that is not installed
+                package = importlib.import_module(place)
+                named += [f"{place}.{name}" for name in getattr(package, "__all__", dir(package))]
+    for page in sorted((ROOT / "docs" / "api").glob("*.md")):
+        named += re.findall(r"^::: (\S+)", page.read_text(encoding="utf-8"), re.M)
     found: dict[Callable[..., Any], str] = {}
-    packages = [each.name for each in pkgutil.walk_packages(iglu_marl.__path__, "iglu_marl.") if each.ispkg]
-    for place in ("iglu_marl", *packages):
-        if place.startswith(NOT_EXPORTED):
+    for name in named:
+        last = name.rpartition(".")[2]
+        if last.startswith("_") or last in LONG:
             continue
-        try:
-            package = importlib.import_module(place)
-        except IgluMarlError:  # an extra that is not installed
-            continue
-        for name in getattr(package, "__all__", dir(package)):
-            if name.startswith("_") or name in LONG:
-                continue
-            value = getattr(package, name)
-            ours = str(getattr(value, "__module__", "")).startswith("iglu_marl")
-            made = inspect.isclass(value) and not (
-                issubclass(value, (BaseException, enum.Enum))
-                or inspect.isabstract(value)
-                or getattr(value, "_is_protocol", False)
-            )
-            if ours and (made or inspect.isfunction(value)):
-                found.setdefault(value, f"{place}.{name}")
+        with contextlib.suppress(IgluMarlError):
+            value = pkgutil.resolve_name(name)
+            if str(getattr(value, "__module__", "")).startswith("iglu_marl") and _can_be_called(value):
+                found.setdefault(value, name)
     return {name: value for value, name in found.items()}
+
+
+def _can_be_called(value: Any) -> bool:
+    if not inspect.isclass(value):
+        return inspect.isfunction(value)
+    protocol = getattr(value, "_is_protocol", False)
+    return not (issubclass(value, (BaseException, enum.Enum)) or inspect.isabstract(value) or protocol)
 
 
 def arguments(function: Callable[..., Any]) -> tuple[dict[str, st.SearchStrategy[Any]], bool]:
@@ -119,7 +116,7 @@ def strategy(hint: Any) -> st.SearchStrategy[Any]:
     try:
         found = st.from_type(hint)
         found.validate()
-    except Exception:  # noqa: BLE001  # Hypothesis knows no such type
+    except Exception:  # Hypothesis knows no such type
         return ANYTHING
     return found
 
@@ -198,7 +195,7 @@ def call_names(seconds: float, seed: int, figures: dict[str, Any]) -> dict[str, 
         try:
             wanted, loose = arguments(names[name])
             given = {key: data.draw(values) for key, values in wanted.items()}
-        except Exception:  # noqa: BLE001  # an argument refuses its own arguments
+        except Exception:  # an argument refuses its own arguments
             return
         figures["calls"] += 1
         by_place = [

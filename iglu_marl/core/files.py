@@ -192,6 +192,8 @@ class JsonLines:
 
     def __init__(self, path: str | os.PathLike[str], mode: int | None = None) -> None:
         self.path = usable_path(path)
+        if self.path.is_fifo() or self.path.is_char_device():
+            raise DataError(f"{self.path} is a pipe or a device, expected a regular file")
         self._owner = self.path.with_name(f".{self.path.name}.owner")
         with self._wrap_errors():
             # Unbuffered and appending: each line is one write at the end of the file.

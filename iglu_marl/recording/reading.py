@@ -52,6 +52,10 @@ class Recording:
     end: dict[str, Any] | None = None
     chain: str | None = None
 
+    def __post_init__(self) -> None:
+        with wrap_errors(self._place):
+            _check_header(self.header)
+
     @property
     def view(self) -> str:
         """One of "aec", "parallel", "live" and "single"."""
@@ -109,9 +113,9 @@ class _Episodes:
         found, controls = self.found, self._controls
         with wrap_errors(f"{self.file}, line {number}"):
             if "format" in line:
-                _check_header(line)
-                chain = self._chain_of(line, row, "")
-                found.append(Recording(self.file, number, line, chain=chain))
+                begun = Recording(self.file, number, line)
+                begun.chain = self._chain_of(line, row, "")
+                found.append(begun)
                 self._controls = None
                 return
             if not found:

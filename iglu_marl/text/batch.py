@@ -10,7 +10,6 @@ from typing import Any
 from iglu_marl.core.arguments import as_count
 from iglu_marl.text.game import ChatMessage, TextGame
 
-
 MAX_GAMES = 10_000
 
 
