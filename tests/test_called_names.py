@@ -19,6 +19,9 @@ from iglu_marl.benchmark import OtherPlay, write_audits
 from iglu_marl.core.files import atomic_write, made_folder, new_folder
 from iglu_marl.data import CDMDataset, clarifying_questions, human_evaluation, question_bank
 from iglu_marl.evaluation import tasks_of
+from iglu_marl.evaluation.action_prediction import edited
+from iglu_marl.evaluation.language_metrics import mutual_information
+from iglu_marl.evaluation.metrics import interquartile_mean
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.rendering.axes import axes_view
 from iglu_marl.rendering.opengl import OpenGLRenderer
@@ -40,6 +43,9 @@ ZERO = np.zeros((9, 11, 11))
         (lambda: TextGames(count=10**9), ConfigError, r"count is 1000000000, expected an integer in 1\.\.10000"),
         (lambda: TextGame().reset(-1), ConfigError, "seed is -1"),
         (lambda: rewards(["a"], [], [], []), ConfigError, "differ in length"),
+        (lambda: interquartile_mean([1.0], [1, 2]), ConfigError, "counts do not fit the values"),
+        (lambda: mutual_information(np.array(1), [1]), ConfigError, "expected one row or more"),
+        (lambda: edited(np.zeros(3, np.int8), [(True, 0, 0, 0, 1)]), GridError, r"\(3,\)"),
         (lambda: FiniteSource([], "mine"), TaskError, "mine holds no tasks"),
         (lambda: tasks_of("bundled", seed=-1), ConfigError, "seed is -1"),
         (lambda: CDMDataset(task_kwargs="invariant"), ConfigError, "task_kwargs is 'invariant', expected a dict"),

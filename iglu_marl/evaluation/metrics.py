@@ -27,6 +27,7 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import ConfigError, GridError
 from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, cells_of, color_at
+from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.scoring import Shifts, maximal_intersection
 from iglu_marl.recording.rollout import Trajectory
 
@@ -388,7 +389,8 @@ def interquartile_mean(values: npt.ArrayLike, counts: npt.ArrayLike | None = Non
     """
     found = np.asarray(values, np.float64).ravel()
     if counts is not None:
-        found = np.repeat(found, np.asarray(counts).astype(np.int64).ravel())
+        with wrap_errors("counts do not fit the values", ConfigError):
+            found = np.repeat(found, np.asarray(counts).astype(np.int64).ravel())
     cut = len(found) // 4
     kept = np.sort(found)[cut : len(found) - cut]
     return float(kept.mean()) if len(kept) else np.nan

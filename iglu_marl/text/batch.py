@@ -10,14 +10,12 @@ from typing import Any
 from iglu_marl.core.arguments import as_count
 from iglu_marl.text.game import ChatMessage, TextGame
 
-MAX_GAMES = 10_000
-
 
 class TextGames:
     """`count` games (1 to 10,000) that are stepped together. options: those of `TextGame`."""
 
     def __init__(self, count: int, **options: Any) -> None:
-        self.games = [TextGame(**options) for _ in range(as_count("count", count, 1, MAX_GAMES))]
+        self.games = [TextGame(**options) for _ in range(as_count("count", count, 1, 10_000))]
 
     def __len__(self) -> int:
         return len(self.games)

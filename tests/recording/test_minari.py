@@ -370,8 +370,8 @@ def test_another_encoding_in_the_middle_is_refused(tmp_path: Path) -> None:
 
 def test_what_does_not_come_back_is_not_written(tmp_path: Path, minari: Any) -> None:
     path = games(tmp_path / "a.jsonl")
+    path.write_text(path.read_text().replace('"note":""', '"note":"x"'))
     with pytest.raises(DataError, match="line 1: the line was changed"):
-        path.write_text(path.read_text().replace('"note":""', '"note":"x"'))
         write_minari(path, "iglu/none-v0")
     lines = without_chain(path).splitlines()
     head = json.loads(lines[0])
