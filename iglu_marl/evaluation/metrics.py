@@ -69,7 +69,7 @@ class Counts(NamedTuple):
 
 def micro(counts: Iterable[Counts]) -> Counts:
     """Return the sum over many games; its F1 is the micro average."""
-    total = np.array([*counts], dtype=np.int64).reshape(-1, 3).sum(axis=0)
+    total = np.array([*counts], dtype=object).reshape(-1, 3).sum(axis=0)  # of any size
     return Counts(*(int(number) for number in total))
 
 
@@ -397,9 +397,9 @@ def interquartile_mean(values: npt.ArrayLike, counts: npt.ArrayLike | None = Non
 
 
 def _check(confidence: float, resamples: int) -> None:
-    if not 0 < confidence < 1 or resamples < 1:
+    if not 0 < confidence < 1 or not 1 <= resamples <= 1_000_000:
         raise ConfigError(
-            f"confidence is {confidence!r} and resamples {resamples!r}, expected 0..1 and 1 or more"
+            f"confidence is {confidence!r} and resamples {resamples!r}, expected 0..1 and 1..1000000"
         )
 
 
