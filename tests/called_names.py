@@ -1,8 +1,8 @@
 """Calls of all exported functions and classes with arguments that their annotations allow, such as -1, inf or a path
 of 5,000 characters.
 
-Hypothesis makes the arguments (`from_type`). A call ends with a result or an error of ours within 10 s of CPU time and
-4 GiB; anything else is a fault. `benchmarks.trust.names` is the driver.
+Hypothesis makes the arguments (`from_type`). A call ends with a result or an error of ours within 10 s of CPU time (a
+minute of waiting) and 4 GiB; anything else is a fault. `benchmarks.trust.names` is the driver.
 """
 
 from __future__ import annotations
@@ -148,13 +148,16 @@ def limits() -> Iterator[None]:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     signal.signal(signal.SIGPROF, Watch._late)
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+    signal.signal(signal.SIGALRM, Watch._late)
     signal.setitimer(signal.ITIMER_PROF, HANGS_S)
+    signal.setitimer(signal.ITIMER_REAL, 6 * HANGS_S)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
@@ -185,6 +188,8 @@ def call_names(seconds: float, seed: int, figures: dict[str, Any]) -> dict[str, 
     os.environ.update(
         IGLU_MARL_OFFLINE="1", IGLU_MARL_CACHE=str(folder / "cache"), IGLU_DATA_PATH=str(folder)
     )
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch")  # under a limit of memory, its import may block
     names = exported()
     registered(folder)
     os.chdir(folder)
