@@ -11,7 +11,7 @@ DEV := $(VENV)/.installed-dev
 CODE := setup.py iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check lint types format bench trust trust-quick docs docs-serve rllib adapters clean
+.PHONY: help setup demo test test-fast check lint types format bench trust trust-quick docs docs-serve rllib adapters sbom clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -107,6 +107,15 @@ adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries 
 	@.venv-$*/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv-$*
 	@echo "Installing iglu_marl with $* into .venv-$*: 1 to 3 GB, more where PyTorch brings what GPUs need"
 	@.venv-$*/bin/python -m pip install --disable-pip-version-check -q -e '.[$*]' pytest
+	@touch $@
+
+# The tool has an environment of its own, so that it is not in the list.
+sbom: $(STAMP) .venv-sbom/.installed  ## write dist/sbom.cdx.json, the list of all packages in .venv (CycloneDX)
+	@mkdir -p dist
+	.venv-sbom/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml -o dist/sbom.cdx.json $(PY)
+.venv-sbom/.installed:
+	@$(PYTHON) -m venv --clear .venv-sbom
+	@.venv-sbom/bin/python -m pip install --disable-pip-version-check -q 'cyclonedx-bom>=7'
 	@touch $@
 
 clean:  ## remove what was built, but not .venv

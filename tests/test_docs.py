@@ -86,6 +86,7 @@ OTHER_PAGES = [
 WITHOUT_SNIPPETS = {
     "docs/architecture.md",
     "docs/changes.md",
+    "docs/compatibility.md",
     "docs/conformance.md",
     "docs/gallery.md",
     "docs/reliability.md",

@@ -435,3 +435,23 @@ def test_ci_checks_with_the_development_tools_alone(root: Path) -> None:
     assert (
         steps.index("\nmake setup\n") < steps.index("\nmake check\n") < steps.index("pip install -q -e '.[")
     )
+
+
+def test_a_release_is_tested_on_every_python_and_published_without_a_token(root: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    flow = yaml.safe_load((root / ".github" / "workflows" / "release.yml").read_text("utf-8"))
+    jobs = flow["jobs"]
+    supported = {
+        line.rpartition(" ")[2]
+        for line in project(root)["project"]["classifiers"]  # type: ignore[index]
+        if re.search(r":: 3\.\d+$", line)
+    }
+    assert supported | {"3.14"} == set(jobs["test"]["strategy"]["matrix"]["python"])
+    assert (jobs["test"]["needs"], jobs["publish"]["needs"]) == ("build", "test")
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert flow["permissions"] == {"contents": "read"}
+    assert "secrets." not in json.dumps(flow)
+    targets = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text("utf-8"), re.M))
+    called = re.findall(r"make ([a-z-]+)", json.dumps(flow))
+    assert called
+    assert set(called) <= targets

@@ -40,7 +40,7 @@ from iglu_marl.benchmark.games import Observing, judged, reference_env, seeing
 from iglu_marl.benchmark.splits import another, content_key, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.files import write_text
+from iglu_marl.core.files import usable_path, write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.selection import factory
@@ -230,7 +230,7 @@ def _silent(env: Any) -> Agent:
 
 def write_audits(audits: Sequence[Audit], path: str | os.PathLike[str]) -> Path:
     """Write audits as JSON, atomically. Audits of other levels in the file are kept."""
-    kept = read_audits(path) if Path(path).exists() else {}
+    kept = read_audits(path) if usable_path(path).exists() else {}
     kept.update({entry.level: entry for entry in audits})
     content = {
         "format": FORMAT,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from iglu_marl.benchmark.catalog import Level, find, make
 from iglu_marl.benchmark.games import Judge, plays_itself, reference_env
 from iglu_marl.benchmark.splits import SplitName, some_of
+from iglu_marl.core.arguments import MAX_SEED, as_count
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.batch_observations import rows
@@ -161,7 +162,7 @@ class OtherPlay:
     """
 
     def __init__(self, games: Any, seed: int = 0) -> None:
-        self._games, self._rng = games, np.random.default_rng(seed)
+        self._games, self._rng = games, np.random.default_rng(as_count("seed", seed, 0, MAX_SEED))
         self._size = int(games.action_space(ARCHITECT).nvec.max())
         self._names = self._drawn(np.arange(games.num_games))
 

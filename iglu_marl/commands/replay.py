@@ -26,7 +26,8 @@ def replay(
         int | None, Option(help="Index of a game in each recording, from 0. Default: all.")
     ] = None,
     verify: Annotated[
-        bool, Option("--verify/--no-verify", help="Compare the state after every move bit for bit.")
+        bool,
+        Option("--verify/--no-verify", help="Compare the hash of each line, and the state after each move."),
     ] = True,
     video: Annotated[Path | None, Option(help="Video to write, .mp4 or .gif.")] = None,
     html: Annotated[Path | None, Option(help="Replay page to write.")] = None,
@@ -45,7 +46,7 @@ def replay(
 
     Exit code 1 at a difference.
     """
-    chosen = [each for file in files for each in _chosen(file, episode)]
+    chosen = [each for file in files for each in _chosen(file, episode, verify)]
     console = text_console(as_json)
     found = []
     for position, (number, recording) in enumerate(chosen):
@@ -75,10 +76,10 @@ def replay(
     return same
 
 
-def _chosen(file: Path, episode: int | None) -> list[tuple[int, Recording]]:
+def _chosen(file: Path, episode: int | None, verify: bool) -> list[tuple[int, Recording]]:
     from iglu_marl.recording import read_recording
 
-    recordings = read_recording(file)
+    recordings = read_recording(file, verify=verify)
     if episode is None:
         return list(enumerate(recordings))
     if not -len(recordings) <= episode < len(recordings):
@@ -90,6 +91,7 @@ def _line(facts: dict[str, Any], verify: bool) -> str:
     if not facts["same"]:
         return f"episode {facts['episode']}: {facts['difference']}"
     how = "as recorded, bit for bit" if verify else "simulated, not compared"
+    how += "" if facts["chain"] else " (no hash chain: recorded before 0.3)"
     end = "complete" if facts["completed"] else "not complete" if facts["ended"] else "broken off"
     return (
         f"episode {facts['episode']}: {facts['task']}, {facts['moves']} moves {how}; {end}, "
@@ -115,6 +117,7 @@ def _replayed(
         "view": recording.view,
         "moves": len(recording.moves),
         "ended": recording.end is not None,
+        "chain": recording.chain,
         "return": game.returns.get(Role.BUILDER, 0.0),
         "files": [str(write()) for write in writers],
     }

@@ -9,6 +9,8 @@ from typing import Any
 
 from iglu_marl.core.errors import ConfigError
 
+MAX_SEED = (1 << 128) - 1
+
 
 def as_flag(name: str, value: Any) -> bool:
     """Return True or False."""

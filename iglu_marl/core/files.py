@@ -42,7 +42,7 @@ def private_folder(path: str | os.PathLike[str]) -> Path:
 
 def made_folder(path: str | os.PathLike[str], error: type[IgluMarlError] = DataError) -> Path:
     """Create a folder and its parents if they are missing. Return its path. An `OSError` becomes `error`."""
-    folder = Path(path)
+    folder = usable_path(path, error, named=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
@@ -53,6 +53,26 @@ def made_folder(path: str | os.PathLike[str], error: type[IgluMarlError] = DataE
 def error_reason(error: OSError) -> str:
     """Return the reason of an `OSError`, in one line."""
     return error.strerror or str(error).partition("\n")[0]
+
+
+def usable_path(
+    path: str | os.PathLike[str], error: type[IgluMarlError] = DataError, *, named: bool = True
+) -> Path:
+    """Return the path. Raise `error` if no file can be there, such as for a name of 5,000 characters.
+
+    named: whether the path must end with a name, as a file's does.
+    """
+    found = Path(path)
+    try:
+        if named and not found.name:
+            raise ValueError("it has no file name")
+        os.lstat(found)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as fault:
+        reason = error_reason(fault) if isinstance(fault, OSError) else str(fault)
+        raise error(f"{str(found)!r:.200} cannot be used as a path: {reason}") from None
+    return found
 
 
 @contextlib.contextmanager
@@ -67,7 +87,7 @@ def atomic_write(
         mode: permissions; None: those of the existing file, or of the umask.
 
     """
-    final = Path(path)
+    final = usable_path(path, error)
     temporary = final.with_name(f".{final.stem}-{uuid.uuid4().hex[:8]}{final.suffix}")
     try:
         if mode is None and final.is_file():
@@ -104,7 +124,7 @@ def new_folder(
         error: raised for a folder in use, and instead of an `OSError`.
 
     """
-    folder = Path(path)
+    folder = usable_path(path, error)
     if folder.exists() and not folder.is_dir():
         raise error(f"{folder} is a file, expected a folder")
     if folder.is_dir() and any(folder.iterdir()):
@@ -171,7 +191,9 @@ class JsonLines:
     """
 
     def __init__(self, path: str | os.PathLike[str], mode: int | None = None) -> None:
-        self.path = Path(path)
+        self.path = usable_path(path)
+        if self.path.is_fifo() or self.path.is_char_device():
+            raise DataError(f"{self.path} is a pipe or a device, expected a regular file")
         self._owner = self.path.with_name(f".{self.path.name}.owner")
         with self._wrap_errors():
             # Unbuffered and appending: each line is one write at the end of the file.
@@ -222,9 +244,9 @@ class JsonLines:
         with self._wrap_errors():
             self._file.truncate(size)
 
-    def append(self, content: Mapping[str, Any]) -> None:
-        """Append a line. Raises `DataError`, and writes nothing, if the disk is full."""
-        line = memoryview(json_line(content))
+    def append(self, content: Mapping[str, Any] | bytes) -> None:
+        """Append a line (as bytes: with its line feed). Raises `DataError`, and writes nothing, if the disk is full."""
+        line = memoryview(content if isinstance(content, bytes) else json_line(content))
         with self._wrap_errors():
             written = 0
             try:

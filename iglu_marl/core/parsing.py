@@ -120,11 +120,13 @@ def read_file(path: Path, limit: int, error: type[IgluMarlError] = DataError, *,
 
     """
     with wrap_errors(str(path), error):
+        if path.is_fifo() or path.is_char_device():  # it may block, or never end
+            raise error(f"{path} is a pipe or a device, expected a regular file")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size > limit:
                 raise error(too_large(str(path), size, limit))
-            content = file.read(limit + 1)  # the size of a pipe is unknown
+            content = file.read(limit + 1)
         if len(content) > limit:
             raise error(too_large(str(path), len(content), limit))
         if not page:

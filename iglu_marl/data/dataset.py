@@ -242,6 +242,8 @@ def _check_sizes(fractions: Mapping[str, float] | Sequence[float] | None) -> dic
 
 def check_task_options(task_kwargs: Mapping[str, Any] | None, allowed: Sequence[str]) -> dict[str, Any]:
     """Return the options for tasks. Raises `ConfigError` for a name that is not in `allowed`."""
+    if not isinstance(task_kwargs, (Mapping, type(None))):
+        raise ConfigError(f"task_kwargs is {task_kwargs!r:.80}, expected a dict")
     options = dict(task_kwargs or {})
     unknown = [str(key) for key in options if key not in allowed]
     if unknown:

@@ -219,7 +219,7 @@ def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) 
 
     Raises `GridError` if a cell is outside the zone or a colour outside 1..6.
     """
-    after = grid.copy()
+    after = as_grid(grid).copy()
     for place, x, y, z, color in actions:
         if not in_zone(x, y, z):
             raise GridError(f"action at {x, y, z} lies outside the build zone (x, z in -5..5, y in -1..7)")

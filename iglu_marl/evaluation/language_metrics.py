@@ -410,7 +410,7 @@ def _paired(x: _Ints, y: _Ints) -> _Ints:
 
 def _rows(name: str, values: Rows) -> list[tuple[int, ...]]:
     """Return one tuple of integers per row; a single integer is a row of one."""
-    if not isinstance(values, Sequence | np.ndarray) or not len(values):
+    if not isinstance(values, Sequence | np.ndarray) or getattr(values, "ndim", 1) == 0 or not len(values):
         raise ConfigError(f"{name} is {values!r}, expected one row or more of integers")
     found = []
     for place, entry in enumerate(values):

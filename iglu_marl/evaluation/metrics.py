@@ -27,6 +27,7 @@ import numpy.typing as npt
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import ConfigError, GridError
 from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, cells_of, color_at
+from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.scoring import Shifts, maximal_intersection
 from iglu_marl.recording.rollout import Trajectory
 
@@ -68,7 +69,7 @@ class Counts(NamedTuple):
 
 def micro(counts: Iterable[Counts]) -> Counts:
     """Return the sum over many games; its F1 is the micro average."""
-    total = np.array([*counts], dtype=np.int64).reshape(-1, 3).sum(axis=0)
+    total = np.array([*counts], dtype=object).reshape(-1, 3).sum(axis=0)  # of any size
     return Counts(*(int(number) for number in total))
 
 
@@ -388,16 +389,17 @@ def interquartile_mean(values: npt.ArrayLike, counts: npt.ArrayLike | None = Non
     """
     found = np.asarray(values, np.float64).ravel()
     if counts is not None:
-        found = np.repeat(found, np.asarray(counts).astype(np.int64).ravel())
+        with wrap_errors("counts do not fit the values", ConfigError):
+            found = np.repeat(found, np.asarray(counts).astype(np.int64).ravel())
     cut = len(found) // 4
     kept = np.sort(found)[cut : len(found) - cut]
     return float(kept.mean()) if len(kept) else np.nan
 
 
 def _check(confidence: float, resamples: int) -> None:
-    if not 0 < confidence < 1 or resamples < 1:
+    if not 0 < confidence < 1 or not 1 <= resamples <= 1_000_000:
         raise ConfigError(
-            f"confidence is {confidence!r} and resamples {resamples!r}, expected 0..1 and 1 or more"
+            f"confidence is {confidence!r} and resamples {resamples!r}, expected 0..1 and 1..1000000"
         )
 
 

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from iglu_marl._version import __version__
+from iglu_marl.core.arguments import as_count
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Dialogue
-from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Task
 from iglu_marl.data.iglu.action_log import BuildRecording, read_recording
 from iglu_marl.data.iglu.trajectory import ControlSequence, nearest_controls, trajectory_of
@@ -72,12 +73,11 @@ def write_action_logs(
 
     Raises:
         DataError: if Minari is missing, or there is no episode.
-        ConfigError: if Minari refuses the id, or `processes` is below 1.
+        ConfigError: if Minari refuses the id, or `processes` is not in 1..1024.
 
     """
     minari_module()
-    if processes < 1:
-        raise ConfigError(f"processes is {processes!r}, expected an integer of 1 or more")
+    as_count("processes", processes, 1, 1024)
     report = Report() if report is None else report
     words, env = tasks or {}, _env(pov_size)
     jobs = ((log, words.get(_name(log))) for log in logs)

@@ -69,7 +69,7 @@ def write_minari(
 
     """
     minari_module()
-    episodes = list(_episodes(recordings))
+    episodes = list(_episodes(recordings, verify))
     if not episodes:
         raise DataError("there is no recording to export, expected at least one")
     game = _common_game(episodes)
@@ -91,14 +91,14 @@ def write_minari(
         env.close()
 
 
-def _episodes(recordings: Source | Iterable[Source]) -> Iterator[Recording]:
+def _episodes(recordings: Source | Iterable[Source], verify: bool) -> Iterator[Recording]:
     if isinstance(recordings, (str, os.PathLike, Recording)):
         recordings = [recordings]
     for source in recordings:
         if isinstance(source, Recording):
             yield source
         else:
-            yield from read_recording(source)
+            yield from read_recording(source, verify=verify)
 
 
 def _common_game(episodes: Sequence[Recording]) -> dict[str, Any]:

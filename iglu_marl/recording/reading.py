@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.files import JsonLines, atomic_write
+from iglu_marl.core.files import JsonLines, atomic_write, usable_path
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.recording.games import make_game
-from iglu_marl.recording.values import FORMAT, VERSION, from_json, task_from_json
+from iglu_marl.recording.values import FORMAT, VERSION, checked_link, from_json, task_from_json
 
 FILE_LIMIT = 4096 * MIB  # bytes
 
@@ -38,13 +39,22 @@ class RecordedMove:
 
 @dataclass
 class Recording:
-    """One episode of a file. `end` is None if the game is unfinished."""
+    """One episode of a file. `end` is None if the game is unfinished.
+
+    `chain` is the hash of the last line, which depends on all lines of the episode. It is None in recordings of
+    versions before 0.3, which have no hash chain.
+    """
 
     path: Path
     line: int
     header: dict[str, Any]
     moves: list[RecordedMove] = field(default_factory=list)
     end: dict[str, Any] | None = None
+    chain: str | None = None
+
+    def __post_init__(self) -> None:
+        with wrap_errors(self._place):
+            _check_header(self.header)
 
     @property
     def view(self) -> str:
@@ -92,54 +102,80 @@ def _parsed(row: bytes, place: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """Yield (number from 1, line); the line is None if it is the incomplete end of an episode."""
-    rows = _rows(read_file(path, FILE_LIMIT))
-    parsed = [_parsed(row, str(path)) for row in rows]
-    for number, line in enumerate(parsed, start=1):
-        if line is None:
-            following = parsed[number] if number < len(parsed) else {"format": FORMAT}
-            if following is None or "format" not in following:
-                raise DataError(
-                    f"{path}, line {number}: the line is {rows[number - 1][:60]!r}, expected a JSON object"
-                )
-        yield number, line
-
-
 class _Episodes:
-    def __init__(self, file: Path) -> None:
-        self.file = file
+    def __init__(self, file: Path, verify: bool = True) -> None:
+        self.file, self.verify = file, verify
         self.found: list[Recording] = []
         self._controls: dict[str, Any] | None = None
 
-    def take(self, number: int, line: dict[str, Any]) -> None:
-        """Add the next line. Raises `DataError` if it is not expected here."""
+    def take(self, number: int, line: dict[str, Any], row: bytes) -> None:
+        """Add the next line. Raises `DataError` if it is not expected here, or its hash is wrong."""
         found, controls = self.found, self._controls
         with wrap_errors(f"{self.file}, line {number}"):
             if "format" in line:
-                _check_header(line)
-                found.append(Recording(self.file, number, line))
+                begun = Recording(self.file, number, line)
+                begun.chain = self._chain_of(line, row, "")
+                found.append(begun)
                 self._controls = None
-            elif not found:
+                return
+            if not found:
                 raise DataError(f"expected a header with format {FORMAT!r}, got {line!s:.60}")
-            elif "end" in line:
+            chain = self._chain_of(line, row, found[-1].chain)
+            if "end" in line:
                 found[-1].end = _checked(line, "end", _END)
             elif "controls" in line:
                 self._controls = _checked(line, "controls", _CONTROLS)
             else:
                 found[-1].moves.append(_move(line, number, len(found[-1].moves), controls))
                 self._controls = None
+            found[-1].chain = chain
+
+    def _chain_of(self, line: dict[str, Any], row: bytes, previous: str | None) -> str | None:
+        """Check and return the `chain` of a line; None if its episode has no hash chain."""
+        if not self.verify:
+            return str(line["chain"]) if "chain" in line else None
+        if "chain" not in line and not previous:  # the first line of an episode decides
+            return None
+        if previous is None:
+            raise DataError("the line has a hash, but the line before has none")
+        return checked_link(row, previous)
+
+    def skip(self, number: int, row: bytes, following: dict[str, Any] | None, ended: bool) -> None:
+        """Skip the incomplete end of an episode. Raises `DataError` if the line is damaged instead.
+
+        following: the next line; a header at the end of the file. ended: whether the line has a line feed.
+        """
+        chained = not self.found or self.found[-1].chain is not None
+        if following is None or "format" not in following or (chained and ended) or _WHOLE.search(row):
+            raise DataError(f"{self.file}, line {number}: the line is {row[:60]!r}, expected a JSON object")
 
 
-def read_recording(path: str | os.PathLike[str]) -> list[Recording]:
+_WHOLE = re.compile(rb',"chain":"[0-9a-f]{32}"}')  # the end of a line; what comes after it is damage
+
+
+def read_recording(path: str | os.PathLike[str], *, verify: bool = True) -> list[Recording]:
     """Return the episodes of a file, without an incomplete last line.
 
-    Raises `DataError`, with file and line, if it is damaged (see `repair`), not a recording, or of a later version.
+    Args:
+        path: the file.
+        verify: compare the hash of each line; recordings of versions before 0.3 have none.
+
+    Raises:
+        DataError: with file and line, if the file is damaged or was changed (see `repair`), is not a recording, or is
+            of a later version.
+
     """
-    episodes = _Episodes(Path(path))
-    for number, line in _lines(episodes.file):
+    episodes = _Episodes(Path(path), verify)
+    content = read_file(episodes.file, FILE_LIMIT)
+    rows = _rows(content)
+    parsed = [_parsed(row, str(path)) for row in rows]
+    for number, (row, line) in enumerate(zip(rows, parsed, strict=True), start=1):
+        last = number == len(rows)
         if line is not None:
-            episodes.take(number, line)
+            episodes.take(number, line, row)
+        else:
+            following = {"format": FORMAT} if last else parsed[number]
+            episodes.skip(number, row, following, not last or content.endswith(b"\n"))
     if not episodes.found:
         raise DataError(f"{path} has no episode of a recording")
     return episodes.found
@@ -168,14 +204,14 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
             writes the recording.
 
     """
-    file = Path(path)
+    file = usable_path(path)
     if not file.is_file():
         raise DataError(f"{file} does not exist, expected a recording to repair")
     read_file(file, FILE_LIMIT)
     with contextlib.closing(JsonLines(file)) as lines:
         content = lines.read()
         rows, episodes = _rows(content), _Episodes(file)
-        kept: list[dict[str, Any]] = []
+        kept: list[bytes] = []
         lost: list[int] = []
         whole = 0  # unchanged bytes
         broken = False
@@ -184,14 +220,14 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
             try:
                 if line is None or (broken and "format" not in line):
                     raise DataError("a line after a damaged one")
-                episodes.take(number, line)
+                episodes.take(number, line, row)
             except DataError:
                 broken = True
                 lost.append(number)
                 continue
             broken = False
             if lost or whole + len(row) == len(content):  # the line feed of the last line is missing
-                kept.append(line)
+                kept.append(row + b"\n")
             else:
                 whole += len(row) + 1
         if not episodes.found:
@@ -204,8 +240,8 @@ def repair(path: str | os.PathLike[str]) -> Repaired:
         with atomic_write(damaged, mode=stat.S_IMODE(file.stat().st_mode)) as copy:
             copy.write_bytes(content)
         lines.cut(whole)
-        for line in kept:
-            lines.append(line)
+        for row in kept:
+            lines.append(row)
     return Repaired(len(episodes.found), len(rows) - len(lost), lost, damaged)
 
 

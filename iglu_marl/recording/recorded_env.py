@@ -18,14 +18,14 @@ from gymnasium import spaces
 from iglu_marl.agents import registry as pairing
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import AgentError, StateError
+from iglu_marl.core.errors import AgentError, ConfigError, StateError
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import from_actions
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.two_agent import AGENTS, BUILDER, ROLES
 from iglu_marl.game.agent import Agent, begin
-from iglu_marl.recording.games import make_game
+from iglu_marl.recording.games import GAME_KEYS, make_game
 from iglu_marl.recording.reading import Recording
 from iglu_marl.recording.values import from_json, task_from_json, task_to_json, to_json
 
@@ -124,6 +124,8 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         vocabulary: Any = None,
         render_mode: str | None = None,
     ) -> None:
+        if missing := [key for key in GAME_KEYS if key not in game]:
+            raise ConfigError(f"game lacks {', '.join(missing)}, expected the keys {', '.join(GAME_KEYS)}")
         known = (BUILDER,) if game["view"] == "single" else AGENTS
         if agent not in known:
             raise AgentError(f"there is no agent {agent!r} in this game, expected {' or '.join(known)}")

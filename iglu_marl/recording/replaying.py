@@ -105,8 +105,15 @@ class _Player:
         self.trajectory._finish(self.env.episode)
         ended = self.recording.end
         if self.verify and ended is not None:
-            for name in ("terminated", "truncated", "intersection", "target_blocks"):
-                now = getattr(self.trajectory, name)
+            names = ("terminated", "truncated", "intersection", "target_blocks")
+            facts: dict[str, Any] = {name: getattr(self.trajectory, name) for name in names}
+            facts["moves"] = len(self.recording.moves)
+            facts["returns"] = {
+                role.value: self.trajectory.returns.get(role, 0.0)
+                for role in Role
+                if any(role in move.rewards for move in self.recording.moves)
+            }
+            for name, now in facts.items():
                 if ended.get(name) != now:
                     raise self._differs(
                         self.recording.line, f"{name} is {now} at the end, recorded is {ended.get(name)}"
@@ -128,21 +135,21 @@ def replay(
     Args:
         path: the file, or a result of `read_recording`.
         episode: number in the file, from 0; -1 is the last.
-        verify: compare the state bit for bit, and the rewards, after each move.
+        verify: compare the hash of each line, and the state bit for bit and the rewards after each move.
         on_step: called with the environment after the reset and after each move, as by `play`.
         vocabulary: the codec, if the recorded one was an object.
         render_mode: as for the environments.
 
     Raises:
         ReplayError: at the first difference; names line and move.
-        DataError: if the file is not a recording.
+        DataError: if the file is not a recording, or a line was changed after it was written.
         ConfigError: if the file has no such episode.
 
     """
     if isinstance(path, Recording):
         recording = path
     else:
-        recordings = read_recording(path)
+        recordings = read_recording(path, verify=verify)
         if not -len(recordings) <= episode < len(recordings):
             raise ConfigError(f"episode is {episode}, but {os.fspath(path)} has {len(recordings)}")
         recording = recordings[episode]

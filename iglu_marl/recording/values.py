@@ -17,6 +17,7 @@ from iglu_marl._version import __version__
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Dialogue, Utterance
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import json_line
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.records import WORLD
 from iglu_marl.core.parsing import wrap_errors
@@ -186,6 +187,36 @@ def checksum(episode: Episode) -> str:
     made = hashlib.blake2b(episode.worlds.state.view(np.uint8)[:_COMPARED].data, digest_size=8)
     made.update(episode.dialogue.text.encode("utf-8"))
     return made.hexdigest()
+
+
+_LINK = b',"chain":"'  # in JSON, a text cannot have this between its quotes
+
+
+def chained_line(content: Mapping[str, Any], previous: str) -> tuple[bytes, str]:
+    """Return a line whose last key, `chain`, is the hash of the line and of the hash before; and that hash.
+
+    previous: `chain` of the line before; "" for a header.
+    """
+    body = json_line(content)[:-2]
+    link = _link(body, previous)
+    return body + _LINK + link.encode("ascii") + b'"}\n', link
+
+
+def checked_link(row: bytes, previous: str) -> str:
+    """Return the `chain` of a line. Raises `DataError` if it is not the hash of the line and of the one before."""
+    body, _, end = row.rpartition(_LINK)
+    link = _link(body, previous)
+    if end != link.encode("ascii") + b'"}':
+        raise DataError(
+            f"the line was changed, or one before it is missing: its hash is {link}, recorded is "
+            f"{end[:32].decode('ascii', 'replace')!r} "
+            "(verify=False skips the comparison; `repair` keeps the lines before)"
+        )
+    return link
+
+
+def _link(body: bytes, previous: str) -> str:
+    return hashlib.blake2b(previous.encode("ascii") + body, digest_size=16).hexdigest()
 
 
 def versions() -> dict[str, str]:

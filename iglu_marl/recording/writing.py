@@ -25,6 +25,7 @@ from iglu_marl.recording.values import (
     FORMAT,
     LAYOUT,
     VERSION,
+    chained_line,
     checksum,
     config_to_json,
     controls_to_json,
@@ -89,6 +90,7 @@ class Recorder:
         self._said = 0
         self._live = False
         self._returns: dict[str, float] = {}
+        self._chain: str | None = ""  # of the last line; None: the resumed game has no hash chain
         self._file: JsonLines | None = self._opened(PRIVATE if private else None)
 
     def _opened(self, mode: int | None) -> JsonLines:
@@ -107,7 +109,12 @@ class Recorder:
     def _write(self, line: dict[str, Any]) -> None:
         if self._file is None:
             raise StateError(f"the recorder of {self.path} is closed")
-        self._file.append(line)
+        if self._chain is None:
+            self._file.append(line)
+            return
+        row, chain = chained_line(line, self._chain)
+        self._file.append(row)
+        self._chain = chain
 
     def follow(self, trajectory: Trajectory) -> None:
         """Follow a trajectory, whose turns are the moves to write. `play` calls this at the start of an episode."""
@@ -141,6 +148,7 @@ class Recorder:
         self._returns, self._open_episode = {}, True
         self.episodes += 1
         heard = [part.text for part in episode.dialogue] if self._live else None
+        self._chain = ""
         self._write(
             {
                 "format": FORMAT,
@@ -177,7 +185,7 @@ class Recorder:
         self._live = recording.view == "single" and not episode.recorded
         self._moves, self._turns = len(recording.moves), int(episode.worlds.turns[0])
         self._said, self._open_episode = len(episode.dialogue), True
-        self._returns = {}
+        self._returns, self._chain = {}, recording.chain
         for move in recording.moves:
             self._add(move.rewards)
         self.episodes += 1

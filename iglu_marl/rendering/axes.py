@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw
 
-from iglu_marl.core.grid import Cell, cells_of, color_at, in_zone
+from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at, in_zone
 from iglu_marl.rendering.colors import BOARD, DIM, INK, PALE
 from iglu_marl.rendering.palette import SHADE_TOP, SHADE_X, SHADE_Z, block_color
 from iglu_marl.rendering.text import font
@@ -31,10 +31,10 @@ def axes_view(grid: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     over air to what is below.
 
     Args:
-        grid: dense grid [9, 11, 11].
+        grid: dense grid [9, 11, 11] of color ids. Raises `GridError` for others.
 
     """
-    built = np.asarray(grid)
+    built = as_grid(grid)
     return np.concatenate([_view(built, side) for side in (1, -1)], axis=1)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.errors import DataError, GridError, TaskError
+from iglu_marl.core.files import usable_path
 from iglu_marl.core.grid import BlockGrid, blocks_to_grid, color_id
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
@@ -84,7 +85,7 @@ def load_structures(path: str | os.PathLike[str]) -> dict[str, Structure]:
 
     Raises `DataError` if the file is missing or damaged, or a block is invalid.
     """
-    file = Path(path)
+    file = usable_path(path, named=False)
     if not file.exists():
         raise DataError(f"{file} does not exist; expected a JSON file of structures")
     with wrap_errors(str(file)):

@@ -7,17 +7,15 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.arguments import as_count
 from iglu_marl.text.game import ChatMessage, TextGame
 
 
 class TextGames:
-    """`count` games that are stepped together. options: those of `TextGame`."""
+    """`count` games (1 to 10,000) that are stepped together. options: those of `TextGame`."""
 
     def __init__(self, count: int, **options: Any) -> None:
-        if count < 1:
-            raise ConfigError(f"count is {count}, expected 1 or more")
-        self.games = [TextGame(**options) for _ in range(count)]
+        self.games = [TextGame(**options) for _ in range(as_count("count", count, 1, 10_000))]
 
     def __len__(self) -> int:
         return len(self.games)

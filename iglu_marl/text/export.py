@@ -77,6 +77,10 @@ def rewards(
 ) -> list[float]:
     """Return the rewards of many replies (texts or messages), with columns of records as trainers pass them."""
     functions = {"builder": order_reward, "architect": message_reward}
+    if not len(completions) == len(start) == len(target) == len(role):
+        raise ConfigError(
+            "completions, start, target and role differ in length, expected a reply for each record"
+        )
     return [
         functions[who](reply if isinstance(reply, str) else reply[-1]["content"], begun, wanted)
         for reply, begun, wanted, who in zip(completions, start, target, role, strict=True)

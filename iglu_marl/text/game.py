@@ -20,7 +20,7 @@ from iglu_marl.agents.llm.schemas import TOOLS
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import describe_edits
 from iglu_marl.agents.registry import named
-from iglu_marl.core.arguments import as_count, as_number, check_flags, check_option
+from iglu_marl.core.arguments import MAX_SEED, as_count, as_number, check_flags, check_option
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, cell_index, color_at
@@ -165,7 +165,7 @@ class TextGame:
 
     def reset(self, seed: int, task: Any = None) -> list[ChatMessage]:
         """Start an episode, and return the first chat. task: used instead of sampling one by the seed."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(as_count("seed", seed, 0, MAX_SEED))
         chosen = self._sample_task(rng) if task is None else as_task(task)
         self.seed, self.task = seed, chosen.in_ids("iglu")
         self._given = task

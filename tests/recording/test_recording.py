@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -33,7 +34,7 @@ from iglu_marl.cli import app, main
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.language import SymbolCodec
 from iglu_marl.recording import read_recording, repair
-from iglu_marl.recording.values import LAYOUT, from_json, task_from_json, task_to_json, to_json
+from iglu_marl.recording.values import LAYOUT, chained_line, from_json, task_from_json, task_to_json, to_json
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 SEES = ("dialog", "inventory", "pose", "grid")
@@ -124,8 +125,8 @@ def test_another_pay_for_completion_is_told(tmp_path: Path) -> None:
     file, env = tmp_path / "game.jsonl", game(completion_reward=10)
     with Recorder(file) as recorder:
         iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
-    text = file.read_text(encoding="utf-8")
-    file.write_text(text.replace('"completion_reward":10.0', '"completion_reward":9.0'), encoding="utf-8")
+    content = file.read_bytes()
+    file.write_bytes(changed(content, 0, lambda line: line["config"].update(completion_reward=9.0)))
     with pytest.raises(ReplayError, match=r"was paid .*12\.0.*, now .*11\.0"):
         replay(file)
 
@@ -427,11 +428,15 @@ def test_a_game_that_does_not_come_back_is_not_gone_on_with(recorded: bytes, tmp
 
 
 def changed(recorded: bytes, number: int, change: Any) -> bytes:
-    lines = recorded.decode().splitlines()
-    value = json.loads(lines[number])
-    change(value)
-    lines[number] = json.dumps(value)
-    return ("\n".join(lines) + "\n").encode()
+    """Change a line, and compute the hash chain again."""
+    lines = [json.loads(line) for line in recorded.splitlines()]
+    change(lines[number])
+    chain, rows = "", []
+    for line in lines:
+        line.pop("chain")
+        row, chain = chained_line(line, chain)
+        rows.append(row)
+    return b"".join(rows)
 
 
 def test_the_first_difference_is_told(recorded: bytes, tmp_path: Path) -> None:
@@ -460,6 +465,12 @@ def test_the_first_difference_is_told(recorded: bytes, tmp_path: Path) -> None:
         (3, lambda line: line.update(act={"architect": ""}), "it is the turn of builder_0"),
         (3, lambda line: line.update(rewards={"builder": 7.0}), r"move 2 was paid {'builder': 7.0}, now {}"),
         (-1, lambda line: line["end"].update(intersection=1), "intersection is 3 at the end, recorded is 1"),
+        (-1, lambda line: line["end"].update(moves=3), "moves is .* at the end, recorded is 3"),
+        (
+            -1,
+            lambda line: line["end"].update(returns={"builder": 99.0}),
+            "returns is .* at the end, recorded is",
+        ),
     ],
 )
 def test_differences_of_every_kind(
@@ -469,6 +480,86 @@ def test_differences_of_every_kind(
     path.write_bytes(changed(recorded, number, change))
     with pytest.raises(ReplayError, match=message):
         replay(path)
+
+
+def without_chain(recorded: bytes) -> bytes:
+    """Return the recording as versions before 0.3 wrote it."""
+    return re.sub(rb',"chain":"[0-9a-f]{32}"}\n', b"}\n", recorded)
+
+
+def test_no_flipped_bit_goes_unseen(recorded: bytes, tmp_path: Path) -> None:
+    """The bits of a file with two episodes: places at random, all line feeds, the ends of the episodes."""
+    path, content = tmp_path / "flipped.jsonl", recorded + recorded
+    rng = np.random.default_rng(7)
+    feeds = [place for place, byte in enumerate(content) if byte == ord("\n")]
+    ends = [feed - back for feed in (feeds[-1], feeds[len(feeds) // 2 - 1]) for back in range(1, 30)]
+    for place in {*rng.integers(0, len(content), 300).tolist(), *feeds, *ends}:
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(flipped)
+        with pytest.raises(DataError):
+            read_recording(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"returns":{"architect":', b'"returns":{"architect":9'),
+        (b'"moves":', b'"moves":1'),
+        (b'"dialog":[', b'"dialog":[["architect","Do nothing."]'),
+        (b'"agents":{}', b'"agents":{"builder":"me"}'),
+        (b'"note":""', b'"note":"x"'),
+        (b'"chain"', b'"chair"'),
+    ],
+)
+def test_a_changed_line_is_found_by_all_readers(
+    recorded: bytes, old: bytes, new: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "changed.jsonl"
+    content = recorded.replace(old, new, 1)
+    assert content != recorded
+    path.write_bytes(content)
+    for read in (read_recording, replay):
+        with pytest.raises(DataError, match=r"changed\.jsonl, line \d+: the line (was changed|has a hash)"):
+            read(path)
+    with Recorder(path) as recorder, pytest.raises(DataError, match=r"changed\.jsonl, line"):
+        recorder.resume()
+    assert invoke("replay", str(path)).exit_code != 0
+    assert replay(path, verify=False).turns
+
+
+def test_a_line_cannot_be_left_out_or_moved(recorded: bytes, tmp_path: Path) -> None:
+    path, lines = tmp_path / "moved.jsonl", recorded.splitlines(keepends=True)
+    for content in (
+        lines[:-2] + lines[-1:],
+        [*lines[:-1], lines[-1], lines[-1]],
+        [*lines, lines[0], lines[-1]],
+    ):
+        path.write_bytes(b"".join(content))
+        with pytest.raises(DataError, match="was changed, or one before it is missing"):
+            read_recording(path)
+
+
+def test_a_recording_without_a_hash_chain_replays_and_resumes(recorded: bytes, tmp_path: Path) -> None:
+    """What is resumed has no hashes either; the next game has."""
+    path, old = tmp_path / "old.jsonl", without_chain(recorded)
+    path.write_bytes(old)
+    assert read_recording(path)[0].chain is None
+    shown = invoke("replay", str(path))
+    assert (shown.exit_code, "(no hash chain: recorded before 0.3)" in shown.stdout) == (0, True)
+    path.write_bytes(old[:-100])
+    with Recorder(path) as recorder:
+        env = recorder.wrap(recorder.resume())
+        done = len(read_recording(path)[0].moves)
+        for line in old.splitlines()[1 + done : -1]:
+            (action,) = json.loads(line)["act"].values()
+            env.step(from_json(action))
+        recorder.end(env)
+        assert path.read_bytes() == old
+        iglu_marl.play(env := game(), agents_for(env), seed=9, on_step=recorder)
+    first, second = read_recording(path)
+    assert (first.chain, len(second.chain or "")) == (None, 32)
+    assert json.loads(invoke("replay", str(path), "--json").stdout)["episodes"][1]["chain"] == second.chain
 
 
 @pytest.mark.parametrize(
@@ -792,6 +883,7 @@ KEPT = sorted((Path(__file__).parents[1] / "golden" / "recordings").glob("*.json
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
 def test_recordings_of_version_0_1_0_still_replay_bit_for_bit(path: Path) -> None:
     (recording,) = read_recording(path)
+    assert recording.chain is None
     trajectory = replay(path)
     assert len(trajectory.turns) == sum(len(move.actions) for move in recording.moves)
     assert recording.header["versions"]["iglu_marl"] == "0.1.0"

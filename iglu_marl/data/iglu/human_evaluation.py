@@ -21,6 +21,7 @@ from typing import Any
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.extras import extra
+from iglu_marl.core.files import usable_path
 from iglu_marl.core.parsing import MIB, parse_json, read_file
 from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table
 from iglu_marl.data.packs.archive import open_pack
@@ -297,7 +298,7 @@ def _side_file(found: _Found, name: str) -> Any:
 
 def _at(place: Path, follow_links: bool = False) -> _Found | None:
     """Find the table at a place: a CSV file, or inside a folder or zip; None if it is not there."""
-    if not place.exists():
+    if not usable_path(place, named=False).exists():
         raise DataError(f"{place} does not exist; expected {FEEDBACK}, or a folder or zip with it")
     if place.suffix.lower() == ".csv":
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import MIB, decoded
 
-TABLE_LIMIT = 256 * MIB  # bytes; upstream's largest table has 2 MB
+TABLE_LIMIT = 32 * MIB  # bytes; upstream's largest table has 2 MB
 
 _LINE_BREAKS = re.compile(r"\$+")
 

@@ -37,7 +37,7 @@ BACKOFF_S = 0.5  # 0, 1, 2, 4, ... seconds between tries
 LONGEST_WAIT_S = 60.0
 LOCK_TIMEOUT_S = 3600.0
 CHUNK = 1 << 15  # bytes
-LARGEST = 1 << 30  # bytes of a file of unknown size; upstream's largest has about a tenth of it
+LARGEST = 1 << 28  # bytes of a file of unknown size; upstream's largest has less than half of it
 SLOWEST, WINDOW_S = 1024.0, 60.0  # minimum bytes per second, averaged over a window
 _ENCODINGS = ("", "identity", "gzip", "deflate")  # others, or several, may unpack to any size at once
 _BUSY = (408, 429, 500, 502, 503, 504)  # temporary errors
@@ -88,11 +88,6 @@ class Download:
     def note(self) -> Path:
         """JSON file about `part`."""
         return self.target.with_name(self.target.name + ".part.json")
-
-    @property
-    def bad(self) -> Path:
-        """Name for a complete but wrong file."""
-        return self.target.with_name(self.target.name + ".bad")
 
 
 @dataclass
@@ -384,9 +379,9 @@ def _fetch(plan: Download, show: Callable[[int, int | None], object]) -> None:
             _receive_all(state)
             fault = _fault(plan)
     if fault:
-        os.replace(plan.part, plan.bad)
+        plan.part.unlink()
         plan.note.unlink(missing_ok=True)
-        raise WrongDataError(f"{plan.url} was fetched and is wrong: {fault}; it was moved to {plan.bad}")
+        raise WrongDataError(f"{plan.url} was fetched and is wrong: {fault}; it was removed")
     os.replace(plan.part, plan.target)
     plan.note.unlink(missing_ok=True)
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import usable_path
 from iglu_marl.core.parsing import PlaceholderError
 from iglu_marl.data.packs.archive import Pack, open_pack
 from iglu_marl.data.packs.cache import pack_folder
@@ -57,7 +58,7 @@ def _among(info: PackInfo, folder: Path, follow_links: bool) -> Pack | None:
 
 def _at_path(info: PackInfo, place: Path, follow_links: bool) -> Pack:
     """Return the pack at a path: a zip, a folder that is the pack, or a folder of packs."""
-    if not place.exists():
+    if not usable_path(place, named=False).exists():
         raise DataError(f"{place} does not exist; expected {info.name} as a zip archive or a folder")
     found = _among(info, place, follow_links) if place.is_dir() else None
     return found or open_as(info, place, follow_links)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from iglu_marl.core.arguments import as_count
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
 from iglu_marl.rendering import palette
@@ -248,6 +249,8 @@ class OpenGLRenderer(SceneRenderer):
     """
 
     def __init__(self, lens: Lens = EYE_LENS, *, device: int | None = None) -> None:
+        if device is not None:
+            as_count("device", device, 0, 255)
         egl.load_library()
         super().__init__(lens)
         self.device = device

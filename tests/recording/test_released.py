@@ -1,0 +1,52 @@
+"""Files that released versions wrote (tests/golden/released): each is read, or refused with a reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from iglu_marl import DataError, Recorder, replay
+from iglu_marl.benchmark import read_result
+from iglu_marl.evaluation.results import row_from_json
+from iglu_marl.recording import read_recording
+
+RELEASED = Path(__file__).parents[1] / "golden" / "released"
+
+
+def test_a_recording_of_0_2_0_replays_bit_for_bit(tmp_path: Path) -> None:
+    path = RELEASED / "0.2.0" / "live_walking.jsonl"
+    (recording,) = read_recording(path)
+    assert (recording.view, recording.header["versions"]["iglu_marl"]) == ("live", "0.2.0")
+    assert (len(recording.moves), recording.chain) == (30, None)
+    assert replay(path).truncated
+    content = path.read_bytes()
+    again = tmp_path / "again.jsonl"
+    again.write_bytes(content)
+    Recorder(again).close()  # it can be appended to
+    assert again.read_bytes() == content
+
+
+def test_a_benchmark_result_of_0_2_0_is_read() -> None:
+    result = read_result(RELEASED / "0.2.0" / "benchmark_result.json")
+    assert result.level == "see-place-v0"
+    assert result.runs[0].scores["success"] == 1.0
+
+
+def test_the_log_of_an_evaluation_of_0_2_0_is_read() -> None:
+    header, *rows = (RELEASED / "0.2.0" / "evaluation_games.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(header)["iglu_marl"] == "0.2.0"
+    assert [row_from_json(json.loads(row))["completed"] for row in rows] == [True, True]
+
+
+@pytest.mark.parametrize("read", [read_recording, read_result])
+def test_files_of_later_versions_are_refused(read: object, tmp_path: Path) -> None:
+    name = "live_walking.jsonl" if read is read_recording else "benchmark_result.json"
+    text = (RELEASED / "0.2.0" / name).read_text("utf-8")
+    path = tmp_path / name
+    later = text.replace('"version":1', '"version":9', 1).replace('"version": 1', '"version": 9', 1)
+    assert later != text
+    path.write_text(later)
+    with pytest.raises(DataError, match="version"):
+        read(path)  # type: ignore[operator]

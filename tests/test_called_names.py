@@ -1,0 +1,127 @@
+"""Public functions with values that their annotations allow and nobody wants: errors of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import iglu_marl
+from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder, TaskError, replay
+from iglu_marl.benchmark import OtherPlay, write_audits
+from iglu_marl.core.files import atomic_write, made_folder, new_folder
+from iglu_marl.data import CDMDataset, clarifying_questions, human_evaluation, question_bank
+from iglu_marl.evaluation import tasks_of
+from iglu_marl.evaluation.action_prediction import edited
+from iglu_marl.evaluation.language_metrics import mutual_information
+from iglu_marl.evaluation.metrics import bootstrap, interquartile_mean
+from iglu_marl.recording import read_recording, repair
+from iglu_marl.recording.recorded_env import RecordedEnv
+from iglu_marl.rendering.axes import axes_view
+from iglu_marl.rendering.opengl import OpenGLRenderer
+from iglu_marl.tasks import StructureTasks
+from iglu_marl.tasks.source import FiniteSource
+from iglu_marl.text import TextGame, TextGames, rewards
+
+LONG = "x" * 5000
+ZERO = np.zeros((9, 11, 11))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: axes_view(ZERO + 127), GridError, r"holds .*127.* at cell \(-5, -1, -5\).* expected a colour id"),
+        (lambda: axes_view(ZERO + np.inf), GridError, "holds .*inf"),
+        (lambda: axes_view(ZERO[0]), GridError, r"\(11, 11\)"),
+        (lambda: OtherPlay(None, seed=-1), ConfigError, "seed is -1, expected an integer in 0"),
+        (lambda: TextGames(count=10**9), ConfigError, r"count is 1000000000, expected an integer in 1\.\.10000"),
+        (lambda: TextGame().reset(-1), ConfigError, "seed is -1"),
+        (lambda: rewards(["a"], [], [], []), ConfigError, "differ in length"),
+        (lambda: interquartile_mean([1.0], [1, 2]), ConfigError, "counts do not fit the values"),
+        (lambda: mutual_information(np.array(1), [1]), ConfigError, "expected one row or more"),
+        (lambda: edited(np.zeros(3, np.int8), [(True, 0, 0, 0, 1)]), GridError, r"\(3,\)"),
+        (lambda: RecordedEnv({}), ConfigError, "game lacks view, config, controls, recorded, observes"),
+        (lambda: bootstrap([1.0], resamples=10**9), ConfigError, r"resamples 1000000000, expected .*1\.\.1000000"),
+        (lambda: FiniteSource([], "mine"), TaskError, "mine holds no tasks"),
+        (lambda: tasks_of("bundled", seed=-1), ConfigError, "seed is -1"),
+        (lambda: CDMDataset(task_kwargs="invariant"), ConfigError, "task_kwargs is 'invariant', expected a dict"),
+    ],
+)  # fmt: skip
+def test_odd_values_name_what_is_expected(
+    call: Callable[[], Any], error: type[IgluMarlError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.parametrize("device", [-1, 1.5, "cuda", True, 10**9])
+def test_a_device_is_a_number(device: Any) -> None:
+    with pytest.raises(ConfigError, match=r"device is .*, expected an integer in 0\.\.255"):
+        OpenGLRenderer(device=device)
+
+
+def written(path: str) -> None:
+    with atomic_write(path) as file:
+        file.write_bytes(b"")
+
+
+def filled(path: str) -> None:
+    with new_folder(path, marker="m"):
+        pass
+
+
+@pytest.mark.parametrize("path", [LONG, f"a/{LONG}/b", "\0", "/dev/null/file", "\udfff\0"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        Recorder, read_recording, replay, repair, written, filled, made_folder, StructureTasks, question_bank,
+        clarifying_questions, human_evaluation, lambda path: write_audits([], path),
+    ],
+)  # fmt: skip
+def test_paths_where_no_file_can_be(
+    use: Callable[[str], Any], path: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(IgluMarlError):
+        use(path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_path_without_a_name() -> None:
+    for use in (Recorder, written, filled):
+        with pytest.raises(DataError, match=r"'\.' cannot be used as a path: it has no file name"):
+            use("")
+
+
+@pytest.mark.parametrize("use", [Recorder, read_recording, replay, StructureTasks])
+def test_pipes_and_devices_are_refused(use: Callable[[Any], Any], tmp_path: Path) -> None:
+    """They may block, or never end."""
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("/dev/zero", tmp_path / "pipe"):
+        with pytest.raises(DataError, match="is a pipe or a device, expected a regular file"):
+            use(place)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.slow
+def test_exported_names_with_drawn_arguments() -> None:
+    """The driver of `make trust`, for a few seconds: it calls many names, and finds nothing."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "benchmarks.trust.names", "--amount", "10"],
+        cwd=Path(iglu_marl.__file__).parents[1],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    figures = json.loads(done.stdout)
+    assert figures["results"] > 20
+    assert figures["calls"] > figures["results"]
