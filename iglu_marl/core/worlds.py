@@ -79,6 +79,7 @@ class Worlds:
     """
 
     grid: npt.NDArray[np.int8]
+    target: npt.NDArray[np.int8]
     pose: npt.NDArray[np.float64]
     position: npt.NDArray[np.float64]
 

@@ -49,7 +49,7 @@ class _View(NamedTuple):
 class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
     """Architects and builders take turns of variable length (PettingZoo AEC)."""
 
-    def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
+    def __init__(self, config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> None:
         super().__init__()
         self._set_up(GameConfig.of(config, options))
         # PettingZoo's conversion needs agents that step in a cycle.
@@ -127,12 +127,14 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
 
 
 @documented
-def raw_env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> AECGame:
+def raw_env(config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> AECGame:
     """Return the bare AEC environment, without any wrapper."""
     return AECGame(config, **options)
 
 
 @documented
-def env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> AECEnv[str, dict[str, Any], Any]:
+def env(
+    config: GameConfig | str | None = None, **options: Unpack[GameOptions]
+) -> AECEnv[str, dict[str, Any], Any]:
     """Return the AEC environment with PettingZoo's order-enforcing wrapper."""
     return OrderEnforcingWrapper(raw_env(config, **options))

@@ -161,7 +161,9 @@ class LiveGame(TwoAgentGame):
                 raise ActionError(f"said has the key {role!r:.80}, expected 'architect' or 'builder'")
             texts[Role(role)] = self._episode.chat.read(words, f"what the {Role(role)} says")[0]
         controls = self._setup.controls
-        move = Act(*(controls.noop() if act is None else controls.encode(act, out=self._control["builder_0"])))
+        move = Act(
+            *(controls.noop() if act is None else controls.encode(act, out=self._control["builder_0"]))
+        )
         heard, task = len(self._episode.dialogue), self._episode.task
         outcome = self._episode.tick(texts, move)
         self.ticks += 1

@@ -35,7 +35,7 @@ class _View(NamedTuple):
 class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[misc]
     """Architects and builders act at the same time (PettingZoo parallel); `turn_steps` is 1 here."""
 
-    def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
+    def __init__(self, config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> None:
         self._set_up(dataclasses.replace(GameConfig.of(config, options), turn_steps=1))
 
     def reset(
@@ -88,6 +88,6 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
 
 
 @documented
-def parallel_env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> ParallelGame:
+def parallel_env(config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> ParallelGame:
     """Return the parallel environment: both act in every step; `turn_steps` is always 1."""
     return ParallelGame(config, **options)

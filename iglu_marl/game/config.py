@@ -25,7 +25,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.game.knowledge import agents_of, read_hearers, read_inventories, read_sees
-from iglu_marl.game.profiles import hint
+from iglu_marl.game.profiles import hint, team_options
 
 RENDER_MODES = ("human", "rgb_array", "ansi")
 RENDERERS = ("auto", "painter", "opengl")
@@ -351,7 +351,7 @@ class GameConfig:
     render_mode: Literal["human", "rgb_array", "ansi"] | None = _option(
         None, "what `render()` gives: " + ", ".join(RENDER_MODES), _choice(None, *RENDER_MODES)
     )
-    architects: int = _option(1, "number of architects", _count(1, MAX_AGENTS, optional=False))
+    architects: int = _option(1, "number of architects", _count(0, MAX_AGENTS, optional=False))
     builders: int = _option(1, "number of builders, all in one world", _count(1, MAX_AGENTS, optional=False))
     sees: Mapping[str, str | tuple[str, ...]] | None = _option(
         None, "parts of the target by agent; None = architects see all of it, builders nothing"
@@ -390,14 +390,19 @@ class GameConfig:
                 object.__setattr__(self, name, length)
 
     @classmethod
-    def of(cls, config: GameConfig | None, options: Mapping[str, Any]) -> GameConfig:
-        """Return the config with some fields replaced. Raises `ConfigError` for unknown field names."""
+    def of(cls, config: GameConfig | str | None, options: Mapping[str, Any]) -> GameConfig:
+        """Return the config, or the game of a team with this name, with some fields replaced.
+
+        Raises `ConfigError` for unknown field names or teams.
+        """
         known = [item.name for item in fields(cls)]
         for name in options:
             if name not in known:
                 raise ConfigError(
                     f"unknown option {name!r}{hint(name, known)}, expected one of {', '.join(known)}"
                 )
+        if isinstance(config, str):
+            config, options = None, team_options(config, options)
         if config is None:
             return cls(**options)
         if not isinstance(config, cls):

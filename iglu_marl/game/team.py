@@ -3,7 +3,7 @@
 A team of m builders is m rows of `Worlds` that share one build: each row has the pose and inventory of its builder,
 and the kernel applies the edit of one to all others. Agents act in the order of their names: in a turn each architect
 says something, then the builders act, one step each, until all have ended their turn. A builder that has ended its
-turn stands still until then.
+turn stands still until then. Without architects, turns of the builders follow each other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Seat:
         self.worlds = episode.worlds.row(self.number)
         self.poses: Array = episode.worlds.seen_pose
         usual = ("all",) if number < config.architects else ("none",)
-        self.parts = Parts((config.sees or {}).get(self.agent, usual))
+        self.parts = Parts(tuple((config.sees or {}).get(self.agent, usual)))
         self.learn()
         speakers = zip(episode.agents, episode.speakers, strict=True)
         heard = {
@@ -116,6 +116,7 @@ class TeamEpisode(Episode):
                 worlds.inventory[row] += np.array(held, np.int16) - BLOCKS_PER_COLOR
                 sense_at(worlds.state, row)
         self.turn = 0
+        self._find_turn()
         self._learn()
 
     @property
@@ -146,28 +147,34 @@ class TeamEpisode(Episode):
             else:
                 control = self.controls.yielding() if isinstance(move, Say) else move
                 earned[number - config.architects] += self.builder_acts(*control, number - config.architects)
-            self._pass_turn(earned)
+            self.turn += 1
+            for row, reward in self._find_turn():
+                earned[row] += reward
             if worlds.terminated.any():
                 break
         rewards = dict(zip(self.agents, config.pay_team(earned, words), strict=True))
         return Outcome(rewards, bool(worlds.terminated.any()), bool(worlds.truncated.all()))
 
-    def _pass_turn(self, earned: list[float]) -> None:
-        """Find the agent that moves next. Builders before it that have ended their turn stand still for a step."""
-        worlds, first = self.worlds, self.config.architects
-        self.turn += 1
-        if self.turn == first:
-            for row in range(len(worlds)):
-                speak_at(worlds.state, row)
+    def _find_turn(self) -> list[tuple[int, float]]:
+        """Find the agent that moves next: the one at `turn`, or one after it.
+
+        Builders that have ended their turn stand still for a step. Return their rows, and their rewards.
+        """
+        worlds, first, waited = self.worlds, self.config.architects, []
         while self.turn >= first:
+            acting = worlds.floor == BUILDER
             if self.turn == len(self.agents):
-                self.turn = first if (worlds.floor == BUILDER).any() else 0
+                self.turn = first if acting.any() else 0
                 continue
+            if self.turn == first and not acting.any():  # the architects have spoken
+                for row in range(len(worlds)):
+                    speak_at(worlds.state, row)
             row = self.turn - first
             if worlds.floor[row] == BUILDER or worlds.terminated.any():
                 break
-            earned[row] += self.builder_acts(*self.controls.yielding(), row)
+            waited.append((row, self.builder_acts(*self.controls.yielding(), row)))
             self.turn += 1
+        return waited
 
     def next_subtask(self) -> None:
         """Continue with the next turn of a progressive task, see `Episode`."""

@@ -16,7 +16,18 @@ from probing import Player, frozen
 from team_referee import TeamReferee
 
 import iglu_marl
-from iglu_marl import ConfigError, PoseError, Recorder, StateError, Task, env, parallel_env, play, raw_env
+from iglu_marl import (
+    ConfigError,
+    GameConfig,
+    PoseError,
+    Recorder,
+    StateError,
+    Task,
+    env,
+    parallel_env,
+    play,
+    raw_env,
+)
 from iglu_marl.agents import RandomArchitect, RandomBuilder
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance, decode_dialogue, speakers_of
@@ -40,7 +51,7 @@ pytestmark = [
         "unknown reset option 'options'",
     )
 ]
-STEPS = int(os.environ.get("IGLU_MARL_TEAM_STEPS", "12000"))  # of the referee, over all team sizes
+STEPS = int(os.environ.get("IGLU_MARL_TEAM_STEPS", "9000"))  # of the referee, over all team sizes
 PLAIN = ("inventory", "compass", "dialog", "pose", "grid")
 NORTH, SOUTH = (0.0, 0.0, 1.0, 0.0, -60.0), (0.0, 0.0, -3.0, 180.0, -60.0)  # both aim at the same cell
 BODY = (0.0, 0.0, 0.0, 0.0, 0.0)
@@ -204,12 +215,25 @@ def test_the_end_comes_with_the_act_that_completes() -> None:
 def test_a_progressive_task_goes_on_for_all() -> None:
     first, second = blocks_to_grid([(0, -1, 0, 1)]), blocks_to_grid([(0, -1, 0, 1), (3, -1, 3, 2)])
     tasks = iglu_marl.Subtasks(["one", "two"], [first, second], progressive=True)
-    game = parallel_env(builders=3, tasks=tasks, builder_sees=PLAIN, sees={"builder_2": "color:yellow"})
-    game.reset(seed=0, options={"pose": (0, 0, 1, 0, -45), "task": next(iter(tasks))})
-    seen, _, ends, *_ = stepped(game, builder_1=17)
-    if not any(ends.values()):
-        assert (rows(game).target == rows(game).target[0]).all()
-        assert set(np.unique(seen["builder_2"]["target_grid"])) <= {0, color_id("yellow")}
+    game = parallel_env(
+        builders=3, builder_sees=PLAIN, sees={"builder_2": "color:yellow"}, completion_reward=10
+    )
+    seen, _ = game.reset(seed=0, options={"pose": (0, 0, 1, 0, -45), "task": next(iter(tasks))})
+    assert not seen["builder_2"]["target_grid"].any()
+    seen, rewards, ends, *_ = stepped(game, builder_1=17)
+    assert set(rewards.values()) == {12.0}
+    assert not any(ends.values())
+    assert (rows(game).target == second).all()
+    assert rows(game).best.tolist() == [1, 1, 1]
+    assert np.unique(seen["builder_2"]["target_grid"]).tolist() == [0, 2]
+
+
+def test_a_best_build_is_paid_once_to_a_team() -> None:
+    game = parallel_env(builders=2, builder_sees=PLAIN, size_reward=True)
+    task = Task("", blocks_to_grid([(0, -1, 0, 1), (3, -1, 3, 2)]), invariant=False)
+    game.reset(options={"task": task, "pose": (0, 0, 1, 0, -45)})
+    steps: list[dict[str, int]] = [{"builder_0": 17}, {"builder_1": 16}, {"builder_1": 17}]
+    assert [stepped(game, **step)[1]["builder_0"] for step in steps] == [1.0, 0.0, 0.0]
 
 
 # --- who sees, hears and holds what ----------------------------------------------------------------------------
@@ -239,11 +263,10 @@ PARTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("chat", ["text", "tokens"])
 @pytest.mark.parametrize("part", PARTS)
-def test_what_an_agent_must_not_see_changes_nothing(part: str, chat: Any) -> None:
+def test_what_an_agent_must_not_see_changes_nothing(part: str) -> None:
     """Of architects and builders: observations and infos, over a game in which a target is swapped for another."""
-    rng = np.random.default_rng(len(part))
+    rng, chat = np.random.default_rng(len(part)), ("text", "tokens")[PARTS.index(part) % 2]
     target = (rng.integers(0, 7, (9, 11, 11)) * (rng.random((9, 11, 11)) < 0.4)).astype(np.int8)
     swapped = hidden_swaps(rng, target, part)
     assert not np.array_equal(target, swapped)
@@ -494,6 +517,67 @@ def test_one_of_each_is_the_game_without_teams() -> None:
                 game.reset()
         stories.append(story)
     assert stories[0] == stories[1] == stories[2]
+
+
+# --- by name ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "agents"),
+    [("craft", (3, 1)), ("division", (1, 2)), ("assistant", (0, 2)), ("relay", (2, 1))],
+)
+@pytest.mark.parametrize("make", [env, parallel_env])
+def test_teams_by_name(make: Any, name: str, agents: tuple[int, int]) -> None:
+    game = make(name, max_steps=12, builder_sees=PLAIN)
+    config = game.unwrapped.config
+    assert (config.architects, config.builders, config.max_steps) == (*agents, 12)
+    if make is env:
+        api_test(game, num_cycles=40)
+    else:
+        parallel_api_test(game, num_cycles=40)
+
+
+def test_the_four_teams() -> None:
+    craft, division, assistant, relay = (
+        parallel_env(name) for name in ("craft", "division", "assistant", "relay")
+    )
+    for seed in range(20):
+        craft.reset(seed=seed)
+        target = rows(craft).target[0]
+        views = [craft.episode.seat(agent).sides for agent in craft.possible_agents[:3]]
+        assert [[int(k) for k in range(4) if (view[k] >= 0).all()] for view in views] == [[3], [0], [1]]
+        blocks = np.argwhere(target)
+        assert 21 <= len(blocks) <= 25
+        assert (np.ptp(blocks, axis=0) <= 2).all()
+        assert (target[:-1][target[1:] != 0] != 0).all(), "nothing floats"
+    seen, _ = division.reset(seed=0)
+    held = [seen[f"builder_{k}"]["inventory"] for k in range(2)]
+    assert (np.minimum(*held) == 0).all()
+    assert (np.maximum(*held) == 20).all()
+    three = GameConfig.of("division", {"builders": 3}).inventories
+    assert three is not None
+    assert [sum(count > 0 for count in stock) for stock in three.values()] == [2, 2, 2]
+    seen, _ = assistant.reset(seed=0)
+    assert [("target_grid" in seen[agent]) for agent in assistant.agents] == [True, False]
+    relay.reset(seed=0)
+    acts = {"act": 0, "say": "what?"}
+    seen, *_ = relay.step({"architect_0": "red", "architect_1": "blue", "builder_0": acts})
+    assert seen["builder_0"]["dialog"] == "<Architect 1> blue\n<Builder> what?"
+    assert seen["architect_0"]["dialog"] == "<Architect 0> red\n<Architect 1> blue"
+    assert not seen["architect_1"]["target_grid"].any()
+    for wrong in ("team", ""):
+        with pytest.raises(ConfigError, match="expected a GameConfig or one of 'craft', 'division'"):
+            env(wrong)
+
+
+def test_turns_without_architects_follow_each_other() -> None:
+    game = raw_env(architects=0, builders=2, turn_steps=2, max_turns=3, max_steps=None, builder_sees=PLAIN)
+    game.reset(seed=0)
+    order = []
+    while not any(game.truncations.values()):
+        order.append(game.agent_selection[-1])
+        game.step(18 if len(order) in (1, 4) else 0)
+    assert "".join(order) == "011" + "011" + "0101", "in the first two turns one of them yields"
 
 
 # --- what has no teams yet -------------------------------------------------------------------------------------
