@@ -165,7 +165,11 @@ def _sights(known: tuple[str, ...]) -> Callable[[str, Any], Any]:
             raise _error(name, value, expected)
         if not names or len(set(names)) != len(names) or any(part not in known for part in names):
             hidden = "target_grid" in names and "target_grid" not in known
-            raise _error(name, value, expected + "; the target never reaches the builder" * hidden)
+            raise _error(
+                name,
+                value,
+                expected + "; the target never reaches the builder this way, see the option sees" * hidden,
+            )
         return names
 
     return check

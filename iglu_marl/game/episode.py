@@ -16,7 +16,7 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import StateError
 from iglu_marl.core.kernels.records import BUILDER
-from iglu_marl.core.kernels.step import speak_at, step_member_at
+from iglu_marl.core.kernels.step import speak_at, step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds, prepare
 from iglu_marl.game.chat import Chat
@@ -81,6 +81,7 @@ class Episode:
     """One game of an architect and a builder, advanced by moves."""
 
     agents = AGENTS
+    _step = staticmethod(step_at)
 
     def __init__(self, config: GameConfig, controls: Controls, chat: Chat, renderer: Renderer) -> None:
         self.config, self.controls, self.chat, self.renderer = config, controls, chat, renderer
@@ -193,7 +194,7 @@ class Episode:
     def builder_acts(self, records: npt.NDArray[Any], index: int, builder: int = 0) -> float:
         """Run a step of one builder and return its reward. A completed turn leads to the next one."""
         worlds = self.worlds
-        step_member_at(worlds.state, builder, records, index)
+        self._step(worlds.state, builder, records, index)
         if self.objective is not None:
             pay_objective(self.objective.score, worlds, [builder])
         reward = float(worlds.reward[builder])

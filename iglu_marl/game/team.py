@@ -19,7 +19,7 @@ from iglu_marl.core.dialogue import Dialogue, Role, speakers_of
 from iglu_marl.core.errors import StateError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR
 from iglu_marl.core.kernels.records import BUILDER
-from iglu_marl.core.kernels.step import sense_at, speak_at
+from iglu_marl.core.kernels.step import sense_at, speak_at, step_member_at
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.game.chat import Chat
 from iglu_marl.game.config import GameConfig, Renderer
@@ -76,6 +76,8 @@ class Seat:
 
 class TeamEpisode(Episode):
     """One game of a team, advanced by moves. `turn`: the number of the agent that moves next."""
+
+    _step = staticmethod(step_member_at)
 
     def __init__(self, config: GameConfig, controls: Controls, chat: Chat, renderer: Renderer) -> None:
         super().__init__(config, controls, chat, renderer)

@@ -39,7 +39,7 @@ def look(s):
 
 
 @jit
-def anybody_in_the_way(team, x, y, z):
+def team_in_the_way(team, x, y, z):
     """Return whether the body of a builder of the team blocks the cell (x, y, z)."""
     for k in range(team.shape[0]):
         pose = team[k]["pose"]
@@ -53,7 +53,7 @@ def place(s, team):
     """Place the active colour in front of the cell in sight."""
     if not look(s):
         return PLACE_NO_HIT
-    before, color = s["before"], int(s["active"])
+    pose, before, color = s["pose"], s["before"], int(s["active"])
     x, y, z = int(before[0]), int(before[1]), int(before[2])
     if x == NO_CELL:
         return PLACE_EYE_INSIDE
@@ -61,8 +61,11 @@ def place(s, team):
         return PLACE_NONE_LEFT
     if not in_zone(x, y, z):
         return PLACE_OUTSIDE
-    if anybody_in_the_way(team, x, y, z):
+    if in_the_way(pose[0], pose[1], pose[2], x, y, z):
         return PLACE_IN_THE_WAY
+    if team is not None:  # compiled for teams only
+        if team_in_the_way(team, x, y, z):
+            return PLACE_IN_THE_WAY
     set_block(s, x, y, z, color)
     return PLACED
 
@@ -84,7 +87,7 @@ def edit(s, x, y, z, color, team):
     """Set the colour of a cell (0: air) without reach and aim; other conditions hold. Returns the event."""
     if not in_zone(x, y, z):
         return PLACE_OUTSIDE
-    old = int(s["grid"][y - MIN_Y, x - MIN_X, z - MIN_Z])
+    pose, old = s["pose"], int(s["grid"][y - MIN_Y, x - MIN_X, z - MIN_Z])
     if color == 0:
         if old == 0:
             return REMOVE_NO_HIT
@@ -96,15 +99,18 @@ def edit(s, x, y, z, color, team):
         return PLACE_NO_HIT
     if s["inventory"][color - 1] <= 0:
         return PLACE_NONE_LEFT
-    if anybody_in_the_way(team, x, y, z):
+    if in_the_way(pose[0], pose[1], pose[2], x, y, z):
         return PLACE_IN_THE_WAY
+    if team is not None:  # compiled for teams only
+        if team_in_the_way(team, x, y, z):
+            return PLACE_IN_THE_WAY
     set_block(s, x, y, z, color)
     return PLACED
 
 
 @jit
 def use_hands(s, c, team):
-    """Place or break; both at once do nothing. Sets `event`, `hit`, `before` and `change`. team: see `step_one`."""
+    """Place or break; both at once do nothing. Sets `event`, `hit`, `before` and `change`."""
     s["hit"][:] = NO_CELL
     s["before"][:] = NO_CELL
     s["change"][:] = 0
@@ -123,43 +129,38 @@ def use_hands(s, c, team):
 
 @jit
 def set_block(s, x, y, z, color):
-    """Set a cell of the zone with the builder's own blocks. Update inventory, counts, score and asked changes."""
-    inventory, change = s["inventory"], s["change"]
-    old = int(s["grid"][y - MIN_Y, x - MIN_X, z - MIN_Z])
+    """Set a cell of the zone. Update inventory, counts, score and asked changes."""
+    grid, inventory = s["grid"], s["inventory"]
+    iy, ix, iz = y - MIN_Y, x - MIN_X, z - MIN_Z
+    old = int(grid[iy, ix, iz])
     if old == color:
         return
     if old != 0:
         inventory[old - 1] += 1
+        s["blocks"] -= 1
+        count(s, iy, ix, iz, old, -1)
     if color != 0:
         inventory[color - 1] -= 1
-    change_cell(s, y - MIN_Y, x - MIN_X, z - MIN_Z, old, color)
+        s["blocks"] += 1
+        count(s, iy, ix, iz, color, 1)
+    grid[iy, ix, iz] = color
+    wanted = int(s["target"][iy, ix, iz])
+    if wanted != s["start"][iy, ix, iz]:
+        s["missing"] += int(color != wanted) - int(old != wanted)
+    change = s["change"]
     change[0], change[1], change[2], change[3], change[4] = x, y, z, old, color
 
 
 @jit
-def change_cell(s, iy, ix, iz, old, color):
-    """Change the cell [iy, ix, iz] from one colour to another. Update counts, score and asked changes."""
-    if old != 0:
-        s["blocks"] -= 1
-        count(s, iy, ix, iz, old, -1)
-    if color != 0:
-        s["blocks"] += 1
-        count(s, iy, ix, iz, color, 1)
-    s["grid"][iy, ix, iz] = color
-    wanted = int(s["target"][iy, ix, iz])
-    if wanted != s["start"][iy, ix, iz]:
-        s["missing"] += int(color != wanted) - int(old != wanted)
-
-
-@jit
 def share_change(team, i):
-    """Apply the last edit of member i to the worlds of the other members. Their inventories stay."""
+    """Apply the last edit of member i to the worlds of the other members. Their inventories and events stay."""
     change = team[i]["change"]
-    x, y, z, old, color = int(change[0]), int(change[1]), int(change[2]), int(change[3]), int(change[4])
-    if old == color:
+    if change[3] == change[4]:
         return
     for k in range(team.shape[0]):
         if k != i:
             s = team[k]
-            change_cell(s, y - MIN_Y, x - MIN_X, z - MIN_Z, old, color)
+            inventory, own = s["inventory"].copy(), s["change"].copy()
+            set_block(s, int(change[0]), int(change[1]), int(change[2]), int(change[4]))
+            s["inventory"][:], s["change"][:] = inventory, own
             s["record"] = max(int(s["record"]), int(s["best"]))

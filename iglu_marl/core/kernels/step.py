@@ -25,7 +25,7 @@ def sense(s):
 def step_one(s, c, team):
     """Run a builder step: colour, jump, camera, hands, motion, yaw; then completion, reward and clocks.
 
-    team: the worlds of all builders in this one, which has s; of a lone builder s alone.
+    team: the worlds of all builders in this one, which has s; None for a lone builder.
     """
     best_before, blocks_before = int(s["best"]), int(s["blocks"])
     if c["hotbar"] != 0:
@@ -45,14 +45,14 @@ def step_one(s, c, team):
 @jit
 def step_at(state, i, controls, j):
     """Run `step_one` for world i with control j, as single environments do."""
-    step_one(state[i], controls[j], state[i : i + 1])
+    step_one(state[i], controls[j], None)
 
 
 @jit
 def step_many(state, controls):
     """Run `step_one` for every world."""
     for i in range(state.shape[0]):
-        step_one(state[i], controls[i], state[i : i + 1])
+        step_one(state[i], controls[i], None)
 
 
 @jit
