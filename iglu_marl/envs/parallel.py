@@ -49,8 +49,8 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
         return self._observations(), {agent: self._info(agent) for agent in agents}
 
     def _observations(self) -> ByAgent:
-        seat = self._episode.seat
-        return {agent: observer.observe(seat(agent)) for agent, observer in self._observers.items()}
+        view = self._episode.view
+        return {agent: observer.observe(view(agent)) for agent, observer in self._observers.items()}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
         """Run one step of all agents: observations, rewards, terminations, truncations, infos by agent."""

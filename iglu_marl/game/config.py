@@ -406,7 +406,7 @@ class GameConfig:
                     f"unknown option {name!r}{hint(name, known)}, expected one of {', '.join(known)}"
                 )
         if isinstance(config, str):
-            config, options = None, team_options(config, options)
+            return cls.of(None, team_options(config, options))
         if config is None:
             return cls(**options)
         if not isinstance(config, cls):

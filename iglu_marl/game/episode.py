@@ -7,7 +7,7 @@ All environments of one game use it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -81,7 +81,7 @@ class Episode:
     """One game of an architect and a builder, advanced by moves."""
 
     agents = AGENTS
-    _step = staticmethod(step_at)
+    _step: Callable[..., None] = staticmethod(step_at)
 
     def __init__(self, config: GameConfig, controls: Controls, chat: Chat, renderer: Renderer) -> None:
         self.config, self.controls, self.chat, self.renderer = config, controls, chat, renderer
@@ -120,7 +120,7 @@ class Episode:
     def _spawn(self, prepared: npt.NDArray[Any], pose: Pose | None) -> None:
         self.worlds.spawn_prepared(0, prepared, pose)
 
-    def seat(self, agent: str) -> Any:
+    def view(self, agent: str) -> Any:
         """Return what the observer of an agent reads: an object with the attributes of this one."""
         return self
 

@@ -124,20 +124,20 @@ def _view(field: str, size: tuple[int, int], draw: Callable[..., Array], episode
     return draw(getattr(episode.worlds, field)[0], size=size)
 
 
-def _all_poses(seat: Any) -> Array:
-    return seat.poses.copy()
+def _all_poses(view: Any) -> Array:
+    return view.poses.copy()
 
 
-def _other_poses(seat: Any) -> Array:
-    return np.delete(seat.poses, seat.number, axis=0)
+def _other_poses(view: Any) -> Array:
+    return np.delete(view.poses, view.number, axis=0)
 
 
-def _target_mask(seat: Any) -> Array:
-    return seat.mask.copy()
+def _target_mask(view: Any) -> Array:
+    return view.mask.copy()
 
 
-def _target_sides(seat: Any) -> Array:
-    return seat.sides.astype(np.int32)
+def _target_sides(view: Any) -> Array:
+    return view.sides.astype(np.int32)
 
 
 def fill_sights(state: Array, sights: Sights) -> None:

@@ -8,7 +8,7 @@ turn stands still until then. Without architects, turns of the builders follow e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ Array = npt.NDArray[Any]
 SHARED = ("grid", "start", "target", "matches", "blocks", "best", "record", "missing", "turns")
 
 
-class Seat:
+class AgentView:
     """What the observer of one agent reads of a team's episode. Its target has only the parts that the agent sees."""
 
     written = None
@@ -77,7 +77,7 @@ class Seat:
 class TeamEpisode(Episode):
     """One game of a team, advanced by moves. `turn`: the number of the agent that moves next."""
 
-    _step = staticmethod(step_member_at)
+    _step: Callable[..., None] = staticmethod(step_member_at)
 
     def __init__(self, config: GameConfig, controls: Controls, chat: Chat, renderer: Renderer) -> None:
         super().__init__(config, controls, chat, renderer)
@@ -85,25 +85,25 @@ class TeamEpisode(Episode):
         self.speakers = speakers_of(config.architects, config.builders)
         self.worlds = Worlds(config.builders)
         self.turn = 0
-        self._make_seats()
+        self._make_views()
 
-    def _make_seats(self) -> None:
-        self._seats = {agent: Seat(self, number) for number, agent in enumerate(self.agents)}
+    def _make_views(self) -> None:
+        self._views = {agent: AgentView(self, number) for number, agent in enumerate(self.agents)}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_seats": None}  # their worlds are views
+        return {**self.__dict__, "_views": None}  # their worlds are views
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__dict__.update(saved)
-        self._make_seats()
+        self._make_views()
 
-    def seat(self, agent: str) -> Seat:
+    def view(self, agent: str) -> AgentView:
         """Return what the observer of an agent reads."""
-        return self._seats[agent]
+        return self._views[agent]
 
     def _learn(self) -> None:
-        for seat in self._seats.values():
-            seat.learn()
+        for view in self._views.values():
+            view.learn()
 
     # -- course
 

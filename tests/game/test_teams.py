@@ -544,7 +544,7 @@ def test_the_four_teams() -> None:
     for seed in range(20):
         craft.reset(seed=seed)
         target = rows(craft).target[0]
-        views = [craft.episode.seat(agent).sides for agent in craft.possible_agents[:3]]
+        views = [craft.episode.view(agent).sides for agent in craft.possible_agents[:3]]
         assert [[int(k) for k in range(4) if (view[k] >= 0).all()] for view in views] == [[3], [0], [1]]
         blocks = np.argwhere(target)
         assert 21 <= len(blocks) <= 25
