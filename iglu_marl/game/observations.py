@@ -129,7 +129,8 @@ def _all_poses(view: Any) -> Array:
 
 
 def _other_poses(view: Any) -> Array:
-    return np.delete(view.poses, view.number, axis=0)
+    others: Array = view.poses[view.others]  # a copy
+    return others
 
 
 def _target_mask(view: Any) -> Array:

@@ -42,6 +42,7 @@ class AgentView:
         self.number = max(0, number - config.architects)  # of the world: a builder's own, or the first
         self.worlds = episode.worlds.row(self.number)
         self.poses: Array = episode.worlds.seen_pose
+        self.others = np.array([k for k in range(config.builders) if k != self.number], np.intp)
         usual = ("all",) if number < config.architects else ("none",)
         self.parts = Parts(tuple((config.sees or {}).get(self.agent, usual)))
         self.learn()
@@ -136,11 +137,11 @@ class TeamEpisode(Episode):
         if self.task is None:
             raise StateError("the episode has not begun: call reset() before step()")
         config, worlds = self.config, self.worlds
-        words, earned = [0] * config.architects, [0.0] * config.builders
+        words, earned, over = [0] * config.architects, [0.0] * config.builders, False
         for _ in range(len(moves)):
             number = self.turn
             move = moves[self.agents[number]]
-            if isinstance(move, Say):
+            if isinstance(move, Say) and move.text:
                 role, place = self.speakers[number]
                 self.dialogue = self.dialogue.say(role, move.text, place)
             if number < config.architects:
@@ -152,10 +153,11 @@ class TeamEpisode(Episode):
             self.turn += 1
             for row, reward in self._find_turn():
                 earned[row] += reward
-            if worlds.terminated.any():
+            over = any(worlds.terminated.tolist())
+            if over:
                 break
         rewards = dict(zip(self.agents, config.pay_team(earned, words), strict=True))
-        return Outcome(rewards, bool(worlds.terminated.any()), bool(worlds.truncated.all()))
+        return Outcome(rewards, over, all(worlds.truncated.tolist()))
 
     def _find_turn(self) -> list[tuple[int, float]]:
         """Find the agent that moves next: the one at `turn`, or one after it.
@@ -164,15 +166,15 @@ class TeamEpisode(Episode):
         """
         worlds, first, waited = self.worlds, self.config.architects, []
         while self.turn >= first:
-            acting = worlds.floor == BUILDER
-            if self.turn == len(self.agents):
-                self.turn = first if acting.any() else 0
+            row, acting = self.turn - first, worlds.floor.tolist()
+            if row == len(worlds):
+                self.turn = first if BUILDER in acting else 0
                 continue
-            if self.turn == first and not acting.any():  # the architects have spoken
-                for row in range(len(worlds)):
-                    speak_at(worlds.state, row)
-            row = self.turn - first
-            if worlds.floor[row] == BUILDER or worlds.terminated.any():
+            if row == 0 and BUILDER not in acting:  # the architects have spoken
+                for each in range(len(worlds)):
+                    speak_at(worlds.state, each)
+                break
+            if acting[row] == BUILDER or any(worlds.terminated.tolist()):
                 break
             waited.append((row, self.builder_acts(*self.controls.yielding(), row)))
             self.turn += 1
