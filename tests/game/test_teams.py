@@ -36,6 +36,7 @@ from iglu_marl.envs import LiveGame, VectorGame
 from iglu_marl.envs.wrappers import flatten, tokenize
 from iglu_marl.game.knowledge import Parts, side_view
 from iglu_marl.game.team import SHARED
+from iglu_marl.language.goals import GoalSpace, GoalTasks
 from iglu_marl.tasks import RandomTasks
 
 with warnings.catch_warnings():
@@ -334,6 +335,22 @@ def test_an_assistant_sees_nothing_beside_one_who_sees() -> None:
     assert "target_grid" not in seen["builder_1"]
     assert not seen["architect_0"]["target_grid"].any()
     assert set(infos["architect_0"]) == {"events"}
+
+
+def test_a_goal_in_words_is_for_who_sees_the_whole_and_paid_to_all() -> None:
+    tasks = GoalTasks(
+        GoalSpace(["There is a blue block."]), scenes=lambda rng: np.zeros((9, 11, 11), np.int8)
+    )
+    game = parallel_env(
+        architects=2, builders=2, tasks=tasks, builder_sees=PLAIN,
+        architect_sees=("goal", "goal_program"), sees={"architect_0": "half:north"},
+    )  # fmt: skip
+    seen, _ = game.reset(seed=0, options={"pose": (0, 0, 1, 0, -45)})
+    assert seen["architect_0"] == {"goal": "", "goal_program": ""}
+    assert "blue" in seen["architect_1"]["goal"]
+    _, rewards, ends, *_ = stepped(game, builder_1=17)
+    assert set(rewards.values()) == {1.0}
+    assert set(ends.values()) == {True}
 
 
 @pytest.mark.parametrize("chat", ["text", "tokens"])
