@@ -801,7 +801,7 @@ BAD_CONFIGS: dict[str, list[Any]] = {
     "renderer": ["", "opengl2", None, 5, object()],
     "render_mode": ["", "depth", 5, ["human"], True],
     "tasks": [5, "C8", [], object()],
-    "architects": [0, -1, 17, 1.5, "2", True, None],
+    "architects": [-1, 17, 1.5, "2", True, None],
     "builders": [0, -1, 17, 1.5, "2", True, None],
     "sees": [
         "all",
