@@ -1,6 +1,7 @@
 """The conversation: who said what, as an immutable value with one text form.
 
-The text form holds one utterance per line, each with its speaker: `<Architect> …` or `<Builder> …`. Further
+The text form holds one utterance per line, each with its speaker: `<Architect> …` or `<Builder> …`, in games of several
+architects or builders with the number of the speaker: `<Architect 0> …`. Further
 lines of an utterance follow without a speaker; one that would itself look like a spoken line is indented by a
 space, so that no message can imitate the other speaker. `Dialogue.parse` inverts `Dialogue.text`.
 """
@@ -36,20 +37,22 @@ class Role(str, Enum):
         return f"<{self.value.capitalize()}>"
 
 
-_TAG = re.compile(r"<(architect|builder)>", re.IGNORECASE)
-_LOOKS_SPOKEN = re.compile(r" *<(?:architect|builder)>", re.IGNORECASE)
-_ESCAPED = re.compile(r" +<(?:architect|builder)>", re.IGNORECASE)
+_TAG = re.compile(r"<(architect|builder)(?: ([0-9]{1,3}))?>", re.IGNORECASE)
+_LOOKS_SPOKEN = re.compile(" *" + _TAG.pattern, re.IGNORECASE)
+_ESCAPED = re.compile(" +" + _TAG.pattern, re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Utterance:
     """One message. Surrounding white space is dropped, line ends become line feeds, lone surrogates U+FFFD.
 
-    Raises `DialogueError` for an unknown role or a text that is not a string.
+    number: of the speaker in its role; None for the only one. Raises `DialogueError` for an unknown role or a text that
+    is not a string.
     """
 
     role: Role
     text: str
+    number: int | None = None
 
     def __post_init__(self) -> None:
         if type(self.role) is not Role:
@@ -67,13 +70,18 @@ class Utterance:
             object.__setattr__(self, "text", text)
 
     @property
+    def tag(self) -> str:
+        """Prefix of the speaker's lines: that of the role, or `<Architect 0>`."""
+        return self.role.tag if self.number is None else f"{self.role.tag[:-1]} {self.number}>"
+
+    @property
     def line(self) -> str:
         """The text form: the speaker's tag and the text, further lines protected as the module says."""
         if "\n" not in self.text:
-            return f"{self.role.tag} {self.text}"
+            return f"{self.tag} {self.text}"
         first, *rest = self.text.split("\n")
         rest = [f" {line}" if _LOOKS_SPOKEN.match(line) else line for line in rest]
-        return "\n".join((f"{self.role.tag} {first}", *rest))
+        return "\n".join((f"{self.tag} {first}", *rest))
 
     def __str__(self) -> str:
         return self.line
@@ -108,16 +116,17 @@ class Dialogue(Sequence[Utterance]):
             raise DialogueError(f"a dialogue text is {text!r} ({type(text).__name__}), expected a string")
         if not text.strip():
             return cls()
-        said: list[tuple[Role, list[str]]] = []
+        said: list[tuple[Role, int | None, list[str]]] = []
         for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
             match = _TAG.match(line)
             if match:
-                said.append((Role(match.group(1).lower()), [line[match.end() :]]))
+                number = None if match.group(2) is None else int(match.group(2))
+                said.append((Role(match.group(1).lower()), number, [line[match.end() :]]))
             elif said:
-                said[-1][1].append(line[1:] if _ESCAPED.match(line) else line)
+                said[-1][2].append(line[1:] if _ESCAPED.match(line) else line)
             elif line.strip():
-                said.append((Role.ARCHITECT, [line]))
-        return cls(Utterance(role, "\n".join(lines)) for role, lines in said)
+                said.append((Role.ARCHITECT, None, [line]))
+        return cls(Utterance(role, "\n".join(lines), number) for role, number, lines in said)
 
     @classmethod
     def of(cls, value: Any) -> Dialogue:
@@ -135,9 +144,9 @@ class Dialogue(Sequence[Utterance]):
             return cls(utterance for part in value for utterance in cls.of(part))
         raise DialogueError(f"a dialogue is {value!r}, expected text, a Dialogue or a list of utterances")
 
-    def say(self, role: Role | str, text: str) -> Dialogue:
-        """Return a dialogue with one more utterance, or this one for blank text."""
-        utterance = Utterance(role, text)  # type: ignore[arg-type]
+    def say(self, role: Role | str, text: str, number: int | None = None) -> Dialogue:
+        """Return a dialogue with one more utterance, or this one for blank text. number: see `Utterance`."""
+        utterance = Utterance(role, text, number)  # type: ignore[arg-type]
         if not utterance.text:
             return self
         longer = Dialogue.__new__(Dialogue)
@@ -235,33 +244,41 @@ class Codec(Protocol):
         """Return the text of tokens; padding (0) is skipped. Raises `DialogueError` for tokens outside 0..size-1."""
 
 
-def speaker_marks(codec: Codec) -> dict[Role, int]:
-    """Return the number that marks each role's utterances in token chat, after those of the tokens."""
-    return {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
+Speaker = tuple[Role, int | None]
+PAIR: tuple[Speaker, ...] = ((Role.ARCHITECT, None), (Role.BUILDER, None))
 
 
-def decode_dialogue(tokens: npt.NDArray[Any], codec: Codec) -> tuple[Utterance, ...]:
+def speakers_of(architects: int, builders: int) -> tuple[Speaker, ...]:
+    """Return role and number of each speaker in a game, the architects first."""
+    counts = zip(Role, (architects, builders), strict=True)
+    return tuple((role, None if count == 1 else number) for role, count in counts for number in range(count))
+
+
+def decode_dialogue(
+    tokens: npt.NDArray[Any], codec: Codec, speakers: Sequence[Speaker] = PAIR
+) -> tuple[Utterance, ...]:
     """Return the utterances in a dialogue of token chat.
 
     Args:
         tokens: integers [length], a speaker's mark before each utterance, 0 = padding. Tokens before the first mark
             are left out: their utterance was cut.
         codec: the vocabulary.
+        speakers: of the game; the marks are the numbers from `codec.size` on, in this order.
 
     Raises:
         DialogueError: if a number is outside the vocabulary and its marks.
 
     """
     said = tokens[tokens != 0]
-    highest = codec.size + 1
+    highest = codec.size + len(speakers) - 1
     if len(said) and not 0 <= said.min() <= said.max() <= highest:
         odd = said.max() if said.max() > highest else said.min()
         raise DialogueError(
             f"the dialog holds token {odd}, but {codec.name!r} has {codec.size}: another codec?"
         )
-    roles = {mark: role for role, mark in speaker_marks(codec).items()}
     starts = np.flatnonzero(said >= codec.size).tolist()
-    return tuple(
-        Utterance(roles[int(said[start])], codec.decode(said[start + 1 : end].tolist()))
-        for start, end in pairwise([*starts, len(said)])
-    )
+    found = []
+    for start, end in pairwise([*starts, len(said)]):
+        role, number = speakers[int(said[start]) - codec.size]
+        found.append(Utterance(role, codec.decode(said[start + 1 : end].tolist()), number))
+    return tuple(found)

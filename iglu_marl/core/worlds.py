@@ -79,6 +79,7 @@ class Worlds:
     """
 
     grid: npt.NDArray[np.int8]
+    target: npt.NDArray[np.int8]
     pose: npt.NDArray[np.float64]
     position: npt.NDArray[np.float64]
 
@@ -152,6 +153,13 @@ class Worlds:
         if task.invariant is not None:
             self.invariant[index] = task.invariant
         retarget_at(self.state, index, _extent(task, rules), rules.shifts == "inside")
+
+    def row(self, index: int) -> Worlds:
+        """Return one world as a batch of its own. It shares its memory with this one."""
+        one = Worlds.__new__(Worlds)
+        one.state = self.state[index : index + 1]
+        one._name_fields()
+        return one
 
     # -- time
 

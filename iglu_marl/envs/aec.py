@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, METADATA, ROLES, TwoAgentGame, check_by_agent
+from iglu_marl.envs.two_agent import METADATA, TwoAgentGame, check_by_agent
 from iglu_marl.game.config import GameConfig, GameOptions
 
 _BY_AGENT: dict[str, type] = {
@@ -31,24 +31,25 @@ class _View(NamedTuple):
     skipped: str | None
     by_agent: dict[str, dict[str, Any]]
 
-    def check(self) -> None:
+    def check(self, known: tuple[str, ...]) -> None:
         """Raise `StateError` unless it can be restored."""
         if not isinstance(self.by_agent, dict) or self.by_agent.keys() != _BY_AGENT.keys():
             raise StateError(
                 f"the state holds {self.by_agent!r:.80} by agent, expected {', '.join(_BY_AGENT)}"
             )
-        check_by_agent(self.agents, **{name: (self.by_agent[name], kind) for name, kind in _BY_AGENT.items()})
-        for name, known in (("selected", AGENTS), ("skipped", (None, *AGENTS))):
+        by_agent = {name: (self.by_agent[name], kind) for name, kind in _BY_AGENT.items()}
+        check_by_agent(known, self.agents, **by_agent)
+        for name, allowed in (("selected", known), ("skipped", (None, *known))):
             value = getattr(self, name)
-            if not isinstance(value, str | None) or value not in known:
-                raise StateError(f"the state's {name} agent is {value!r:.80}, expected one of {known}")
+            if not isinstance(value, str | None) or value not in allowed:
+                raise StateError(f"the state's {name} agent is {value!r:.80}, expected one of {allowed}")
 
 
 @documented
 class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
-    """Architect and builder take turns of variable length (PettingZoo AEC)."""
+    """Architects and builders take turns of variable length (PettingZoo AEC)."""
 
-    def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
+    def __init__(self, config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> None:
         super().__init__()
         self._set_up(GameConfig.of(config, options))
         # PettingZoo's conversion needs agents that step in a cycle.
@@ -58,25 +59,26 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self.terminations: dict[str, bool] = {}
         self.truncations: dict[str, bool] = {}
         self.infos: dict[str, dict[str, Any]] = {}
-        self.agent_selection = ARCHITECT
+        self.agent_selection = self.possible_agents[0]
         self._skip_agent_selection = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         self._setup.start(seed, options)
-        self.agents = list(AGENTS)
-        self._cut = dict.fromkeys(AGENTS, False)
-        self.rewards = dict.fromkeys(AGENTS, 0.0)
-        self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
-        self.terminations = dict.fromkeys(AGENTS, False)
-        self.truncations = dict.fromkeys(AGENTS, False)
-        self.infos = {agent: self._info(agent) for agent in AGENTS}
-        self.agent_selection = ARCHITECT
+        agents = self.possible_agents
+        self.agents = list(agents)
+        self._cut = dict.fromkeys(agents, False)
+        self.rewards = dict.fromkeys(agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(agents, 0.0)
+        self.terminations = dict.fromkeys(agents, False)
+        self.truncations = dict.fromkeys(agents, False)
+        self.infos = {agent: self._info(agent) for agent in agents}
+        self.agent_selection = agents[0]
         self._skip_agent_selection = None
 
     def observe(self, agent: str) -> dict[str, Any]:
         """Return an agent's observation; it shares no memory with the environment."""
-        return self.choose(agent, self._observers).observe(self._episode)
+        return self.choose(agent, self._observers).observe(self._episode.view(agent))
 
     def step(self, action: Any) -> None:
         """Run one move of the agent whose turn it is; None if its episode is over."""
@@ -90,19 +92,19 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
                 )
             self._was_dead_step(action)
             return
-        move, cut = self._read_architect(action) if agent == ARCHITECT else self._read_builder(action)
+        move, cut = self._read(agent, action)
         self._cut[agent] = cut
-        outcome = self._episode.advance({ROLES[agent]: move})
+        outcome = self._episode.advance({agent: move})
         rewards, totals, infos = self.rewards, self._cumulative_rewards, self.infos
         totals[agent] = 0.0
-        for name, role in ROLES.items():
-            reward = rewards[name] = outcome.rewards[role]
+        for name, reward in outcome.rewards.items():
+            rewards[name] = reward
             totals[name] += reward
             infos[name] = self._info(name)
         if outcome.terminated or outcome.truncated:
-            self.terminations = dict.fromkeys(AGENTS, outcome.terminated)
-            self.truncations = dict.fromkeys(AGENTS, outcome.truncated)
-        self.agent_selection = AGENTS[self._episode.worlds.floor[0]]  # which is 0 or 1
+            self.terminations = dict.fromkeys(self.possible_agents, outcome.terminated)
+            self.truncations = dict.fromkeys(self.possible_agents, outcome.truncated)
+        self.agent_selection = self._episode.next_agent
         if self.render_mode == "human":
             self.render()
 
@@ -125,12 +127,14 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
 
 
 @documented
-def raw_env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> AECGame:
+def raw_env(config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> AECGame:
     """Return the bare AEC environment, without any wrapper."""
     return AECGame(config, **options)
 
 
 @documented
-def env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> AECEnv[str, dict[str, Any], Any]:
+def env(
+    config: GameConfig | str | None = None, **options: Unpack[GameOptions]
+) -> AECEnv[str, dict[str, Any], Any]:
     """Return the AEC environment with PettingZoo's order-enforcing wrapper."""
     return OrderEnforcingWrapper(raw_env(config, **options))

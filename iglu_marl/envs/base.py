@@ -15,13 +15,14 @@ from gymnasium.utils import seeding
 
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.errors import ConfigError, PoseError, StateError
 from iglu_marl.core.schedule import TrainingClock
 from iglu_marl.core.task import Task, as_task
 from iglu_marl.core.worlds import Pose, as_pose
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import GameConfig, Renderer
 from iglu_marl.game.episode import Episode, EpisodeState
+from iglu_marl.game.team import TeamEpisode
 from iglu_marl.tasks import TaskSource, sample_task
 from iglu_marl.tasks.source import StatefulSources, is_source
 
@@ -72,8 +73,8 @@ def put_generator(generator: np.random.Generator, state: Any) -> None:
 class SavedView(Protocol):
     """The part of a saved state besides the episode."""
 
-    def check(self) -> None:
-        """Raise `StateError` unless it can be restored."""
+    def check(self, known: tuple[str, ...]) -> None:
+        """Raise `StateError` unless it can be restored. known: the names of all agents."""
 
 
 class EnvState(NamedTuple):
@@ -89,10 +90,14 @@ class EnvState(NamedTuple):
 class EnvCore:
     """The core of an environment: an episode with its tasks, generator, renderer and window.
 
-    `default` returns the default source of tasks.
+    `default` returns the default source of tasks. `teams`: whether the environment supports them.
     """
 
-    def __init__(self, config: GameConfig, controls: Controls, default: Callable[[], TaskSource]) -> None:
+    def __init__(
+        self, config: GameConfig, controls: Controls, default: Callable[[], TaskSource], teams: bool = False
+    ) -> None:
+        if not teams:
+            config.check_pair("this environment")
         self.config = config
         self.controls = controls
         self._default = default
@@ -103,7 +108,8 @@ class EnvCore:
         self.rng: np.random.Generator | None = None
         self.clock = TrainingClock(1)
         chat = make_chat(config, make_codec(config), controls.conventions.verbatim)
-        self.episode = Episode(config, controls, chat, make_renderer(config))
+        kind = TeamEpisode if config.is_team else Episode
+        self.episode = kind(config, controls, chat, make_renderer(config))
         self._window: Any = None
 
     # -- tasks
@@ -183,7 +189,17 @@ class EnvCore:
             if name not in ("task", "pose"):
                 warnings.warn(f"unknown reset option {name!r}, expected 'task' or 'pose'", stacklevel=4)
         task, pose = options.get("task"), options.get("pose")
-        return None if task is None else as_task(task), None if pose is None else self.read_pose(pose)
+        return None if task is None else as_task(task), None if pose is None else self._read_poses(pose)
+
+    def _read_poses(self, value: Any) -> Any:
+        """Return a valid start pose, or one for each builder of a team."""
+        if self.config.builders > 1 and isinstance(value, (list, tuple)) and np.ndim(value[0]) == 1:
+            if len(value) != self.config.builders:
+                raise PoseError(
+                    f"there are {len(value)} poses, expected one for each of {self.config.builders} builders"
+                )
+            return [self.read_pose(pose) for pose in value]
+        return self.read_pose(value)
 
     def read_pose(self, value: Any) -> Pose:
         """Return a valid start pose. Raises `PoseError` for others."""
@@ -234,7 +250,7 @@ class EnvCore:
                 f"state is a {kind}, expected what get_state of the same kind of environment returns"
             )
         if state.view is not None:
-            state.view.check()
+            state.view.check(self.episode.agents)
         generator: np.random.Generator | None = None
         if not isinstance(state.rng, dict) or state.rng:
             generator = np.random.default_rng(0)

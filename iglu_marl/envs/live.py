@@ -19,9 +19,9 @@ from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.core.grid import cells_of, grid_to_blocks, index_of
 from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.two_agent import AGENTS, TwoAgentGame
+from iglu_marl.envs.two_agent import TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
-from iglu_marl.game.episode import EVENTS, Act
+from iglu_marl.game.episode import AGENTS, EVENTS, Act
 
 _GRIDS = ("grid", "target_grid", "ghost")
 _LEFT_OUT = {"dialog", "pov", "grid_view", "target_view"}  # sent as utterances, or not at all: pictures
@@ -117,7 +117,7 @@ class LiveGame(TwoAgentGame):
 
     def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
         given = GameConfig.of(config, options)
-        self._set_up(dataclasses.replace(given, turn_steps=None, builder_can_ask=True))
+        self._set_up(dataclasses.replace(given, turn_steps=None, builder_can_ask=True), teams=False)
         self.ticks = 0
         self._reset_shown()
 
@@ -161,7 +161,9 @@ class LiveGame(TwoAgentGame):
                 raise ActionError(f"said has the key {role!r:.80}, expected 'architect' or 'builder'")
             texts[Role(role)] = self._episode.chat.read(words, f"what the {Role(role)} says")[0]
         controls = self._setup.controls
-        move = Act(*(controls.noop() if act is None else controls.encode(act, out=self._control)))
+        move = Act(
+            *(controls.noop() if act is None else controls.encode(act, out=self._control["builder_0"]))
+        )
         heard, task = len(self._episode.dialogue), self._episode.task
         outcome = self._episode.tick(texts, move)
         self.ticks += 1
@@ -172,7 +174,7 @@ class LiveGame(TwoAgentGame):
         if edited or self._episode.task is not task:
             self.edited = self.ticks
         return Tick(
-            outcome.rewards,
+            dict(zip(Role, outcome.rewards.values(), strict=True)),
             tuple(change) if edited else None,
             tuple(self._episode.dialogue[heard:]),
             outcome.terminated,

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 from pettingzoo import ParallelEnv
 from typing_extensions import Unpack
 
-from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, ROLES, TwoAgentGame, check_by_agent
+from iglu_marl.envs.two_agent import TwoAgentGame, check_by_agent
 from iglu_marl.game.config import GameConfig, GameOptions
 
 ByAgent = dict[str, Any]
@@ -27,16 +26,16 @@ class _View(NamedTuple):
     agents: tuple[str, ...]
     cut: dict[str, bool]
 
-    def check(self) -> None:
+    def check(self, known: tuple[str, ...]) -> None:
         """Raise `StateError` unless it can be restored."""
-        check_by_agent(self.agents, cut=(self.cut, bool))
+        check_by_agent(known, self.agents, cut=(self.cut, bool))
 
 
 @documented
 class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[misc]
-    """Architect and builder act at the same time (PettingZoo parallel); `turn_steps` is 1 here."""
+    """Architects and builders act at the same time (PettingZoo parallel); `turn_steps` is 1 here."""
 
-    def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
+    def __init__(self, config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> None:
         self._set_up(dataclasses.replace(GameConfig.of(config, options), turn_steps=1))
 
     def reset(
@@ -44,36 +43,38 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
     ) -> tuple[ByAgent, ByAgent]:
         """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
         self._setup.start(seed, options)
-        self.agents = list(AGENTS)
-        self._cut = dict.fromkeys(AGENTS, False)
-        return self._observations(), {agent: self._info(agent) for agent in AGENTS}
+        agents = self.possible_agents
+        self.agents = list(agents)
+        self._cut = dict.fromkeys(agents, False)
+        return self._observations(), {agent: self._info(agent) for agent in agents}
 
     def _observations(self) -> ByAgent:
-        return {agent: self._observers[agent].observe(self._episode) for agent in AGENTS}
+        view = self._episode.view
+        return {agent: observer.observe(view(agent)) for agent, observer in self._observers.items()}
 
     def step(self, actions: Mapping[str, Any]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
-        """Run one step of both agents: observations, rewards, terminations, truncations, infos by agent."""
+        """Run one step of all agents: observations, rewards, terminations, truncations, infos by agent."""
         if not self.agents:
             raise StateError("the episode is over or has not begun: call reset() before step()")
-        if not isinstance(actions, Mapping) or actions.keys() != set(AGENTS):
+        if not isinstance(actions, Mapping) or actions.keys() != self._observers.keys():
             got = sorted(map(str, actions)) if isinstance(actions, Mapping) else repr(actions)
             raise ActionError(
-                f"actions are for {got}, expected a dict with one action each for {list(AGENTS)}"
+                f"actions are for {got}, expected a dict with one action each for {self.possible_agents}"
             )
-        said, architect_cut = self._read_architect(actions[ARCHITECT])
-        move, builder_cut = self._read_builder(actions[BUILDER])
-        self._cut = {ARCHITECT: architect_cut, BUILDER: builder_cut}
-        outcome = self._episode.advance({Role.ARCHITECT: said, Role.BUILDER: move})
+        agents = self.possible_agents
+        read = {agent: self._read(agent, actions[agent]) for agent in agents}
+        self._cut = {agent: cut for agent, (_, cut) in read.items()}
+        outcome = self._episode.advance({agent: move for agent, (move, _) in read.items()})
         if outcome.terminated or outcome.truncated:
             self.agents = []
         if self.render_mode == "human":
             self.render()
         return (
             self._observations(),
-            {agent: outcome.rewards[ROLES[agent]] for agent in AGENTS},
-            dict.fromkeys(AGENTS, outcome.terminated),
-            dict.fromkeys(AGENTS, outcome.truncated),
-            {agent: self._info(agent) for agent in AGENTS},
+            outcome.rewards,
+            dict.fromkeys(agents, outcome.terminated),
+            dict.fromkeys(agents, outcome.truncated),
+            {agent: self._info(agent) for agent in agents},
         )
 
     def get_state(self) -> EnvState:
@@ -87,6 +88,6 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
 
 
 @documented
-def parallel_env(config: GameConfig | None = None, **options: Unpack[GameOptions]) -> ParallelGame:
+def parallel_env(config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> ParallelGame:
     """Return the parallel environment: both act in every step; `turn_steps` is always 1."""
     return ParallelGame(config, **options)

@@ -215,7 +215,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             return
         action = self._architect.act(self._architect_observer.observe(self._episode))
         text, _ = self._episode.chat.read(action, "the utterance of the architect")
-        self._episode.advance({Role.ARCHITECT: Say(text)})
+        self._episode.advance({"architect_0": Say(text)})
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Run one builder step. Return observation, reward, terminated, truncated, info."""

@@ -24,7 +24,6 @@ from iglu_marl.game.observations import Observer, architect_observer, builder_ob
 from iglu_marl.tasks.bundled import default_tasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
-AGENTS = (ARCHITECT, BUILDER)
 ROLES = {ARCHITECT: Role.ARCHITECT, BUILDER: Role.BUILDER}
 
 METADATA: dict[str, Any] = {
@@ -34,20 +33,18 @@ METADATA: dict[str, Any] = {
     "is_parallelizable": True,
 }
 
-_ARCHITECTS_ACTION = f"the action of {ARCHITECT}"
 _Value = TypeVar("_Value")
 _CELLS = int(np.prod(ZONE_SHAPE))
-_CLOCKS = slice(14, 17)  # of the columns of `state()`
 _UNLIMITED = 100  # what counts half of a clock without a budget
 
 
-def check_by_agent(agents: Any, **values: tuple[Any, type]) -> None:
-    """Raise `StateError` unless these are agents, and each value is a dict of one type for them."""
+def check_by_agent(known: tuple[str, ...], agents: Any, **values: tuple[Any, type]) -> None:
+    """Raise `StateError` unless these are known agents, and each value is a dict of one type for them."""
     names = agents if isinstance(agents, tuple) else (None,)
-    if any(not isinstance(name, str) or name not in AGENTS for name in names) or len(set(names)) < len(names):
-        raise StateError(f"the state's agents are {agents!r:.80}, expected a tuple of some of {AGENTS}")
+    if any(not isinstance(name, str) or name not in known for name in names) or len(set(names)) < len(names):
+        raise StateError(f"the state's agents are {agents!r:.80}, expected a tuple of some of {known}")
     for name, (value, kind) in values.items():
-        fits = isinstance(value, dict) and set(names) <= value.keys() <= set(AGENTS)
+        fits = isinstance(value, dict) and set(names) <= value.keys() <= set(known)
         if not fits or not all(isinstance(one, kind) and one == one for one in value.values()):  # nor nan
             raise StateError(
                 f"the state's {name} are {value!r:.80}, expected a {kind.__name__} for each agent"
@@ -71,8 +68,8 @@ class SpacesByAgent:
     @staticmethod
     def choose(agent: str, values: Mapping[str, _Value]) -> _Value:
         """Return an agent's value. Raises `AgentError` for an unknown agent."""
-        if not isinstance(agent, str) or agent not in AGENTS:
-            raise AgentError(f"there is no agent {agent!r}, expected one of {', '.join(AGENTS)}")
+        if not isinstance(agent, str) or agent not in values:
+            raise AgentError(f"there is no agent {agent!r}, expected one of {', '.join(values)}")
         return values[agent]
 
 
@@ -99,33 +96,41 @@ class BatchedSpacesByAgent(SpacesByAgent):
 class ScaledState:
     """Scaling of `state()` for one game or many.
 
-    Without tokens these are: pose, vertical speed, inventory, active colour, floor, three clocks, two grids.
+    Without tokens these are: pose, vertical speed, inventory, active colour, floor, three clocks, two grids. Of a team,
+    each of the first four has the values of all builders, one after the other.
     """
 
     def __init__(self, config: GameConfig, chat: Chat) -> None:
         budgets = (config.max_steps, config.max_turns, config.turn_steps)
-        parts = [*POSE_HIGH, TERMINAL_SPEED, *[BLOCKS_PER_COLOR] * 6, len(COLORS), 1]
+        self._team = team = config.builders
+        parts = [*POSE_HIGH] * team + [TERMINAL_SPEED] * team + [BLOCKS_PER_COLOR * team] * 6 * team
+        parts += [len(COLORS)] * team + [1]
+        self._clocks = slice(len(parts), len(parts) + len(budgets))
         parts += [1 if budget is None else budget for budget in budgets]
-        self._unlimited = [_CLOCKS.start + k for k, budget in enumerate(budgets) if budget is None]
+        self._unlimited = [self._clocks.start + k for k, budget in enumerate(budgets) if budget is None]
         self._tokens = isinstance(chat, TokenChat)
         columns = [np.array(parts, np.float64), np.full(2 * _CELLS, len(COLORS))]
         if isinstance(chat, TokenChat):
-            columns.append(np.full(chat.dialog_length, chat.codec.size + 1))
+            columns.append(np.full(chat.dialog_length, chat.highest))
         self._factors = (1 / np.concatenate(columns)).astype(np.float32)
         self.space = spaces.Box(-1, 1, self._factors.shape, np.float32)
 
     def read(self, worlds: Worlds, dialogs: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """Return the states of all worlds, float32 [n, columns]; dialogs: tokens, int32 [n, length]."""
+        """Return the states of n games, float32 [n, columns]; dialogs: tokens, int32 [n, length]."""
+        team, games = self._team, len(worlds) // self._team
         parts = [worlds.seen_pose, worlds.speed, worlds.inventory, worlds.active]
-        parts += [worlds.floor, worlds.steps, worlds.turns, worlds.steps_in_turn, worlds.grid, worlds.target]
+        parts.append(worlds.floor if team == 1 else worlds.floor.reshape(games, team).max(axis=1))
+        shared = (worlds.steps, worlds.turns, worlds.steps_in_turn, worlds.grid, worlds.target)
+        parts += [part[::team] for part in shared]
         if self._tokens:
             parts.append(dialogs)
-        rows = [part.reshape(len(worlds), -1) for part in parts]
+        rows = [part.reshape(games, -1) for part in parts]
         state = np.concatenate(rows, axis=1, dtype=np.float32, casting="unsafe")
         state *= self._factors
         for column in self._unlimited:
             state[:, column] /= state[:, column] + _UNLIMITED
-        np.clip(state[:, : _CLOCKS.stop], -1, 1, out=state[:, : _CLOCKS.stop])
+        senses = state[:, : self._clocks.stop]
+        np.clip(senses, -1, 1, out=senses)
         return state
 
 
@@ -134,27 +139,33 @@ class TwoAgentGame(SpacesByAgent):
 
     metadata = METADATA
 
-    def _set_up(self, config: GameConfig) -> None:
+    def _set_up(self, config: GameConfig, teams: bool = True) -> None:
         self.config = config
+        agents = self.possible_agents = list(config.agents)
         self.render_mode = config.render_mode
         self._setup = EnvCore(
-            config, config.make_controls(can_yield=True), partial(default_tasks, "structures")
+            config, config.make_controls(can_yield=True), partial(default_tasks, "structures"), teams
         )
-        self._control = np.zeros(1, CONTROL)
         episode = self._episode = self._setup.episode
+        chat, architects, builders = episode.chat, agents[: config.architects], agents[config.architects :]
+        self._builders = {agent: number for number, agent in enumerate(builders)}
+        self._scored = {agent for agent in architects if config.sees is None or "all" in config.sees[agent]}
+        self._control = {agent: np.zeros(1, CONTROL) for agent in builders}
         self._observers: dict[str, Observer] = {
-            ARCHITECT: architect_observer(config, episode.chat, draw_view),
-            BUILDER: builder_observer(config, episode.chat),
+            **{agent: architect_observer(config, chat, draw_view) for agent in architects},
+            **{agent: builder_observer(config, chat, agent) for agent in builders},
         }
         self.observation_spaces = {agent: observer.space for agent, observer in self._observers.items()}
-        self.action_spaces = {ARCHITECT: episode.chat.action_space(), BUILDER: self._builder_space()}
+        self.action_spaces = {
+            **{agent: chat.action_space() for agent in architects},
+            **{agent: self._builder_space() for agent in builders},
+        }
         self.scaled_state = ScaledState(config, episode.chat)
-        self._cut = dict.fromkeys(AGENTS, False)
-        self.possible_agents = list(AGENTS)
+        self._cut = dict.fromkeys(agents, False)
         self.agents: list[str] = []
 
     def _builder_space(self) -> spaces.Space[Any]:
-        act = self._setup.controls.space
+        act = self.config.make_controls(can_yield=True).space
         if not self.config.builder_can_ask:
             return act
         return spaces.Dict({"act": act, "say": self._episode.chat.action_space()})
@@ -191,30 +202,33 @@ class TwoAgentGame(SpacesByAgent):
 
     # -- actions
 
-    def _read_architect(self, action: Any) -> tuple[Say, bool]:
-        """Return the architect's move, and whether its text was cut. Changes nothing."""
-        text, cut = self._episode.chat.read(action, _ARCHITECTS_ACTION)
-        return Say(text), cut
-
-    def _read_builder(self, action: Any) -> tuple[Move, bool]:
-        """Return the builder's move, and whether its text was cut. Changes nothing."""
+    def _read(self, agent: str, action: Any) -> tuple[Move, bool]:
+        """Return an agent's move, and whether its text was cut. Changes nothing."""
+        if agent not in self._builders:
+            text, cut = self._episode.chat.read(action, f"the action of {agent}")
+            return Say(text), cut
+        control = self._control[agent]
         if not self.config.builder_can_ask:
-            return Act(*self._setup.controls.encode(action, out=self._control)), False
+            return Act(*self._setup.controls.encode(action, out=control)), False
         if not isinstance(action, Mapping) or action.keys() != {"act", "say"}:
             raise ActionError(
-                f"the action of {BUILDER} is {action!r:.80}, expected a dict with the keys act and say"
+                f"the action of {agent} is {action!r:.80}, expected a dict with the keys act and say"
             )
-        act = Act(*self._setup.controls.encode(action["act"], out=self._control))
-        text, cut = self._episode.chat.read(action["say"], f"action['say'] of {BUILDER}")
+        act = Act(*self._setup.controls.encode(action["act"], out=control))
+        text, cut = self._episode.chat.read(action["say"], f"action['say'] of {agent}")
         return (Say(text) if text.strip() else act), cut
 
     # -- information
 
     def _info(self, agent: str) -> dict[str, Any]:
-        """Return a new info. The builder's does not depend on the target."""
-        worlds = self._episode.worlds
-        info: dict[str, Any] = {"event": EVENTS[worlds.event[0]]}
-        if agent == ARCHITECT:
+        """Return a new info. Only that of architects who see the whole target depends on it."""
+        worlds, builders = self._episode.worlds, self._builders
+        info: dict[str, Any]
+        if len(builders) > 1 and agent not in builders:
+            info = {"events": {name: EVENTS[worlds.event[row]] for name, row in builders.items()}}
+        else:
+            info = {"event": EVENTS[worlds.event[builders.get(agent, 0)]]}
+        if agent in self._scored:
             info["intersection"] = int(worlds.best[0])
             info["target_blocks"] = int(worlds.target_blocks[0])
             info["blocks"] = int(worlds.blocks[0])

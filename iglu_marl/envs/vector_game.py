@@ -30,10 +30,10 @@ from iglu_marl.envs.batch_observations import BatchObsSpec, Copies, rows, shown_
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.task_sampling import check_like
-from iglu_marl.envs.two_agent import AGENTS, ARCHITECT, BUILDER, METADATA, BatchedSpacesByAgent
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, METADATA, BatchedSpacesByAgent
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import COMPUTED_SIGHTS, GameConfig, GameOptions
-from iglu_marl.game.episode import EVENTS
+from iglu_marl.game.episode import AGENTS, EVENTS
 from iglu_marl.rendering.renderer import Layout
 
 SIGHTS = ("target_grid", "grid", "dialog", "pose")  # of the architect, where many games are played
@@ -88,6 +88,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         self.in_turns = "turn_steps" in options
         self._single = (AECGame if self.in_turns else ParallelGame)(config, **options)
         self.config = self._single.config
+        self.config.check_pair("VectorGame")
         if self.config.chat != "tokens":
             raise ConfigError(
                 f"chat is {self.config.chat!r}, expected 'tokens' where many games are played at once"

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from gymnasium import spaces
 
-from iglu_marl.core.dialogue import Codec, Dialogue, decode_dialogue, speaker_marks
+from iglu_marl.core.dialogue import PAIR, Codec, Dialogue, Speaker, decode_dialogue, speakers_of
 from iglu_marl.core.errors import ActionError, ConfigError, DialogueError
 from iglu_marl.core.text import strip_control
 from iglu_marl.game.config import GameConfig
@@ -130,11 +130,19 @@ class TokenChat:
 
     Actions: MultiDiscrete([codec.size] * message_length). Observations: int32[dialog_length] in
     0..codec.size + 1, where codec.size marks the architect and codec.size + 1 the builder as the speaker of what
-    follows; padded with 0 at the end, the latest kept on overflow.
+    follows; padded with 0 at the end, the latest kept on overflow. With more `speakers`, each has a mark, in order.
     """
 
-    def __init__(self, codec: Codec, message_length: int, dialog_length: int, strict: bool = True) -> None:
+    def __init__(
+        self,
+        codec: Codec,
+        message_length: int,
+        dialog_length: int,
+        strict: bool = True,
+        speakers: tuple[Speaker, ...] = PAIR,
+    ) -> None:
         self.verbatim = False
+        self.speakers = speakers
         self.codec, self.message_length, self.dialog_length, self.strict = (
             codec,
             message_length,
@@ -142,7 +150,8 @@ class TokenChat:
             strict,
         )
         self._expected = f"expected integer token ids in 0..{codec.size - 1}, {message_length} at most"
-        self._marks = speaker_marks(codec)
+        self._marks = {speaker: codec.size + k for k, speaker in enumerate(speakers)}
+        self.highest = codec.size + len(speakers) - 1  # the largest number in an observation
         self._shown: tuple[Dialogue, np.ndarray[Any, Any]] | None = None
 
     @property
@@ -156,7 +165,7 @@ class TokenChat:
 
     def observation_space(self) -> spaces.Space[Any]:
         """Return the space of the observed dialogue."""
-        return spaces.Box(0, self.codec.size + 1, (self.dialog_length,), np.int32)
+        return spaces.Box(0, self.highest, (self.dialog_length,), np.int32)
 
     def read(self, action: Any, where: str) -> tuple[str, bool]:
         """Return the text of an utterance, and whether it was cut."""
@@ -191,7 +200,7 @@ class TokenChat:
     def _tokens(self, dialogue: Dialogue) -> np.ndarray[Any, Any]:
         latest: list[int] = []
         for utterance in reversed(dialogue.utterances):
-            latest[:0] = [self._marks[utterance.role], *self.codec.encode(utterance.text)]
+            latest[:0] = [self._marks[utterance.role, utterance.number], *self.codec.encode(utterance.text)]
             if len(latest) >= self.dialog_length:
                 latest = latest[-self.dialog_length :]
                 break
@@ -210,7 +219,7 @@ class TokenChat:
 
     def dialogue_of(self, shown: np.ndarray[Any, Any]) -> Dialogue:
         """Return the dialogue of an observation, without a part that was cut off."""
-        return Dialogue(decode_dialogue(shown, self.codec))
+        return Dialogue(decode_dialogue(shown, self.codec, self.speakers))
 
     def words(self, text: str) -> int:
         """Return the number of tokens that an utterance costs."""
@@ -225,4 +234,5 @@ def make_chat(config: GameConfig, codec: Codec | None, verbatim: bool = False) -
         return TextChat(config.max_message_length, config.dialog_length, config.strict, verbatim)
     if codec is None:
         raise ConfigError('chat is "tokens", expected a codec for its vocabulary')
-    return TokenChat(codec, config.max_message_length, config.dialog_length, config.strict)
+    speakers = speakers_of(config.architects, config.builders)
+    return TokenChat(codec, config.max_message_length, config.dialog_length, config.strict, speakers)

@@ -24,7 +24,8 @@ from iglu_marl.core.schedule import Schedule
 from iglu_marl.core.task import Task
 from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.game.profiles import hint
+from iglu_marl.game.knowledge import agents_of, read_hearers, read_inventories, read_sees
+from iglu_marl.game.profiles import hint, team_options
 
 RENDER_MODES = ("human", "rgb_array", "ansi")
 RENDERERS = ("auto", "painter", "opengl")
@@ -51,6 +52,8 @@ BUILDER_SIGHTS = (
 MAX_VOCABULARY = 65_536
 MAX_PIXELS = 4096
 MAX_RADIUS = 20  # sees the whole zone from anywhere
+MAX_AGENTS = 16  # of a role
+TEAM_OPTIONS = ("architects", "builders", "sees", "hearers", "inventories")
 
 
 class Renderer(Protocol):
@@ -116,7 +119,7 @@ class GameOptions(TypedDict, total=False):
     completion_reward: float
     message_cost: float
     step_cost: float
-    rewards: Literal["shared", "builder"]
+    rewards: Literal["shared", "builder", "own"]
     size_reward: bool
     sparse_reward: bool
     completion: Completion
@@ -124,6 +127,11 @@ class GameOptions(TypedDict, total=False):
     pov_size: tuple[int, int]
     renderer: str | Renderer
     render_mode: Literal["human", "rgb_array", "ansi"] | None
+    architects: int
+    builders: int
+    sees: Mapping[str, str | tuple[str, ...]] | None
+    hearers: Mapping[str, str | tuple[str, ...]] | None
+    inventories: Mapping[str, Mapping[str, int] | Sequence[int]] | None
 
 
 def _choice(*choices: str | None) -> Callable[[str, Any], Any]:
@@ -157,7 +165,11 @@ def _sights(known: tuple[str, ...]) -> Callable[[str, Any], Any]:
             raise _error(name, value, expected)
         if not names or len(set(names)) != len(names) or any(part not in known for part in names):
             hidden = "target_grid" in names and "target_grid" not in known
-            raise _error(name, value, expected + "; the target never reaches the builder" * hidden)
+            raise _error(
+                name,
+                value,
+                expected + "; the target never reaches the builder this way, see the option sees" * hidden,
+            )
         return names
 
     return check
@@ -314,8 +326,11 @@ class GameConfig:
         pays={"each step of the builder": "-step_cost"},
         games=("pair", "builder", "goal"),
     )
-    rewards: Literal["shared", "builder"] = _option(
-        "shared", "who gets the building reward: both, or the builder alone", _choice("shared", "builder")
+    rewards: Literal["shared", "builder", "own"] = _option(
+        "shared",
+        'who gets the building reward of all builders: all agents, or builders alone ("builder"); "own": all, but '
+        "each builder its own",
+        _choice("shared", "builder", "own"),
     )
     size_reward: bool = _option(
         False, "reward is the gain of the best intersection so far, in blocks, instead", as_flag
@@ -340,6 +355,17 @@ class GameConfig:
     render_mode: Literal["human", "rgb_array", "ansi"] | None = _option(
         None, "what `render()` gives: " + ", ".join(RENDER_MODES), _choice(None, *RENDER_MODES)
     )
+    architects: int = _option(1, "number of architects", _count(0, MAX_AGENTS, optional=False))
+    builders: int = _option(1, "number of builders, all in one world", _count(1, MAX_AGENTS, optional=False))
+    sees: Mapping[str, str | tuple[str, ...]] | None = _option(
+        None, "parts of the target by agent; None = architects see all of it, builders nothing"
+    )
+    hearers: Mapping[str, str | tuple[str, ...]] | None = _option(
+        None, "who hears the messages of an agent, by speaker; None = all agents"
+    )
+    inventories: Mapping[str, Mapping[str, int] | Sequence[int]] | None = _option(
+        None, "blocks by builder and color, 0..20; None = 20 of each color"
+    )
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -351,25 +377,62 @@ class GameConfig:
         if self.sparse_reward and self.completion_reward:
             expected = "0 with sparse_reward=True, which pays 1"
             raise _error("completion_reward", self.completion_reward, expected)
+        known = self.agents
+        for name, read, names in (
+            ("sees", read_sees, known),
+            ("hearers", read_hearers, known),
+            ("inventories", read_inventories, known[self.architects :]),
+        ):
+            if (value := getattr(self, name)) is not None:
+                try:
+                    object.__setattr__(self, name, read(value, names))
+                except ConfigError as error:
+                    raise ConfigError(f"{name} is {value!r:.200}: {error}") from None
         lengths = {"text": (200, 4000), "tokens": (16, 256)}[self.chat]
         for name, length in zip(("max_message_length", "dialog_length"), lengths, strict=True):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, length)
 
     @classmethod
-    def of(cls, config: GameConfig | None, options: Mapping[str, Any]) -> GameConfig:
-        """Return the config with some fields replaced. Raises `ConfigError` for unknown field names."""
+    def of(cls, config: GameConfig | str | None, options: Mapping[str, Any]) -> GameConfig:
+        """Return the config, or the game of a team with this name, with some fields replaced.
+
+        Raises `ConfigError` for unknown field names or teams.
+        """
         known = [item.name for item in fields(cls)]
         for name in options:
             if name not in known:
                 raise ConfigError(
                     f"unknown option {name!r}{hint(name, known)}, expected one of {', '.join(known)}"
                 )
+        if isinstance(config, str):
+            return cls.of(None, team_options(config, options))
         if config is None:
             return cls(**options)
         if not isinstance(config, cls):
             raise ConfigError(f"config is {config!r:.80}, expected a GameConfig")
         return replace(config, **options)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The names of all agents, in the order in which they act: architects, then builders."""
+        return agents_of(self.architects, self.builders)
+
+    @property
+    def is_team(self) -> bool:
+        """Whether an option of `TEAM_OPTIONS` is not the default."""
+        return any(
+            item.name in TEAM_OPTIONS and getattr(self, item.name) != item.default for item in fields(self)
+        )
+
+    def check_pair(self, what: str) -> None:
+        """Raise `ConfigError` if this is a game of a team. what: what supports none, for the message."""
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.name in TEAM_OPTIONS and value != item.default:
+                raise ConfigError(
+                    f"{item.name} is {value!r:.80}, expected {item.default!r}: {what} supports no teams yet"
+                )
 
     @property
     def wrong_schedule(self) -> Schedule | None:
@@ -405,8 +468,20 @@ class GameConfig:
             words: number of words that the architect said.
 
         """
-        earned = reward if self.rewards == "shared" else 0.0
+        earned = 0.0 if self.rewards == "builder" else reward
         return earned - self.message_cost * words, reward
+
+    def pay_team(self, earned: Sequence[float], words: Sequence[int]) -> list[float]:
+        """Return the rewards of all agents.
+
+        Args:
+            earned: the reward that each builder's acts brought.
+            words: number of words that each architect said.
+
+        """
+        total = sum(earned)
+        architects = [self.pay(total, count)[0] for count in words]
+        return [*architects, *(earned if self.rewards == "own" else [total] * len(earned))]
 
     def make_controls(self, can_yield: bool) -> Controls:
         """Return the builder's action encoding."""
@@ -419,3 +494,10 @@ class GameConfig:
         for item in fields(cls):
             rows.append(f"| `{item.name}` | `{item.default!r}` | {item.metadata['doc']} |")
         return "\n".join(rows)
+
+
+def check_pair(env: Any, what: str) -> None:
+    """Raise `ConfigError` if an environment plays games of a team, see `GameConfig.check_pair`."""
+    config = getattr(getattr(env, "unwrapped", env), "config", None)
+    if isinstance(config, GameConfig):
+        config.check_pair(what)

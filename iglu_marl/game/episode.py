@@ -7,7 +7,7 @@ All environments of one game use it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Pose, Worlds, prepare
 from iglu_marl.game.chat import Chat
 from iglu_marl.game.config import GameConfig, Renderer
+from iglu_marl.game.knowledge import agents_of
 from iglu_marl.game.objective import Objective, pay_objective
 
 # Result of placing or breaking in a step, by `worlds.event`.
@@ -37,6 +38,9 @@ EVENTS = (
     "remove: ground",
     "both hands",
 )
+
+
+AGENTS = agents_of(1, 1)
 
 
 class Say(NamedTuple):
@@ -56,24 +60,28 @@ Move = Say | Act
 
 
 class Outcome(NamedTuple):
-    """Result of a move: rewards by role, and the end of the episode."""
+    """Result of a move: rewards by agent, and the end of the episode."""
 
-    rewards: dict[Role, float]
+    rewards: dict[str, float]
     terminated: bool
     truncated: bool
 
 
 class EpisodeState(NamedTuple):
-    """A saved episode: the world's record WORLD[1], and the values around it."""
+    """A saved episode: a record WORLD for each builder, and the values around it. turn: see `TeamEpisode`."""
 
     world: npt.NDArray[Any]
     dialogue: Dialogue
     task: Task | None
     recorded: bool
+    turn: int = 0
 
 
 class Episode:
-    """One game, advanced by moves."""
+    """One game of an architect and a builder, advanced by moves."""
+
+    agents = AGENTS
+    _step: Callable[..., None] = staticmethod(step_at)
 
     def __init__(self, config: GameConfig, controls: Controls, chat: Chat, renderer: Renderer) -> None:
         self.config, self.controls, self.chat, self.renderer = config, controls, chat, renderer
@@ -102,12 +110,24 @@ class Episode:
             wrong_scale: of this episode, if the configuration has a schedule of it.
 
         """
-        self.worlds.spawn_prepared(0, prepare(task, self.rules), pose)
+        self._spawn(prepare(task, self.rules), pose)
         if wrong_scale is not None:
-            self.worlds.wrong_scale[0] = wrong_scale
+            self.worlds.wrong_scale[:] = wrong_scale
         self.task, self.objective = task, task.objective
         self.recorded = recorded
         self.dialogue = task.dialogue if recorded else Dialogue()
+
+    def _spawn(self, prepared: npt.NDArray[Any], pose: Pose | None) -> None:
+        self.worlds.spawn_prepared(0, prepared, pose)
+
+    def view(self, agent: str) -> Any:
+        """Return what the observer of an agent reads: an object with the attributes of this one."""
+        return self
+
+    @property
+    def next_agent(self) -> str:
+        """The agent whose turn it is."""
+        return AGENTS[self.worlds.floor[0]]  # which is 0 or 1
 
     @property
     def played_config(self) -> GameConfig:
@@ -126,15 +146,15 @@ class Episode:
         """Whose turn it is."""
         return Role.BUILDER if self.worlds.floor[0] == BUILDER else Role.ARCHITECT
 
-    def advance(self, moves: Mapping[Role, Move]) -> Outcome:
-        """Apply simultaneous moves: utterances, then the builder's act."""
+    def advance(self, moves: Mapping[str, Move]) -> Outcome:
+        """Apply simultaneous moves by agent: utterances, then the builder's act."""
         if self.task is None:
             raise StateError("the episode has not begun: call reset() before step()")
         words = 0
-        said = moves.get(Role.ARCHITECT)
+        said = moves.get("architect_0")
         if said is not None:
             words = self.architect_says(said.text if isinstance(said, Say) else "")
-        move = moves.get(Role.BUILDER)
+        move = moves.get("builder_0")
         return self._outcome(0.0 if move is None else self._builder_moves(move), words)
 
     def tick(self, said: Mapping[Role, str], act: Act) -> Outcome:
@@ -153,7 +173,7 @@ class Episode:
         return self._outcome(self.builder_acts(act.records, act.number), words)
 
     def _outcome(self, reward: float, words: int) -> Outcome:
-        rewards = dict(zip(Role, self.config.pay(reward, words), strict=True))
+        rewards = dict(zip(AGENTS, self.config.pay(reward, words), strict=True))
         return Outcome(rewards, bool(self.worlds.terminated[0]), bool(self.worlds.truncated[0]))
 
     def architect_says(self, text: str) -> int:
@@ -171,20 +191,20 @@ class Episode:
             self.dialogue = self.dialogue.say(Role.BUILDER, move.text)
         return self.builder_acts(*self.controls.yielding())
 
-    def builder_acts(self, records: npt.NDArray[Any], index: int) -> float:
-        """Run one builder step and return the building reward. A completed turn leads to the next one."""
+    def builder_acts(self, records: npt.NDArray[Any], index: int, builder: int = 0) -> float:
+        """Run a step of one builder and return its reward. A completed turn leads to the next one."""
         worlds = self.worlds
-        step_at(worlds.state, 0, records, index)
+        self._step(worlds.state, builder, records, index)
         if self.objective is not None:
-            pay_objective(self.objective.score, worlds, [0])
-        reward = float(worlds.reward[0])
-        if worlds.terminated[0]:
+            pay_objective(self.objective.score, worlds, [builder])
+        reward = float(worlds.reward[builder])
+        if worlds.terminated[builder]:
             self.next_subtask()
         return reward
 
     def next_subtask(self) -> None:
         """Continue with the next turn of a progressive task. Turns without a change are skipped."""
-        while self.worlds.terminated[0] and self.task is not None and self.task.next_task is not None:
+        while self.worlds.terminated.any() and self.task is not None and self.task.next_task is not None:
             following = self.task.next_task
             if following.ids is None and self.task.ids is not None:
                 following = following.replace(ids=self.task.ids)
@@ -193,12 +213,13 @@ class Episode:
                 self.dialogue = Dialogue((*self.dialogue, *following.dialogue.utterances[known:]))
             self.task, self.objective = following, following.objective
             if not following.is_complete_at_start:
-                self.worlds.retarget(0, following, self.rules)
+                for builder in range(len(self.worlds)):
+                    self.worlds.retarget(builder, following, self.rules)
 
     # -- saving
 
     def get_state(self) -> EpisodeState:
-        """Return a copy of the world's record, and the immutable dialogue and task."""
+        """Return a copy of the records, and the immutable dialogue and task."""
         return EpisodeState(self.worlds.get_state(), self.dialogue, self.task, self.recorded)
 
     def set_state(self, state: EpisodeState) -> None:

@@ -15,12 +15,13 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.conventions import OWN, Conventions
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLORS, ZONE_SHAPE
 from iglu_marl.core.kernels.sights import AIM_LENGTH, Sights, see_many
 from iglu_marl.core.worlds import POSE_HIGH, POSE_LOW
 from iglu_marl.game.chat import Chat, ChatText
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.episode import Episode
+from iglu_marl.game.knowledge import SIDES_SHAPE, UNSEEN
 
 Array = npt.NDArray[Any]
 PROGRAM_LENGTH = 8000  # characters of an observed program, more than any has
@@ -123,6 +124,23 @@ def _view(field: str, size: tuple[int, int], draw: Callable[..., Array], episode
     return draw(getattr(episode.worlds, field)[0], size=size)
 
 
+def _all_poses(view: Any) -> Array:
+    return view.poses.copy()
+
+
+def _other_poses(view: Any) -> Array:
+    others: Array = view.poses[view.others]  # a copy
+    return others
+
+
+def _target_mask(view: Any) -> Array:
+    return view.mask.copy()
+
+
+def _target_sides(view: Any) -> Array:
+    return view.sides.astype(np.int32)
+
+
 def fill_sights(state: Array, sights: Sights) -> None:
     """Write the view of the first world into `sights`, as made by `make_sights`."""
     see_many(state, sights, 0, 1)
@@ -158,9 +176,9 @@ def pov_sight(size: tuple[int, int]) -> ObsField:
     return ObsField("pov", spaces.Box(0, 255, (*size, 3), np.uint8), partial(_pov, size))
 
 
-def inventory_sight(conventions: Conventions = OWN) -> ObsField:
-    """`inventory`: float32 [6], blocks left by colour (a negative count shows as 0)."""
-    space = spaces.Box(0, BLOCKS_PER_COLOR, (6,), np.float32)
+def inventory_sight(conventions: Conventions = OWN, most: int = BLOCKS_PER_COLOR) -> ObsField:
+    """`inventory`: float32 [6], blocks left by colour (a negative count shows as 0). most: of a color."""
+    space = spaces.Box(0, most, (6,), np.float32)
     return ObsField("inventory", space, partial(_inventory, np.array(conventions.slots)))
 
 
@@ -238,6 +256,26 @@ def view_sight(key: str, size: tuple[int, int], draw: Callable[..., Array]) -> O
     return ObsField(key, spaces.Box(0, 255, (*size, 3), np.uint8), partial(_view, field, size, draw))
 
 
+def poses_sight(key: str, count: int) -> ObsField:
+    """`agentPos` of a team or `others`: float32 [count, 5], a row as in `agent_pos_sight` for each builder in order."""
+    low, high = (np.tile(bound, (count, 1)).astype(np.float32) for bound in (POSE_LOW, POSE_HIGH))
+    return ObsField(
+        key, spaces.Box(low, high, dtype=np.float32), _other_poses if key == "others" else _all_poses
+    )
+
+
+def part_sights() -> list[ObsField]:
+    """`target_mask` and `target_sides`: what is seen of the target, see `iglu_marl.game.knowledge`.
+
+    `target_mask`: int8 [9, 11, 11], 1 in cells that are seen. `target_sides`: int32 [4, 9, 11], the views from north,
+    east, south and west; -1 in those that are not seen.
+    """
+    return [
+        ObsField("target_mask", spaces.Box(0, 1, ZONE_SHAPE, np.int8), _target_mask),
+        ObsField("target_sides", spaces.Box(UNSEEN, len(COLORS), SIDES_SHAPE, np.int32), _target_sides),
+    ]
+
+
 # --- tables ----------------------------------------------------------------------------------------------------
 
 
@@ -247,26 +285,33 @@ def architect_observer(config: GameConfig, chat: Chat, draw_view: Callable[..., 
         "target_grid": lambda: grid_sight("target_grid"),
         "grid": lambda: grid_sight("grid"),
         "dialog": lambda: dialog_sight(chat),
-        "pose": agent_pos_sight,
+        "pose": lambda: (
+            agent_pos_sight() if config.builders == 1 else poses_sight("agentPos", config.builders)
+        ),
         "target_view": lambda: view_sight("target_view", config.pov_size, draw_view),
         "grid_view": lambda: view_sight("grid_view", config.pov_size, draw_view),
         "goal": lambda: goal_sight(chat),
         "goal_program": goal_program_sight,
     }
-    return Observer(makers[name]() for name in config.architect_sees)
+    parts = part_sights() if config.sees is not None and "target_grid" in config.architect_sees else []
+    return Observer([*(makers[name]() for name in config.architect_sees), *parts])
 
 
-def builder_observer(config: GameConfig, chat: Chat) -> Observer:
-    """Return the observer of the two-agent builder. No entry may read the target."""
+def builder_observer(config: GameConfig, chat: Chat, agent: str = "builder_0") -> Observer:
+    """Return the observer of a builder. No entry may read the target, unless `sees` gives the builder a part of it."""
     makers: dict[str, Callable[[], ObsField]] = {
         "pov": lambda: pov_sight(config.pov_size),
-        "inventory": inventory_sight,
+        "inventory": lambda: inventory_sight(most=BLOCKS_PER_COLOR * config.builders),
         "compass": compass_sight,
         "dialog": lambda: dialog_sight(chat),
         "pose": agent_pos_sight,
         "grid": lambda: grid_sight("grid"),
     }
     plain = [makers[name]() for name in config.builder_sees if name in makers]
+    if config.builders > 1:
+        plain.append(poses_sight("others", config.builders - 1))
+    if config.sees is not None and set(config.sees[agent]) != {"none"}:
+        plain += [grid_sight("target_grid"), *part_sights()]
     return Observer([*plain, *_computed_sights(config, OWN)])
 
 

@@ -1,4 +1,4 @@
-"""Profiles of older tools for the option `compat`: conventions, defaults and names of options."""
+"""Profiles: those of older tools for the option `compat`, and games of teams by name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from iglu_marl.core.arguments import as_count
 from iglu_marl.core.conventions import IGLU2021, IGLU2022, OWN, SILENT_BUILDER_2021, Conventions
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES
 from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.text import similar
 from iglu_marl.tasks.bundled import default_tasks, silent_builder_tasks, whole_session_tasks
+from iglu_marl.tasks.cube_tasks import CubeTasks
 
 
 @dataclass(frozen=True)
@@ -110,3 +113,67 @@ def hint(name: str, known: Iterable[str]) -> str:
         if name in profile.idle:
             return f" (did you mean to pass compat={compat!r}, which takes it?)"
     return similar(name, known)
+
+
+# --- teams -----------------------------------------------------------------------------------------------------
+
+
+def _craft(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Three architects who each see one side of a cube, and a builder who flies."""
+    sides = ("west", "north", "east", "south")
+    architects = as_count("architects", options.get("architects", 3), 1, len(sides))
+    return {
+        "architects": architects,
+        "sees": {f"architect_{number}": f"side:{sides[number]}" for number in range(architects)},
+        "tasks": CubeTasks(),
+        "controls": "flying",
+        "builder_can_ask": True,
+        "turn_steps": 100,
+        "max_turns": 20,
+        "max_steps": 2000,
+    }
+
+
+def _division(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Builders who hold different colors."""
+    builders = as_count("builders", options.get("builders", 2), 1, len(COLOR_NAMES) - 1)
+    stocks = {
+        f"builder_{number}": dict.fromkeys(COLOR_NAMES[1 + number :: builders], BLOCKS_PER_COLOR)
+        for number in range(builders)
+    }
+    return {"builders": builders, "inventories": stocks, "builder_can_ask": True}
+
+
+def _assistant(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A builder who sees the target, and one who helps without. Nobody else speaks."""
+    return {"architects": 0, "builders": 2, "sees": {"builder_0": "all"}, "builder_can_ask": True}
+
+
+def _relay(options: Mapping[str, Any]) -> dict[str, Any]:
+    """An architect who sees the target talks to a second one who talks to the builder."""
+    hearers = {
+        "architect_0": "architect_1",
+        "architect_1": ("architect_0", "builder_0"),
+        "builder_0": "architect_1",
+    }
+    return {"architects": 2, "sees": {"architect_1": "none"}, "hearers": hearers, "builder_can_ask": True}
+
+
+TEAMS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "craft": _craft,
+    "division": _division,
+    "assistant": _assistant,
+    "relay": _relay,
+}
+
+
+def team_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a game of a team by name, with `options` in place of its own.
+
+    Raises `ConfigError` for an unknown name.
+    """
+    if name not in TEAMS:
+        raise ConfigError(
+            f"config is {name!r:.80}, expected a GameConfig or one of {', '.join(map(repr, TEAMS))}"
+        )
+    return {**TEAMS[name](options), **options}

@@ -23,8 +23,9 @@ from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import from_actions
 from iglu_marl.envs.single import SingleAgentEnv
-from iglu_marl.envs.two_agent import AGENTS, BUILDER, ROLES
+from iglu_marl.envs.two_agent import BUILDER, ROLES
 from iglu_marl.game.agent import Agent, begin
+from iglu_marl.game.episode import AGENTS
 from iglu_marl.recording.games import GAME_KEYS, make_game
 from iglu_marl.recording.reading import Recording
 from iglu_marl.recording.values import from_json, task_from_json, task_to_json, to_json

@@ -15,6 +15,7 @@ from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent, begin, is_idle
+from iglu_marl.game.config import check_pair
 
 OnStep = Callable[[Any], None]
 
@@ -98,8 +99,10 @@ def play(
 
     Raises:
         AgentError: if an agent is missing.
+        ConfigError: for a game of a team.
 
     """
+    check_pair(env, "play()")
     single = isinstance(env, gymnasium.Env)
     by_role = _by_role(agents, (Role.BUILDER,) if single else (Role.ARCHITECT, Role.BUILDER))
     steps = _single_steps if single else _aec_steps if isinstance(env, AECEnv) else _parallel_steps

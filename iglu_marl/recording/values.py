@@ -22,7 +22,7 @@ from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.records import WORLD
 from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.task import Subtasks, Task
-from iglu_marl.game.config import GameConfig
+from iglu_marl.game.config import TEAM_OPTIONS, GameConfig
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.profiles import compat_of
 
@@ -37,7 +37,13 @@ LAYOUT = hashlib.blake2b(
 _MARK = "~"  # key of a NumPy value
 _DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
 _PLAIN = frozenset((type(None), bool, int, str))
-_NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config, stored elsewhere
+_NOT_KEPT = (
+    "tasks",
+    "renderer",
+    "render_mode",
+    "vocabulary",
+    *TEAM_OPTIONS,
+)  # fields of the config, stored elsewhere
 
 
 @lru_cache

@@ -142,6 +142,7 @@ class Recorder:
     def begin(self, env: Any, seed: int | None) -> None:
         """Write the header of an episode, after `env.reset(seed)`."""
         view, episode = view_of(env), env.unwrapped.episode
+        episode.config.check_pair("a recording")
         worlds = episode.worlds
         self._live = view == "single" and not episode.recorded
         self._moves, self._turns, self._said = 0, int(worlds.turns[0]), len(episode.dialogue)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from iglu_marl.core.lazy import deprecated_names
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.tasks.bundled import BundledTasks, SessionTasks
+from iglu_marl.tasks.cube_tasks import CubeTasks
 from iglu_marl.tasks.curriculum import Curriculum
 from iglu_marl.tasks.custom import DUMMY_TASK, CustomTasks
 from iglu_marl.tasks.random_tasks import RandomTasks
@@ -20,6 +21,7 @@ from iglu_marl.tasks.task_set import TaskSet
 __all__ = [
     "DUMMY_TASK",
     "BundledTasks",
+    "CubeTasks",
     "Curriculum",
     "CustomTasks",
     "RandomTasks",

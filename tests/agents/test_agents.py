@@ -23,7 +23,6 @@ from iglu_marl.agents import (
 )
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import CONTROLS
-from iglu_marl.core.dialogue import speaker_marks
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.language import CellEdit, TemplateCodec, parse, render, say
@@ -365,7 +364,7 @@ class Told:
         dialog: Any = self.dialog.text
         if self.tokens:
             codec = TemplateCodec()
-            marks = speaker_marks(codec)
+            marks = {Role.ARCHITECT: codec.size, Role.BUILDER: codec.size + 1}
             said = [token for part in self.dialog for token in (marks[part.role], *codec.encode(part.text))][
                 -64:
             ]

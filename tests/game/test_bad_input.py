@@ -801,6 +801,27 @@ BAD_CONFIGS: dict[str, list[Any]] = {
     "renderer": ["", "opengl2", None, 5, object()],
     "render_mode": ["", "depth", 5, ["human"], True],
     "tasks": [5, "C8", [], object()],
+    "architects": [-1, 17, 1.5, "2", True, None],
+    "builders": [0, -1, 17, 1.5, "2", True, None],
+    "sees": [
+        "all",
+        {"architect_1": "all"},
+        {5: "all"},
+        *(
+            {"architect_0": part}
+            for part in ("", "some", "layers:2-1", "layers:0-9", "color:air", "side:up", None, 5)
+        ),
+        {"architect_0": ("all", ["none"])},
+    ],
+    "hearers": ["all", {"builder_1": ()}, {"architect_0": "everybody"}, {"architect_0": (5,)}],
+    "inventories": [
+        5,
+        {"architect_0": {"red": 1}},
+        *(
+            {"builder_0": blocks}
+            for blocks in (5, None, {"pink": 1}, {"red": -1}, {"red": 21}, [1] * 5, "123456")
+        ),
+    ],
 }
 
 

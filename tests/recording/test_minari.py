@@ -214,7 +214,7 @@ def test_another_look_at_the_same_games(tmp_path: Path) -> None:
     (first, _) = check_round_trip(dataset)
     assert first.observations.keys() == {"pov", "dialog"}
     assert len(np.unique(first.observations["pov"].reshape(len(first.rewards) + 1, -1), axis=0)) > 3
-    with pytest.raises(ConfigError, match="the target never reaches the builder"):
+    with pytest.raises(ConfigError, match="the target never reaches the builder this way"):
         write_minari(path, "iglu/none-v0", sees=("target_grid",))
     lone = gym.make("IGLUSilentBuilder-v0", tasks=TASKS, action_space="flying")
     with Recorder(tmp_path / "b.jsonl") as recorder:

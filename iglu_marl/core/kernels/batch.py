@@ -128,7 +128,7 @@ def step_some(state, controls, numbers, idle, first, last):
     for i in range(first, last):
         if not idle[i]:
             s = state[i]
-            step_one(s, controls[numbers[i]])
+            step_one(s, controls[numbers[i]], None)
             ended += s["terminated"] != 0 or s["truncated"] != 0
     return ended
 
@@ -167,7 +167,7 @@ def converse_some(state, controls, numbers, silent, idle, talk, first, last):
         if talk.builder.shape[0] > 0:
             if note(talk.dialog, talk.length, i, talk.marks[1], talk.builder[i]) > 0:
                 c = silent[1]
-        step_one(s, c)
+        step_one(s, c, None)
         ended += s["terminated"] != 0 or s["truncated"] != 0
     return ended
 

@@ -39,7 +39,17 @@ def look(s):
 
 
 @jit
-def place(s):
+def team_in_the_way(team, x, y, z):
+    """Return whether the body of a builder of the team blocks the cell (x, y, z)."""
+    for k in range(team.shape[0]):
+        pose = team[k]["pose"]
+        if in_the_way(pose[0], pose[1], pose[2], x, y, z):
+            return True
+    return False
+
+
+@jit
+def place(s, team):
     """Place the active colour in front of the cell in sight."""
     if not look(s):
         return PLACE_NO_HIT
@@ -53,6 +63,9 @@ def place(s):
         return PLACE_OUTSIDE
     if in_the_way(pose[0], pose[1], pose[2], x, y, z):
         return PLACE_IN_THE_WAY
+    if team is not None:  # compiled for teams only
+        if team_in_the_way(team, x, y, z):
+            return PLACE_IN_THE_WAY
     set_block(s, x, y, z, color)
     return PLACED
 
@@ -70,7 +83,7 @@ def remove(s):
 
 
 @jit
-def edit(s, x, y, z, color):
+def edit(s, x, y, z, color, team):
     """Set the colour of a cell (0: air) without reach and aim; other conditions hold. Returns the event."""
     if not in_zone(x, y, z):
         return PLACE_OUTSIDE
@@ -88,23 +101,26 @@ def edit(s, x, y, z, color):
         return PLACE_NONE_LEFT
     if in_the_way(pose[0], pose[1], pose[2], x, y, z):
         return PLACE_IN_THE_WAY
+    if team is not None:  # compiled for teams only
+        if team_in_the_way(team, x, y, z):
+            return PLACE_IN_THE_WAY
     set_block(s, x, y, z, color)
     return PLACED
 
 
 @jit
-def use_hands(s, c):
+def use_hands(s, c, team):
     """Place or break; both at once do nothing. Sets `event`, `hit`, `before` and `change`."""
     s["hit"][:] = NO_CELL
     s["before"][:] = NO_CELL
     s["change"][:] = 0
     if c["mode"] == CELL:
         cell = c["move"]
-        s["event"] = edit(s, cell_of(cell[0]), cell_of(cell[1]), cell_of(cell[2]), int(c["hotbar"]))
+        s["event"] = edit(s, cell_of(cell[0]), cell_of(cell[1]), cell_of(cell[2]), int(c["hotbar"]), team)
     elif c["place"] != 0 and c["remove"] != 0:
         s["event"] = BOTH_HANDS
     elif c["place"] != 0:
-        s["event"] = place(s)
+        s["event"] = place(s, team)
     elif c["remove"] != 0:
         s["event"] = remove(s)
     else:
@@ -133,3 +149,18 @@ def set_block(s, x, y, z, color):
         s["missing"] += int(color != wanted) - int(old != wanted)
     change = s["change"]
     change[0], change[1], change[2], change[3], change[4] = x, y, z, old, color
+
+
+@jit
+def share_change(team, i):
+    """Apply the last edit of member i to the worlds of the other members. Their inventories and events stay."""
+    change = team[i]["change"]
+    if change[3] == change[4]:
+        return
+    for k in range(team.shape[0]):
+        if k != i:
+            s = team[k]
+            inventory, own = s["inventory"].copy(), s["change"].copy()
+            set_block(s, int(change[0]), int(change[1]), int(change[2]), int(change[4]))
+            s["inventory"][:], s["change"][:] = inventory, own
+            s["record"] = max(int(s["record"]), int(s["best"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.clock import speak, tick
-from iglu_marl.core.kernels.hands import use_hands
+from iglu_marl.core.kernels.hands import share_change, use_hands
 from iglu_marl.core.kernels.motion import jump, move, turn_camera, wrap_yaw
 from iglu_marl.core.kernels.records import FLYING, WALKING
 from iglu_marl.core.kernels.score import complete, pay
@@ -22,15 +22,18 @@ def sense(s):
 
 
 @jit
-def step_one(s, c):
-    """Run a builder step: colour, jump, camera, hands, motion, yaw; then completion, reward and clocks."""
+def step_one(s, c, team):
+    """Run a builder step: colour, jump, camera, hands, motion, yaw; then completion, reward and clocks.
+
+    team: the worlds of all builders in this one, which has s; None for a lone builder.
+    """
     best_before, blocks_before = int(s["best"]), int(s["blocks"])
     if c["hotbar"] != 0:
         s["active"] = c["hotbar"]
     if c["mode"] == WALKING or c["mode"] == FLYING:
         jump(s, c["move"][2], c["mode"] == FLYING)
     turn_camera(s, c["camera"][0], c["camera"][1])
-    use_hands(s, c)
+    use_hands(s, c, team)
     move(s, c)
     wrap_yaw(s)
     s["terminated"] = complete(s)
@@ -42,14 +45,21 @@ def step_one(s, c):
 @jit
 def step_at(state, i, controls, j):
     """Run `step_one` for world i with control j, as single environments do."""
-    step_one(state[i], controls[j])
+    step_one(state[i], controls[j], None)
 
 
 @jit
 def step_many(state, controls):
     """Run `step_one` for every world."""
     for i in range(state.shape[0]):
-        step_one(state[i], controls[i])
+        step_one(state[i], controls[i], None)
+
+
+@jit
+def step_member_at(team, i, controls, j):
+    """Run `step_one` for member i of a team with control j. The other members meet what it changed."""
+    step_one(team[i], controls[j], team)
+    share_change(team, i)
 
 
 @jit

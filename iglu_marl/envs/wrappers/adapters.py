@@ -19,8 +19,10 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper, BaseWrapper
 
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.batch_observations import batched
-from iglu_marl.envs.two_agent import AGENTS, BUILDER, BatchedSpacesByAgent, SpacesByAgent
+from iglu_marl.envs.two_agent import BUILDER, BatchedSpacesByAgent, SpacesByAgent
 from iglu_marl.envs.vector_game import VectorGame
+from iglu_marl.game.config import check_pair
+from iglu_marl.game.episode import AGENTS
 
 Space = spaces.Space[Any]
 ARCHITECTS_INFO = ("intersection", "target_blocks", "blocks")
@@ -320,6 +322,7 @@ def _strange(env: Any) -> ConfigError:
 
 def spaces_of(env: Any) -> dict[str, AgentSpaces]:
     """Return the spaces of an environment by agent. Raises `ConfigError` as in `wrap`."""
+    check_pair(env, "this wrapper")
     if isinstance(env, VectorEnv):
         return {BUILDER: AgentSpaces(BUILDER, env.single_observation_space, env.single_action_space)}
     if isinstance(env, gymnasium.Env):

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.envs.two_agent import AGENTS
 from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
-from iglu_marl.game.episode import EVENTS
+from iglu_marl.game.episode import AGENTS, EVENTS
 from iglu_marl.game.observations import GRIDS
 
 Grids = Literal["one-hot", "scaled"]
