@@ -3,6 +3,7 @@
 The file holds word lists and categories:
 
     list place: place, put || add, lay          phrases with one meaning
+    define two(one, other=None): (one, other)   a maker that is an expression
     color_word: ...                             a category; its rules follow, indented
       <color> {block}       => plain_block      a pattern, and the maker of its value
       (big|very large) [red] <n:number> ; cost 2
@@ -27,7 +28,14 @@ from functools import cached_property
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
-from iglu_marl.language.grammar.expressions import Call, Constant, Expression, expression, value_of
+from iglu_marl.language.grammar.expressions import (
+    Call,
+    Constant,
+    Definition,
+    Expression,
+    expression,
+    value_of,
+)
 
 Read = tuple[Any, int, int]
 """A value, the position after it, and its cost."""
@@ -228,7 +236,7 @@ class Grammar:
         makers: Mapping[str, Any],
         lexicon: Mapping[str, Iterable[tuple[str, Any]]] = {},
     ) -> None:
-        self.makers = makers
+        self.makers = dict(makers)
         self.lists: dict[str, Phrases] = {}
         self.categories: dict[str, Category] = {}
         self._read_file(text)
@@ -253,7 +261,10 @@ class Grammar:
             stated = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
             if not stated:
                 continue
-            if stated.startswith("list "):
+            if stated.startswith("define "):
+                made = Definition(stated[7:], self.makers)
+                self.makers[made.name] = made
+            elif stated.startswith("list "):
                 key, _, phrases = stated[5:].partition(":")
                 if key in self.lists and key != [*self.lists][-1]:
                     raise LanguageError(f"a second list {key!r}, expected its phrases in one place")

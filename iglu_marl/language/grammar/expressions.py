@@ -5,18 +5,20 @@
     => Each(Sides(of or it, ways))   slots that are named go where they stand, the others to the outer call
     => (n, *more)                    a tuple
     => NORTH                         a registered constant, a number or 'text'
+    => accept(Level(n), n < 10)      conditions, attributes and arithmetic as in Python
 
-A slot that is missing is left out of calls and tuples; `a or b` is the first one that is there.
+A slot that is missing is left out of calls and tuples, and None in conditions; `a or b` is the first one that is there.
 """
 
 from __future__ import annotations
 
 import ast
 import dis
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from types import CodeType
 from typing import Any
 
@@ -93,7 +95,43 @@ class Call:
         return {name: part.value for name, part in self.arguments.items() if isinstance(part, Constant)}
 
 
-Expression = SlotValue | Constant | FirstOf | TupleOf | Call
+@dataclass(frozen=True)
+class Operation:
+    """A function of the values of its parts, with None for those that are missing."""
+
+    function: Callable[..., Any]
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of two parts, by a condition; only that part has a value."""
+
+    condition: Expression
+    then: Expression
+    other: Expression
+
+
+Expression = SlotValue | Constant | FirstOf | TupleOf | Call | Operation | Choice
+_OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+    ast.In: lambda part, whole: part in whole,
+    ast.NotIn: lambda part, whole: part not in whole,
+}
 
 
 def value_of(part: Expression, slots: Slots) -> Any:
@@ -110,7 +148,12 @@ def value_of(part: Expression, slots: Slots) -> Any:
     if isinstance(part, Call):
         given = ((name, value_of(one, slots)) for name, one in part.arguments.items())
         return part.function(**{name: value for name, value in given if value is not _MISSING})
-    stated = [value for one in part.parts if (value := value_of(one, slots)) is not _MISSING]
+    if isinstance(part, Choice):
+        return value_of(part.then if value_of(part.condition, slots) else part.other, slots)
+    stated = [value_of(one, slots) for one in part.parts]
+    if isinstance(part, Operation):
+        return part.function(*(None if value is _MISSING else value for value in stated))
+    stated = [value for value in stated if value is not _MISSING]
     if isinstance(part, FirstOf):
         return stated[0] if stated else _MISSING
     return (*stated[:-1], *stated[-1]) if part.spread else tuple(stated)
@@ -135,6 +178,8 @@ def slots_for(part: Expression, value: Any, inverses: Mapping[str, Inverse]) -> 
             given = {name: one for name, one in stated.items() if one is not None}
             if given.keys() <= part.arguments.keys():
                 yield from _together([(part.arguments[name], one) for name, one in given.items()], inverses)
+    elif isinstance(part, (Operation, Choice)):
+        return  # only read
     elif isinstance(value, tuple) and part.spread and len(value) >= len(part.parts):
         ends = len(part.parts) - 1
         yield from _together(list(zip(part.parts, (*value[:ends], value[ends:]), strict=True)), inverses)
@@ -185,9 +230,9 @@ def _check(call: Call, certain: set[str]) -> None:
 
 @cache
 def _variables(function: Callable[..., Any]) -> frozenset[str]:
-    """Return the variables that a function reads; none for a class."""
+    """Return the variables that a function reads; none for a class or a definition."""
     found: set[str] = set()
-    todo = [function.__code__] if hasattr(function, "__code__") else []
+    todo = [] if isinstance(function, (type, Definition)) else [function.__code__]
     while todo:
         code = todo.pop()
         for one in dis.get_instructions(code):
@@ -227,11 +272,34 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
             return call(node.func.id, node.args, node.keywords, outer)
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
             return FirstOf(tuple(map(built, node.values)))
+        if isinstance(node, (ast.Compare, ast.IfExp, ast.Attribute, ast.BoolOp, ast.BinOp, ast.UnaryOp)):
+            return computed(node)
         if isinstance(node, ast.Tuple) and node.elts:
             last = node.elts[-1]
             spread = isinstance(last, ast.Starred)
             parts = [*node.elts[:-1], last.value if isinstance(last, ast.Starred) else last]
             return TupleOf(tuple(map(built, parts)), spread)
+        return Constant(ast.literal_eval(node))
+
+    def computed(node: ast.expr) -> Expression:
+        if isinstance(node, ast.IfExp):
+            return Choice(built(node.test), built(node.body), built(node.orelse))
+        if isinstance(node, ast.BoolOp):  # a and b
+            *first, last = map(built, node.values)
+            for part in reversed(first):
+                last = Choice(part, last, Constant(False))
+            return last
+        if isinstance(node, ast.Attribute):
+            return Operation(operator.attrgetter(node.attr), (built(node.value),))
+        if isinstance(node, ast.Compare):
+            parts = tuple(map(built, (node.left, *node.comparators)))
+            pairs = zip(node.ops, parts, parts[1:], strict=False)
+            tests = [Operation(_OPERATORS[type(one)], (left, right)) for one, left, right in pairs]
+            return tests[0] if len(tests) == 1 else Choice(tests[0], tests[1], Constant(False))
+        if isinstance(node, ast.BinOp):
+            return Operation(_OPERATORS[type(node.op)], (built(node.left), built(node.right)))
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
+            return Operation(_OPERATORS[type(node.op)], (built(node.operand),))
         return Constant(ast.literal_eval(node))
 
     def call(name: str, args: list[ast.expr], keywords: list[ast.keyword], outer: bool = True) -> Expression:
@@ -254,8 +322,29 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
         made = built(ast.parse(text, mode="eval").body, outer=True)
     except LanguageError:
         raise
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, KeyError) as error:
         raise LanguageError(f"{text!r} is no expression: {error}") from None
     if left:
         raise LanguageError(f"{', '.join(sorted(left))} not used")
     return made
+
+
+class Definition:
+    """A maker that is an expression: `name(one, other=None): expression`."""
+
+    def __init__(self, text: str, known: Mapping[str, Any]) -> None:
+        head, _, body = text.partition("):")
+        self.name, _, listed = head.partition("(")
+        pairs = [one.partition("=") for one in filter(None, listed.replace(" ", "").split(","))]
+        names = [name for name, _, _ in pairs]
+        self.defaults = {
+            name: value_of(expression(value, (), set(), known), {}) for name, given, value in pairs if given
+        }
+        self.body = expression(body.strip(), names, {*names}, known)
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [Parameter(one, kind, default=self.defaults.get(one, Parameter.empty)) for one in names]
+        self.__signature__ = Signature(parameters)
+
+    def __call__(self, **slots: Any) -> Any:
+        """Return the value for these slots."""
+        return value_of(self.body, self.defaults | slots)
