@@ -38,7 +38,7 @@ MAX_WORDS = 220
 _FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
-_OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
+OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
@@ -377,7 +377,7 @@ def instruction_words() -> frozenset[str]:
     """Return all words of instructions, answers and questions to the architect."""
     rules = grammar()
     return rules.words_of(
-        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *_OF_CLAUSES))
+        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *OF_CLAUSES))
     )
 
 
