@@ -230,7 +230,7 @@ class Having(Location):
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items that have one."""
-        vector, found = VECTORS[setting.on_map(self.way)], []
+        vector, found = setting.vector_of(self.way), []
         for item in items:
             near = {
                 cell: setting.color_at(cell)
@@ -259,7 +259,7 @@ class Furthest(Location):
         """Return the items at the largest or smallest distance in steps."""
         items = items if self.where is None else self.where.fitting(reference, items, setting)
         if isinstance(self.of, Direction):
-            vector = VECTORS[setting.on_map(self.of)]
+            vector = setting.vector_of(self.of)
             items = [
                 item for item in items if any(map(operator.mul, Box.of(item).spans, vector)) or len(item) == 1
             ]
@@ -390,7 +390,7 @@ class Edge(Location):
 
     def anchors(self, setting: Resolution) -> list[Anchors]:
         """Return the row on the ground."""
-        vector = VECTORS[setting.on_map(self.way)]
+        vector = setting.vector_of(self.way)
         axis = (abs(vector[2]), 0, abs(vector[0]))
         start = shifted(scaled(vector, REACH), (0, FLOOR, 0))
         line = tuple(shifted(start, scaled(axis, n)) for n in range(-REACH, REACH + 1))
@@ -398,7 +398,7 @@ class Edge(Location):
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items that lie along it."""
-        vector = VECTORS[setting.on_map(self.way)]
+        vector = setting.vector_of(self.way)
         return [item for item in items if all(dot(cell, vector) == REACH for cell in item)]
 
 
@@ -441,7 +441,7 @@ class Recent(Reference):
             if not there:
                 continue
             if self.extreme is not None:
-                there = outermost(there, VECTORS[setting.on_map(self.extreme)])
+                there = outermost(there, setting.vector_of(self.extreme))
             if self.kind is not Kind.BLOCK:
                 whole = [item for item in find_items(setting, self.kind, ()) if set(there) <= set(item)]
                 return whole if len(whole) == 1 else [tuple(there)]
@@ -812,6 +812,10 @@ class Resolution(Context):
             raise Unresolved(Reason.NO_VIEW, str(direction))
         return found
 
+    def vector_of(self, direction: Direction) -> Cell:
+        """Return the unit vector of a direction; raise `Unresolved` if the view is needed and unknown."""
+        return VECTORS[self.on_map(direction)]
+
     def vector(self, offset: Offset, flipped: bool = False) -> Cell:
         """Return the sum of steps; flipped: front and behind are those of the builder itself."""
         total = [0, 0, 0]
@@ -1012,7 +1016,7 @@ def _is_bend(cell: Cell, item: set[Cell]) -> bool:
 
 def _part_of(item: Item, part: Portion, setting: Resolution) -> list[Cell]:
     if part.way is not None:
-        return _side_of(item, part.which, VECTORS[setting.on_map(part.way)])
+        return _side_of(item, part.which, setting.vector_of(part.way))
     box = Box.of(item)
     wide = [axis for axis in range(3) if box.spans[axis]]
     ends = list(zip(box.low, box.high, strict=True))

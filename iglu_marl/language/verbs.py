@@ -767,7 +767,7 @@ def _ways(instruction: Move, cells: list[Cell], setting: Resolution) -> list[Cel
 def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
     """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
     if isinstance(to, Edge):
-        step = VECTORS[setting.on_map(to.way)]
+        step = setting.vector_of(to.way)
         far = 5 - max(dot(cell, step) for cell in cells)
         return [(far * step[0], 0, far * step[2])]
     groups = to.anchors(setting)
@@ -840,7 +840,7 @@ def _swap(instruction: Swap, setting: Resolution) -> list[ExpectedWorld]:
 
 def _mirror(instruction: Mirror, setting: Resolution) -> list[ExpectedWorld]:
     cells = _cells(instruction.blocks, setting)
-    vector = VECTORS[setting.on_map(instruction.direction)]
+    vector = setting.vector_of(instruction.direction)
     axis = next(axis for axis in range(3) if vector[axis])
     sign = vector[axis]
     if instruction.about_centre:
@@ -860,7 +860,7 @@ def _mirror(instruction: Mirror, setting: Resolution) -> list[ExpectedWorld]:
 
 
 def _extend(instruction: Extend, setting: Resolution) -> list[ExpectedWorld]:
-    vector = VECTORS[setting.on_map(instruction.direction)]
+    vector = setting.vector_of(instruction.direction)
     blocks = []
     for item in _filled(instruction.blocks, setting):
         blocks += _continued(item, vector, instruction.count, instruction.color, setting)

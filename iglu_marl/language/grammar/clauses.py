@@ -528,7 +528,7 @@ def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 _Sized = tuple[Any, Modifiers, int] | None
-"""Kind and modifiers of a placement, and its number of blocks if that is its height, else 0; None if a size is missing."""
+"""Kind and modifiers of a placement, and its height if that can be its number of blocks, else 0. None: a size lacks."""
 
 
 def _area(kind: Any, value: Mapping[str, Any], mods: Modifiers) -> _Sized:
@@ -554,7 +554,7 @@ def _sized(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
         return kind, mods.plus(Modifiers(axis=axis, **size)), 0
 
     if len(sizes) == 2:
-        (one, n), (two, m) = sizes.items()
+        (_, n), (two, m) = sizes.items()
         if [*axes] == [two]:
             n, m = m, n
         if min(n, m) > 1:

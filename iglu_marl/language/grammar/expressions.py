@@ -134,6 +134,9 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 }
 
 
+_COMPUTED = (ast.Compare, ast.IfExp, ast.Attribute, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Subscript)
+
+
 def value_of(part: Expression, slots: Slots) -> Any:
     """Return the value for these slots; `_MISSING` if it depends on others.
 
@@ -272,7 +275,7 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
             return call(node.func.id, node.args, node.keywords, outer)
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
             return FirstOf(tuple(map(built, node.values)))
-        if isinstance(node, (ast.Compare, ast.IfExp, ast.Attribute, ast.BoolOp, ast.BinOp, ast.UnaryOp)):
+        if isinstance(node, _COMPUTED):
             return computed(node)
         if isinstance(node, ast.Tuple) and node.elts:
             last = node.elts[-1]
@@ -296,6 +299,8 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
             pairs = zip(node.ops, parts, parts[1:], strict=False)
             tests = [Operation(_OPERATORS[type(one)], (left, right)) for one, left, right in pairs]
             return tests[0] if len(tests) == 1 else Choice(tests[0], tests[1], Constant(False))
+        if isinstance(node, ast.Subscript):
+            return Operation(operator.getitem, (built(node.value), built(node.slice)))
         if isinstance(node, ast.BinOp):
             return Operation(_OPERATORS[type(node.op)], (built(node.left), built(node.right)))
         if isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
@@ -334,12 +339,12 @@ class Definition:
 
     def __init__(self, text: str, known: Mapping[str, Any]) -> None:
         head, _, body = text.partition("):")
-        self.name, _, listed = head.partition("(")
-        pairs = [one.partition("=") for one in filter(None, listed.replace(" ", "").split(","))]
-        names = [name for name, _, _ in pairs]
-        self.defaults = {
-            name: value_of(expression(value, (), set(), known), {}) for name, given, value in pairs if given
-        }
+        (function,) = ast.parse(f"def {head}): ...").body
+        assert isinstance(function, ast.FunctionDef)
+        self.name, listed = function.name, function.args
+        names = [one.arg for one in listed.args]
+        given = [value_of(expression(ast.unparse(one), (), set(), known), {}) for one in listed.defaults]
+        self.defaults = dict(zip(names[len(names) - len(given) :], given, strict=True))
         self.body = expression(body.strip(), names, {*names}, known)
         kind = Parameter.POSITIONAL_OR_KEYWORD
         parameters = [Parameter(one, kind, default=self.defaults.get(one, Parameter.empty)) for one in names]

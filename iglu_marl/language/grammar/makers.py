@@ -16,7 +16,6 @@ from iglu_marl.language.placing import (
     FIGURES,
     SAME,
     Ambiguous,
-    Anchored,
     AssertCount,
     BlockSpec,
     PlaceGoal,
@@ -33,7 +32,6 @@ from iglu_marl.language.references import (
     BuilderPosition,
     Each,
     Edge,
-    Furthest,
     LastBlock,
     Level,
     Location,
@@ -46,17 +44,15 @@ from iglu_marl.language.references import (
     Union,
     is_several,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Noun, Shape, dot, plus
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, dot, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Build,
-    Copy,
     Correct,
     Facing,
     Move,
     Place,
     Remove,
-    Repeat,
     Replace,
     Resize,
     Rotate,
@@ -77,6 +73,7 @@ MAKERS: dict[str, Any] = {
     "it": Anaphor(),
     "accept": accept,
     "ANY": Blocks(),
+    "VECTORS": VECTORS,
     "color_id": color_id,
     "CORNERS": CORNERS,
     "EDGES": ((0, -5), (5, 0), (0, 5), (-5, 0)),
@@ -222,8 +219,8 @@ define("size_of", lambda of: len(of))
 define("reversed_", lambda of: of[::-1])
 
 
-def altered(of: Any, **changes: Any) -> Any:
-    return replace(of, **changes)
+def altered(whole: Any, **changes: Any) -> Any:
+    return replace(whole, **changes)
 
 
 def rejected() -> None:
@@ -244,24 +241,11 @@ def way_more(**ways: Direction) -> Any:
 # ----------------------------------------------------------------------------------------------- cells and places
 
 
-define("spot_corner", lambda x: Spot(*x))
-
-
-def corner(up: Direction, over: Direction) -> tuple[int, int]:
-    return 5 * VECTORS[over][0], 5 * VECTORS[up][2]
-
-
 def spots_list(a: int, b: int, way: Direction, c: int | None = None) -> Any:
     vector = VECTORS[way]
     steps = [n for n in (a, b, c) if n is not None]
     reject_if(len(set(steps)) < len(steps) or max(steps) > 5)
     return Each(Spots(tuple((vector[0] * n, vector[2] * n) for n in steps)))
-
-
-def spot_between(one: Direction, two: Direction) -> Any:
-    require(one.axis != two.axis)
-    up, over = (one, two) if one.axis == "z" else (two, one)
-    return Spot(*corner(up, over))
 
 
 def spot_steps(offset: Any) -> Any:
@@ -286,9 +270,6 @@ def cell(place: Spot, n: int) -> Any:
     return At(stated) if in_zone(*stated) else Outside(stated)
 
 
-define("anchored_end", lambda way, place: Anchored((5 * VECTORS[way][0], 5 * VECTORS[way][2]), place))
-
-
 @dataclass(frozen=True)
 class CellCount:
     """A number of cells to fill."""
@@ -309,17 +290,6 @@ def corners_side(way: Direction) -> Each:
     return Each(Spots(tuple((x, z) for x, z in CORNERS if dot((x, 0, z), VECTORS[way]) > 0)))
 
 
-def spot_edge(way: Direction) -> Spot:
-    reject_if(way.relative)
-    return Spot(5 * VECTORS[way][0], 5 * VECTORS[way][2])
-
-
-def spot_half(one: Spot, two: Spot) -> Any:
-    x, z = one.x + two.x, one.z + two.z
-    reject_if(x % 2 or z % 2)
-    return Spot(x // 2, z // 2)
-
-
 def gap_in(of: Any) -> Any:
     """Return the free cells inside something, between its blocks."""
     if isinstance(of, (Blocks, Recent)) and of.kind is not Kind.BLOCK:
@@ -333,79 +303,16 @@ def gap_in(of: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- references
 
 
-def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
-    if which == "legs":
-        which, way = "ends", None
-    reject_if(isinstance(of, Blocks) and of.kind is Kind.BLOCK and of.count == 1)
-    return Portion(of or Anaphor(), which, way)
-
-
-def _ways_to(x: tuple[int, int]) -> tuple[Direction, Direction]:
-    """Return the two directions of a corner: south or north, east or west."""
-    return (
-        Direction.SOUTH if x[1] > 0 else Direction.NORTH,
-        Direction.EAST if x[0] > 0 else Direction.WEST,
-    )
-
-
 def part_corner(x: tuple[int, int], of: Any = None) -> Blocks:
-    south, east = _ways_to(x)
+    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
+    east = Direction.EAST if x[0] > 0 else Direction.WEST
     return Blocks(extreme=east, where=PartOf(Portion(of or Anaphor(), "corners", south)))
-
-
-def core_area(
-    n: int, m: int, colors: Any = (), kind: Kind = Kind.RECTANGLE, way: Direction | None = None
-) -> Blocks:
-    if kind in (Kind.SQUARE, Kind.RECTANGLE):
-        kind = Kind.SQUARE if n == m else Kind.RECTANGLE
-    return Blocks(colors, kind, extreme=way, size=n * m)
-
-
-def core_of(kind: Kind, of: Any, colors: Any = (), way: Direction | None = None) -> Any:
-    size, stated = of
-    reject_if((stated and colors) or kind is Kind.BLOCK)
-    return Blocks(colors or stated, kind, extreme=way, size=size)
-
-
-def core_where(core: Blocks, where: Any) -> Any:
-    reject_if(isinstance(where, Outside))
-    if where is None:
-        return core
-    if isinstance(where, Furthest) and core.where is not None:
-        return replace(core, where=replace(where, where=core.where))
-    require(core.where is None)
-    return replace(core, where=where)
-
-
-def core_rank(n: int, core: Blocks, way: Direction | None = None, of: Any = None) -> Any:
-    if of is not None:
-        require(core.where is None)
-        core = replace(core, where=PartOf(of))
-    if core.extreme is not None and way is None:
-        way, core = core.extreme, replace(core, extreme=None)
-    reject_if(core.extreme is not None or way is None or not 1 <= n <= 9)
-    return replace(core, extreme=way, rank=n)
-
-
-def core_middle(core: Blocks, where: Any = None, of: Any = None, n: int | None = None) -> Any:
-    if n is not None:
-        core = replace(core, count=n)
-    reject_if(core.extreme is not None or core.rank != 1)
-    if of is not None:
-        where = PartOf(of)
-    reject_if(where is not None and (core.where is not None or isinstance(where, Outside)))
-    return replace(core, middle=True, where=where if where is not None else core.where)
 
 
 def counted(core: Blocks, n: int | None = None) -> Blocks:
     """Return `n` things of a phrase that names no number, or the number 1; None = all."""
     reject_if(core.count != 1 and n not in (None, core.count))
     return replace(core, count=n) if core.count == 1 else core
-
-
-def core_layer(way: Direction | None = None, of: Any = (None, ()), colors: Any = ()) -> Any:
-    require(of[0] is None)
-    return Blocks(colors or of[1], extreme=way)
 
 
 def union(one: Any, more: Any) -> Union:
@@ -416,21 +323,6 @@ def np_apposed(of: Any, where: Any) -> Any:
     plain = isinstance(of, Blocks) and of.count == 1 and of.where is None
     require(plain and not isinstance(where, Outside))
     return replace(of, where=where)
-
-
-def np_but(one: Blocks, but: Any) -> Any:
-    if (
-        isinstance(but, Blocks) and but.kind is one.kind
-    ):  # "all red blocks of the wall except the highest one"
-        but = replace(but, colors=but.colors or one.colors, where=but.where or one.where)
-    return replace(one, unless=but)
-
-
-def recent(core: Blocks, n: int | None = None) -> Any:
-    reject_if(core.where is not None or core.rank != 1 or core.size is not None or core.middle)
-    if isinstance(core.kind, Noun) or len(core.colors) > 1:
-        raise Rejected
-    return Recent(core.colors, core.kind, n, None, core.extreme)
 
 
 # ---------------------------------------------------------------------------------------------------- new blocks
@@ -539,13 +431,6 @@ def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str 
 define("put_as", lambda shape, new, mods: put(new, mods.plus(Modifiers(again=(("form", shape),)))))
 
 
-def mod_both(where: Any, also: Any) -> Any:
-    stated = [isinstance(place, NextTo) for place in (where, also)]
-    # "next to the tower and on the blue block": one place or two?
-    reject_if(any(stated) and isinstance(also if stated[0] else where, (Beside, NextTo)))
-    return Modifiers(also=(where, also))
-
-
 define("mod_shares", lambda places: Modifiers(also=_of_first(places, Anaphor()), split=True))
 
 
@@ -600,10 +485,6 @@ def mod_with(new: Any, where: Any) -> Any:
     return Modifiers(more=((new, stated),))
 
 
-def beside_corner(x: tuple[int, int], of: Any) -> Beside:
-    return Beside(tuple((way, 1) for way in _ways_to(x)), of)
-
-
 def shape_mixed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
     require(n in (None, len(p)) and len(set(p)) > 1)
     return _shape(kind, (len(p),), ways), tuple(p)
@@ -624,12 +505,6 @@ def mod_area(
         return Modifiers(area=(n, m, d))
     reject_if(y is not None and (x, y) not in (("x", "z"), ("z", "x")))
     return Modifiers(area=(m, n) if high else (n, m), axis=x)
-
-
-def mod_two_sides(a: Direction, b: Direction, of: Any, c: Direction | None = None) -> Any:
-    ways = tuple(way for way in (a, b, c) if way is not None)
-    require(len(set(ways)) >= len(ways))
-    return Modifiers((Sides(of, ways),), each=True)
 
 
 def mod_where(where: Any) -> Modifiers:
@@ -753,25 +628,10 @@ def _with_likeness(made: BlockSpec, wheres: tuple[Any, ...]) -> BlockSpec:
     return made
 
 
-def put_fronted(new: Any, mods: Modifiers, before: Modifiers) -> Any:
-    plain = isinstance(new, BlockSpec) and new == BlockSpec(
-        1, SAME
-    )  # "... of the first one" is not a new block
-    reject_if(plain and mods == Modifiers())
-    return put(new, mods, before)
-
-
 def put_filled(new: BlockSpec, mods: Modifiers, color: int, more: Modifiers) -> Any:
     stated = mods.plus(more)
     require(new.color == SAME)
     return put(replace(new, color=color), stated)
-
-
-def put_color(color: int, where: Any) -> Any:
-    """Place one block on one thing: "put red on the blue block"."""
-    single = isinstance(where, Spot) or (isinstance(where, Beside) and [n for _, n in where.offset] == [1])
-    require(single)
-    return put(BlockSpec(1, color), Modifiers((where,)))
 
 
 def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
@@ -1074,28 +934,6 @@ def height_like(
     return Resize(of, n, True, like, color)
 
 
-def height_alike(of: Any, new: BlockSpec | None = None) -> Any:
-    made = height_like(of, of, None if new is None else new.color)
-    return (
-        made
-        if new is None or new.count is None
-        else Sequence((made, AssertCount(new.count, new.color or None)))
-    )
-
-
-def copy_to(blocks: Any, where: Any, color: int | None = None) -> Any:
-    if isinstance(where, Beside) and isinstance(where.of, Anaphor):
-        where = replace(where, of=blocks)
-    reject_if(isinstance(where, (Each, Outside)))
-    return Copy(blocks, (), where, color)
-
-
-def again(where: Any = Modifiers, color: int | None = None) -> Any:
-    if where is Modifiers:  # no modifiers
-        return Repeat()
-    return Repeat(where=where.where if isinstance(where, Each) else where, color=color)
-
-
 def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
     if isinstance(about, (Portion, Blocks)):
         about = _of_it(about, of)
@@ -1165,12 +1003,6 @@ def replace_(blocks: Any, color: int, n: int | None = None, c: int | None = None
     return CellEdit(
         EditKind.REPLACE, single.where.cell, color=color, old_color=next(iter(single.colors), None)
     )
-
-
-def replace_line(blocks: Any, new: BlockSpec) -> Any:
-    reject_if(new.color in (None, SAME) or new.count != 1 or isinstance(blocks, BuilderPosition))
-    sizes = new.sizes
-    return Replace(blocks, new.color, None if not sizes else sizes[0] * (sizes[1] if len(sizes) > 1 else 1))
 
 
 def move_to(blocks: Any, where: Any) -> Any:
