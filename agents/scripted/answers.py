@@ -38,7 +38,6 @@ from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, tokens
 from iglu_marl.language.instructions import rendered
 from iglu_marl.language.phrases import Phrase
-from iglu_marl.language.placing import PlaceGoal
 from iglu_marl.language.questions import parse as parse_question
 from iglu_marl.language.references import (
     Anaphor,
@@ -54,6 +53,7 @@ from iglu_marl.language.repair import bare
 from iglu_marl.language.scene import MIXED, Thing
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.shapes import VECTORS, Kind
+from iglu_marl.language.verbs import PlaceGoal
 
 Grid = npt.NDArray[np.int8]
 

@@ -9,10 +9,12 @@ from iglu_marl.agents.scripted.referring import offset_of
 from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_name
 from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, Reason, say
 from iglu_marl.language.grammar.reader import respelled, tokens
-from iglu_marl.language.placing import Ambiguous
 from iglu_marl.language.repair import Understanding, meanings
 from iglu_marl.language.templates import number_of, templates
-from iglu_marl.language.verbs import Facing
+from iglu_marl.language.verbs import (
+    Ambiguous,
+    Facing,
+)
 
 _QUESTIONS = {
     "color": DialogueAct.WHICH_COLOR,

@@ -35,6 +35,10 @@ def _checked_color(color: Any, name: str, cell: Cell) -> int:
 class Instruction:
     """Base of all instructions, which are dataclasses."""
 
+    def _worlds(self, setting: Any) -> list[Any]:
+        """Return the worlds that it leads to, the most plausible first; raise `Unresolved` if there is none."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class CellEdit(Instruction):

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
-from typing import Any
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
-from iglu_marl.language.blocks import Instruction, Reason
+from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -235,49 +234,6 @@ class BlockSpec:
             raise DialogueError(f"sizes {self.sizes}, expected 1..11")
 
 
-@dataclass(frozen=True)
-class PlaceGoal(Instruction):
-    """Place something new. where: all that was said of the place, () = nothing."""
-
-    new: BlockSpec
-    where: tuple[Location, ...] = ()
-    fill: bool = False
-
-
-@dataclass(frozen=True)
-class Clear(Instruction):
-    """Remove everything."""
-
-
-@dataclass(frozen=True)
-class SetFocus(Instruction):
-    """Make something the referent of "it"."""
-
-    at: Reference | Beside
-
-
-@dataclass(frozen=True)
-class KeepOnly(Instruction):
-    """What the previous instruction leaves as it is: "but leave the middle block"."""
-
-    of: Reference
-
-
-@dataclass(frozen=True)
-class AssertCount(Instruction):
-    """Check on what was said before: that it placed this number of blocks."""
-
-    count: int
-    color: int | None = None
-
-
-@dataclass(frozen=True)
-class Ambiguous(Instruction):
-    """Several readings of equal cost."""
-
-    readings: tuple[Any, ...]
-
-
 Line = tuple[Cell, ...]
 """Cells of one way in which new blocks can lie or stand."""
 _UP = VECTORS[Direction.UP]
@@ -290,7 +246,9 @@ def _spaced(where: Location, gap: int) -> Location:
     return where
 
 
-def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, int]]]:
+def put(
+    new: BlockSpec, wheres: tuple[Location, ...], fill: bool, setting: Resolution
+) -> list[list[tuple[Cell, int]]]:
     """Return the blocks of a placement, once per equally plausible way.
 
     1. One block goes to the one cell that the place means.
@@ -302,12 +260,11 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
         Unresolved: if nothing fits, or if something was left open.
 
     """
-    new = instruction.new
-    if not instruction.where:
+    if not wheres:
         raise Unresolved(Reason.NO_PLACE, "")
-    color = _color(new, instruction.where, setting)
-    stated = tuple(_spaced(where, new.gap) for where in instruction.where)
-    if stated != instruction.where:
+    color = _color(new, wheres, setting)
+    stated = tuple(_spaced(where, new.gap) for where in wheres)
+    if stated != wheres:
         new = replace(new, gap=0)
     new = _with_length(new, setting)
     stated = _beyond(stated, new, setting)
@@ -318,8 +275,8 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
         new, groups = _adapted(new, _combined(stated, setting))
         all_of_it = new.kind is Kind.BLOCK and not (new.standing is False or new.centred)
         placing = _Placing(new, color, setting)
-        if instruction.fill or (all_of_it and all(group.whole for group in groups)):
-            lines = placing.fill(groups, instruction.fill)
+        if fill or (all_of_it and all(group.whole for group in groups)):
+            lines = placing.fill(groups, fill)
         else:
             lines = placing.put_at(groups)
     return [[(cell, color) for cell in line] for line in lines]

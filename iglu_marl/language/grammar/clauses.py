@@ -19,11 +19,17 @@ from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
-from iglu_marl.language.placing import BlockSpec, PlaceGoal
+from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Build, Name, Place, Sequence
+from iglu_marl.language.verbs import (
+    Build,
+    Name,
+    Place,
+    PlaceGoal,
+    Sequence,
+)
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""

@@ -15,11 +15,7 @@ from iglu_marl.language.placing import (
     ALIKE,
     FIGURES,
     SAME,
-    Ambiguous,
-    AssertCount,
     BlockSpec,
-    PlaceGoal,
-    SetFocus,
     Sides,
     Spots,
 )
@@ -47,16 +43,20 @@ from iglu_marl.language.references import (
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, dot, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
+    Ambiguous,
+    AssertCount,
     Build,
     Correct,
     Facing,
     Move,
     Place,
+    PlaceGoal,
     Remove,
     Replace,
     Resize,
     Rotate,
     Sequence,
+    SetFocus,
 )
 
 CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))

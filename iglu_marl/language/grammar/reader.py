@@ -17,7 +17,7 @@ from iglu_marl.language.grammar.answers import Incomplete
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
-from iglu_marl.language.placing import SAME, Ambiguous, PlaceGoal, SetFocus
+from iglu_marl.language.placing import SAME
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -32,7 +32,18 @@ from iglu_marl.language.references import (
 )
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import Build, Correct, Facing, Pick, Place, Replace, Sequence
+from iglu_marl.language.verbs import (
+    Ambiguous,
+    Build,
+    Correct,
+    Facing,
+    Pick,
+    Place,
+    PlaceGoal,
+    Replace,
+    Sequence,
+    SetFocus,
+)
 
 MAX_WORDS = 220
 _FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.txt")
