@@ -224,15 +224,9 @@ def _names_held_pair(goal: Goal) -> bool:
 
 
 def _simple(colors: Sequence[str]) -> Iterator[Phrase]:
-    sizes = {
-        "block": (None,),
-        "row": (None, 3, 4),
-        "tower": (None, 3, 4),
-        "square": (None, 4, 9),
-        "group": (None, 5),
-    }
+    sizes = {"row": (None, 3, 4), "tower": (None, 3, 4), "square": (None, 4, 9), "group": (None, 5)}
     for shape, color in product(_SHAPES, ((), *((color,) for color in colors))):
-        for size in sizes[shape]:
+        for size in sizes.get(shape, (None,)):
             yield Phrase(shape, color, size)
         if shape == "block":
             yield Phrase(shape, color, level=1)
@@ -240,15 +234,9 @@ def _simple(colors: Sequence[str]) -> Iterator[Phrase]:
 
 
 def _pairs(colors: Sequence[str], relations: Sequence[str]) -> Iterator[tuple[Phrase, str, Phrase]]:
-    shapes = (
-        ("block", "block"),
-        ("block", "tower"),
-        ("tower", "block"),
-        ("row", "tower"),
-        ("tower", "row"),
-        ("block", "row"),
-    )
-    for (one, other), relation in product(shapes, relations):
+    pairs = ("block block", "block tower", "tower block", "row tower", "tower row", "block row")
+    for pair, relation in product(pairs, relations):
+        one, other = pair.split()
         for first, second in permutations(colors, 2):
             yield Phrase(one, (first,)), relation, Phrase(other, (second,))
 

@@ -336,38 +336,28 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
         DialogueError: if the letter does not exist in these sizes.
 
     """
-    inside = frozenset((u, v) for u in range(width) for v in range(height))
-    middle, centre = width // 2, height // 2
     odd = width % 2 == 1 and width >= 3
-    left, right = frozenset(c for c in inside if c[0] == 0), frozenset(c for c in inside if c[0] == width - 1)
-    top, bottom = (
-        frozenset(c for c in inside if c[1] == height - 1),
-        frozenset(c for c in inside if c[1] == 0),
-    )
-    upright = frozenset(c for c in inside if c[0] == middle)
-    across = frozenset(c for c in inside if c[1] == centre)
-    possible = {
-        Kind.RING: width >= 3 and height >= 3,
-        Kind.U: width >= 3 and height >= 2,
-        Kind.H: width >= 3 and height >= 3 and height % 2 == 1,
-        Kind.T: odd and height >= 2,
-        Kind.L: width >= 2 and height >= 2,
-        Kind.PLUS: odd and height >= 3 and height % 2 == 1,
-        Kind.X: odd and width == height,
-    }
-    if not possible.get(kind, True):
+    possible, drawn = {
+        Kind.RING: (width >= 3 and height >= 3, "left right top bottom"),
+        Kind.U: (width >= 3 and height >= 2, "left right bottom"),
+        Kind.H: (width >= 3 and height >= 3 and height % 2 == 1, "left right across"),
+        Kind.T: (odd and height >= 2, "top upright"),
+        Kind.L: (width >= 2 and height >= 2, "left bottom"),
+        Kind.PLUS: (odd and height >= 3 and height % 2 == 1, "upright across"),
+        Kind.X: (odd and width == height, "rising falling"),
+    }.get(kind, (True, "all"))
+    if not possible:
         raise DialogueError(f"a {kind} of {width} x {height} has no cells, expected larger sizes")
-    crossed = frozenset(c for c in inside if c[0] == c[1] or c[0] + c[1] == width - 1)
-    found = {
-        Kind.RING: left | right | top | bottom,
-        Kind.U: left | right | bottom,
-        Kind.H: left | right | across,
-        Kind.T: top | upright,
-        Kind.L: left | bottom,
-        Kind.PLUS: upright | across,
-        Kind.X: crossed,
-    }
-    return found.get(kind, inside)
+
+    def lines(u: int, v: int) -> set[str]:
+        """Return the lines of a cell that letters have."""
+        horizontal = {0: "bottom", height - 1: "top"}.get(v), "across" * (v == height // 2)
+        vertical = {0: "left", width - 1: "right"}.get(u), "upright" * (u == width // 2)
+        slanted = "rising" * (u == v), "falling" * (u + v == width - 1)
+        return {"all", *filter(None, (*horizontal, *vertical, *slanted))}
+
+    wanted = set(drawn.split())
+    return frozenset((u, v) for u in range(width) for v in range(height) if wanted & lines(u, v))
 
 
 def is_figure(kind: Kind, cells: tuple[Cell, ...]) -> bool:

@@ -527,29 +527,26 @@ class Parser:
             yield value, end, cost + rule.cost
 
     def _match(self, node: Node, at: int) -> Iterator[Match]:
-        kind = type(node)
-        if kind is Choice:
-            for option in self._possible(node.by_word, at):  # type: ignore[union-attr]
-                if type(option) is not Word:
+        if isinstance(node, Choice):
+            assert node.by_word is not None
+            for option in self._possible(node.by_word, at):
+                if not isinstance(option, Word):
                     yield from self._match(option, at)
                 elif at < len(self.said) and self.said[at] == option.text:
                     self.furthest = max(self.furthest, at + 1)
                     yield (), at + 1, 0
-            if node.optional:  # type: ignore[union-attr]
+            if node.optional:
                 yield (), at, 0
-        elif kind is Sequence:
-            yield from self._sequence(node.parts, 0, at)  # type: ignore[union-attr]
-        elif kind is CategorySlot:
-            if node.category in OPEN:  # type: ignore[union-attr]
-                yield from self._open(node, at)  # type: ignore[arg-type]
+        elif isinstance(node, CategorySlot):
+            if node.category in OPEN:
+                yield from self._open(node, at)
                 return
-            for value, end, cost in self.read(node.category, at):  # type: ignore[union-attr]
-                yield ((node.name, value),) if node.name != "_" else (), end, cost  # type: ignore[union-attr]
-        elif kind is Comma:
+            for value, end, cost in self.read(node.category, at):
+                yield ((node.name, value),) if node.name != "_" else (), end, cost
+        elif isinstance(node, Comma):
             yield (), at, 0
-        elif at < len(self.said) and self.said[at] == node.text:  # type: ignore[union-attr]
-            self.furthest = max(self.furthest, at + 1)
-            yield (), at + 1, 0
+        else:
+            yield from self._sequence(_parts(node) or [node], 0, at)
 
     def _open(self, slot: CategorySlot, at: int) -> Iterator[Match]:
         """Yield the matches of a slot without rules."""
@@ -572,7 +569,7 @@ class Parser:
             yield ((slot.name, value),), at + 1, 0
 
     def _sequence(self, parts: list[Node], number: int, at: int) -> Iterator[Match]:
-        while number < len(parts) and type(part := parts[number]) is Word:
+        while number < len(parts) and isinstance(part := parts[number], Word):
             if at == len(self.said) or self.said[at] != part.text:
                 return
             number, at = number + 1, at + 1

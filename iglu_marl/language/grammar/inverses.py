@@ -56,12 +56,12 @@ def replace_color(value: Any) -> Iterator[Slots]:
         yield {"blocks": _block(value), "color": value.color}
 
 
-INVERSES["replace"] = replace_color
-
-
-def move_to(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Move) and value.to is not None:
-        yield {"blocks": value.blocks, "where": value.to}
+define(
+    "move_to",
+    lambda value: (
+        [{"blocks": value.blocks, "where": value.to}] if isinstance(value, Move) and value.to else []
+    ),
+)
 
 
 define("pick", lambda value: [{"where": value.where}] if isinstance(value, Pick) else [])
@@ -140,8 +140,9 @@ def counted(value: Any, n: int | None = None) -> Iterator[Slots]:
 define("core_where", lambda value: [{"core": replace(value, where=None), "where": value.where}])
 
 
-def core_middle(value: Blocks) -> Iterator[Slots]:
-    yield {"core": replace(value, middle=False, where=None), "where": value.where}
+define(
+    "core_middle", lambda value: [{"core": replace(value, middle=False, where=None), "where": value.where}]
+)
 
 
 def core_rank(value: Blocks) -> Iterator[Slots]:
@@ -149,8 +150,10 @@ def core_rank(value: Blocks) -> Iterator[Slots]:
         yield {"n": value.rank, "core": replace(value, rank=1, extreme=None), "way": value.extreme}
 
 
-def plain_core(value: Blocks) -> Iterator[Slots]:
-    yield {"colors": value.colors or None, "kind": value.kind, "way": value.extreme}
+define(
+    "plain_core",
+    lambda value: [{"colors": value.colors or None, "kind": value.kind, "way": value.extreme}],
+)
 
 
 def core_of(value: Blocks) -> Iterator[Slots]:
@@ -168,3 +171,4 @@ define("color_more", lambda value: [{"one": value[0], "more": value[1:]}] if len
 INVERSES |= {
     name: one for name, one in vars().items() if getattr(one, "__module__", "") == __name__ and name[0] != "_"
 }
+INVERSES["replace"] = replace_color
