@@ -39,15 +39,7 @@ from iglu_marl.language.grammar.reader import grammar, tokens
 from iglu_marl.language.instructions import rendered
 from iglu_marl.language.phrases import Phrase
 from iglu_marl.language.questions import parse as parse_question
-from iglu_marl.language.references import (
-    Anaphor,
-    At,
-    Item,
-    Reference,
-    Resolution,
-    Unresolved,
-    resolve,
-)
+from iglu_marl.language.references import Anaphor, At, Item, Reference, Resolution, Unresolved, resolve
 from iglu_marl.language.regions import connected
 from iglu_marl.language.repair import bare
 from iglu_marl.language.scene import MIXED, Thing

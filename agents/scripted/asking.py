@@ -11,10 +11,7 @@ from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, 
 from iglu_marl.language.grammar.reader import respelled, tokens
 from iglu_marl.language.repair import Understanding, meanings
 from iglu_marl.language.templates import number_of, templates
-from iglu_marl.language.verbs import (
-    Ambiguous,
-    Facing,
-)
+from iglu_marl.language.verbs import Ambiguous, Facing
 
 _QUESTIONS = {
     "color": DialogueAct.WHICH_COLOR,

@@ -14,14 +14,7 @@ import numpy as np
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.language import dialogue_acts
-from iglu_marl.language.blocks import (
-    MAX_CHARACTERS,
-    MAX_WORDS,
-    CellEdit,
-    EditKind,
-    Failure,
-    Reason,
-)
+from iglu_marl.language.blocks import MAX_CHARACTERS, MAX_WORDS, CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import DialogueAct
 from iglu_marl.language.grammar import scene_makers
 from iglu_marl.language.grammar.inverses import INVERSES

@@ -30,9 +30,7 @@ from iglu_marl.language.regions import (
     on_column,
     outer,
 )
-from iglu_marl.language.regions import (
-    Item as Item,
-)
+from iglu_marl.language.regions import Item as Item
 from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (

@@ -10,14 +10,7 @@ from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, 
 from iglu_marl.language.grammar.makers import MAKERS, Outside, cell, define, maker
 from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Level, NextTo, PartOf, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
-from iglu_marl.language.verbs import (
-    Build,
-    Copy,
-    Extend,
-    Move,
-    PlaceGoal,
-    Remove,
-)
+from iglu_marl.language.verbs import Build, Copy, Extend, Move, PlaceGoal, Remove
 
 
 @dataclass(frozen=True)

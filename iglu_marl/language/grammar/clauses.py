@@ -23,13 +23,7 @@ from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import (
-    Build,
-    Name,
-    Place,
-    PlaceGoal,
-    Sequence,
-)
+from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Sequence
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""

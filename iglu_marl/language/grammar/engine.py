@@ -546,7 +546,7 @@ class Parser:
         elif isinstance(node, Comma):
             yield (), at, 0
         else:
-            yield from self._sequence(_parts(node) or [node], 0, at)
+            yield from self._sequence(node.parts if isinstance(node, Sequence) else [node], 0, at)
 
     def _open(self, slot: CategorySlot, at: int) -> Iterator[Match]:
         """Yield the matches of a slot without rules."""

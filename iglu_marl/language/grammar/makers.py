@@ -11,14 +11,7 @@ from iglu_marl.language import placing, references, verbs
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import Contradiction
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
-from iglu_marl.language.placing import (
-    ALIKE,
-    FIGURES,
-    SAME,
-    BlockSpec,
-    Sides,
-    Spots,
-)
+from iglu_marl.language.placing import ALIKE, FIGURES, SAME, BlockSpec, Sides, Spots
 from iglu_marl.language.references import (
     Anaphor,
     At,
