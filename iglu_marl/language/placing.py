@@ -91,9 +91,7 @@ class Anchored(Location):
     def lines(self, new: BlockSpec, height: int, setting: Resolution) -> list[tuple[Cell, ...]]:
         """Return the cells of each way in which a level shape lies. height: of its layer, 1 = on the ground.
 
-        Raises:
-            Unresolved: if its size is open, or if several blocks are at that side of it.
-
+        Raises `Unresolved` if its size is open, or if several blocks are at that side of it.
         """
         if not new.sizes or new.standing or not (new.kind is Kind.ROW or new.kind in FIGURES):
             raise Unresolved(Reason.NO_NUMBER, str(new.kind))
@@ -256,9 +254,7 @@ def put(
     3. Several blocks above or below one block make a tower; beside it, a row in that direction.
     4. A shape lies where it fits: on something of its length, along it; else in the direction of its place.
 
-    Raises:
-        Unresolved: if nothing fits, or if something was left open.
-
+    Raises `Unresolved` if nothing fits, or if something was left open.
     """
     if not wheres:
         raise Unresolved(Reason.NO_PLACE, "")

@@ -62,9 +62,7 @@ _SHAPES = {"column": "tower", "structure": "group"}
 def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Offset:
     """Return steps with their directions as `Direction`s.
 
-    Raises:
-        DialogueError: if a step is wrong, or two steps go along one axis.
-
+    Raises `DialogueError` if a step is wrong, or two steps go along one axis.
     """
     try:
         offset = tuple((Direction(way), count) for way, count in steps)
@@ -86,9 +84,7 @@ class Reference:
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return the things that it means.
 
-        Raises:
-            Unresolved: if nothing fits, or more than the reference says.
-
+        Raises `Unresolved` if nothing fits, or more than the reference says.
         """
         raise NotImplementedError
 
@@ -99,9 +95,7 @@ class Location:
     def anchors(self, setting: Resolution) -> list[Anchors]:
         """Return the cells for new blocks, one entry per thing that the place is relative to.
 
-        Raises:
-            Unresolved: if the place does not exist or is ambiguous.
-
+        Raises `Unresolved` if the place does not exist or is ambiguous.
         """
         raise NotImplementedError
 
@@ -502,6 +496,8 @@ class Union(Reference):
 class Blocks(Reference):
     """Blocks or groups by appearance and place: `Blocks((6,), "row", count=1)` is "the red row".
 
+    Raises `DialogueError` if the values make no description.
+
     Args:
         colors: ids 1..6 to choose from, () = any.
         kind: a `Kind`, or a name that was given.
@@ -515,9 +511,6 @@ class Blocks(Reference):
         unless: exclude these.
         by_size: only the "largest" or "smallest".
         one: worded as "the red one", which can be all of a red tower.
-
-    Raises:
-        DialogueError: if the values make no description.
 
     """
 
@@ -799,12 +792,7 @@ class Resolution(Context):
         return int(self.grid[cell_index(*cell)]) if in_zone(*cell) else 0
 
     def on_map(self, direction: Direction) -> Direction:
-        """Return a direction of the compass.
-
-        Raises:
-            Unresolved: if the view is needed and unknown.
-
-        """
+        """Return a direction of the compass; raises `Unresolved` if the view is needed and unknown."""
         found = on_map(direction, self.view)
         if found is None:
             raise Unresolved(Reason.NO_VIEW, str(direction))

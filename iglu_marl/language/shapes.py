@@ -242,10 +242,7 @@ def shape_cells(shape: Shape, anchor: Cell, view: Direction | None = None) -> tu
     """Return the cells of a shape from its first block, each once, in order; they may lie outside the zone.
 
     view: the compass direction that the builder looks to, for relative directions.
-
-    Raises:
-        DialogueError: if `view` is needed and missing.
-
+    Raises `DialogueError` if `view` is needed and missing.
     """
     ways = [on_map(way, view) for way in shape.directions]
     if None in ways:
@@ -316,12 +313,7 @@ def outermost(cells: Iterable[Cell], vector: Cell) -> list[Cell]:
 
 
 def as_color(value: Any, what: str) -> int:
-    """Return a colour id 1..6.
-
-    Raises:
-        DialogueError: if the value is not one.
-
-    """
+    """Return a colour id 1..6; raises `DialogueError` if the value is not one."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= int(value) <= 6:
         raise DialogueError(f"{what} is {value!r}, expected a colour id 1..6")
     return int(value)
@@ -331,10 +323,7 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
     """Return the cells (u, v) of a flat figure seen from the front: 0 <= u < width, v upwards.
 
     Squares, rectangles and walls are full; a ring is their border; U, H, T, L, X and plus look like the letters.
-
-    Raises:
-        DialogueError: if the letter does not exist in these sizes.
-
+    Raises `DialogueError` if the letter does not exist in these sizes.
     """
     odd = width % 2 == 1 and width >= 3
     possible, drawn = {

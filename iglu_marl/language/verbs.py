@@ -746,10 +746,7 @@ def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Ins
     """Return the instruction in which an ambiguous `reference` means the one at `where`.
 
     A `Beside` that could be several cells becomes `where` itself.
-
-    Raises:
-        DialogueError: if the result is no valid instruction.
-
+    Raises `DialogueError` if the result is no valid instruction.
     """
 
     def changed(value: Any) -> Any:
@@ -1176,9 +1173,7 @@ def _relocate(part: PlaceGoal, where: Any) -> Any:
 def _opposite(setting: Resolution) -> ExpectedWorld:
     """Return the world in which the last change is mirrored in the middle of what stood there before it.
 
-    Raises:
-        Unresolved: if nothing stood there, or if it was not on one side of it.
-
+    Raises `Unresolved` if nothing stood there, or if it was not on one side of it.
     """
     cells = [cell for cell in setting.last if setting.color_at(cell)]
     rest = [cell for cell in setting.blocks if cell not in cells]

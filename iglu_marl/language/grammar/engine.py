@@ -219,14 +219,13 @@ def _phrase(text: str) -> Node:
 class Grammar:
     """Rules by category.
 
+    Raises `LanguageError` if the file has mistakes.
+
     Args:
         text: the file.
         makers: functions, dataclasses and constants by name. A maker that raises `DialogueError`, `GridError` or
             `LanguageError` rejects the reading.
         lexicon: (words, value) pairs of categories without rules; `<#>` is any number in digits.
-
-    Raises:
-        LanguageError: if the file has mistakes.
 
     """
 

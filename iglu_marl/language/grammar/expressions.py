@@ -140,9 +140,7 @@ _COMPUTED = (ast.Compare, ast.IfExp, ast.Attribute, ast.BoolOp, ast.BinOp, ast.U
 def value_of(part: Expression, slots: Slots) -> Any:
     """Return the value for these slots; `_MISSING` if it depends on others.
 
-    Raises:
-        LanguageError, DialogueError, GridError: if a maker rejects them.
-
+    Raises `LanguageError` or `DialogueError` or `GridError` if a maker rejects them.
     """
     if isinstance(part, SlotValue):
         return slots.get(part.name, _MISSING)
@@ -248,14 +246,13 @@ def _variables(function: Callable[..., Any]) -> frozenset[str]:
 def expression(text: str, slots: Sequence[str], certain: set[str], known: Mapping[str, Any]) -> Expression:
     """Return the expression in a text.
 
+    Raises `LanguageError` if a name is unknown, a slot is not used, or arguments do not fit a call.
+
     Args:
         text: Python syntax, as in the head of this module.
         slots: names of slots.
         certain: those of them that are never missing.
         known: makers, dataclasses and constants by name.
-
-    Raises:
-        LanguageError: if a name is unknown, a slot is not used, or arguments do not fit a call.
 
     """
     left = set(slots)
