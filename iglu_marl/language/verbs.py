@@ -239,10 +239,7 @@ class Move(Instruction):
         cells = _cells(self.blocks, setting)
         found = []
         for vector in _ways(self, cells, setting):
-            moved = [(shifted(cell, vector), setting.color_at(cell)) for cell in cells]
-            check_free(moved, setting, frozenset(cells))
-            cleared = _changed(setting, [(cell, 0) for cell in cells])
-            found.append(_changed(setting.then(cleared.grid, ()), moved))
+            found.append(_moved(cells, [shifted(cell, vector) for cell in cells], setting))
         return found
 
 
@@ -444,10 +441,8 @@ class Rotate(Instruction):
                 dx, dz = -dz, dx
             if (x + dx) % 1 or (z + dz) % 1:
                 raise Unresolved(Reason.NO_PLACE, "the middle lies between blocks")
-            turned.append(((int(x + dx), cell[1], int(z + dz)), setting.color_at(cell)))
-        check_free(turned, setting, frozenset(cells))
-        cleared = _changed(setting, [(cell, 0) for cell in cells])
-        return [_changed(setting.then(cleared.grid, ()), turned)]
+            turned.append((int(x + dx), cell[1], int(z + dz)))
+        return [_moved(cells, turned, setting)]
 
 
 @dataclass(frozen=True)
@@ -552,17 +547,16 @@ class PlaceGoal(Instruction):
     fill: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        if self.new.again:
-            last = _as_place_goal(_last_part(setting.before[0])) if setting.before is not None else None
-            new = replace(self.new, again=False)
+        new, wheres = self.new, self.where
+        last = None if setting.before is None else _as_place_goal(_last_part(setting.before[0]))
+        if new.again:
+            new = replace(new, again=False)
             if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
                 new = replace(last.new, color=new.color)
-            self = replace(self, new=new)
-        if setting.before is not None:
-            self = _complete_other_side(self, setting.before[0])
-        self = replace(self, where=self.where or continuing(self.new, setting))
-        ways = put(self.new, self.where, self.fill, setting)
-        return _worlds(ways, self.where[0], setting)
+        if wheres[:1] == (OtherSide(),) and isinstance(last, PlaceGoal):  # of the placement before
+            wheres = (_relocate(last, OtherSide()), *wheres[1:])
+        wheres = wheres or continuing(new, setting)
+        return _worlds(put(new, wheres, self.fill, setting), wheres[0], setting)
 
 
 @dataclass(frozen=True)
@@ -595,16 +589,11 @@ class KeepOnly(Instruction):
         if setting.before is None:
             return [ExpectedWorld(setting.grid, setting.last)]
         met = replace(setting, grid=setting.before[1])
-        kept = self.of
+        own = isinstance(self.of, Blocks) and self.of.where is None
         try:
-            own = (
-                replace(kept, where=PartOf(Anaphor()))
-                if isinstance(kept, Blocks) and kept.where is None
-                else kept
-            )
-            cells = _cells(own, met)
+            cells = _cells(replace(self.of, where=PartOf(Anaphor())) if own else self.of, met)  # type: ignore[type-var]
         except Unresolved:
-            cells = _cells(kept, met)
+            cells = _cells(self.of, met)
         back = [(cell, met.color_at(cell)) for cell in cells if met.color_at(cell) != setting.color_at(cell)]
         rest = tuple(cell for cell in setting.last if cell not in cells)
         return [replace(_changed(setting, back), cells=rest)]
@@ -618,19 +607,11 @@ class AssertCount(Instruction):
     color: int | None = None
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        cells = [cell for part in (*setting.earlier, setting.last) for cell in part]
-        placed = {
-            cell for cell in cells if setting.color_at(cell) and self.color in (None, setting.color_at(cell))
-        }
-        standing = [cell for cell, color in setting.blocks.items() if self.color in (None, color)]
-        near = [
-            cell
-            for item in find_items(setting, Kind.STRUCTURE, ())
-            if not set(item).isdisjoint(setting.last)
-            for cell in item
-            if self.color in (None, setting.color_at(cell))
-        ]
-        if self.count not in map(len, (placed, setting.last, standing, near)):
+        there = {cell for cell, color in setting.blocks.items() if self.color in (None, color)}
+        placed = there.intersection(cell for part in (*setting.earlier, setting.last) for cell in part)
+        structures = map(set, find_items(setting, Kind.STRUCTURE, ()))
+        near = [cell for item in structures if not item.isdisjoint(setting.last) for cell in item & there]
+        if self.count not in map(len, (placed, setting.last, there, near)):
             raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {self.count}")
         return [ExpectedWorld(setting.grid, setting.last)]
 
@@ -916,14 +897,6 @@ def _edit(edit: CellEdit, setting: Resolution) -> list[ExpectedWorld]:
     return [_changed(setting, [(edit.cell, edit.after)])]
 
 
-def _complete_other_side(instruction: PlaceGoal, before: Any) -> PlaceGoal:
-    """Complete a placement that is relative to the one before: "on the other side"."""
-    last = _as_place_goal(_last_part(before))
-    if instruction.where[:1] != (OtherSide(),) or not isinstance(last, PlaceGoal):
-        return instruction
-    return replace(instruction, where=(_relocate(last, OtherSide()), *instruction.where[1:]))
-
-
 def _worlds(ways: list[list[tuple[Cell, int]]], where: Location, setting: Resolution) -> list[ExpectedWorld]:
     """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
     if len(ways) > 1 and not isinstance(where, NextTo):
@@ -987,6 +960,14 @@ def _base_of(cells: list[Cell], to: Location) -> Cell:
         raise Unresolved(Reason.AMBIGUOUS, f"which of {len(lowest)} blocks shall stand there")
     box = Box.of(cells)
     return box.high[0] if to.x > 0 else box.low[0], box.low[1], box.high[2] if to.z > 0 else box.low[2]
+
+
+def _moved(cells: list[Cell], goals: list[Cell], setting: Resolution) -> ExpectedWorld:
+    """Return the world in which blocks are at other cells."""
+    blocks = [(goal, setting.color_at(cell)) for cell, goal in zip(cells, goals, strict=True)]
+    check_free(blocks, setting, frozenset(cells))
+    cleared = _changed(setting, [(cell, 0) for cell in cells])
+    return _changed(setting.then(cleared.grid, ()), blocks)
 
 
 def _added(setting: Resolution, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
@@ -1268,17 +1249,15 @@ def _shift(instruction: Correct, setting: Resolution) -> Instruction:
         return Resize(Anaphor(), instruction.higher) if upright else Move(Anaphor(), ((way, n),))
     assert instruction.nearer is not None
     goals = [cell for item in resolve(instruction.nearer, setting) for cell in item]
-    near = {way: _gap(cells, goals, VECTORS[way]) for way in COMPASS}
+    near = {
+        way: min(dot(cell, step) for cell in goals) - max(dot(cell, step) for cell in cells)
+        for way in COMPASS
+        if (step := VECTORS[way])
+    }
     best = [way for way, gap in near.items() if gap == max(near.values())]
     if len(best) > 1 or near[best[0]] <= 0:
         raise Unresolved(Reason.NO_DIRECTION, "")
     return Move(Anaphor(), ((best[0], instruction.count or 1),))
-
-
-def _gap(cells: Iterable[Cell], goals: Iterable[Cell], way: Cell) -> int:
-    """Return the distance in a direction from blocks to others; negative if they lie the other way."""
-    ends = max(sum(a * b for a, b in zip(cell, way, strict=True)) for cell in cells)
-    return min(sum(a * b for a, b in zip(cell, way, strict=True)) for cell in goals) - ends
 
 
 def _with_other(part: Any, setting: Resolution) -> Any:

@@ -765,31 +765,35 @@ def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     levels = tuple(where for where in wheres if isinstance(where, Level))
     if len(wheres) == 3 and len(levels) == 1:
         return (*_merge_at_one_thing(tuple(where for where in wheres if where not in levels)), *levels)
-    if len(wheres) == 2:
-        for one, other in (wheres, wheres[::-1]):
-            if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, Anaphor):
-                return (Beside(other.offset, one.of),)
-            if (
-                isinstance(one, Beside)
-                and isinstance(other, Beside)
-                and other == Beside(one.offset, Anaphor())
-            ):
-                return (one,)  # a repetition
-            if isinstance(one, Edge) and isinstance(other, Edge):
-                return ()
-            up = Beside(((Direction.UP, 1),), Anaphor())
-            edge = isinstance(one, Beside) and isinstance(one.of, Portion) and one.of.which == "blocks"
-            if edge and other == up and one.offset == ((one.of.way, 1),):
-                return (replace(up, of=one.of),)  # "along the north edge of it, on top"
-            if isinstance(one, Sides) and isinstance(other, Sides) and other.of == Anaphor() != one.of:
-                return (replace(other, of=one.of),)
-            down = Beside(((Direction.DOWN, 1),), Anaphor())
-            if isinstance(one, Sides) and one.which != "ends" and other in (up, down):
-                end = other.offset[0][0]  # "on each side of it, at the bottom"
-                return (replace(one, of=Portion(one.of, "blocks", end)),)
-            if isinstance(one, Sides) and one.which == "ends" and other == up:  # "on each end of it, on top"
-                return (replace(up, of=Portion(one.of, "ends")),)
+    for one, other in (wheres, wheres[::-1]) if len(wheres) == 2 else ():
+        if (found := _at_one_thing(one, other)) is not None:
+            return found
     return wheres
+
+
+def _at_one_thing(one: Any, other: Any) -> tuple[Any, ...] | None:
+    """Return the place that two places at one thing mean; None if they are two."""
+    if isinstance(one, NextTo):
+        its = isinstance(other, Beside) and isinstance(other.of, Anaphor)
+        return (Beside(other.offset, one.of),) if its else None
+    if isinstance(one, Edge):
+        return () if isinstance(other, Edge) else None
+    up, down = (Beside(((way, 1),), Anaphor()) for way in (Direction.UP, Direction.DOWN))
+    if isinstance(one, Beside):
+        if other == Beside(one.offset, Anaphor()):
+            return (one,)  # a repetition
+        edge = isinstance(one.of, Portion) and one.of.which == "blocks"
+        along = edge and other == up and one.offset == ((one.of.way, 1),)  # type: ignore[attr-defined]
+        return (replace(up, of=one.of),) if along else None  # "along the north edge of it, on top"
+    if not isinstance(one, Sides):
+        return None
+    if isinstance(other, Sides) and other.of == Anaphor() != one.of:
+        return (replace(other, of=one.of),)
+    if one.which != "ends" and other in (up, down):  # "on each side of it, at the bottom"
+        return (replace(one, of=Portion(one.of, "blocks", other.offset[0][0])),)
+    if one.which == "ends" and other == up:  # "on each end of it, on top"
+        return (replace(up, of=Portion(one.of, "ends")),)
+    return None
 
 
 def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
@@ -799,12 +803,8 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
         new, mods = replace(new, count=1), replace(mods, split=False)
     if new.count is None and new.kind is Kind.BLOCK:
         new = replace(new, count=1)
-    parts = []
-    for where in mods.also:
-        stated = mod_where(where)
-        rest = replace(mods, also=None)
-        parts.append(put(new, stated.plus(rest)))
-    return Sequence(tuple(parts))
+    rest = replace(mods, also=None)
+    return Sequence(tuple(put(new, mod_where(where).plus(rest)) for where in mods.also))
 
 
 def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:

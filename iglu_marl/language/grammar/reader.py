@@ -192,50 +192,39 @@ def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Keep the referent of "it" in "a block north of it and another south of it"."""
     found = [part.put if isinstance(part, Elided) else part for part in parts]
     for number, (before, now) in enumerate(pairwise(found), start=1):
-        if (
-            isinstance(before, SetFocus)
-            and isinstance(before.at, (Beside, Spot))
-            and isinstance(now, PlaceGoal)
-            and not now.where
-        ):  # "go 2 east and place a red block"
-            found[number] = replace(
-                now, where=(before.at if isinstance(before.at, Spot) else Beside((), Anaphor()),)
-            )
+        goes = isinstance(before, SetFocus) and isinstance(before.at, (Beside, Spot))
+        if goes and isinstance(now, PlaceGoal) and not now.where:  # "go 2 east and place a red block"
+            found[number] = _at(now, before.at if isinstance(before.at, Spot) else Beside((), Anaphor()))
         where, then = first_place(before), first_place(now)
         nth = getattr(getattr(where, "of", None), "nth", None)
-        if (
-            nth == 1 and isinstance(then, Beside) and then.of == LastBlock()
-        ):  # "on the first one and on the last one"
-            same = replace(then, of=Recent(count=1, nth=-1))
-            found[number] = replace(now, where=same if isinstance(now, Place) else (same,))
+        if nth == 1 and isinstance(then, Beside) and then.of == LastBlock():
+            # "on the first one and on the last one"
+            found[number] = _at(now, replace(then, of=Recent(count=1, nth=-1)))
     stated = [*found]
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in stated[number - 1 : number + 1])
-        if before is None or now is None or not isinstance(now.of, (Anaphor, LastBlock)):
+        if before is None or now is None or not len(now.offset) == len(before.offset) == 1:
             continue
-        if not isinstance(parts[number], Elided) and (before.of != Anaphor() or now.of != Anaphor()):
+        elided, its = isinstance(parts[number], Elided), before.of == now.of == Anaphor()
+        if not isinstance(now.of, (Anaphor, LastBlock)) or not (elided or its):
             continue
-        if (
-            isinstance(parts[number], Elided)
-            and before.of == now.of == Anaphor()
-            and len(now.offset) == len(before.offset) == 1
-            and now.offset[0][0].axis != before.offset[0][0].axis
-            and now.offset[0][0].relative == before.offset[0][0].relative
-        ):  # "a block on its north side and one on its east side"
-            same = Beside(((before.offset[0][0].opposite, before.offset[0][1]), now.offset[0]), Anaphor())
-            part = found[number]
-            found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
-        if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
+        ((way, count),), ((other, steps),) = before.offset, now.offset
+        if elided and its and other.axis != way.axis and other.relative == way.relative:
+            # "a block on its north side and one on its east side"
+            same = Beside(((way.opposite, count), (other, steps)), Anaphor())
+            found[number] = _at(found[number], same)
+        if other is way.opposite:
             same = replace(now, of=before.of)
             single = isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1
             if single or isinstance(before.of, (Anaphor, LastBlock)):
-                steps = (
-                    before.offset[0][1] + now.offset[0][1]
-                )  # one step past it: both readings are possible now
-                same = Beside(((now.offset[0][0], steps),), Anaphor())
-            part = found[number]
-            found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
+                same = Beside(((other, count + steps),), Anaphor())  # past it: both readings are possible now
+            found[number] = _at(found[number], same)
     return tuple(found)
+
+
+def _at(part: Any, where: Any) -> Any:
+    """Return a placement at another place."""
+    return replace(part, where=where if isinstance(part, Place) else (where,))
 
 
 def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -461,11 +450,8 @@ def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset())
     if len(lacking) == len(made):
         reason, detail = lacking[0]
         return Failure(reason, detail, text, partial=stated)
-    return stated if not lacking else _plain([one for one in made if _lacking(one) is None])
-
-
-def _plain(made: list[Any]) -> Any:
-    return made[0] if len(made) == 1 else Ambiguous(tuple(made))
+    rest = [one for one in made if _lacking(one) is None]
+    return rest[0] if len(rest) == 1 else Ambiguous(tuple(rest))
 
 
 def _lacking(value: Any) -> tuple[Reason, str] | None:
