@@ -237,10 +237,12 @@ class Move(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
-        found = []
-        for vector in _ways(self, cells, setting):
-            found.append(_moved(cells, [shifted(cell, vector) for cell in cells], setting))
-        return found
+        if self.to is None:
+            vectors = [setting.vector(self.by)]
+        else:
+            cleared = _changed(setting, [(cell, 0) for cell in cells])
+            vectors = _vectors_to(self.to, cells, setting.then(cleared.grid, setting.last))
+        return [_moved(cells, [shifted(cell, vector) for cell in cells], setting) for vector in vectors]
 
 
 @dataclass(frozen=True)
@@ -496,7 +498,9 @@ class Correct(Instruction):
     other: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        last, grid = _before(setting)
+        if setting.before is None:
+            raise Unresolved(Reason.NO_MATCH, "nothing was done before")
+        last, grid = setting.before
         if _is_shift(self):
             return _follow(_shift(self, setting), setting)
         back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else ())
@@ -924,13 +928,6 @@ def _is_part_of_it(blocks: Reference) -> bool:
     return isinstance(whole, Anaphor)
 
 
-def _ways(instruction: Move, cells: list[Cell], setting: Resolution) -> list[Cell]:
-    if instruction.to is None:
-        return [setting.vector(instruction.by)]
-    cleared = _changed(setting, [(cell, 0) for cell in cells])
-    return _vectors_to(instruction.to, cells, setting.then(cleared.grid, setting.last))
-
-
 def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
     """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
     if isinstance(to, Edge):
@@ -1036,12 +1033,6 @@ def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting
     if instruction.size is None:  # up to the edge
         return now + (7 if vector[1] else 5) - edge
     return instruction.size if instruction.to else now + instruction.size
-
-
-def _before(setting: Resolution) -> tuple[Any, Grid]:
-    if setting.before is None:
-        raise Unresolved(Reason.NO_MATCH, "nothing was done before")
-    return setting.before
 
 
 def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
@@ -1158,7 +1149,11 @@ def _opposite(setting: Resolution) -> ExpectedWorld:
     """
     cells = [cell for cell in setting.last if setting.color_at(cell)]
     rest = [cell for cell in setting.blocks if cell not in cells]
-    touching = [item for item in connected(rest) if any(_touch(cell, item) for cell in cells)]
+    touching = [
+        item
+        for item in connected(rest)
+        if any(shifted(cell, step) in item for cell in cells for step in VECTORS.values())
+    ]
     whole = [cell for item in touching for cell in item] or rest
     if not cells or not whole:
         raise Unresolved(Reason.NO_PLACE, "the other side of what")
@@ -1172,10 +1167,6 @@ def _opposite(setting: Resolution) -> ExpectedWorld:
     return _added(
         setting, [(image, setting.color_at(cell)) for image, cell in zip(images, cells, strict=True)]
     )
-
-
-def _touch(cell: Cell, item: Item) -> bool:
-    return any(shifted(cell, step) in item for step in VECTORS.values())
 
 
 def _transfer(blocks: Any, of: Any) -> Any:
