@@ -561,23 +561,12 @@ class _Placing:
         wall = new.kind is Kind.WALL and len(new.sizes) == 2
         longer = new.kind is Kind.BLOCK and (new.count or 1) > len(cells)
         row = wall or ((new.kind is Kind.ROW or longer) and not new.standing)
-        flat = new.kind in FIGURES and new.kind not in (Kind.WALL, Kind.CUBE) and not new.standing
         level = len({cell[1] for cell in cells}) == 1 and all(group.way == _UP for group in groups)
-        if not (flat or row) or not level or new.gap or new.way is not None:
-            return []
-        if not new.sizes and new.kind in FIGURES[4:]:
+        if not (row or self.is_flat()) or not level or new.gap or new.way is not None:
             return []
         box = Box.of(cells)
         (west, low, north), (east, _, south) = box.low, box.high
-        spans = east - west + 1, south - north + 1
-        if row:
-            a = new.sizes[0] if new.sizes else max(spans) if new.count in (None, 1) else new.count or 1
-            b, drawn = 1, frozenset((u, 0) for u in range(a))
-        else:
-            a, b = (*(new.sizes or spans), *new.sizes[:1])[:2]
-            drawn = figure(new.kind, a, b)
-        if new.hollow:
-            drawn -= {(a // 2, b // 2)}
+        a, b, drawn = self.drawn((east - west + 1, south - north + 1), row)
         deep = new.sizes[-1] if wall or len(new.sizes) > 2 else 1
         found: dict[Line, bool] = {}
         for (wide, far), one in _lying(new, a, b, drawn, self.setting).items():
@@ -587,6 +576,22 @@ class _Placing:
                     found[line] = (2 * x + wide, 2 * z + far) == (west + east + 1, north + south + 1)
         middle = [line for line, centred in found.items() if centred]
         return middle if middle or new.kind is Kind.BLOCK else [*found]
+
+    def is_flat(self) -> bool:
+        """Return whether it is a figure that lies on things, of any size or a square or rectangle as large as they."""
+        new = self.new
+        flat = new.kind in FIGURES and new.kind not in (Kind.WALL, Kind.CUBE) and not new.standing
+        return flat and (new.sizes != () or new.kind not in FIGURES[4:])
+
+    def drawn(self, spans: tuple[int, int], row: bool) -> tuple[int, int, frozenset[tuple[int, int]]]:
+        """Return the width, depth and cells of something level over a place of these spans."""
+        new = self.new
+        a, b = (*(new.sizes or spans), *new.sizes[:1])[:2]
+        if row:
+            a = new.sizes[0] if new.sizes else max(spans) if new.count in (None, 1) else new.count or 1
+            b = 1
+        drawn = frozenset((u, 0) for u in range(a)) if row else figure(new.kind, a, b)
+        return a, b, drawn - ({(a // 2, b // 2)} if new.hollow else set())
 
     def put_at_several(self, groups: list[Anchors]) -> list[Line]:
         """Place the same at each of several things, or a number of blocks in all."""

@@ -449,7 +449,11 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     value = {name: part.value for name, part in given.items()}
     kind, count = value.get("kind", Kind.BLOCK), value.get("count")
     plural = any(part.plural for part in given.values())
-    own = {"hollow": value.get("hollow"), "standing": value.get("upright"), "axis": value.get("axis")}
+    own: dict[str, Any] = {
+        "hollow": value.get("hollow"),
+        "standing": value.get("upright"),
+        "axis": value.get("axis"),
+    }
     mods = mods.plus(Modifiers((value["level"],) if "level" in value else (), **own))
     mods = replace(mods, where=_within(mods.where))
     if "colors" in value:

@@ -629,14 +629,8 @@ def put_filled(new: BlockSpec, mods: Modifiers, color: int, more: Modifiers) -> 
 
 def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     """Return new blocks with what the modifiers say of them."""
-    kind, count = new.kind, new.count
-    if mods.wide is not None and mods.long not in (None, mods.wide):  # "5 long and 3 wide"
-        kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW) and count == 1 else kind
-        high = () if mods.tall in (None, 1) else (mods.tall,)
-        mods = replace(mods, area=(mods.long, mods.wide, *high), long=None, tall=None)
-    elif mods.wide is not None:
-        mods = replace(mods, long=mods.wide)
-    mods = replace(mods, wide=None)
+    count = new.count
+    kind, mods = _spread(new.kind, count, mods)
     reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
     color = _agreed("color", new.color or None, mods.color)
     if mods.shade is not None:
@@ -666,6 +660,15 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     new = replace(new, hollow=bool(mods.hollow), centred=bool(mods.centred), bare_ends=bool(mods.bare))
     new = replace(new, taller=mods.taller or 0, times=mods.times or 1, until=mods.until)
     return new if color is None else replace(new, color=color)
+
+
+def _spread(kind: Any, count: int | None, mods: Modifiers) -> tuple[Any, Modifiers]:
+    """Return the kind and modifiers of new blocks with a width as an area or a length."""
+    if mods.wide is None or mods.long in (None, mods.wide):
+        return kind, replace(mods, long=mods.long if mods.wide is None else mods.wide, wide=None)
+    kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW) and count == 1 else kind
+    high = () if mods.tall in (None, 1) else (mods.tall,)  # "5 long and 3 wide"
+    return kind, replace(mods, area=(mods.long, mods.wide, *high), long=None, tall=None, wide=None)
 
 
 def _measured(
@@ -815,11 +818,9 @@ def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
     if single and new.count == 1:
-        return (
-            CellEdit(EditKind.PLACE, where.cell, color=color)
-            if isinstance(where, At)
-            else Place(color, where)
-        )
+        if isinstance(where, At):
+            return CellEdit(EditKind.PLACE, where.cell, color=color)
+        return Place(color, where)
     if single and not new.each and is_several(where):
         one_step = len(where.offset) == 1 and where.offset[0][1] == 1
         plain = new.standing is None and new.way is None
@@ -827,13 +828,20 @@ def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
     n = new.sizes[0] if len(new.sizes) == 1 else new.count if single else 0
     if not 2 <= n <= 11 or (not single and new.count != 1):
         return None
-    if new.kind is Kind.TOWER or (single and new.standing):
+    shape = _line_of(new, n, where)
+    return None if shape is None else Build(shape, (color,), where)
+
+
+def _line_of(new: BlockSpec, n: int, where: At | Beside | NextTo) -> Shape | None:
+    """Return the tower, column or row that new blocks make; None if its direction is open."""
+    if new.kind is Kind.TOWER or (new.kind is Kind.BLOCK and new.standing):
+        if new.way is not None and not new.way.vertical:
+            return None
         below = isinstance(where, Beside) and where.offset[:1] == ((Direction.DOWN, 1),)
         down = below or new.way is Direction.DOWN
-        shape = Shape(Kind.COLUMN, (n,), (Direction.DOWN,)) if down else Shape(Kind.TOWER, (n,))
-        return Build(shape, (color,), where) if new.way is None or new.way.vertical else None
+        return Shape(Kind.COLUMN, (n,), (Direction.DOWN,)) if down else Shape(Kind.TOWER, (n,))
     if new.kind is Kind.ROW and new.way is not None and not new.way.vertical:
-        return Build(Shape(Kind.ROW, (n,), (new.way,)), (color,), where)
+        return Shape(Kind.ROW, (n,), (new.way,))
     return None
 
 
