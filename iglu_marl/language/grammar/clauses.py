@@ -180,7 +180,7 @@ class ClauseReader:
             else:
                 self.said.append(word)
         self.names = names
-        self.parser = Parser(_rules(), self.said, nouns_of(self.said, names))
+        self.parser = Parser(_rules(), self.said, nouns_of(self.said, names), quick=True)
         self.ends = sorted({at for at, mark in self.breaks.items() if mark == "."} | {len(self.said)})
 
     def read(self) -> tuple[Clauses, ...]:

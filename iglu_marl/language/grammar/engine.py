@@ -114,7 +114,10 @@ Node = Word | Comma | CategorySlot | Sequence | Choice
 
 @dataclass
 class Rule:
-    """One pattern of a category. said: whether it is said too; when: under which flags."""
+    """One pattern of a category.
+
+    said: whether it is said too; when: under which flags. required: sets of words, each with one that a match has.
+    """
 
     pattern: Node
     value: Expression | None
@@ -122,6 +125,7 @@ class Rule:
     text: str
     said: bool = False
     when: tuple[str, str] | None = None
+    required: list[frozenset[str]] = field(default_factory=list)
 
     def is_said(self, flags: frozenset[str]) -> bool:
         """Return whether it is said under these flags."""
@@ -328,6 +332,7 @@ class Grammar:
         for category in self.categories.values():
             category.by_word = _table((rule, _first(rule.pattern, first)) for rule in category.rules)
             for rule in category.rules:
+                rule.required = _required(rule.pattern)
                 for choice in _choices(rule.pattern):
                     choice.by_word = _table((option, _first(option, first)) for option in choice.options)
         self.first = first
@@ -386,6 +391,16 @@ def _certain(node: Node) -> set[str]:
     if isinstance(node, Choice):
         return set() if node.optional else set.intersection(*map(_certain, node.options))
     return set().union(*map(_certain, _parts(node)))
+
+
+def _required(node: Node) -> list[frozenset[str]]:
+    """Return sets of words of which every match has one each."""
+    if isinstance(node, Word):
+        return [frozenset((node.text,))]
+    if not isinstance(node, Choice):
+        return [words for part in _parts(node) for words in _required(part)]
+    options = [] if node.optional else [_required(option) for option in node.options]
+    return [frozenset().union(*(min(one, key=len) for one in options))] if options and all(options) else []
 
 
 def slots_of(node: Node) -> list[CategorySlot]:
@@ -457,13 +472,19 @@ class Parser:
         too_deep: whether some text is nested beyond `MAX_DEPTH`.
         nouns: words that may fill the slots of nouns outside the grammar: singular, whether it is plural, and whether
             it names something that exists.
+        quick: skip the rules whose words do not occur; then `furthest` and `against` can lag behind.
 
     """
 
     def __init__(
-        self, grammar: Grammar, said: list[str], nouns: Mapping[str, tuple[str, bool, bool]] = {}
+        self,
+        grammar: Grammar,
+        said: list[str],
+        nouns: Mapping[str, tuple[str, bool, bool]] = {},
+        quick: bool = False,
     ) -> None:
-        self.grammar, self.said, self.nouns = grammar, said, nouns
+        self.grammar, self.said, self.nouns, self.quick = grammar, said, nouns, quick
+        self._occurs: dict[int, bool] = {}  # whether the words of a rule occur
         self.memory: dict[tuple[str, int], list[Read]] = {}
         self.furthest = self.depth = 0
         self.against = (0, 0, 0, "")
@@ -494,11 +515,20 @@ class Parser:
     def _readings(self, category: str, at: int) -> list[Read]:
         found: dict[tuple[Any, int], int] = {}
         for rule in self._possible(self.grammar.categories[category].by_word, at):
+            if self.quick and not self._has_words(rule):
+                continue
             for value, end, cost in self._apply(rule, at):
                 if cost < found.get((value, end), 1 << 30):
                     found[value, end] = cost
         readings = ((value, end, cost) for (value, end), cost in found.items())
         return sorted(readings, key=lambda read: read[2])[:MAX_READINGS]
+
+    def _has_words(self, rule: Rule) -> bool:
+        known = self._occurs.get(id(rule))
+        if known is None:
+            known = not any(words.isdisjoint(self.said) for words in rule.required)
+            self._occurs[id(rule)] = known
+        return known
 
     def _possible(self, table: Mapping[str, list[Any]], at: int) -> list[Any]:
         """Return the rules or options that can begin here."""

@@ -104,8 +104,8 @@ _PLACEMENTS = (PlaceGoal, Place, Build, CellEdit, Elided)  # the next clause may
 class Reader(Parser):
     """Reads whole texts, clause by clause, at least cost."""
 
-    def __init__(self, said: list[str], names: frozenset[str] = frozenset()) -> None:
-        super().__init__(grammar(), said, clauses.nouns_of(said, names, known_only=True))
+    def __init__(self, said: list[str], names: frozenset[str] = frozenset(), quick: bool = False) -> None:
+        super().__init__(grammar(), said, clauses.nouns_of(said, names, known_only=True), quick)
         self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
 
     def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
@@ -399,7 +399,7 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
     unknown = [word for word in unknown_words(said) if not {word, clauses.singular(word)[0]} & names]
-    plain = _read_words(said, text, names)
+    plain = _read_words(said, text, names, quick=bool(unknown))
     if not unknown or not isinstance(plain, Failure):
         return plain, ()  # also if the unknown words are in a remark
     found: list[tuple[Any, list[str]]] = []
@@ -407,7 +407,7 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     for rank, words in respellings(said, instruction_words() | names):
         if found and rank > least:
             break
-        stated = _read_words(words, text, names)
+        stated = _read_words(words, text, names, quick=True)
         if not isinstance(stated, Failure) or stated.partial is not None:
             found.append((stated, words))
             least = rank
@@ -419,10 +419,11 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
 
 
-def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset()) -> Any:
+def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset(), quick: bool = False) -> Any:
+    """Return the instruction, or a `Failure`; quick: without the detail of a failure that has no partial one."""
     if len(said) > MAX_WORDS:
         return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
-    reader = Reader(said, names)
+    reader = Reader(said, names, quick)
     least, readings = reader.texts(0)
     if reader.too_deep:
         return Failure(Reason.NOT_UNDERSTOOD, f"more than {MAX_DEPTH} nested parts", text)
@@ -442,6 +443,8 @@ def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset())
     if not made and (hole := reader.lacking()) is not None:
         return Failure(hole.reason, "", text, partial=hole)
     lacking = [lack for one in made if (lack := _lacking(one)) is not None]
+    if quick and made and len(lacking) == len(made):
+        return _read_words(said, text, names)  # a contradiction can speak against it
     if len(lacking) == len(made) and (against := reader.contradiction(least)):
         return Failure(Reason.CONTRADICTION, against, text)
     if not made:
