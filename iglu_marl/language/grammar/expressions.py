@@ -134,7 +134,7 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 }
 
 
-_COMPUTED = (ast.Compare, ast.IfExp, ast.Attribute, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Subscript)
+_COMPUTED = (ast.Compare, ast.Attribute, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Subscript)
 
 
 def value_of(part: Expression, slots: Slots) -> Any:
@@ -255,80 +255,91 @@ def expression(text: str, slots: Sequence[str], certain: set[str], known: Mappin
         known: makers, dataclasses and constants by name.
 
     """
-    left = set(slots)
-
-    def built(node: ast.expr, outer: bool = False, word: bool = False) -> Expression:
-        if isinstance(node, ast.Name) and node.id in slots and not (outer and node.id in known):
-            left.discard(node.id)
-            return SlotValue(node.id)
-        if isinstance(node, ast.Name):
-            constant = node.id in known and not callable(known[node.id])
-            if outer and not constant:
-                return call(node.id, [], [])
-            if not constant and not word:
-                raise LanguageError(f"no constant {node.id!r}")
-            return Constant(known[node.id] if constant else node.id)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return call(node.func.id, node.args, node.keywords, outer)
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            return FirstOf(tuple(map(built, node.values)))
-        if isinstance(node, _COMPUTED):
-            return computed(node)
-        if isinstance(node, ast.Tuple) and node.elts:
-            last = node.elts[-1]
-            spread = isinstance(last, ast.Starred)
-            parts = [*node.elts[:-1], last.value if isinstance(last, ast.Starred) else last]
-            return TupleOf(tuple(map(built, parts)), spread)
-        return Constant(ast.literal_eval(node))
-
-    def computed(node: ast.expr) -> Expression:
-        if isinstance(node, ast.IfExp):
-            return Choice(built(node.test), built(node.body), built(node.orelse))
-        if isinstance(node, ast.BoolOp):  # a and b
-            *first, last = map(built, node.values)
-            for part in reversed(first):
-                last = Choice(part, last, Constant(False))
-            return last
-        if isinstance(node, ast.Attribute):
-            return Operation(operator.attrgetter(node.attr), (built(node.value),))
-        if isinstance(node, ast.Compare):
-            parts = tuple(map(built, (node.left, *node.comparators)))
-            pairs = zip(node.ops, parts, parts[1:], strict=False)
-            tests = [Operation(_OPERATORS[type(one)], (left, right)) for one, left, right in pairs]
-            return tests[0] if len(tests) == 1 else Choice(tests[0], tests[1], Constant(False))
-        if isinstance(node, ast.Subscript):
-            return Operation(operator.getitem, (built(node.value), built(node.slice)))
-        if isinstance(node, ast.BinOp):
-            return Operation(_OPERATORS[type(node.op)], (built(node.left), built(node.right)))
-        if isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
-            return Operation(_OPERATORS[type(node.op)], (built(node.operand),))
-        return Constant(ast.literal_eval(node))
-
-    def call(name: str, args: list[ast.expr], keywords: list[ast.keyword], outer: bool = True) -> Expression:
-        if not callable(known.get(name)):
-            raise LanguageError(f"no maker {name!r}")
-        names = list(signature(known[name]).parameters)
-        if len(args) > len(names) or {key.arg for key in keywords} & {None, *names[: len(args)]}:
-            raise LanguageError(f"{name!r} takes {', '.join(names)}, each once")
-        stated = dict(zip(names, map(built, args), strict=False))
-        stated |= {key.arg: built(key.value, word=outer) for key in keywords if key.arg}
-        if outer:
-            free = [slot for slot in slots if slot in left and slot not in stated]
-            stated = {slot: SlotValue(slot) for slot in free} | stated
-            left.difference_update(free)
-        made = Call(name, known[name], stated)
-        _check(made, certain)
-        return made
-
+    builder = _Builder(slots, certain, known)
     try:
-        made = built(ast.parse(text, mode="eval").body, outer=True)
+        made = builder.built(ast.parse(text, mode="eval").body, outer=True)
     except LanguageError:
         raise
     except (SyntaxError, ValueError, KeyError) as error:
         raise LanguageError(f"{text!r} is no expression: {error}") from None
-    if left:
-        raise LanguageError(f"{', '.join(sorted(left))} not used")
+    if builder.left:
+        raise LanguageError(f"{', '.join(sorted(builder.left))} not used")
     return made
+
+
+class _Builder:
+    """Expressions of syntax trees. left: slots that no part uses so far."""
+
+    def __init__(self, slots: Sequence[str], certain: set[str], known: Mapping[str, Any]) -> None:
+        self.slots, self.certain, self.known, self.left = slots, certain, known, set(slots)
+
+    def built(self, node: ast.expr, outer: bool = False, word: bool = False) -> Expression:
+        if isinstance(node, ast.Name):
+            return self.named(node.id, outer, word)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            return self.call(node.func.id, node.args, node.keywords, outer)
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+            return FirstOf(tuple(map(self.built, node.values)))
+        if isinstance(node, ast.IfExp):
+            return Choice(self.built(node.test), self.built(node.body), self.built(node.orelse))
+        if isinstance(node, ast.Tuple) and node.elts:
+            last = node.elts[-1]
+            spread = isinstance(last, ast.Starred)
+            parts = [*node.elts[:-1], last.value if isinstance(last, ast.Starred) else last]
+            return TupleOf(tuple(map(self.built, parts)), spread)
+        if isinstance(node, _COMPUTED) and not isinstance(getattr(node, "operand", None), ast.Constant):
+            return self.computed(node)
+        return Constant(ast.literal_eval(node))
+
+    def named(self, name: str, outer: bool, word: bool) -> Expression:
+        """Return a slot, a constant, a maker of all slots, or a word as text."""
+        if name in self.slots and not (outer and name in self.known):
+            self.left.discard(name)
+            return SlotValue(name)
+        constant = name in self.known and not callable(self.known[name])
+        if outer and not constant:
+            return self.call(name, [], [])
+        if not constant and not word:
+            raise LanguageError(f"no constant {name!r}")
+        return Constant(self.known[name] if constant else name)
+
+    def computed(self, node: Any) -> Expression:
+        if isinstance(node, ast.Attribute):
+            return Operation(operator.attrgetter(node.attr), (self.built(node.value),))
+        if isinstance(node, ast.Subscript):
+            return Operation(operator.getitem, (self.built(node.value), self.built(node.slice)))
+        if isinstance(node, ast.BinOp):
+            return Operation(_OPERATORS[type(node.op)], (self.built(node.left), self.built(node.right)))
+        if isinstance(node, ast.UnaryOp):
+            return Operation(_OPERATORS[type(node.op)], (self.built(node.operand),))
+        if isinstance(node, ast.BoolOp):  # a and b
+            tests = [self.built(value) for value in node.values]
+        else:
+            parts = [self.built(one) for one in (node.left, *node.comparators)]
+            pairs = zip(node.ops, parts, parts[1:], strict=False)
+            tests = [Operation(_OPERATORS[type(one)], (left, right)) for one, left, right in pairs]
+        *first, last = tests
+        for test in reversed(first):
+            last = Choice(test, last, Constant(False))
+        return last
+
+    def call(
+        self, name: str, args: list[ast.expr], keywords: list[ast.keyword], outer: bool = True
+    ) -> Expression:
+        if not callable(self.known.get(name)):
+            raise LanguageError(f"no maker {name!r}")
+        names = list(signature(self.known[name]).parameters)
+        if len(args) > len(names) or {key.arg for key in keywords} & {None, *names[: len(args)]}:
+            raise LanguageError(f"{name!r} takes {', '.join(names)}, each once")
+        stated = dict(zip(names, map(self.built, args), strict=False))
+        stated |= {key.arg: self.built(key.value, word=outer) for key in keywords if key.arg}
+        if outer:
+            free = [slot for slot in self.slots if slot in self.left and slot not in stated]
+            stated = {slot: SlotValue(slot) for slot in free} | stated
+            self.left.difference_update(free)
+        made = Call(name, self.known[name], stated)
+        _check(made, self.certain)
+        return made
 
 
 class Definition:
