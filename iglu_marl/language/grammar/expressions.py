@@ -104,7 +104,7 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Conditional:
     """One of two parts, by a condition; only that part has a value."""
 
     condition: Expression
@@ -112,7 +112,7 @@ class Choice:
     other: Expression
 
 
-Expression = SlotValue | Constant | FirstOf | TupleOf | Call | Operation | Choice
+Expression = SlotValue | Constant | FirstOf | TupleOf | Call | Operation | Conditional
 _OPERATORS: dict[type, Callable[..., Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -149,7 +149,7 @@ def value_of(part: Expression, slots: Slots) -> Any:
     if isinstance(part, Call):
         given = ((name, value_of(one, slots)) for name, one in part.arguments.items())
         return part.function(**{name: value for name, value in given if value is not _MISSING})
-    if isinstance(part, Choice):
+    if isinstance(part, Conditional):
         return value_of(part.then if value_of(part.condition, slots) else part.other, slots)
     stated = [value_of(one, slots) for one in part.parts]
     if isinstance(part, Operation):
@@ -179,7 +179,7 @@ def slots_for(part: Expression, value: Any, inverses: Mapping[str, Inverse]) -> 
             given = {name: one for name, one in stated.items() if one is not None}
             if given.keys() <= part.arguments.keys():
                 yield from _together([(part.arguments[name], one) for name, one in given.items()], inverses)
-    elif isinstance(part, (Operation, Choice)):
+    elif isinstance(part, (Operation, Conditional)):
         return  # only read
     elif isinstance(value, tuple) and part.spread and len(value) >= len(part.parts):
         ends = len(part.parts) - 1
@@ -281,7 +281,7 @@ class _Builder:
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
             return FirstOf(tuple(map(self.built, node.values)))
         if isinstance(node, ast.IfExp):
-            return Choice(self.built(node.test), self.built(node.body), self.built(node.orelse))
+            return Conditional(self.built(node.test), self.built(node.body), self.built(node.orelse))
         if isinstance(node, ast.Tuple) and node.elts:
             last = node.elts[-1]
             spread = isinstance(last, ast.Starred)
@@ -320,7 +320,7 @@ class _Builder:
             tests = [Operation(_OPERATORS[type(one)], (left, right)) for one, left, right in pairs]
         *first, last = tests
         for test in reversed(first):
-            last = Choice(test, last, Constant(False))
+            last = Conditional(test, last, Constant(False))
         return last
 
     def call(
