@@ -36,21 +36,13 @@ from iglu_marl.language.discourse import asked
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.instructions import rendered
 from iglu_marl.language.phrases import Phrase
-from iglu_marl.language.placing import PlaceGoal
 from iglu_marl.language.questions import parse as parse_question
-from iglu_marl.language.references import (
-    Anaphor,
-    At,
-    Item,
-    Reference,
-    Resolution,
-    Unresolved,
-    resolve,
-)
+from iglu_marl.language.references import Anaphor, At, Item, Reference, Resolution, Unresolved, resolve
 from iglu_marl.language.regions import connected
 from iglu_marl.language.scene import MIXED, Thing
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.shapes import VECTORS, Kind
+from iglu_marl.language.verbs import PlaceGoal
 
 Grid = npt.NDArray[np.int8]
 

@@ -10,10 +10,9 @@ from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_name
 from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, Reason, say
 from iglu_marl.language.discourse import asks
 from iglu_marl.language.grammar.reader import respelled, tokens
-from iglu_marl.language.placing import Ambiguous
 from iglu_marl.language.repair import Understanding, meanings
 from iglu_marl.language.templates import number_of, templates
-from iglu_marl.language.verbs import Facing, Name
+from iglu_marl.language.verbs import Ambiguous, Facing, Name
 
 _QUESTIONS = {
     "color": DialogueAct.WHICH_COLOR,

@@ -55,12 +55,10 @@ class PlanExecutor:
         """Compare the private world with the observation, which is right where they differ.
 
         The speed of a fall cannot be observed: after a difference, wait until both agree for a step.
+        Raises `AgentError` if grid or agentPos is not observed.
 
         Returns:
             Whether they have just agreed again: then plan the rest again.
-
-        Raises:
-            AgentError: if grid or agentPos is not observed.
 
         """
         for key in ("grid", "agentPos"):

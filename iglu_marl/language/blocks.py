@@ -35,19 +35,22 @@ def _checked_color(color: Any, name: str, cell: Cell) -> int:
 class Instruction:
     """Base of all instructions, which are dataclasses."""
 
+    def _worlds(self, setting: Any) -> list[Any]:
+        """Return the worlds that it leads to, the most plausible first; raise `Unresolved` if there is none."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class CellEdit(Instruction):
     """One change of the world: `CellEdit("place", (0, -1, 0), color=6)`.
+
+    Raises `GridError` if the cell is outside the zone, or a colour does not fit the action.
 
     Args:
         action: place, remove or replace.
         cell: (x, y, z).
         color: new id 1..6 (place, replace).
         old_color: id 1..6 of the present block, if named (remove, replace).
-
-    Raises:
-        GridError: if the cell is outside the zone, or a colour does not fit the action.
 
     """
 

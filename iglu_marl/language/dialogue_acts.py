@@ -73,15 +73,14 @@ def say(
 ) -> str:
     """Return a wording of small talk: the preferred one, or with `rng` a random one.
 
+    Raises `DialogueError` if the act is unknown, or a colour or word is missing or superfluous.
+
     Args:
         talk: the act.
         color: id 1..6 for `NO_BLOCKS` and `WRONG_COLOR`.
         rng: source of random wordings.
         word: for acts about a word, the word.
         other: for acts about two words, the second one.
-
-    Raises:
-        DialogueError: if the act is unknown, or a colour or word is missing or superfluous.
 
     """
     try:

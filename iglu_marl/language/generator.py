@@ -58,15 +58,13 @@ class Generator:
     """Source of random questions and statements.
 
     Every "the" names exactly one thing of the scene, nothing impossible is asked, and comparisons are of two things.
+    Raises `LanguageError` if a name is unknown.
 
     Args:
         kinds: "question", "statement" or both.
         templates: names (default: all templates of these kinds).
         frames: of "map", "builder", "space".
         balance: reject answers that are already too frequent for their template.
-
-    Raises:
-        LanguageError: if a name is unknown.
 
     """
 
@@ -98,9 +96,7 @@ class Generator:
     def sample(self, scene: Scene, rng: np.random.Generator) -> Record:
         """Return a question or statement about a scene.
 
-        Raises:
-            LanguageError: if nothing can be asked about it.
-
+        Raises `LanguageError` if nothing can be asked about it.
         """
         for number in range(_TRIES):
             if number % _TEMPLATE_TRIES == 0:
@@ -264,9 +260,7 @@ def _names_one(phrase: Phrase, scene: Scene) -> bool:
 def read_names(what: str, names: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
     """Return known names, given one or several.
 
-    Raises:
-        LanguageError: if a name is unknown, or there are none.
-
+    Raises `LanguageError` if a name is unknown, or there are none.
     """
     if not isinstance(names, Iterable):
         raise LanguageError(f"{what} is {names!r:.80}, expected names from {', '.join(known)}")

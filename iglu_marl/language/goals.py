@@ -29,9 +29,7 @@ SPLITS = ("combination", "length", "color-shape")
 def program_of(value: Any) -> Program:
     """Return a program from itself, its text or JSON nodes, a `Goal`, a `Question`, or a question in plain words.
 
-    Raises:
-        LanguageError: if the value is something else, or is not understood.
-
+    Raises `LanguageError` if the value is something else, or is not understood.
     """
     if isinstance(value, (Goal, Question)):
         return value.program
@@ -47,11 +45,7 @@ def program_of(value: Any) -> Program:
 class Goal:
     """A statement to make true: its wording, program and, where it has one, its `Question`.
 
-    Equal by wording and program.
-
-    Raises:
-        LanguageError: if the program does not return a boolean.
-
+    Equal by wording and program. Raises `LanguageError` if the program does not return a boolean.
     """
 
     text: str
@@ -96,11 +90,7 @@ class GoalSplit(NamedTuple):
 class GoalSpace(Sequence[Goal]):
     """A fixed list of different goals that are evaluated in batches.
 
-    goals: `Goal`s, or anything that `Goal.of` takes.
-
-    Raises:
-        LanguageError: if the list is empty.
-
+    goals: `Goal`s, or anything that `Goal.of` takes. Raises `LanguageError` if the list is empty.
     """
 
     def __init__(self, goals: Iterable[Any]) -> None:
@@ -138,11 +128,7 @@ class GoalSpace(Sequence[Goal]):
     def multi_hot(self, *goals: Any) -> npt.NDArray[np.int8]:
         """Return int8 [goals], 1 for each of the given goals; the same form as `holding`.
 
-        goals: anything that `Goal.of` takes.
-
-        Raises:
-            LanguageError: if the program of a goal is not in this space.
-
+        goals: anything that `Goal.of` takes. Raises `LanguageError` if the program of a goal is not in this space.
         """
         chosen = np.zeros(len(self), np.int8)
         for goal in map(Goal.of, goals):
@@ -156,9 +142,7 @@ class GoalSpace(Sequence[Goal]):
     ) -> Goal:
         """Return a random goal; given a grid, one that does not hold there.
 
-        Raises:
-            LanguageError: if all goals hold.
-
+        Raises `LanguageError` if all goals hold.
         """
         if grid is None:
             return self.goals[int(rng.integers(len(self)))]
@@ -180,9 +164,7 @@ class GoalSpace(Sequence[Goal]):
         | "length" | programs longer than the median |
         | "color-shape" | goals with certain colour-shape pairs (blue block, red row, ...), but no colour or shape |
 
-        Raises:
-            LanguageError: if `by` is unknown, or one side would be empty.
-
+        Raises `LanguageError` if `by` is unknown, or one side would be empty.
         """
         if not isinstance(by, str) or by not in SPLITS:
             raise LanguageError(f"split by {by!r:.80}, expected one of {', '.join(SPLITS)}")
@@ -224,15 +206,9 @@ def _names_held_pair(goal: Goal) -> bool:
 
 
 def _simple(colors: Sequence[str]) -> Iterator[Phrase]:
-    sizes = {
-        "block": (None,),
-        "row": (None, 3, 4),
-        "tower": (None, 3, 4),
-        "square": (None, 4, 9),
-        "group": (None, 5),
-    }
+    sizes = {"row": (None, 3, 4), "tower": (None, 3, 4), "square": (None, 4, 9), "group": (None, 5)}
     for shape, color in product(_SHAPES, ((), *((color,) for color in colors))):
-        for size in sizes[shape]:
+        for size in sizes.get(shape, (None,)):
             yield Phrase(shape, color, size)
         if shape == "block":
             yield Phrase(shape, color, level=1)
@@ -240,15 +216,9 @@ def _simple(colors: Sequence[str]) -> Iterator[Phrase]:
 
 
 def _pairs(colors: Sequence[str], relations: Sequence[str]) -> Iterator[tuple[Phrase, str, Phrase]]:
-    shapes = (
-        ("block", "block"),
-        ("block", "tower"),
-        ("tower", "block"),
-        ("row", "tower"),
-        ("tower", "row"),
-        ("block", "row"),
-    )
-    for (one, other), relation in product(shapes, relations):
+    pairs = ("block block", "block tower", "tower block", "row tower", "tower row", "block row")
+    for pair, relation in product(pairs, relations):
+        one, other = pair.split()
         for first, second in permutations(colors, 2):
             yield Phrase(one, (first,)), relation, Phrase(other, (second,))
 
@@ -281,10 +251,7 @@ def statement_goals(
     """Return the bundled goals: existence, numbers and relations.
 
     colors, relations: those to use. The default has no relations of the builder's frame, so the view does not matter.
-
-    Raises:
-        LanguageError: if a name is unknown.
-
+    Raises `LanguageError` if a name is unknown.
     """
     return _statement_goals(
         read_names("colors", colors, COLOR_WORDS), read_names("relations", relations, RELATIONS)

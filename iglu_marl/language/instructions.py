@@ -14,14 +14,7 @@ import numpy as np
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.language import dialogue_acts
-from iglu_marl.language.blocks import (
-    MAX_CHARACTERS,
-    MAX_WORDS,
-    CellEdit,
-    EditKind,
-    Failure,
-    Reason,
-)
+from iglu_marl.language.blocks import MAX_CHARACTERS, MAX_WORDS, CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import DialogueAct
 from iglu_marl.language.grammar import scene_makers
 from iglu_marl.language.grammar.inverses import INVERSES
@@ -116,15 +109,13 @@ def render(
     """Return an instruction in words: the preferred wording, or with `rng` a random one.
 
     Wordings of at most 16 words are preferred.
+    Raises `DialogueError` if no wording is short enough, or the instruction can only be read.
 
     Args:
         instruction: what to say.
         rng: source of random wordings.
         max_words: capacity of a chat message (for tokens: in tokens).
         max_characters: capacity of a chat message.
-
-    Raises:
-        DialogueError: if no wording is short enough, or the instruction can only be read.
 
     """
     said = _text(instruction)
@@ -169,9 +160,7 @@ def say(
 ) -> str:
     """Return an instruction or small talk in words, by `render` or `iglu_marl.language.dialogue_acts.say`.
 
-    Raises:
-        DialogueError: if the instruction can only be read.
-
+    Raises `DialogueError` if the instruction can only be read.
     """
     if isinstance(what, str):  # dialogue acts are strings
         return dialogue_acts.say(what, color, rng, **words)

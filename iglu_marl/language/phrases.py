@@ -87,6 +87,8 @@ class Link:
 class Phrase:
     """A set of things: `Phrase("tower", ("red",), links=(Link("north", Phrase("row")),))`.
 
+    Raises `LanguageError` if a name is unknown or a value is out of range.
+
     Args:
         shape: one of `SHAPE_NAMES`.
         colors: none, one, or two ("red or blue").
@@ -95,9 +97,6 @@ class Phrase:
         links, joined: up to two relations, two joined by "and" or "or".
         extreme: the furthest in one of `DIRECTIONS`, or the "middle" one.
         rank: 2 for the second furthest, and so on.
-
-    Raises:
-        LanguageError: if a name is unknown or a value is out of range.
 
     """
 

@@ -6,14 +6,13 @@ world. Worlds that are equally plausible make the placement ambiguous.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any
+from itertools import islice, product
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cell_index, color_name, in_zone
-from iglu_marl.language.blocks import Instruction, Reason
+from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -92,9 +91,7 @@ class Anchored(Location):
     def lines(self, new: BlockSpec, height: int, setting: Resolution) -> list[tuple[Cell, ...]]:
         """Return the cells of each way in which a level shape lies. height: of its layer, 1 = on the ground.
 
-        Raises:
-            Unresolved: if its size is open, or if several blocks are at that side of it.
-
+        Raises `Unresolved` if its size is open, or if several blocks are at that side of it.
         """
         if not new.sizes or new.standing or not (new.kind is Kind.ROW or new.kind in FIGURES):
             raise Unresolved(Reason.NO_NUMBER, str(new.kind))
@@ -135,7 +132,7 @@ class Sides(Location):
             return [Anchors(tuple(ring(item)), None, item, True)]
         spans = Box.of(item).spans
         if not isinstance(self.which, str):
-            ways = [VECTORS[setting.on_map(way)] for way in self.which]
+            ways = [setting.vector_of(way) for way in self.which]
         elif self.which == "ends" or (self.which == "both" and any(spans)):
             axis = spans.index(max(spans))
             if spans.count(max(spans)) > 1 or (self.which == "both" and axis == 1):
@@ -145,7 +142,7 @@ class Sides(Location):
         elif self.which == "both":
             if setting.view is None:
                 raise Unresolved(Reason.AMBIGUOUS, "which two sides")
-            ways = [VECTORS[setting.on_map(way)] for way in (Direction.LEFT, Direction.RIGHT)]
+            ways = [setting.vector_of(way) for way in (Direction.LEFT, Direction.RIGHT)]
         else:
             ways = [VECTORS[way] for way in COMPASS]
         if self.which == "every":
@@ -235,47 +232,9 @@ class BlockSpec:
             raise DialogueError(f"sizes {self.sizes}, expected 1..11")
 
 
-@dataclass(frozen=True)
-class PlaceGoal(Instruction):
-    """Place something new. where: all that was said of the place, () = nothing."""
-
-    new: BlockSpec
-    where: tuple[Location, ...] = ()
-    fill: bool = False
-
-
-@dataclass(frozen=True)
-class Clear(Instruction):
-    """Remove everything."""
-
-
-@dataclass(frozen=True)
-class SetFocus(Instruction):
-    """Make something the referent of "it"."""
-
-    at: Reference | Beside
-
-
-@dataclass(frozen=True)
-class KeepOnly(Instruction):
-    """What the previous instruction leaves as it is: "but leave the middle block"."""
-
-    of: Reference
-
-
-@dataclass(frozen=True)
-class AssertCount(Instruction):
-    """Check on what was said before: that it placed this number of blocks."""
-
-    count: int
-    color: int | None = None
-
-
-@dataclass(frozen=True)
-class Ambiguous(Instruction):
-    """Several readings of equal cost."""
-
-    readings: tuple[Any, ...]
+Line = tuple[Cell, ...]
+"""Cells of one way in which new blocks can lie or stand."""
+_UP = VECTORS[Direction.UP]
 
 
 def _spaced(where: Location, gap: int) -> Location:
@@ -285,7 +244,9 @@ def _spaced(where: Location, gap: int) -> Location:
     return where
 
 
-def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, int]]]:
+def put(
+    new: BlockSpec, wheres: tuple[Location, ...], fill: bool, setting: Resolution
+) -> list[list[tuple[Cell, int]]]:
     """Return the blocks of a placement, once per equally plausible way.
 
     1. One block goes to the one cell that the place means.
@@ -293,47 +254,59 @@ def put(instruction: PlaceGoal, setting: Resolution) -> list[list[tuple[Cell, in
     3. Several blocks above or below one block make a tower; beside it, a row in that direction.
     4. A shape lies where it fits: on something of its length, along it; else in the direction of its place.
 
-    Raises:
-        Unresolved: if nothing fits, or if something was left open.
-
+    Raises `Unresolved` if nothing fits, or if something was left open.
     """
-    new = instruction.new
-    if not instruction.where:
+    if not wheres:
         raise Unresolved(Reason.NO_PLACE, "")
-    color = _color(new, instruction.where, setting)
-    stated = tuple(_spaced(where, new.gap) for where in instruction.where)
-    if stated != instruction.where:
+    color = _color(new, wheres, setting)
+    stated = tuple(_spaced(where, new.gap) for where in wheres)
+    if stated != wheres:
         new = replace(new, gap=0)
     new = _with_length(new, setting)
+    stated = _beyond(stated, new, setting)
+    if any(isinstance(where, Anchored) for where in stated):
+        lines = _anchored(stated, new, setting)
+        check_free(((cell, color) for line in lines for cell in line), setting)
+    else:
+        new, groups = _adapted(new, _combined(stated, setting))
+        all_of_it = new.kind is Kind.BLOCK and not (new.standing is False or new.centred)
+        placing = _Placing(new, color, setting)
+        if fill or (all_of_it and all(group.whole for group in groups)):
+            lines = placing.fill(groups, fill)
+        else:
+            lines = placing.put_at(groups)
+    return [[(cell, color) for cell in line] for line in lines]
+
+
+def _beyond(stated: tuple[Location, ...], new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
+    """Return the place beside a block that was placed before: "and two more to the east of the centre"."""
     if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
         cell = (stated[0].x, FLOOR, stated[0].z)
         if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
-            stated = (
-                Beside(((new.way, 1),), Blocks(where=At(cell))),
-            )  # "and two more to the east of the centre"
-    if fixed := [where for where in stated if isinstance(where, Anchored)]:
-        layers = [where.height for where in stated if isinstance(where, Level)] or [1]
-        if len(fixed) > 1 or len(layers) > 1 or len(stated) > 2:
-            raise Unresolved(Reason.NO_PLACE, "two places")
-        lines = {frozenset(line): line for line in fixed[0].lines(new, layers[0], setting)}
-        ways = [[(cell, color) for cell in line] for line in lines.values()]
-        for way in ways:
-            check_free(way, setting)
-        return ways
-    groups = _combined(stated, setting)
+            return (Beside(((new.way, 1),), Blocks(where=At(cell))),)
+    return stated
+
+
+def _anchored(stated: tuple[Location, ...], new: BlockSpec, setting: Resolution) -> list[Line]:
+    fixed = [where for where in stated if isinstance(where, Anchored)]
+    layers = [where.height for where in stated if isinstance(where, Level)] or [1]
+    if len(fixed) > 1 or len(layers) > 1 or len(stated) > 2:
+        raise Unresolved(Reason.NO_PLACE, "two places")
+    return list({frozenset(line): line for line in fixed[0].lines(new, layers[0], setting)}.values())
+
+
+def _adapted(new: BlockSpec, groups: list[Anchors]) -> tuple[BlockSpec, list[Anchors]]:
+    """Return new blocks and their places, each adapted to the other."""
     if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
         new = replace(new, kind=Kind.BLOCK, count=None)
     if new.bare_ends:
         groups = _without_ends(groups)
     new = _up_to(new, groups)
-    if new.centred and not new.each and all(group.way in (None, VECTORS[Direction.UP]) for group in groups):
+    if new.centred and not new.each and all(group.way in (None, _UP) for group in groups):
         groups = _middle(1 if _stands(new, None) else (*new.sizes, new.count or 0)[0], groups)
-    if new.gap and (new.way is None or (new.kind is not Kind.BLOCK and new.kind is not Kind.ROW)):
+    if new.gap and (new.way is None or new.kind not in (Kind.BLOCK, Kind.ROW)):
         raise Unresolved(Reason.NO_DIRECTION, f"how they lie with gaps of {new.gap}")
-    laid = new.standing is False or new.centred
-    if instruction.fill or (new.kind is Kind.BLOCK and not laid and all(group.whole for group in groups)):
-        return _fill(new, groups, color, setting, instruction.fill)
-    return _put_at(new, groups, color, setting)
+    return new, groups
 
 
 def continuing(new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
@@ -354,33 +327,26 @@ def put_shape(
 ) -> list[list[tuple[Cell, int]]]:
     """Place a fully specified shape, `blocks(first cell)`, at each thing that the place means."""
     groups = _combined((where,), setting)
-    several = len(groups) > 1
     found: list[list[list[tuple[Cell, int]]]] = []
     failure: Unresolved | None = None
     for group in groups:
-        first = [line[0] for line in _lines(BlockSpec(1), group, list(group.cells), setting)]
-        if group.way is None:
-            first = [cell for cell in first if cell[1] == min(other[1] for other in first)]
+        first = _nearest(BlockSpec(), group, list(group.cells))
         options = []
-        for cell in first:
-            made = blocks(cell)
+        for made in map(blocks, outermost(first, (0, -1, 0)) if first and group.way is None else first):
             try:
                 check_free(made, setting)
             except Unresolved as error:
-                if several and error.failure.reason is Reason.OUTSIDE:
+                if len(groups) > 1 and error.failure.reason is Reason.OUTSIDE:
                     raise
                 failure = error
-                continue
-            options.append(made)
+            else:
+                options.append(made)
         inside = set(group.cells)
         lying = [made for made in options if inside.issuperset(cell for cell, _ in made)]
-        if options:
-            found.append(lying or options)
-        elif not several:
-            break
+        found += [lying or options] * bool(options)
     if not found:
         raise failure or Unresolved(Reason.NO_MATCH, "no such place")
-    return [[block for part in choice for block in part] for choice in product(*found)][:64]
+    return [[block for part in choice for block in part] for choice in islice(product(*found), 64)]
 
 
 def _check_inside(cells: Iterable[Cell]) -> None:
@@ -402,8 +368,7 @@ def check_free(
 
 
 def _without_ends(groups: list[Anchors]) -> list[Anchors]:
-    cells = [cell for group in groups for cell in group.cells]
-    box = Box.of(cells)
+    box = Box.of(cell for group in groups for cell in group.cells)
     axis = box.spans.index(max(box.spans))
     ends = {box.low[axis], box.high[axis]}
     kept = [(group, tuple(cell for cell in group.cells if cell[axis] not in ends)) for group in groups]
@@ -438,18 +403,15 @@ def _with_length(new: BlockSpec, setting: Resolution) -> BlockSpec:
     """Return new blocks with the height or length that matches another thing."""
     if new.like is None:
         return new
-    found = set()
-    for item in resolve(new.like, setting):
-        x, y, z = Box.of(item).spans
-        found.add((y if new.kind is Kind.TOWER else max(x, z)) + 1)
+    spans = [Box.of(item).spans for item in resolve(new.like, setting)]
+    found = {(y if new.kind is Kind.TOWER else max(x, z)) + 1 for x, y, z in spans}
     if len(found) != 1:
         raise Unresolved(Reason.NO_NUMBER, "they are not alike")
     length = found.pop() * new.times + new.taller
-    if new.kind is Kind.WALL and len(new.sizes) == 1:  # its height
-        return replace(new, sizes=(int(length), *new.sizes), like=None, taller=0, times=1)
-    if length % 1 or new.sizes not in ((), (length,)):
+    sizes = new.sizes[:1] if new.kind is Kind.WALL and len(new.sizes) == 1 else ()  # its height
+    if not sizes and (length % 1 or new.sizes not in ((), (length,))):
         raise Unresolved(Reason.NO_NUMBER, f"{length:g} blocks")
-    return replace(new, sizes=(int(length),), like=None, taller=0, times=1)
+    return replace(new, sizes=(int(length), *sizes), like=None, taller=0, times=1)
 
 
 def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) -> int:
@@ -457,14 +419,12 @@ def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) ->
         raise Unresolved(Reason.NO_COLOR, "")
     if new.color > SAME:
         return new.color
-    told_from = [
-        of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None
-    ]
-    cells = list(setting.last)
+    near = [of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None]
     if new.shade is not None:
-        told_from = [new.shade]
-    if told_from and (new.color == ALIKE or (setting.before is None and not cells)):
-        cells = [cell for item in resolve(told_from[0], setting) for cell in item]
+        near = [new.shade]
+    cells = list(setting.last)
+    if near and (new.color == ALIKE or (setting.before is None and not cells)):
+        cells = [cell for item in resolve(near[0], setting) for cell in item]
     found = {setting.color_at(cell) for cell in cells} - {0}
     if not found and setting.before is not None:  # what is gone had a colour too
         found = {int(setting.before[1][cell_index(*cell)]) for cell in cells if in_zone(*cell)} - {0}
@@ -477,111 +437,18 @@ def _combined(wheres: tuple[Location, ...], setting: Resolution) -> list[Anchors
     first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, SameLevel, NextTo)))
     groups = first.anchors(setting)
     for where in others:
-        along = {axis for group in where.anchors(setting) for axis in group.axes}
-        groups = [
-            replace(group, axes=tuple(along)) if len(along) == 1 and len(group.axes) != 1 else group
-            for group in groups
-        ]
-        allowed = {cell for group in where.anchors(setting) for cell in group.cells}
-        groups = [
-            replace(group, cells=cells)
-            for group in groups
-            if (cells := tuple(cell for cell in group.cells if cell in allowed))
-        ]
+        more = where.anchors(setting)
+        along = {axis for group in more for axis in group.axes}
+        allowed = {cell for group in more for cell in group.cells}
+        narrowed = []
+        for group in groups:
+            axes = tuple(along) if len(along) == 1 and len(group.axes) != 1 else group.axes
+            cells = tuple(cell for cell in group.cells if cell in allowed)
+            narrowed += [replace(group, axes=axes, cells=cells)] * bool(cells)
+        groups = narrowed
         if not groups:
             raise Unresolved(Reason.NO_MATCH, "no such place")
     return groups
-
-
-def _fill(
-    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution, stated: bool
-) -> list[list[tuple[Cell, int]]]:
-    cells = list(dict.fromkeys(cell for group in groups for cell in free_cells(group.cells, setting)))
-    if not cells:
-        raise Unresolved(Reason.NO_MATCH, "nothing is free there")
-    count = new.count
-    if count != len(cells):
-        _check_inside(cell for group in groups for cell in group.cells)
-    if count is not None and count != len(cells):
-        if all(len(group.cells) % 2 == 1 for group in groups) and count in (1, len(groups)) and not stated:
-            middles = [sorted(group.cells)[len(group.cells) // 2] for group in groups]
-            if count == len(middles):
-                return [[(cell, color) for cell in middles]]
-        if not (stated and count == 1 and len(groups) > 1 and all(len(group.cells) == 1 for group in groups)):
-            raise Unresolved(Reason.NO_NUMBER, f"{count} blocks for {len(cells)} places")
-    return [[(cell, color) for cell in cells]]
-
-
-def _put_at(
-    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution
-) -> list[list[tuple[Cell, int]]]:
-    count, shape = new.count, new.kind is not Kind.BLOCK
-    own = {cell for group in groups for cell in group.item}
-    groups = [
-        replace(group, cells=tuple(cell for cell in group.cells if cell not in own))
-        if group.item and group.way is not None
-        else group
-        for group in groups
-    ]
-    groups = [group for group in groups if group.cells]
-    if not groups:
-        raise Unresolved(Reason.OCCUPIED, "no place is free")
-    if len(groups) > 1 and new.centred and count == 1:  # in the middle of them all
-        cells = tuple(dict.fromkeys(cell for group in groups for cell in group.cells))
-        if len(cells) % 2 == 0:
-            raise Unresolved(Reason.NO_PLACE, f"the middle of {len(cells)} places")
-        groups = [replace(groups[0], cells=cells, item=tuple(own))]
-    if len(groups) > 1 and not new.each and (lines := _covering(new, groups, setting)):
-        return [[(cell, color) for cell in line] for line in lines]
-    if len(groups) > 1:
-        return _put_at_several(new, groups, color, setting)
-    if not shape and count is None and not new.each and len(groups[0].cells) == 1:
-        raise Unresolved(Reason.NO_NUMBER, "")
-    if shape and count not in (None, 1):
-        raise Unresolved(Reason.NO_PLACE, f"where each of the {count} goes")
-    return _at_one(new, groups[0], color, setting)
-
-
-def _covering(new: BlockSpec, groups: list[Anchors], setting: Resolution) -> list[tuple[Cell, ...]]:
-    """Return the places of something level on top of all things together, centred on them if possible.
-
-    Without a size it reaches as far as they do. [] if it lies on none or only on some of them.
-    """
-    cells = [cell for group in groups for cell in group.cells]
-    level = {cell[1] for cell in cells}
-    flat = new.kind in (Kind.ROW, *FIGURES) and new.kind not in (Kind.WALL, Kind.CUBE)
-    wall = new.kind is Kind.WALL and len(new.sizes) == 2
-    row = (
-        wall
-        or (new.kind is Kind.ROW and not new.standing)
-        or (not new.standing and new.kind is Kind.BLOCK and (new.count or 1) > len(cells))
-    )
-    if not ((flat and not new.standing) or row) or any(
-        group.way != VECTORS[Direction.UP] for group in groups
-    ):
-        return []
-    if len(level) > 1 or new.gap or new.way is not None or (not new.sizes and new.kind in FIGURES[4:]):
-        return []
-    low = [min(cell[axis] for cell in cells) for axis in range(3)]
-    high = [max(cell[axis] for cell in cells) for axis in range(3)]
-    spans = high[0] - low[0] + 1, high[2] - low[2] + 1
-    if row:
-        n = new.sizes[0] if new.sizes else max(spans) if new.count in (None, 1) else new.count
-        a, b, drawn = n, 1, frozenset((u, 0) for u in range(n))
-    else:
-        a, b = (*(new.sizes or spans), *new.sizes[:1])[:2]
-        drawn = figure(new.kind, a, b)
-    if new.hollow:
-        drawn -= {(a // 2, b // 2)}
-    deep = new.sizes[-1] if wall or len(new.sizes) > 2 else 1
-    found: dict[tuple[Cell, ...], bool] = {}
-    for (wide, far), one in _lying(new, a, b, drawn, setting).items():
-        for x, z in product(range(high[0] - wide + 1, low[0] + 1), range(high[2] - far + 1, low[2] + 1)):
-            line = tuple((x + u, min(level) + k, z + v) for u, v in sorted(one) for k in range(deep))
-            if all(in_zone(*cell) and not setting.color_at(cell) for cell in line):
-                found[line] = (2 * x + wide, 2 * z + far) == (low[0] + high[0] + 1, low[2] + high[2] + 1)
-    middle = [line for line, centred in found.items() if centred]
-    return middle if middle or new.kind is Kind.BLOCK else [*found]
 
 
 def _lying(
@@ -596,120 +463,12 @@ def _lying(
     return {turned: ways[turned]}
 
 
-def _put_at_several(
-    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution
-) -> list[list[tuple[Cell, int]]]:
-    """Place the same at each of several things, or a number of blocks in all."""
-    count, shape = new.count, new.kind is not Kind.BLOCK
-    if shape and count not in (None, 1, len(groups)):
-        raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
-    if shape or new.each or count in (1, None):
-        one = replace(new, count=count if new.each and not shape else 1)
-        return _for_each(one, groups, color, setting)
-    arranged = bool(new.standing) or new.way is not None
-    if count == len(groups) and not arranged:
-        ways = _for_each(BlockSpec(1, new.color), groups, color, setting, all_of_them=True)
-        if new.standing is None or (lines := [way for way in ways if _in_a_line([c for c, _ in way])]):
-            return ways if new.standing is None else lines
-        raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
-    free = list(dict.fromkeys(cell for group in groups for cell in free_cells(group.cells, setting)))
-    if count == len(free) and not arranged:
-        return [[(cell, color) for cell in free]]
-    if len(free) == 1:
-        return _at_one(new, Anchors(tuple(free), groups[0].way), color, setting)
-    what = f"one line of {count}" if arranged else f"{count} blocks"
-    raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(free)} places")
-
-
-def _in_a_line(cells: list[Cell]) -> bool:
+def _in_a_line(cells: Sequence[Cell]) -> bool:
     return sorted(Box.of(cells).spans) == [0, 0, len(cells) - 1]
 
 
-def _for_each(
-    new: BlockSpec, groups: list[Anchors], color: int, setting: Resolution, all_of_them: bool = False
-) -> list[list[tuple[Cell, int]]]:
-    """Place the same at each thing. Skip occupied places unless a number was given."""
-    found = []
-    failure: Unresolved | None = None
-    for group in groups:
-        try:
-            found.append(_at_one(new, group, color, setting))
-        except Unresolved as error:
-            if all_of_them or error.failure.reason is not Reason.OCCUPIED:
-                raise
-            failure = error
-    if not found:
-        raise failure or Unresolved(Reason.NO_MATCH, "no such place")
-    return [
-        [block for part in choice for block in part]
-        for choice in product(*(options[:4] for options in found))
-    ][:64]
-
-
-def _at_one(new: BlockSpec, group: Anchors, color: int, setting: Resolution) -> list[list[tuple[Cell, int]]]:
-    cells = [cell for cell in group.cells if in_zone(*cell)]
-    all_of_it = new.count is None if new.kind is Kind.BLOCK else new.kind is Kind.RECTANGLE and not new.sizes
-    if not cells or (group.item and all_of_it):
-        _check_inside(group.cells)
-    fixed = group.way is None and not group.item  # a place of the map: blocks that are right already may stay
-    allowed = (0, color) if fixed else (0,)
-    free = [cell for cell in cells if setting.color_at(cell) in allowed]
-    if not free:
-        there = setting.color_at(cells[0])
-        raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cells[0]}", color=there)
-    lines = _lines(new, group, free, setting)
-    good = [
-        line for line in lines if all(in_zone(*cell) and setting.color_at(cell) in allowed for cell in line)
-    ]
-    distinct = list({frozenset(line): line for line in good}.values())
-    if not distinct:
-        for line in lines:
-            check_free([(cell, color) for cell in line], setting)
-        raise Unresolved(Reason.NO_DIRECTION, "it does not fit")
-    return [[(cell, color) for cell in line] for line in distinct]
-
-
-def _run(start: Cell, vector: Cell, n: int, gap: int = 0) -> tuple[Cell, ...]:
-    x, y, z = (part * (1 + gap) for part in vector)
-    return tuple((start[0] + i * x, start[1] + i * y, start[2] + i * z) for i in range(n))
-
-
-def _lines(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution) -> list[tuple[Cell, ...]]:
-    """Return the cells of each way in which new blocks lie or stand at a place."""
-    way, kind = group.way, new.kind
-    if kind in FIGURES:
-        return _figures(new, group, free, setting)
-    if kind not in (Kind.BLOCK, Kind.ROW, Kind.COLUMN, Kind.TOWER):
-        raise Unresolved(Reason.NO_DIRECTION, str(kind))
-    n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
-    lowest = _nearest(new, group, free)
-    if kind is Kind.BLOCK and n == 1:
-        middle = [sorted(lowest)[len(lowest) // 2]]
-        return [(cell,) for cell in (middle if new.centred and len(lowest) % 2 else lowest)]
-    if kind is Kind.BLOCK and n is None:
-        return [tuple(free)]
-    if n is None:
-        if kind is not Kind.ROW or not group.item or way is None or not way[1]:
-            raise Unresolved(Reason.NO_NUMBER if kind is Kind.ROW else Reason.NO_HEIGHT, str(kind))
-        n = len(free)  # as long as what it lies on
-    stated = VECTORS[setting.on_map(new.way)] if new.way is not None else None
-    standing = _stands(new, stated)
-    if standing is None:
-        if len(free) == n:
-            return [tuple(free)]
-        if way is None and (len(free) > 1 or group.item):
-            raise Unresolved(Reason.NO_DIRECTION, "")
-        standing = way is None or way[1] != 0
-        if way is not None and not standing and new.axis is None:
-            return [_run(cell, way, n) for cell in lowest]
-    if not standing:
-        return _level_rows(new, group, n, free, lowest, setting)
-    floats = all(cell[1] > FLOOR for cell in group.item)
-    if n > 1 and new.standing is None and way is not None and not way[1] and floats:
-        if not any(setting.color_at(shifted(cell, (0, -1, 0))) for cell in lowest):
-            raise Unresolved(Reason.NO_HEIGHT, str(kind))  # beside what floats: there, or on the ground
-    down = any(vector is not None and vector[1] < 0 for vector in (way, stated))
-    return [_run(cell, (0, -1 if down else 1, 0), n) for cell in lowest]
+def _run(start: Cell, vector: Cell, n: int, gap: int = 0) -> Line:
+    return tuple(shifted(start, scaled(vector, i * (1 + gap))) for i in range(n))
 
 
 def _nearest(new: BlockSpec, group: Anchors, free: list[Cell]) -> list[Cell]:
@@ -730,38 +489,275 @@ def _stands(new: BlockSpec, stated: Cell | None) -> bool | None:
     return new.standing
 
 
-def _level_rows(
-    new: BlockSpec, group: Anchors, n: int, free: list[Cell], lowest: list[Cell], setting: Resolution
-) -> list[tuple[Cell, ...]]:
-    inside, way = set(free), group.way
-    if new.way is not None:
-        stated = VECTORS[setting.on_map(new.way)]
-        runs = [_run(cell, stated, n, new.gap) for cell in free]
-        return [run for run in runs if inside.issuperset(run)] or [
-            _run(cell, stated, n, new.gap) for cell in lowest
+def _axes(axis: str | None, setting: Resolution) -> list[Cell]:
+    east, south = VECTORS[Direction.EAST], VECTORS[Direction.SOUTH]
+    if axis in ("side", "depth"):
+        vector = setting.vector_of(Direction.RIGHT if axis == "side" else Direction.BEHIND)
+        return [(abs(vector[0]), 0, abs(vector[2]))]
+    return {"x": [east], "z": [south]}.get(axis or "", [east, south])
+
+
+FIGURES = (
+    *(Kind.SQUARE, Kind.RECTANGLE, Kind.WALL, Kind.CUBE, Kind.PLUS, Kind.L, Kind.T),
+    *(Kind.U, Kind.H, Kind.RING, Kind.X),
+)
+
+
+@dataclass(frozen=True)
+class _Placing:
+    """New blocks in a world. Methods return the lines of cells in which they can lie, one per plausible way."""
+
+    new: BlockSpec
+    color: int
+    setting: Resolution
+
+    def fill(self, groups: list[Anchors], stated: bool) -> list[Line]:
+        """Fill places; stated: with that word."""
+        cells = tuple(dict.fromkeys(c for group in groups for c in free_cells(group.cells, self.setting)))
+        count, sizes = self.new.count, [len(group.cells) for group in groups]
+        if not cells:
+            raise Unresolved(Reason.NO_MATCH, "nothing is free there")
+        if count == len(cells):
+            return [cells]
+        _check_inside(cell for group in groups for cell in group.cells)
+        if count == len(groups) and all(size % 2 for size in sizes) and not stated:
+            return [tuple(sorted(group.cells)[len(group.cells) // 2] for group in groups)]
+        if count is not None and not (stated and count == 1 < len(groups) and {*sizes} == {1}):
+            raise Unresolved(Reason.NO_NUMBER, f"{count} blocks for {len(cells)} places")
+        return [cells]
+
+    def put_at(self, groups: list[Anchors]) -> list[Line]:
+        """Place at one or several things."""
+        new, count = self.new, self.new.count
+        own = {cell for group in groups for cell in group.item}
+        groups = [
+            replace(group, cells=tuple(cell for cell in group.cells if cell not in own))
+            if group.item and group.way is not None
+            else group
+            for group in groups
         ]
-    axes = list(group.axes) or _axes(new.axis, setting)
-    runs = [_run(cell, vector, n) for cell in free for vector in axes]
-    lying = [run for run in runs if inside.issuperset(run)]
-    if new.centred and lying:
-        return [sorted(lying)[len(lying) // 2]] if len(lying) % 2 else lying
-    if way is None or way[1]:
-        return _rows_at(group, n, axes, lying, free, lowest)
-    if not lying and new.kind is Kind.BLOCK and len(free) == n:
-        return [tuple(free)]
-    across = new.axis is not None and all(dot(vector, way) == 0 for vector in axes)
-    if lying and (across or len(lowest) > 1):
-        return lying
-    if across and len(lowest) == 1:  # a row past one block
-        return [
-            _run(shifted(lowest[0], scaled(axes[0], -back)), axes[0], n) for back in {n // 2, (n - 1) // 2}
-        ]
-    return [_run(cell, way, n) for cell in lowest]
+        groups = [group for group in groups if group.cells]
+        if not groups:
+            raise Unresolved(Reason.OCCUPIED, "no place is free")
+        if len(groups) > 1 and new.centred and count == 1:  # in the middle of them all
+            cells = tuple(dict.fromkeys(cell for group in groups for cell in group.cells))
+            if len(cells) % 2 == 0:
+                raise Unresolved(Reason.NO_PLACE, f"the middle of {len(cells)} places")
+            groups = [replace(groups[0], cells=cells, item=tuple(own))]
+        if len(groups) > 1:
+            return ([] if new.each else self.covering(groups)) or self.put_at_several(groups)
+        if new.kind is not Kind.BLOCK and count not in (None, 1):
+            raise Unresolved(Reason.NO_PLACE, f"where each of the {count} goes")
+        if new.kind is Kind.BLOCK and count is None and not new.each and len(groups[0].cells) == 1:
+            raise Unresolved(Reason.NO_NUMBER, "")
+        return self.at_one(groups[0])
+
+    def covering(self, groups: list[Anchors]) -> list[Line]:
+        """Return the places of something level on top of all things together, centred on them if possible.
+
+        Without a size it reaches as far as they do. [] if it lies on none or only on some of them.
+        """
+        new, cells = self.new, [cell for group in groups for cell in group.cells]
+        wall = new.kind is Kind.WALL and len(new.sizes) == 2
+        longer = new.kind is Kind.BLOCK and (new.count or 1) > len(cells)
+        row = wall or ((new.kind is Kind.ROW or longer) and not new.standing)
+        level = len({cell[1] for cell in cells}) == 1 and all(group.way == _UP for group in groups)
+        if not (row or self.is_flat()) or not level or new.gap or new.way is not None:
+            return []
+        box = Box.of(cells)
+        (west, low, north), (east, _, south) = box.low, box.high
+        a, b, drawn = self.drawn((east - west + 1, south - north + 1), row)
+        deep = new.sizes[-1] if wall or len(new.sizes) > 2 else 1
+        found: dict[Line, bool] = {}
+        for (wide, far), one in _lying(new, a, b, drawn, self.setting).items():
+            for x, z in product(range(east - wide + 1, west + 1), range(south - far + 1, north + 1)):
+                line = tuple((x + u, low + k, z + v) for u, v in sorted(one) for k in range(deep))
+                if len(free_cells(line, self.setting)) == len(line):
+                    found[line] = (2 * x + wide, 2 * z + far) == (west + east + 1, north + south + 1)
+        middle = [line for line, centred in found.items() if centred]
+        return middle if middle or new.kind is Kind.BLOCK else [*found]
+
+    def is_flat(self) -> bool:
+        """Return whether it is a figure that lies on things, of any size or a square or rectangle as large as they."""
+        new = self.new
+        flat = new.kind in FIGURES and new.kind not in (Kind.WALL, Kind.CUBE) and not new.standing
+        return flat and (new.sizes != () or new.kind not in FIGURES[4:])
+
+    def drawn(self, spans: tuple[int, int], row: bool) -> tuple[int, int, frozenset[tuple[int, int]]]:
+        """Return the width, depth and cells of something level over a place of these spans."""
+        new = self.new
+        a, b = (*(new.sizes or spans), *new.sizes[:1])[:2]
+        if row:
+            a = new.sizes[0] if new.sizes else max(spans) if new.count in (None, 1) else new.count or 1
+            b = 1
+        drawn = frozenset((u, 0) for u in range(a)) if row else figure(new.kind, a, b)
+        return a, b, drawn - ({(a // 2, b // 2)} if new.hollow else set())
+
+    def put_at_several(self, groups: list[Anchors]) -> list[Line]:
+        """Place the same at each of several things, or a number of blocks in all."""
+        new, count, shape = self.new, self.new.count, self.new.kind is not Kind.BLOCK
+        if shape and count not in (None, 1, len(groups)):
+            raise Unresolved(Reason.NO_NUMBER, f"{count} for {len(groups)} places")
+        if shape or new.each or count in (1, None):
+            one = replace(new, count=count if new.each and not shape else 1)
+            return replace(self, new=one).for_each(groups)
+        arranged = bool(new.standing) or new.way is not None
+        if count == len(groups) and not arranged:
+            ways = replace(self, new=BlockSpec(1, new.color)).for_each(groups, all_of_them=True)
+            if lines := [way for way in ways if new.standing is None or _in_a_line(way)]:
+                return lines
+            raise Unresolved(Reason.NO_NUMBER, f"one line of {count} for {count} places that lie in none")
+        free = tuple(dict.fromkeys(c for group in groups for c in free_cells(group.cells, self.setting)))
+        if count == len(free) and not arranged:
+            return [free]
+        if len(free) == 1:
+            return self.at_one(Anchors(free, groups[0].way))
+        what = f"one line of {count}" if arranged else f"{count} blocks"
+        raise Unresolved(Reason.NO_NUMBER, f"{what} for {len(free)} places")
+
+    def for_each(self, groups: list[Anchors], all_of_them: bool = False) -> list[Line]:
+        """Place the same at each thing. Skip occupied places unless a number was given."""
+        found = []
+        failure: Unresolved | None = None
+        for group in groups:
+            try:
+                found.append(self.at_one(group)[:4])
+            except Unresolved as error:
+                if all_of_them or error.failure.reason is not Reason.OCCUPIED:
+                    raise
+                failure = error
+        if not found:
+            raise failure or Unresolved(Reason.NO_MATCH, "no such place")
+        return [tuple(cell for part in choice for cell in part) for choice in islice(product(*found), 64)]
+
+    def at_one(self, group: Anchors) -> list[Line]:
+        """Place at one thing, or at a place of the map."""
+        new, setting = self.new, self.setting
+        cells = [cell for cell in group.cells if in_zone(*cell)]
+        shaped = new.kind is Kind.RECTANGLE and not new.sizes
+        if not cells or (group.item and (new.count is None if new.kind is Kind.BLOCK else shaped)):
+            _check_inside(group.cells)
+        # at a place of the map, blocks that are right already may stay
+        allowed = (0, self.color) if group.way is None and not group.item else (0,)
+        free = [cell for cell in cells if setting.color_at(cell) in allowed]
+        if not free:
+            check_free([(cells[0], -1)], setting)
+        lines = self.lines(group, free)
+        distinct = {frozenset(line): line for line in lines if self.fits(line, allowed)}
+        if not distinct:
+            check_free(((cell, self.color) for line in lines for cell in line), setting)
+            raise Unresolved(Reason.NO_DIRECTION, "it does not fit")
+        return list(distinct.values())
+
+    def fits(self, line: Line, allowed: tuple[int, ...]) -> bool:
+        """Return whether a line is inside the zone and free, or of allowed colours."""
+        return all(in_zone(*cell) and self.setting.color_at(cell) in allowed for cell in line)
+
+    def lines(self, group: Anchors, free: list[Cell]) -> list[Line]:
+        """Return the cells of each way in which new blocks lie or stand at a place."""
+        new, way, kind = self.new, group.way, self.new.kind
+        if kind in FIGURES:
+            return self.figures(group, free)
+        if kind not in (Kind.BLOCK, Kind.ROW, Kind.COLUMN, Kind.TOWER):
+            raise Unresolved(Reason.NO_DIRECTION, str(kind))
+        n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
+        lowest = _nearest(new, group, free)
+        if kind is Kind.BLOCK and n == 1:
+            middle = new.centred and len(lowest) % 2
+            return [(sorted(lowest)[len(lowest) // 2],)] if middle else [(cell,) for cell in lowest]
+        if kind is Kind.BLOCK and n is None:
+            return [tuple(free)]
+        if n is None:
+            if kind is not Kind.ROW or not group.item or way is None or not way[1]:
+                raise Unresolved(Reason.NO_NUMBER if kind is Kind.ROW else Reason.NO_HEIGHT, str(kind))
+            n = len(free)  # as long as what it lies on
+        return self.runs(group, n, free, lowest)
+
+    def runs(self, group: Anchors, n: int, free: list[Cell], lowest: list[Cell]) -> list[Line]:
+        """Return the lines of n blocks at a place."""
+        new, way = self.new, group.way
+        stated = self.setting.vector_of(new.way) if new.way is not None else None
+        standing = _stands(new, stated)
+        if standing is None:
+            if len(free) == n:
+                return [tuple(free)]
+            if way is None and (len(free) > 1 or group.item):
+                raise Unresolved(Reason.NO_DIRECTION, "")
+            standing = way is None or way[1] != 0
+            if way is not None and not standing and new.axis is None:
+                return [_run(cell, way, n) for cell in lowest]
+        if not standing:
+            return self.level_rows(group, n, free, lowest)
+        floats = all(cell[1] > FLOOR for cell in group.item)
+        if n > 1 and new.standing is None and way is not None and not way[1] and floats:
+            if not any(self.setting.color_at(shifted(cell, (0, -1, 0))) for cell in lowest):
+                raise Unresolved(
+                    Reason.NO_HEIGHT, str(new.kind)
+                )  # beside what floats: there, or on the ground
+        down = any(vector is not None and vector[1] < 0 for vector in (way, stated))
+        return [_run(cell, (0, -1 if down else 1, 0), n) for cell in lowest]
+
+    def level_rows(self, group: Anchors, n: int, free: list[Cell], lowest: list[Cell]) -> list[Line]:
+        """Return the rows of n blocks at a place."""
+        new, way, inside = self.new, group.way, set(free)
+        if new.way is not None:
+            stated = self.setting.vector_of(new.way)
+            runs = [_run(cell, stated, n, new.gap) for cell in free]
+            lying = [run for run in runs if inside.issuperset(run)]
+            return lying or [_run(cell, stated, n, new.gap) for cell in lowest]
+        axes = list(group.axes) or _axes(new.axis, self.setting)
+        runs = [_run(cell, vector, n) for cell in free for vector in axes]
+        lying = [run for run in runs if inside.issuperset(run)]
+        if new.centred and lying:
+            return [sorted(lying)[len(lying) // 2]] if len(lying) % 2 else lying
+        if way is None or way[1]:
+            return _rows_at(group, n, axes, lying, free, lowest)
+        if not lying and new.kind is Kind.BLOCK and len(free) == n:
+            return [tuple(free)]
+        across = new.axis is not None and all(dot(vector, way) == 0 for vector in axes)
+        if not lying and across and len(lowest) == 1:  # a row past one block
+            starts = {shifted(lowest[0], scaled(axes[0], -back)) for back in (n // 2, (n - 1) // 2)}
+            return [_run(start, axes[0], n) for start in sorted(starts)]
+        return lying if lying and (across or len(lowest) > 1) else [_run(cell, way, n) for cell in lowest]
+
+    def figures(self, group: Anchors, free: list[Cell]) -> list[Line]:
+        """Return flat or upright figures, and cubes, at a place of the map or on all of their reference.
+
+        Centred in the centre; along the middle of an edge; from a corner inwards.
+        """
+        new, setting = self.new, self.setting
+        if not new.sizes:
+            if new.kind is Kind.RECTANGLE and group.item:
+                return [tuple(free)]  # a layer on all of it
+            raise Unresolved(Reason.NO_NUMBER, str(new.kind))
+        width, height = (*new.sizes, new.sizes[0])[:2]
+        depth = new.sizes[2] if len(new.sizes) > 2 else width if new.kind is Kind.CUBE else 1
+        drawn = figure(new.kind, width, height) - ({(width // 2, height // 2)} if new.hollow else set())
+        standing = new.standing if new.standing is not None else new.kind is Kind.WALL
+        standing = standing and new.kind is not Kind.CUBE
+        x, y, z = free[0]
+        if new.way is not None and len(free) == 1 and not new.way.vertical:
+            east, _, south = setting.vector_of(new.way)
+            return [tuple((x + u * east, y + v, z + u * south) for u, v in sorted(drawn))]
+        if group.way is None and not group.item and len(free) == 1:
+            own = group.axes[0] if len(group.axes) == 1 else (0, 0, 0)
+            along = new.axis or {(1, 0, 0): "x", (0, 0, 1): "z"}.get(own)
+            return _at_spot(drawn, (width, height, depth), free[0], standing, along, setting)
+        found = []
+        for a, b in {(width, height), (height, width)} if not standing else ():
+            placed = sorted(drawn if (a, b) == (width, height) else {(v, u) for u, v in drawn})
+            for x, y, z in free:
+                if set(free).issuperset((x + i, y, z + j) for i in range(a) for j in range(b)):
+                    found.append(tuple((x + u, y + k, z + v) for u, v in placed for k in range(depth)))
+        found = found or self.covering([replace(group, cells=tuple(free))])
+        if not found:
+            raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
+        return found
 
 
 def _rows_at(
     group: Anchors, n: int, axes: list[Cell], lying: list[Item], free: list[Cell], lowest: list[Cell]
-) -> list[tuple[Cell, ...]]:
+) -> list[Line]:
     """Return the level rows at a place that has no side: the only one inside the zone, or about a middle."""
     if group.way is None and len(lowest) == 1 and not group.item:
         runs = [_run(lowest[0], scaled(vector, sign), n) for vector in axes for sign in (1, -1)]
@@ -775,70 +771,6 @@ def _rows_at(
     raise Unresolved(Reason.NO_DIRECTION, "")
 
 
-def _axes(axis: str | None, setting: Resolution) -> list[Cell]:
-    east, south = VECTORS[Direction.EAST], VECTORS[Direction.SOUTH]
-    if axis in ("side", "depth"):
-        vector = VECTORS[setting.on_map(Direction.RIGHT if axis == "side" else Direction.BEHIND)]
-        return [(abs(vector[0]), 0, abs(vector[2]))]
-    return {"x": [east], "z": [south]}.get(axis or "", [east, south])
-
-
-FIGURES = (
-    Kind.SQUARE,
-    Kind.RECTANGLE,
-    Kind.WALL,
-    Kind.CUBE,
-    Kind.PLUS,
-    Kind.L,
-    Kind.T,
-    Kind.U,
-    Kind.H,
-    Kind.RING,
-    Kind.X,
-)
-
-
-def _figures(new: BlockSpec, group: Anchors, free: list[Cell], setting: Resolution) -> list[tuple[Cell, ...]]:
-    """Return flat or upright figures, and cubes, at a place of the map or on all of their reference.
-
-    Centred in the centre; along the middle of an edge; from a corner inwards.
-    """
-    if not new.sizes:
-        if new.kind is Kind.RECTANGLE and group.item:
-            return [tuple(free)]  # a layer on all of it
-        raise Unresolved(Reason.NO_NUMBER, str(new.kind))
-    width, height = (*new.sizes, new.sizes[0])[:2]
-    depth = new.sizes[2] if len(new.sizes) > 2 else width if new.kind is Kind.CUBE else 1
-    drawn = figure(new.kind, width, height)
-    if new.hollow:
-        drawn -= {(width // 2, height // 2)}
-    standing = new.standing if new.standing is not None else new.kind is Kind.WALL
-    if new.kind is Kind.CUBE:
-        standing = False
-    spot = free[0]
-    if new.way is not None and len(free) == 1 and not new.way.vertical:
-        vector = VECTORS[setting.on_map(new.way)]
-        return [
-            tuple((spot[0] + u * vector[0], spot[1] + v, spot[2] + u * vector[2]) for u, v in sorted(drawn))
-        ]
-    if group.way is None and not group.item and len(free) == 1:
-        along = new.axis or {(1, 0, 0): "x", (0, 0, 1): "z"}.get(
-            group.axes[0] if len(group.axes) == 1 else spot
-        )
-        return _at_spot(drawn, (width, height, depth), spot, standing, along, setting)
-    found = []
-    for a, b in {(width, height), (height, width)}:
-        for x, y, z in free:
-            cells = [(x + i, y, z + j) for i in range(a) for j in range(b)]
-            if not standing and set(free).issuperset(cells):
-                placed = drawn if (a, b) == (width, height) else {(v, u) for u, v in drawn}
-                found.append(tuple((x + u, y + k, z + v) for u, v in sorted(placed) for k in range(depth)))
-    found = found or _covering(new, [replace(group, cells=tuple(free))], setting)
-    if not found:
-        raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
-    return found
-
-
 def _at_spot(
     drawn: frozenset[tuple[int, int]],
     sizes: tuple[int, int, int],
@@ -846,7 +778,7 @@ def _at_spot(
     standing: bool,
     axis: str | None,
     setting: Resolution,
-) -> list[tuple[Cell, ...]]:
+) -> list[Line]:
     (width, height, depth), (x, y, z) = sizes, spot
 
     def begin(at: int, length: int) -> int:
@@ -863,8 +795,7 @@ def _at_spot(
         # v goes north: a letter reads the right way for somebody who looks north
         flat = [(u, v, k) for u, v in sorted(drawn) for k in range(depth)]
         return [tuple((west + u, y + k, north + height - 1 - v) for u, v, k in flat)]
-    along_x = abs(z) == REACH and abs(x) != REACH
-    along_z = abs(x) == REACH and abs(z) != REACH
+    along_x, along_z = abs(z) == REACH != abs(x), abs(x) == REACH != abs(z)
     if axis is not None:
         vector = _axes(axis, setting)[0]
         along_x, along_z = bool(vector[0]), bool(vector[2])

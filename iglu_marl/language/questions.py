@@ -182,10 +182,7 @@ class Question:
     """A question or statement: a template with its slots filled.
 
     template: a name in `question_templates()`. kind: "question" or "statement". fillings: (slot, value) pairs, sorted.
-
-    Raises:
-        LanguageError: if a name is unknown, a slot is missing, or a value does not fit.
-
+    Raises `LanguageError` if a name is unknown, a slot is missing, or a value does not fit.
     """
 
     template: str

@@ -31,9 +31,7 @@ from iglu_marl.language.regions import (
     on_column,
     outer,
 )
-from iglu_marl.language.regions import (
-    Item as Item,
-)
+from iglu_marl.language.regions import Item as Item
 from iglu_marl.language.scene import cells_of, find, kernels, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
@@ -62,24 +60,22 @@ _RUNS = (Kind.ROW, Kind.COLUMN, Kind.TOWER)
 _SHAPES = {"column": "tower", "structure": "group"}
 
 
-def checked_offset(steps: Iterable[tuple[Any, Any]], what: str = "offset") -> Offset:
+def checked_offset(steps: Iterable[tuple[Any, Any]]) -> Offset:
     """Return steps with their directions as `Direction`s.
 
-    Raises:
-        DialogueError: if a step is wrong, or two steps go along one axis.
-
+    Raises `DialogueError` if a step is wrong, or two steps go along one axis.
     """
     try:
         offset = tuple((Direction(way), count) for way, count in steps)
     except (TypeError, ValueError) as error:
-        raise DialogueError(f"{what} is {steps!r}, expected pairs (direction, count): {error}") from None
+        raise DialogueError(f"offset is {steps!r}, expected pairs (direction, count): {error}") from None
     for way, count in offset:
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_DISTANCE:
-            raise DialogueError(f"{what} has {count!r} steps {way}, expected 1..{MAX_DISTANCE}")
+            raise DialogueError(f"offset has {count!r} steps {way}, expected 1..{MAX_DISTANCE}")
     if len({way.axis for way, _ in offset}) < len(offset):
-        raise DialogueError(f"{what} {steps!r} goes along one axis twice")
+        raise DialogueError(f"offset {steps!r} goes along one axis twice")
     if len({way.relative for way, _ in offset if not way.vertical}) > 1:
-        raise DialogueError(f"{what} {steps!r} mixes directions of the map with directions of the builder")
+        raise DialogueError(f"offset {steps!r} mixes directions of the map with directions of the builder")
     return offset
 
 
@@ -89,9 +85,7 @@ class Reference:
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return the things that it means.
 
-        Raises:
-            Unresolved: if nothing fits, or more than the reference says.
-
+        Raises `Unresolved` if nothing fits, or more than the reference says.
         """
         raise NotImplementedError
 
@@ -102,9 +96,7 @@ class Location:
     def anchors(self, setting: Resolution) -> list[Anchors]:
         """Return the cells for new blocks, one entry per thing that the place is relative to.
 
-        Raises:
-            Unresolved: if the place does not exist or is ambiguous.
-
+        Raises `Unresolved` if the place does not exist or is ambiguous.
         """
         raise NotImplementedError
 
@@ -273,7 +265,7 @@ class Having(Location):
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items that have one."""
-        vector, found = VECTORS[setting.on_map(self.way)], []
+        vector, found = setting.vector_of(self.way), []
         for item in items:
             near = {
                 cell: setting.color_at(cell)
@@ -302,7 +294,7 @@ class Furthest(Location):
         """Return the items at the largest or smallest distance."""
         items = items if self.where is None else self.where.fitting(reference, items, setting)
         if isinstance(self.of, Direction):
-            vector = VECTORS[setting.on_map(self.of)]
+            vector = setting.vector_of(self.of)
             items = [
                 item for item in items if any(map(operator.mul, Box.of(item).spans, vector)) or len(item) == 1
             ]
@@ -430,7 +422,7 @@ class Edge(Location):
 
     def anchors(self, setting: Resolution) -> list[Anchors]:
         """Return the row on the ground."""
-        vector = VECTORS[setting.on_map(self.way)]
+        vector = setting.vector_of(self.way)
         axis = (abs(vector[2]), 0, abs(vector[0]))
         start = shifted(scaled(vector, REACH), (0, FLOOR, 0))
         line = tuple(shifted(start, scaled(axis, n)) for n in range(-REACH, REACH + 1))
@@ -438,7 +430,7 @@ class Edge(Location):
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items that lie along it."""
-        vector = VECTORS[setting.on_map(self.way)]
+        vector = setting.vector_of(self.way)
         return [item for item in items if all(dot(cell, vector) == REACH for cell in item)]
 
 
@@ -481,7 +473,7 @@ class Recent(Reference):
             if not there:
                 continue
             if self.extreme is not None:
-                there = outermost(there, VECTORS[setting.on_map(self.extreme)])
+                there = outermost(there, setting.vector_of(self.extreme))
             if self.kind is not Kind.BLOCK:
                 whole = [item for item in find_items(setting, self.kind, ()) if set(there) <= set(item)]
                 return whole if len(whole) == 1 else [tuple(there)]
@@ -522,11 +514,39 @@ class Portion(Reference):
         if len(items) > 1 and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
         for item in items:
-            cells = _part_of(item, self, setting)
+            cells = self._cells(item, setting)
             if not cells:
                 raise Unresolved(Reason.NO_MATCH, f"{self.which} of that")
             found += [(cell,) for cell in sorted(cells)]
         return list(dict.fromkeys(found))
+
+    def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
+        if self.way is not None:
+            return _side_of(item, self.which, setting.vector_of(self.way))
+        if self.which == "alternate":
+            raise Unresolved(Reason.NO_DIRECTION, "from which end")
+        if self.which == "free_ends":  # those that touch nothing else
+            others = [cell for cell in setting.blocks if cell not in item]
+            touching = {shifted(cell, way) for cell in others for way in VECTORS.values()}
+            ends_of = replace(self, which="ends")._cells(item, setting)
+            found = [cell for cell in ends_of if cell not in touching]
+            return found if len(found) == 1 else []
+        box = Box.of(item)
+        if self.which == "tip" and box.spans[1]:
+            return outermost(item, VECTORS[Direction.UP])
+        if self.which == "corners":
+            return _corners_of(item, box)
+        if self.which == "inside":
+            inner = [cell for cell in setting.blocks if box.surrounds(cell)]
+            return [cell for cell in inner if cell not in item] or inner
+        wide = [axis for axis in range(3) if box.spans[axis]]
+        long = box.spans.index(max(box.spans))
+        at_end = {cell for cell in item if cell[long] in (box.low[long], box.high[long])}
+        border = {cell for cell in item if any(cell[i] in (box.low[i], box.high[i]) for i in wide)}
+        middle = {cell for cell in item if shifted(cell, cell) == shifted(box.low, box.high)}
+        kept = {"ends": at_end, "tip": at_end, "border": border, "middle": middle}
+        left_out = at_end if self.which == "between_ends" else ()
+        return [cell for cell in item if cell in kept.get(self.which, item) and cell not in left_out]
 
 
 @dataclass(frozen=True)
@@ -544,6 +564,8 @@ class Union(Reference):
 class Blocks(Reference):
     """Blocks or groups by appearance and place: `Blocks((6,), "row", count=1)` is "the red row".
 
+    Raises `DialogueError` if the values make no description.
+
     Args:
         colors: ids 1..6 to choose from, () = any.
         kind: a `Kind`, or a name that was given.
@@ -557,9 +579,6 @@ class Blocks(Reference):
         unless: exclude these.
         by_size: only the "largest" or "smallest".
         one: worded as "the red one", which can be all of a red tower.
-
-    Raises:
-        DialogueError: if the values make no description.
 
     """
 
@@ -864,16 +883,15 @@ class Resolution(Context):
         return int(self.grid[cell_index(*cell)]) if in_zone(*cell) else 0
 
     def on_map(self, direction: Direction) -> Direction:
-        """Return a direction of the compass.
-
-        Raises:
-            Unresolved: if the view is needed and unknown.
-
-        """
+        """Return a direction of the compass; raises `Unresolved` if the view is needed and unknown."""
         found = on_map(direction, self.view)
         if found is None:
             raise Unresolved(Reason.NO_VIEW, str(direction))
         return found
+
+    def vector_of(self, direction: Direction) -> Cell:
+        """Return the unit vector of a direction; raise `Unresolved` if the view is needed and unknown."""
+        return VECTORS[self.on_map(direction)]
 
     def vector(self, offset: Offset, flipped: bool = False) -> Cell:
         """Return the sum of steps; flipped: front and behind are those of the builder itself."""
@@ -1080,51 +1098,6 @@ def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
     return [item for item in items if len(item) == sizes[reference.rank - 1]]
 
 
-def _is_bend(cell: Cell, item: set[Cell]) -> bool:
-    """Return whether exactly two blocks adjoin a block, round a corner."""
-    near = [way for way in VECTORS.values() if shifted(cell, way) in item]
-    return len(near) == 2 and any(a + b for a, b in zip(*near, strict=True))
-
-
-def _part_of(item: Item, part: Portion, setting: Resolution) -> list[Cell]:
-    if part.way is not None:
-        return _side_of(item, part.which, VECTORS[setting.on_map(part.way)])
-    box = Box.of(item)
-    wide = [axis for axis in range(3) if box.spans[axis]]
-    ends = list(zip(box.low, box.high, strict=True))
-    if part.which == "alternate":
-        raise Unresolved(Reason.NO_DIRECTION, "from which end")
-    if part.which == "tip" and box.spans[1]:
-        return outermost(item, VECTORS[Direction.UP])
-    if part.which == "free_ends":  # those that touch nothing else
-        touching = {
-            shifted(cell, way) for cell in setting.blocks if cell not in item for way in VECTORS.values()
-        }
-        ends_of = _part_of(item, replace(part, which="ends"), setting)
-        return found if len(found := [cell for cell in ends_of if cell not in touching]) == 1 else []
-    if part.which in ("ends", "tip", "between_ends"):
-        axis = box.spans.index(max(box.spans))
-        at_ends = part.which != "between_ends"
-        return [cell for cell in item if (cell[axis] in ends[axis]) is at_ends]
-    if part.which == "corners":
-        bends = [cell for cell in item if _is_bend(cell, set(item))]
-        full = prod(box.spans[axis] + 1 for axis in wide)
-        corners = _corners_of(item) if wide else []  # a block has none
-        return bends if bends and len(wide) == 2 and len(item) < full else corners
-    if part.which == "border":
-        return [cell for cell in item if any(cell[i] in ends[i] for i in wide)]
-    if part.which == "middle":
-        return [cell for cell in item if all(2 * n == sum(end) for n, end in zip(cell, ends, strict=True))]
-    if part.which == "inside":
-        inner = [
-            cell
-            for cell in setting.blocks
-            if all((low < n < high) or n == low == high for n, (low, high) in zip(cell, ends, strict=True))
-        ]
-        return [cell for cell in inner if cell not in item] or inner
-    return list(item)
-
-
 def _side_of(item: Item, which: str, vector: Cell) -> list[Cell]:
     """Return the part on one side."""
     if which == "alternate":
@@ -1132,10 +1105,20 @@ def _side_of(item: Item, which: str, vector: Cell) -> list[Cell]:
     if which == "half":
         reach = [dot(cell, vector) for cell in item]
         return [cell for cell in item if 2 * dot(cell, vector) > min(reach) + max(reach)]
-    return outermost(_corners_of(item) if which == "corners" else item, vector)
+    return outermost(_box_corners(item, Box.of(item)) if which == "corners" else item, vector)
 
 
-def _corners_of(item: Item) -> list[Cell]:
-    box = Box.of(item)
+def _corners_of(item: Item, box: Box) -> list[Cell]:
+    """Return the corners of a thing: of an open line that bends, its bends; none of a block."""
+    wide = [span + 1 for span in box.spans if span]
+    if len(wide) == 2 and len(item) < prod(wide):
+        near = {cell: [way for way in VECTORS.values() if shifted(cell, way) in item] for cell in item}
+        bends = [cell for cell in item if len(near[cell]) == 2 and any(shifted(*near[cell]))]
+        if bends:
+            return bends
+    return _box_corners(item, box) if wide else []
+
+
+def _box_corners(item: Item, box: Box) -> list[Cell]:
     ends = list(zip(box.low, box.high, strict=True))
     return [cell for cell in item if all(n in end for n, end in zip(cell, ends, strict=True))]

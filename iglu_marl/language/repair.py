@@ -51,7 +51,7 @@ from iglu_marl.language.grammar.reader import (
 )
 from iglu_marl.language.grammar.spelling import near
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME, Ambiguous, AssertCount, KeepOnly, PlaceGoal, SetFocus
+from iglu_marl.language.placing import SAME
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -69,18 +69,23 @@ from iglu_marl.language.references import (
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, shifted
 from iglu_marl.language.verbs import (
+    Ambiguous,
+    AssertCount,
     Build,
     Correct,
     ExpectedWorld,
     Facing,
     Instruction,
+    KeepOnly,
     Move,
     Name,
     Pick,
     Place,
+    PlaceGoal,
     Repeat,
     Resize,
     Sequence,
+    SetFocus,
     bind_referent,
     outcomes,
 )

@@ -242,10 +242,7 @@ def shape_cells(shape: Shape, anchor: Cell, view: Direction | None = None) -> tu
     """Return the cells of a shape from its first block, each once, in order; they may lie outside the zone.
 
     view: the compass direction that the builder looks to, for relative directions.
-
-    Raises:
-        DialogueError: if `view` is needed and missing.
-
+    Raises `DialogueError` if `view` is needed and missing.
     """
     ways = [on_map(way, view) for way in shape.directions]
     if None in ways:
@@ -292,6 +289,11 @@ class Box:
         """Steps from end to end along each axis, 0 = flat."""
         return shifted(self.high, scaled(self.low, -1))
 
+    def surrounds(self, cell: Cell) -> bool:
+        """Return whether a cell lies inside, between the ends of each axis along which the box is not flat."""
+        ends = zip(cell, self.low, self.high, strict=True)
+        return all(low < n < high or n == low == high for n, low, high in ends)
+
 
 def shifted(cell: Cell, by: Cell) -> Cell:
     """Return a cell moved by a vector."""
@@ -316,12 +318,7 @@ def outermost(cells: Iterable[Cell], vector: Cell) -> list[Cell]:
 
 
 def as_color(value: Any, what: str) -> int:
-    """Return a colour id 1..6.
-
-    Raises:
-        DialogueError: if the value is not one.
-
-    """
+    """Return a colour id 1..6; raises `DialogueError` if the value is not one."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= int(value) <= 6:
         raise DialogueError(f"{what} is {value!r}, expected a colour id 1..6")
     return int(value)
@@ -331,43 +328,30 @@ def figure(kind: Kind, width: int, height: int) -> frozenset[tuple[int, int]]:
     """Return the cells (u, v) of a flat figure seen from the front: 0 <= u < width, v upwards.
 
     Squares, rectangles and walls are full; a ring is their border; U, H, T, L, X and plus look like the letters.
-
-    Raises:
-        DialogueError: if the letter does not exist in these sizes.
-
+    Raises `DialogueError` if the letter does not exist in these sizes.
     """
-    inside = frozenset((u, v) for u in range(width) for v in range(height))
-    middle, centre = width // 2, height // 2
     odd = width % 2 == 1 and width >= 3
-    left, right = frozenset(c for c in inside if c[0] == 0), frozenset(c for c in inside if c[0] == width - 1)
-    top, bottom = (
-        frozenset(c for c in inside if c[1] == height - 1),
-        frozenset(c for c in inside if c[1] == 0),
-    )
-    upright = frozenset(c for c in inside if c[0] == middle)
-    across = frozenset(c for c in inside if c[1] == centre)
-    possible = {
-        Kind.RING: width >= 3 and height >= 3,
-        Kind.U: width >= 3 and height >= 2,
-        Kind.H: width >= 3 and height >= 3 and height % 2 == 1,
-        Kind.T: odd and height >= 2,
-        Kind.L: width >= 2 and height >= 2,
-        Kind.PLUS: odd and height >= 3 and height % 2 == 1,
-        Kind.X: odd and width == height,
-    }
-    if not possible.get(kind, True):
+    possible, drawn = {
+        Kind.RING: (width >= 3 and height >= 3, "left right top bottom"),
+        Kind.U: (width >= 3 and height >= 2, "left right bottom"),
+        Kind.H: (width >= 3 and height >= 3 and height % 2 == 1, "left right across"),
+        Kind.T: (odd and height >= 2, "top upright"),
+        Kind.L: (width >= 2 and height >= 2, "left bottom"),
+        Kind.PLUS: (odd and height >= 3 and height % 2 == 1, "upright across"),
+        Kind.X: (odd and width == height, "rising falling"),
+    }.get(kind, (True, "all"))
+    if not possible:
         raise DialogueError(f"a {kind} of {width} x {height} has no cells, expected larger sizes")
-    crossed = frozenset(c for c in inside if c[0] == c[1] or c[0] + c[1] == width - 1)
-    found = {
-        Kind.RING: left | right | top | bottom,
-        Kind.U: left | right | bottom,
-        Kind.H: left | right | across,
-        Kind.T: top | upright,
-        Kind.L: left | bottom,
-        Kind.PLUS: upright | across,
-        Kind.X: crossed,
-    }
-    return found.get(kind, inside)
+
+    def lines(u: int, v: int) -> set[str]:
+        """Return the lines of a cell that letters have."""
+        horizontal = {0: "bottom", height - 1: "top"}.get(v), "across" * (v == height // 2)
+        vertical = {0: "left", width - 1: "right"}.get(u), "upright" * (u == width // 2)
+        slanted = "rising" * (u == v), "falling" * (u + v == width - 1)
+        return {"all", *filter(None, (*horizontal, *vertical, *slanted))}
+
+    wanted = set(drawn.split())
+    return frozenset((u, v) for u in range(width) for v in range(height) if wanted & lines(u, v))
 
 
 def is_figure(kind: Kind, cells: tuple[Cell, ...]) -> bool:

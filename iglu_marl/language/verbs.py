@@ -18,15 +18,9 @@ from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.blocks import Instruction as Instruction
 from iglu_marl.language.placing import (
-    Ambiguous,
-    AssertCount,
     BlockSpec,
-    Clear,
     Corners,
-    KeepOnly,
     OtherSide,
-    PlaceGoal,
-    SetFocus,
     Sides,
     check_free,
     continuing,
@@ -124,6 +118,11 @@ class Place(Instruction):
                     f"{self.count} blocks at {self.where!r}, expected a step from several things"
                 )
 
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        each = self.count is None
+        new = BlockSpec(1 if each else self.count, self.color, each=each)
+        return PlaceGoal(new, (self.where,))._worlds(setting)
+
 
 @dataclass(frozen=True)
 class Build(Instruction):
@@ -156,6 +155,13 @@ class Build(Instruction):
         cells = shape_cells(self.shape, anchor, view)
         return [(cell, self.colors[i % len(self.colors)]) for i, cell in enumerate(cells)]
 
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        view = setting.view
+        if view is None and any(way.relative for way in self.shape.directions):
+            raise Unresolved(Reason.NO_VIEW, str(self.shape.kind))
+        ways = put_shape(self.where, lambda cell: self.blocks(cell, view), setting)
+        return _worlds(ways, self.where, setting)
+
 
 @dataclass(frozen=True)
 class Remove(Instruction):
@@ -166,6 +172,20 @@ class Remove(Instruction):
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a removal")
         _check_no_cell(self.blocks, "removed")
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        if isinstance(self.blocks, (Anaphor, PluralAnaphor)) and setting.before is not None:
+            gone = not any(map(setting.color_at, setting.last))
+            if gone and isinstance(_last_part(setting.before[0]), (Remove, Undo)):
+                return [
+                    ExpectedWorld(setting.grid, setting.last)
+                ]  # "the red block is wrong, remove it, take it away"
+        cells = _cells(self.blocks, setting)
+        world = _changed(setting, [(cell, 0) for cell in cells])
+        if _is_part_of_it(self.blocks):  # "it" is still what it was: what is left of it
+            rest = tuple(cell for cell in setting.last if cell not in cells)
+            return [replace(world, cells=rest or world.cells)]
+        return [world]
 
 
 @dataclass(frozen=True)
@@ -182,6 +202,22 @@ class Replace(Instruction):
         _check_no_cell(self.blocks, "recoloured")
         if self.like is None:
             object.__setattr__(self, "color", as_color(self.color, "color of a change"))
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        if isinstance(self.blocks, (Anaphor, LastBlock, PluralAnaphor)):  # also removed blocks
+            cells = [cell for item in resolve(self.blocks, setting) for cell in item]
+        else:
+            cells = _cells(self.blocks, setting)
+        if self.count not in (None, len(cells)):
+            raise Unresolved(Reason.NO_NUMBER, f"{self.count} blocks for {len(cells)} places")
+        color = self.color
+        if self.like is not None:
+            colors = {setting.color_at(cell) for cell in _cells(self.like, setting)}
+            if len(colors) > 1:
+                raise Unresolved(Reason.AMBIGUOUS, "which of its colours", reference=self.like)
+            (color,) = colors
+        assert color is not None
+        return [_changed(setting, [(cell, color) for cell in cells])]
 
 
 @dataclass(frozen=True)
@@ -200,6 +236,15 @@ class Move(Instruction):
         if self.to is not None and not isinstance(self.to, Edge):
             _check_where(self.to, "a move")
 
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        cells = _cells(self.blocks, setting)
+        if self.to is None:
+            vectors = [setting.vector(self.by)]
+        else:
+            cleared = _changed(setting, [(cell, 0) for cell in cells])
+            vectors = _vectors_to(self.to, cells, setting.then(cleared.grid, setting.last))
+        return [_moved(cells, [shifted(cell, vector) for cell in cells], setting) for vector in vectors]
+
 
 @dataclass(frozen=True)
 class Copy(Instruction):
@@ -216,6 +261,27 @@ class Copy(Instruction):
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a copy by {self.by} to {self.to}, expected one of the two")
 
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        cells = _cells(self.blocks, setting)
+        if (
+            isinstance(self.to, Beside)
+            and self.to.offset
+            and not set(cells).isdisjoint(cell for item in resolve(self.to.of, setting) for cell in item)
+        ):
+            way, count = self.to.offset[0]  # on top of itself: so far that it lies beside itself
+            step = setting.vector(((way, 1),))
+            reach = [dot(cell, step) for cell in cells]
+            vectors = [scaled(step, max(reach) - min(reach) + count)]
+        elif self.to is None:
+            vectors = [setting.vector(self.by)]
+        else:
+            vectors = _vectors_to(self.to, cells, setting)
+        color = self.color
+        return [
+            _added(setting, [(shifted(cell, vector), color or setting.color_at(cell)) for cell in cells])
+            for vector in vectors
+        ]
+
 
 @dataclass(frozen=True)
 class Swap(Instruction):
@@ -227,6 +293,23 @@ class Swap(Instruction):
     one: Reference
     other: Reference | None = None
     only_colors: bool = False
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        """Exchange colours if that equals exchanging places, else exchange places."""
+        parts = [self.one] if self.other is None else [self.one, self.other]
+        items = [_cells(part, setting) for part in parts]
+        if self.other is None:
+            items = [list(item) for item in _filled(self.one, setting)]
+        colors = [{setting.color_at(cell) for cell in item} for item in items]
+        if any(len(color) > 1 for color in colors):
+            raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
+        shapes = [
+            {tuple(a - b for a, b in zip(cell, min(item), strict=True)) for cell in item} for item in items
+        ]
+        if shapes[0] != shapes[1] and not self.only_colors:
+            raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
+        stated = zip(items, reversed(colors), strict=True)
+        return [_changed(setting, [(cell, color) for item, (color,) in stated for cell in item])]
 
 
 @dataclass(frozen=True)
@@ -248,6 +331,26 @@ class Mirror(Instruction):
                 f"mirror about the centre goes {self.direction}, expected a horizontal direction"
             )
 
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        cells = _cells(self.blocks, setting)
+        vector = setting.vector_of(self.direction)
+        axis = next(axis for axis in range(3) if vector[axis])
+        sign = vector[axis]
+        if self.about_centre:
+            cells = [cell for cell in cells if cell[axis] * sign < 0]
+            if not cells:
+                raise Unresolved(Reason.NO_MATCH, "nothing is on the other side of the centre")
+            total = 0
+        else:
+            total = 2 * sign * max(sign * cell[axis] for cell in cells) + sign
+
+        def image(cell: Cell) -> Cell:
+            mirrored = [*cell]
+            mirrored[axis] = total - cell[axis]
+            return mirrored[0], mirrored[1], mirrored[2]
+
+        return [_added(setting, [(image(cell), setting.color_at(cell)) for cell in cells])]
+
 
 @dataclass(frozen=True)
 class Extend(Instruction):
@@ -263,6 +366,14 @@ class Extend(Instruction):
         object.__setattr__(self, "direction", Direction(self.direction))
         if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10:
             raise DialogueError(f"an extension by {self.count!r}, expected 1..10")
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        vector = setting.vector_of(self.direction)
+        blocks, items = [], _filled(self.blocks, setting)
+        for item in items:
+            blocks += _continued(item, vector, self.count, self.color, setting)
+        made = _added(setting, blocks)
+        return [_about(items, made) if vector[1] else made]
 
 
 @dataclass(frozen=True)
@@ -287,6 +398,16 @@ class Resize(Instruction):
     times: float | None = None
     way: Direction | None = None
 
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        cells: list[tuple[Cell, int]] = []
+        items = _filled(self.blocks, setting)
+        for item in items:
+            if isinstance(self.blocks, Anaphor) and self.to and self.way is None:
+                item = _column_of(item, setting)  # what grew is a part of it
+            cells += _resized(self, item, setting)
+        check_free([block for block in cells if block[1]], setting)
+        return [_about(items, _changed(setting, cells))]
+
 
 @dataclass(frozen=True)
 class Rotate(Instruction):
@@ -300,12 +421,47 @@ class Rotate(Instruction):
     about: Any = None
     along: str | None = None
 
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        cells = _cells(self.blocks, setting)
+        about = self.about
+        box = Box.of(cells)
+        spans = box.spans[::2]
+        if self.along is not None and spans[0] == spans[1]:
+            raise Unresolved(Reason.NO_DIRECTION, "it is as long as wide")
+        if self.along is not None and (spans[0] > spans[1]) == (self.along == "x"):
+            return [ExpectedWorld(setting.grid, tuple(cells))]
+        if about is None:
+            x, z = (box.low[0] + box.high[0]) / 2, (box.low[2] + box.high[2]) / 2
+        elif isinstance(about, Spot):
+            x, z = about.x, about.z
+        else:
+            items = resolve(about, setting)
+            if len({(cell[0], cell[2]) for item in items for cell in item}) != 1:
+                raise Unresolved(Reason.AMBIGUOUS, "what it turns about", reference=about)
+            x, z = items[0][0][0], items[0][0][2]
+        turned = []
+        for cell in cells:
+            dx, dz = cell[0] - x, cell[2] - z
+            for _ in range(self.quarters % 4):
+                dx, dz = -dz, dx
+            if (x + dx) % 1 or (z + dz) % 1:
+                raise Unresolved(Reason.NO_PLACE, "the middle lies between blocks")
+            turned.append((int(x + dx), cell[1], int(z + dz)))
+        return [_moved(cells, turned, setting)]
+
 
 @dataclass(frozen=True)
 class Undo(Instruction):
     """Undo the last instructions."""
 
     count: int = 1
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        if len(setting.further) < self.count:
+            raise Unresolved(Reason.NO_MATCH, "nothing was done before")
+        grid = setting.further[self.count - 1]
+        cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(grid != setting.grid)]
+        return [ExpectedWorld(grid.copy(), tuple(cells))]
 
 
 @dataclass(frozen=True)
@@ -315,6 +471,17 @@ class Repeat(Instruction):
     where: Any = None
     of: Reference | None = None
     color: int | None = None
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        expanded = expand_anaphor(self, setting.before)
+        if expanded is not self:
+            return _follow(expanded, setting)
+        on_top = isinstance(self.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
+        if self.where is None or not setting.last or on_top:  # on the edge of what?
+            raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
+        if isinstance(self.where, OtherSide) and self.where.of is None and not self.color:
+            return [_opposite(setting)]
+        return Copy(Anaphor(), to=self.where, color=self.color)._worlds(setting)
 
 
 @dataclass(frozen=True)
@@ -332,6 +499,22 @@ class Correct(Instruction):
     higher: int | None = None
     nearer: Reference | None = None
     other: bool = False
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        if setting.before is None:
+            raise Unresolved(Reason.NO_MATCH, "nothing was done before")
+        last, grid = setting.before
+        if _is_shift(self):
+            return _follow(_shift(self, setting), setting)
+        back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else ())
+        if self.other:
+            return _follow(_change_last_part(last, lambda part: _with_other(part, back)), back)
+        expanded = expand_anaphor(self, setting.before)
+        if expanded is not self:
+            return _follow(expanded, back)
+        if self == Correct(color=self.color):
+            return Replace(Anaphor(), self.color)._worlds(setting)
+        return _follow(_amended(self, last), back)  # raises what speaks against it
 
 
 @dataclass(frozen=True)
@@ -351,6 +534,117 @@ class Name(Instruction):
     plural: bool = False
     more: bool = False
 
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        same = ExpectedWorld(setting.grid, setting.last)
+        if self.of is None:
+            return [replace(same, names={self.word: NamedCells(whole=True)})]
+        known = setting.names.get(self.word) if self.more else None
+        cells = tuple(_cells(self.of, setting))
+        plural = self.plural or known is not None
+        named = NamedCells((*(known.cells if known else ()), *cells), plural)
+        return [replace(same, names={self.word: named})]
+
+
+@dataclass(frozen=True)
+class PlaceGoal(Instruction):
+    """Place something new. where: all that was said of the place, () = nothing."""
+
+    new: BlockSpec
+    where: tuple[Location, ...] = ()
+    fill: bool = False
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        new, wheres = self.new, self.where
+        last = None if setting.before is None else _as_place_goal(_last_part(setting.before[0]))
+        if new.again:
+            new = replace(new, again=False)
+            if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
+                new = replace(last.new, color=new.color)
+        if wheres[:1] == (OtherSide(),) and isinstance(last, PlaceGoal):  # of the placement before
+            wheres = (_relocate(last, OtherSide()), *wheres[1:])
+        wheres = wheres or continuing(new, setting)
+        return _worlds(put(new, wheres, self.fill, setting), wheres[0], setting)
+
+
+@dataclass(frozen=True)
+class Clear(Instruction):
+    """Remove everything."""
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        return [_changed(setting, [(cell, 0) for cell in setting.blocks])]
+
+
+@dataclass(frozen=True)
+class SetFocus(Instruction):
+    """Make something the referent of "it"."""
+
+    at: Reference | Beside
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        if isinstance(self.at, (Spot, Beside)):
+            return [ExpectedWorld(setting.grid, self.at.anchors(setting)[0].cells)]
+        return [ExpectedWorld(setting.grid, tuple(_cells(self.at, setting)))]
+
+
+@dataclass(frozen=True)
+class KeepOnly(Instruction):
+    """What the previous instruction leaves as it is: "but leave the middle block"."""
+
+    of: Reference
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        if setting.before is None:
+            return [ExpectedWorld(setting.grid, setting.last)]
+        met = replace(setting, grid=setting.before[1])
+        own = isinstance(self.of, Blocks) and self.of.where is None
+        try:
+            cells = _cells(replace(self.of, where=PartOf(Anaphor())) if own else self.of, met)  # type: ignore[type-var]
+        except Unresolved:
+            cells = _cells(self.of, met)
+        back = [(cell, met.color_at(cell)) for cell in cells if met.color_at(cell) != setting.color_at(cell)]
+        rest = tuple(cell for cell in setting.last if cell not in cells)
+        return [replace(_changed(setting, back), cells=rest)]
+
+
+@dataclass(frozen=True)
+class AssertCount(Instruction):
+    """Check on what was said before: that it placed this number of blocks."""
+
+    count: int
+    color: int | None = None
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        there = {cell for cell, color in setting.blocks.items() if self.color in (None, color)}
+        placed = there.intersection(cell for part in (*setting.earlier, setting.last) for cell in part)
+        structures = map(set, find_items(setting, Kind.STRUCTURE, ()))
+        near = [cell for item in structures if not item.isdisjoint(setting.last) for cell in item & there]
+        if self.count not in map(len, (placed, setting.last, there, near)):
+            raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {self.count}")
+        return [ExpectedWorld(setting.grid, setting.last)]
+
+
+@dataclass(frozen=True)
+class Ambiguous(Instruction):
+    """Several readings of equal cost."""
+
+    readings: tuple[Any, ...]
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        """Return the readings that can be followed, if all lead to the same worlds."""
+        found: list[list[ExpectedWorld]] = []
+        failure: Unresolved | None = None
+        for reading in self.readings:
+            try:
+                found.append(_follow(reading, setting))
+            except Unresolved as error:
+                failure = failure or error
+        if not found:
+            assert failure is not None
+            raise failure
+        if len({world.grid.tobytes() for worlds in found for world in worlds[:1]}) > 1:
+            raise Unresolved(Reason.AMBIGUOUS, f"{len(found)} readings")
+        return found[0]
+
 
 @dataclass(frozen=True)
 class Pick(Instruction):
@@ -360,6 +654,9 @@ class Pick(Instruction):
 
     def __post_init__(self) -> None:
         _check_where(self.where, "what is meant")
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        raise Unresolved(Reason.NO_MATCH, "nothing was asked")
 
 
 @dataclass(frozen=True)
@@ -380,6 +677,9 @@ class Facing(Instruction):
             )
         if not isinstance(self.then, Instruction) or isinstance(self.then, (Facing, Pick)):
             raise DialogueError(f"facing {self.view} comes {self.then!r}, expected an instruction")
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        return _follow(self.then, setting.facing(setting.on_map(self.view)))
 
 
 @dataclass(frozen=True)
@@ -404,15 +704,42 @@ class Sequence(Instruction):
                 "a part without a view follows a Facing part, expected Facing in each later part"
             )
 
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        found = [(ExpectedWorld(setting.grid, setting.last), setting)]
+        for number, part in enumerate(self.parts, start=1):
+            following: list[tuple[ExpectedWorld, Resolution]] = []
+            failure: Unresolved | None = None
+            remark = isinstance(part, (AssertCount, KeepOnly, Name)) or (
+                isinstance(part, SetFocus) and number < len(self.parts)
+            )
+            for met, now in found:
+                try:
+                    for outcome in _follow(part, now):
+                        stated = expand_anaphor(part, now.before), now.grid
+                        names = {**now.names, **outcome.names}
+                        after = replace(now.then(outcome.grid, outcome.cells), before=stated, names=names)
+                        if isinstance(part, Name):
+                            after = replace(now, names=names)
+                        same = not remark and np.array_equal(outcome.grid, now.grid)
+                        idle = (*met.idle, number - 1) if same else met.idle
+                        following.append((replace(outcome, idle=idle), after))
+                except Unresolved as error:
+                    failure = error
+            if not following:
+                assert failure is not None
+                raise failure
+            found = following[:MAX_OUTCOMES]
+        return [
+            replace(outcome, earlier=after.earlier[len(setting.earlier) :], names=after.names)
+            for outcome, after in found
+        ]
+
 
 def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Instruction:
     """Return the instruction in which an ambiguous `reference` means the one at `where`.
 
     A `Beside` that could be several cells becomes `where` itself.
-
-    Raises:
-        DialogueError: if the result is no valid instruction.
-
+    Raises `DialogueError` if the result is no valid instruction.
     """
 
     def changed(value: Any) -> Any:
@@ -536,12 +863,14 @@ def expand(
 
 
 def _follow(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld]:
-    rule = _RULES.get(type(instruction))
-    if rule is None:
+    if isinstance(instruction, CellEdit):
+        return _edit(instruction, setting)
+    if not isinstance(instruction, Instruction):
         raise DialogueError(f"instruction is {instruction!r:.80}, expected an Instruction")
+    found: list[ExpectedWorld] = instruction._worlds(setting)
     if isinstance(instruction, (Resize, Extend, Move)) and setting.names:
-        return _with_names(instruction, setting, rule(instruction, setting))
-    return rule(instruction, setting)
+        return _with_names(instruction, setting, found)
+    return found
 
 
 def _with_names(
@@ -557,17 +886,6 @@ def _with_names(
         )
         for world in worlds
     ]
-
-
-def _name(instruction: Name, setting: Resolution) -> list[ExpectedWorld]:
-    same = ExpectedWorld(setting.grid, setting.last)
-    if instruction.of is None:
-        return [replace(same, names={instruction.word: NamedCells(whole=True)})]
-    known = setting.names.get(instruction.word) if instruction.more else None
-    cells = tuple(_cells(instruction.of, setting))
-    plural = instruction.plural or known is not None
-    named = NamedCells((*(known.cells if known else ()), *cells), plural)
-    return [replace(same, names={instruction.word: named})]
 
 
 def _changed(setting: Resolution, blocks: Iterable[tuple[Cell, int]]) -> ExpectedWorld:
@@ -593,114 +911,12 @@ def _edit(edit: CellEdit, setting: Resolution) -> list[ExpectedWorld]:
     return [_changed(setting, [(edit.cell, edit.after)])]
 
 
-def _put_new(instruction: PlaceGoal, setting: Resolution) -> list[ExpectedWorld]:
-    if instruction.new.again:
-        last = _as_place_goal(_last_part(setting.before[0])) if setting.before is not None else None
-        new = replace(instruction.new, again=False)
-        if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
-            new = replace(last.new, color=new.color)
-        instruction = replace(instruction, new=new)
-    if setting.before is not None:
-        instruction = _complete_other_side(instruction, setting.before[0])
-    instruction = replace(instruction, where=instruction.where or continuing(instruction.new, setting))
-    ways = put(instruction, setting)
-    return _worlds(ways, instruction.where[0], setting)
-
-
-def _complete_other_side(instruction: PlaceGoal, before: Any) -> PlaceGoal:
-    """Complete a placement that is relative to the one before: "on the other side"."""
-    last = _as_place_goal(_last_part(before))
-    if instruction.where[:1] != (OtherSide(),) or not isinstance(last, PlaceGoal):
-        return instruction
-    return replace(instruction, where=(_relocate(last, OtherSide()), *instruction.where[1:]))
-
-
 def _worlds(ways: list[list[tuple[Cell, int]]], where: Location, setting: Resolution) -> list[ExpectedWorld]:
     """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
     if len(ways) > 1 and not isinstance(where, NextTo):
         cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
         raise Unresolved(Reason.AMBIGUOUS, f"{len(ways)} places", reference=where, choices=cells)
     return [_added(setting, blocks) for blocks in ways[:MAX_OUTCOMES]]
-
-
-def _clear(instruction: Clear, setting: Resolution) -> list[ExpectedWorld]:
-    return [_changed(setting, [(cell, 0) for cell in setting.blocks])]
-
-
-def _look(instruction: SetFocus, setting: Resolution) -> list[ExpectedWorld]:
-    if isinstance(instruction.at, (Spot, Beside)):
-        return [ExpectedWorld(setting.grid, instruction.at.anchors(setting)[0].cells)]
-    return [ExpectedWorld(setting.grid, tuple(_cells(instruction.at, setting)))]
-
-
-def _keep(instruction: KeepOnly, setting: Resolution) -> list[ExpectedWorld]:
-    if setting.before is None:
-        return [ExpectedWorld(setting.grid, setting.last)]
-    met = replace(setting, grid=setting.before[1])
-    kept = instruction.of
-    try:
-        own = (
-            replace(kept, where=PartOf(Anaphor()))
-            if isinstance(kept, Blocks) and kept.where is None
-            else kept
-        )
-        cells = _cells(own, met)
-    except Unresolved:
-        cells = _cells(kept, met)
-    back = [(cell, met.color_at(cell)) for cell in cells if met.color_at(cell) != setting.color_at(cell)]
-    rest = tuple(cell for cell in setting.last if cell not in cells)
-    return [replace(_changed(setting, back), cells=rest)]
-
-
-def _check(instruction: AssertCount, setting: Resolution) -> list[ExpectedWorld]:
-    cells = [cell for part in (*setting.earlier, setting.last) for cell in part]
-    placed = {
-        cell
-        for cell in cells
-        if setting.color_at(cell) and instruction.color in (None, setting.color_at(cell))
-    }
-    standing = [cell for cell, color in setting.blocks.items() if instruction.color in (None, color)]
-    near = [
-        cell
-        for item in find_items(setting, Kind.STRUCTURE, ())
-        if not set(item).isdisjoint(setting.last)
-        for cell in item
-        if instruction.color in (None, setting.color_at(cell))
-    ]
-    if instruction.count not in map(len, (placed, setting.last, standing, near)):
-        raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {instruction.count}")
-    return [ExpectedWorld(setting.grid, setting.last)]
-
-
-def _either(instruction: Ambiguous, setting: Resolution) -> list[ExpectedWorld]:
-    """Return the readings that can be followed, if all lead to the same worlds."""
-    found: list[list[ExpectedWorld]] = []
-    failure: Unresolved | None = None
-    for reading in instruction.readings:
-        try:
-            found.append(_follow(reading, setting))
-        except Unresolved as error:
-            failure = failure or error
-    if not found:
-        assert failure is not None
-        raise failure
-    if len({world.grid.tobytes() for worlds in found for world in worlds[:1]}) > 1:
-        raise Unresolved(Reason.AMBIGUOUS, f"{len(found)} readings")
-    return found[0]
-
-
-def _place(instruction: Place, setting: Resolution) -> list[ExpectedWorld]:
-    each = instruction.count is None
-    new = BlockSpec(1 if each else instruction.count, instruction.color, each=each)
-    return _put_new(PlaceGoal(new, (instruction.where,)), setting)
-
-
-def _build(instruction: Build, setting: Resolution) -> list[ExpectedWorld]:
-    view = setting.view
-    if view is None and any(way.relative for way in instruction.shape.directions):
-        raise Unresolved(Reason.NO_VIEW, str(instruction.shape.kind))
-    ways = put_shape(instruction.where, lambda cell: instruction.blocks(cell, view), setting)
-    return _worlds(ways, instruction.where, setting)
 
 
 def _filled(reference: Reference, setting: Resolution) -> list[Item]:
@@ -715,21 +931,6 @@ def _cells(reference: Reference, setting: Resolution) -> list[Cell]:
     return list(dict.fromkeys(cell for item in _filled(reference, setting) for cell in item))
 
 
-def _remove(instruction: Remove, setting: Resolution) -> list[ExpectedWorld]:
-    if isinstance(instruction.blocks, (Anaphor, PluralAnaphor)) and setting.before is not None:
-        gone = not any(map(setting.color_at, setting.last))
-        if gone and isinstance(_last_part(setting.before[0]), (Remove, Undo)):
-            return [
-                ExpectedWorld(setting.grid, setting.last)
-            ]  # "the red block is wrong, remove it, take it away"
-    cells = _cells(instruction.blocks, setting)
-    world = _changed(setting, [(cell, 0) for cell in cells])
-    if _is_part_of_it(instruction.blocks):  # "it" is still what it was: what is left of it
-        rest = tuple(cell for cell in setting.last if cell not in cells)
-        return [replace(world, cells=rest or world.cells)]
-    return [world]
-
-
 def _is_part_of_it(blocks: Reference) -> bool:
     whole = blocks.of if isinstance(blocks, Portion) else None
     if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
@@ -737,45 +938,10 @@ def _is_part_of_it(blocks: Reference) -> bool:
     return isinstance(whole, Anaphor)
 
 
-def _replace(instruction: Replace, setting: Resolution) -> list[ExpectedWorld]:
-    if isinstance(instruction.blocks, (Anaphor, LastBlock, PluralAnaphor)):  # also removed blocks
-        cells = [cell for item in resolve(instruction.blocks, setting) for cell in item]
-    else:
-        cells = _cells(instruction.blocks, setting)
-    if instruction.count not in (None, len(cells)):
-        raise Unresolved(Reason.NO_NUMBER, f"{instruction.count} blocks for {len(cells)} places")
-    color = instruction.color
-    if instruction.like is not None:
-        colors = {setting.color_at(cell) for cell in _cells(instruction.like, setting)}
-        if len(colors) > 1:
-            raise Unresolved(Reason.AMBIGUOUS, "which of its colours", reference=instruction.like)
-        (color,) = colors
-    assert color is not None
-    return [_changed(setting, [(cell, color) for cell in cells])]
-
-
-def _move(instruction: Move, setting: Resolution) -> list[ExpectedWorld]:
-    cells = _cells(instruction.blocks, setting)
-    found = []
-    for vector in _ways(instruction, cells, setting):
-        moved = [(shifted(cell, vector), setting.color_at(cell)) for cell in cells]
-        check_free(moved, setting, frozenset(cells))
-        cleared = _changed(setting, [(cell, 0) for cell in cells])
-        found.append(_changed(setting.then(cleared.grid, ()), moved))
-    return found
-
-
-def _ways(instruction: Move, cells: list[Cell], setting: Resolution) -> list[Cell]:
-    if instruction.to is None:
-        return [setting.vector(instruction.by)]
-    cleared = _changed(setting, [(cell, 0) for cell in cells])
-    return _vectors_to(instruction.to, cells, setting.then(cleared.grid, setting.last))
-
-
 def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
     """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
     if isinstance(to, Edge):
-        step = VECTORS[setting.on_map(to.way)]
+        step = setting.vector_of(to.way)
         far = 5 - max(dot(cell, step) for cell in cells)
         return [(far * step[0], 0, far * step[2])]
     groups = to.anchors(setting)
@@ -803,77 +969,17 @@ def _base_of(cells: list[Cell], to: Location) -> Cell:
     return box.high[0] if to.x > 0 else box.low[0], box.low[1], box.high[2] if to.z > 0 else box.low[2]
 
 
-def _copy(instruction: Copy, setting: Resolution) -> list[ExpectedWorld]:
-    cells = _cells(instruction.blocks, setting)
-    if (
-        isinstance(instruction.to, Beside)
-        and instruction.to.offset
-        and not set(cells).isdisjoint(cell for item in resolve(instruction.to.of, setting) for cell in item)
-    ):
-        way, count = instruction.to.offset[0]  # on top of itself: so far that it lies beside itself
-        step = setting.vector(((way, 1),))
-        reach = [dot(cell, step) for cell in cells]
-        vectors = [scaled(step, max(reach) - min(reach) + count)]
-    elif instruction.to is None:
-        vectors = [setting.vector(instruction.by)]
-    else:
-        vectors = _vectors_to(instruction.to, cells, setting)
-    color = instruction.color
-    return [
-        _added(setting, [(shifted(cell, vector), color or setting.color_at(cell)) for cell in cells])
-        for vector in vectors
-    ]
+def _moved(cells: list[Cell], goals: list[Cell], setting: Resolution) -> ExpectedWorld:
+    """Return the world in which blocks are at other cells."""
+    blocks = [(goal, setting.color_at(cell)) for cell, goal in zip(cells, goals, strict=True)]
+    check_free(blocks, setting, frozenset(cells))
+    cleared = _changed(setting, [(cell, 0) for cell in cells])
+    return _changed(setting.then(cleared.grid, ()), blocks)
 
 
 def _added(setting: Resolution, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
     check_free(blocks, setting)
     return _changed(setting, blocks)
-
-
-def _swap(instruction: Swap, setting: Resolution) -> list[ExpectedWorld]:
-    """Exchange colours if that equals exchanging places, else exchange places."""
-    parts = [instruction.one] if instruction.other is None else [instruction.one, instruction.other]
-    items = [_cells(part, setting) for part in parts]
-    if instruction.other is None:
-        items = [list(item) for item in _filled(instruction.one, setting)]
-    colors = [{setting.color_at(cell) for cell in item} for item in items]
-    if any(len(color) > 1 for color in colors):
-        raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
-    shapes = [{tuple(a - b for a, b in zip(cell, min(item), strict=True)) for cell in item} for item in items]
-    if shapes[0] != shapes[1] and not instruction.only_colors:
-        raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
-    stated = zip(items, reversed(colors), strict=True)
-    return [_changed(setting, [(cell, color) for item, (color,) in stated for cell in item])]
-
-
-def _mirror(instruction: Mirror, setting: Resolution) -> list[ExpectedWorld]:
-    cells = _cells(instruction.blocks, setting)
-    vector = VECTORS[setting.on_map(instruction.direction)]
-    axis = next(axis for axis in range(3) if vector[axis])
-    sign = vector[axis]
-    if instruction.about_centre:
-        cells = [cell for cell in cells if cell[axis] * sign < 0]
-        if not cells:
-            raise Unresolved(Reason.NO_MATCH, "nothing is on the other side of the centre")
-        total = 0
-    else:
-        total = 2 * sign * max(sign * cell[axis] for cell in cells) + sign
-
-    def image(cell: Cell) -> Cell:
-        mirrored = [*cell]
-        mirrored[axis] = total - cell[axis]
-        return mirrored[0], mirrored[1], mirrored[2]
-
-    return [_added(setting, [(image(cell), setting.color_at(cell)) for cell in cells])]
-
-
-def _extend(instruction: Extend, setting: Resolution) -> list[ExpectedWorld]:
-    vector = VECTORS[setting.on_map(instruction.direction)]
-    blocks, items = [], _filled(instruction.blocks, setting)
-    for item in items:
-        blocks += _continued(item, vector, instruction.count, instruction.color, setting)
-    made = _added(setting, blocks)
-    return [_about(items, made) if vector[1] else made]
 
 
 def _about(items: list[Item], made: ExpectedWorld) -> ExpectedWorld:
@@ -891,17 +997,6 @@ def _continued(
         for i in range(1, count + 1)
         for cell in outermost(item, vector)
     ]
-
-
-def _resize(instruction: Resize, setting: Resolution) -> list[ExpectedWorld]:
-    cells: list[tuple[Cell, int]] = []
-    items = _filled(instruction.blocks, setting)
-    for item in items:
-        if isinstance(instruction.blocks, Anaphor) and instruction.to and instruction.way is None:
-            item = _column_of(item, setting)  # what grew is a part of it
-        cells += _resized(instruction, item, setting)
-    check_free([block for block in cells if block[1]], setting)
-    return [_about(items, _changed(setting, cells))]
 
 
 def _column_of(item: Item, setting: Resolution) -> Item:
@@ -954,51 +1049,6 @@ def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting
     if instruction.size is None:  # up to the edge
         return now + (7 if vector[1] else 5) - edge
     return instruction.size if instruction.to else now + instruction.size
-
-
-def _rotate(instruction: Rotate, setting: Resolution) -> list[ExpectedWorld]:
-    cells = _cells(instruction.blocks, setting)
-    about = instruction.about
-    box = Box.of(cells)
-    spans = box.spans[::2]
-    if instruction.along is not None and spans[0] == spans[1]:
-        raise Unresolved(Reason.NO_DIRECTION, "it is as long as wide")
-    if instruction.along is not None and (spans[0] > spans[1]) == (instruction.along == "x"):
-        return [ExpectedWorld(setting.grid, tuple(cells))]
-    if about is None:
-        x, z = (box.low[0] + box.high[0]) / 2, (box.low[2] + box.high[2]) / 2
-    elif isinstance(about, Spot):
-        x, z = about.x, about.z
-    else:
-        items = resolve(about, setting)
-        if len({(cell[0], cell[2]) for item in items for cell in item}) != 1:
-            raise Unresolved(Reason.AMBIGUOUS, "what it turns about", reference=about)
-        x, z = items[0][0][0], items[0][0][2]
-    turned = []
-    for cell in cells:
-        dx, dz = cell[0] - x, cell[2] - z
-        for _ in range(instruction.quarters % 4):
-            dx, dz = -dz, dx
-        if (x + dx) % 1 or (z + dz) % 1:
-            raise Unresolved(Reason.NO_PLACE, "the middle lies between blocks")
-        turned.append(((int(x + dx), cell[1], int(z + dz)), setting.color_at(cell)))
-    check_free(turned, setting, frozenset(cells))
-    cleared = _changed(setting, [(cell, 0) for cell in cells])
-    return [_changed(setting.then(cleared.grid, ()), turned)]
-
-
-def _before(setting: Resolution) -> tuple[Any, Grid]:
-    if setting.before is None:
-        raise Unresolved(Reason.NO_MATCH, "nothing was done before")
-    return setting.before
-
-
-def _undo(instruction: Undo, setting: Resolution) -> list[ExpectedWorld]:
-    if len(setting.further) < instruction.count:
-        raise Unresolved(Reason.NO_MATCH, "nothing was done before")
-    grid = setting.further[instruction.count - 1]
-    cells = [(int(x) - 5, int(y) - 1, int(z) - 5) for y, x, z in np.argwhere(grid != setting.grid)]
-    return [ExpectedWorld(grid.copy(), tuple(cells))]
 
 
 def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
@@ -1111,13 +1161,15 @@ def _relocate(part: PlaceGoal, where: Any) -> Any:
 def _opposite(setting: Resolution) -> ExpectedWorld:
     """Return the world in which the last change is mirrored in the middle of what stood there before it.
 
-    Raises:
-        Unresolved: if nothing stood there, or if it was not on one side of it.
-
+    Raises `Unresolved` if nothing stood there, or if it was not on one side of it.
     """
     cells = [cell for cell in setting.last if setting.color_at(cell)]
     rest = [cell for cell in setting.blocks if cell not in cells]
-    touching = [item for item in connected(rest) if any(_touch(cell, item) for cell in cells)]
+    touching = [
+        item
+        for item in connected(rest)
+        if any(shifted(cell, step) in item for cell in cells for step in VECTORS.values())
+    ]
     whole = [cell for item in touching for cell in item] or rest
     if not cells or not whole:
         raise Unresolved(Reason.NO_PLACE, "the other side of what")
@@ -1131,22 +1183,6 @@ def _opposite(setting: Resolution) -> ExpectedWorld:
     return _added(
         setting, [(image, setting.color_at(cell)) for image, cell in zip(images, cells, strict=True)]
     )
-
-
-def _touch(cell: Cell, item: Item) -> bool:
-    return any(shifted(cell, step) in item for step in VECTORS.values())
-
-
-def _again(instruction: Repeat, setting: Resolution) -> list[ExpectedWorld]:
-    expanded = expand_anaphor(instruction, setting.before)
-    if expanded is not instruction:
-        return _follow(expanded, setting)
-    on_top = isinstance(instruction.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
-    if instruction.where is None or not setting.last or on_top:  # on the edge of what?
-        raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
-    if isinstance(instruction.where, OtherSide) and instruction.where.of is None and not instruction.color:
-        return [_opposite(setting)]
-    return _copy(Copy(Anaphor(), to=instruction.where, color=instruction.color), setting)
 
 
 def _transfer(blocks: Any, of: Any) -> Any:
@@ -1209,21 +1245,6 @@ def _is_shift(instruction: Any) -> bool:
     )
 
 
-def _amend(instruction: Correct, setting: Resolution) -> list[ExpectedWorld]:
-    last, grid = _before(setting)
-    if _is_shift(instruction):
-        return _follow(_shift(instruction, setting), setting)
-    back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else ())
-    if instruction.other:
-        return _follow(_change_last_part(last, lambda part: _with_other(part, back)), back)
-    expanded = expand_anaphor(instruction, setting.before)
-    if expanded is not instruction:
-        return _follow(expanded, back)
-    if instruction == Correct(color=instruction.color):
-        return _replace(Replace(Anaphor(), instruction.color), setting)
-    return _follow(_amended(instruction, last), back)  # raises what speaks against it
-
-
 def _shift(instruction: Correct, setting: Resolution) -> Instruction:
     """Return the instruction that moves what was changed last."""
     cells = [cell for cell in setting.last if setting.color_at(cell)]
@@ -1235,17 +1256,15 @@ def _shift(instruction: Correct, setting: Resolution) -> Instruction:
         return Resize(Anaphor(), instruction.higher) if upright else Move(Anaphor(), ((way, n),))
     assert instruction.nearer is not None
     goals = [cell for item in resolve(instruction.nearer, setting) for cell in item]
-    near = {way: _gap(cells, goals, VECTORS[way]) for way in COMPASS}
+    near = {
+        way: min(dot(cell, step) for cell in goals) - max(dot(cell, step) for cell in cells)
+        for way in COMPASS
+        if (step := VECTORS[way])
+    }
     best = [way for way, gap in near.items() if gap == max(near.values())]
     if len(best) > 1 or near[best[0]] <= 0:
         raise Unresolved(Reason.NO_DIRECTION, "")
     return Move(Anaphor(), ((best[0], instruction.count or 1),))
-
-
-def _gap(cells: Iterable[Cell], goals: Iterable[Cell], way: Cell) -> int:
-    """Return the distance in a direction from blocks to others; negative if they lie the other way."""
-    ends = max(sum(a * b for a, b in zip(cell, way, strict=True)) for cell in cells)
-    return min(sum(a * b for a, b in zip(cell, way, strict=True)) for cell in goals) - ends
 
 
 def _with_other(part: Any, setting: Resolution) -> Any:
@@ -1273,74 +1292,6 @@ def _references(value: Any) -> Iterator[Blocks]:
     elif is_dataclass(value) and not isinstance(value, (type, BlockSpec)):
         for field in fields(value):
             yield from _references(getattr(value, field.name))
-
-
-def _facing(instruction: Facing, setting: Resolution) -> list[ExpectedWorld]:
-    return _follow(instruction.then, setting.facing(setting.on_map(instruction.view)))
-
-
-def _then(instruction: Sequence, setting: Resolution) -> list[ExpectedWorld]:
-    found = [(ExpectedWorld(setting.grid, setting.last), setting)]
-    for number, part in enumerate(instruction.parts, start=1):
-        following: list[tuple[ExpectedWorld, Resolution]] = []
-        failure: Unresolved | None = None
-        remark = isinstance(part, (AssertCount, KeepOnly, Name)) or (
-            isinstance(part, SetFocus) and number < len(instruction.parts)
-        )
-        for met, now in found:
-            try:
-                for outcome in _follow(part, now):
-                    stated = expand_anaphor(part, now.before), now.grid
-                    names = {**now.names, **outcome.names}
-                    after = replace(now.then(outcome.grid, outcome.cells), before=stated, names=names)
-                    if isinstance(part, Name):
-                        after = replace(now, names=names)
-                    same = not remark and np.array_equal(outcome.grid, now.grid)
-                    idle = (*met.idle, number - 1) if same else met.idle
-                    following.append((replace(outcome, idle=idle), after))
-            except Unresolved as error:
-                failure = error
-        if not following:
-            assert failure is not None
-            raise failure
-        found = following[:MAX_OUTCOMES]
-    return [
-        replace(outcome, earlier=after.earlier[len(setting.earlier) :], names=after.names)
-        for outcome, after in found
-    ]
-
-
-def _pick(instruction: Pick, setting: Resolution) -> list[ExpectedWorld]:
-    raise Unresolved(Reason.NO_MATCH, "nothing was asked")
-
-
-_RULES: dict[type, Callable[[Any, Resolution], list[ExpectedWorld]]] = {
-    CellEdit: _edit,
-    Place: _place,
-    Build: _build,
-    PlaceGoal: _put_new,
-    Clear: _clear,
-    KeepOnly: _keep,
-    SetFocus: _look,
-    Resize: _resize,
-    Rotate: _rotate,
-    Undo: _undo,
-    Repeat: _again,
-    Correct: _amend,
-    AssertCount: _check,
-    Name: _name,
-    Ambiguous: _either,
-    Remove: _remove,
-    Replace: _replace,
-    Move: _move,
-    Copy: _copy,
-    Mirror: _mirror,
-    Swap: _swap,
-    Extend: _extend,
-    Pick: _pick,
-    Facing: _facing,
-    Sequence: _then,
-}
 
 
 def progress(

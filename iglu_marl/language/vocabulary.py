@@ -68,9 +68,7 @@ class TemplateCodec:
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the words of tokens in lower case, without padding.
 
-        Raises:
-            DialogueError: if a token is not in the vocabulary.
-
+        Raises `DialogueError` if a token is not in the vocabulary.
         """
         texts = self._texts
         if (
@@ -95,11 +93,7 @@ class TemplateCodec:
 class SymbolCodec:
     """`count` symbols without meaning, for emergent languages; in text `s1`, `s2`, ...
 
-    `encode` ignores everything else in a text.
-
-    Raises:
-        ConfigError: if `count` is below 1.
-
+    `encode` ignores everything else in a text. Raises `ConfigError` if `count` is below 1.
     """
 
     name = "symbols"
@@ -128,9 +122,7 @@ class SymbolCodec:
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the symbols of tokens, without padding.
 
-        Raises:
-            DialogueError: if a token is not in 0..count.
-
+        Raises `DialogueError` if a token is not in 0..count.
         """
         return " ".join(f"s{token}" for token in _checked(tokens, self.size))
 
@@ -147,9 +139,7 @@ class SymbolCodec:
 def make_codec(vocabulary: Any) -> Codec:
     """Return the codec of a configuration: "templates", a number of symbols, or a codec itself.
 
-    Raises:
-        ConfigError: if it is anything else.
-
+    Raises `ConfigError` if it is anything else.
     """
     if vocabulary == "templates":
         return TemplateCodec()

@@ -342,3 +342,20 @@ def test_what_a_text_introduces_has_a_name(text: str, nouns: list[tuple[str, boo
 def test_a_total_that_is_wrong_is_said() -> None:
     heard = understand("a row of 3 green in the centre going east. That makes 4.", EMPTY, Context())
     assert isinstance(heard.found, Failure)
+
+
+def test_a_depth_after_length_and_height_is_a_width() -> None:
+    assert len(built("something red: 5 long, 2 high, 3 deep, in the middle of the ground")) == 30
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "put a red block halfway between 2 steps left and the north east corner",  # no place of the map
+        "replace it with a border around the red block",  # a border is no line of blocks
+    ],
+)
+def test_words_that_do_not_fit_together_are_refused(text: str) -> None:
+    heard = understand(text, np.zeros((9, 11, 11), np.int8))
+    assert heard.instruction is None
+    assert isinstance(heard.found, Failure)

@@ -99,6 +99,51 @@ pair:
     assert speaker.wording("pair", (1, 2)) is not None
 
 
+def test_definitions_are_makers_with_conditions_and_defaults() -> None:
+    text = """
+define between(n, low=1, high=9): accept(n, low <= n <= high)
+define doubled(n, by=2): n * by if n > 3 and n is not by else -n
+sum:
+  small <n:#> => between
+  large <n:#> => between(low=100, high=999)
+  twice <n:#> [by <by:#>] => doubled
+  part <n:#> [or <m:#>] => ((n, m)[0] + 1, not m)
+"""
+    grammar = Grammar(text, {"accept": accept})
+
+    def values(said: str) -> list[object]:
+        return [
+            value for value, end, _ in Parser(grammar, said.split()).read("sum") if end == len(said.split())
+        ]
+
+    assert (values("small 9"), values("small 10"), values("small 0")) == ([9], [], [])
+    assert (values("large 100"), values("large 99")) == ([100], [])
+    assert (values("twice 4"), values("twice 3"), values("twice 4 by 5")) == ([8], [-3], [20])
+    assert (values("part 4"), values("part 4 or 2")) == ([(5, True)], [(5, False)])
+
+
+@pytest.mark.parametrize(
+    ("definition", "named"),
+    [
+        ("one(a): other", "other"),
+        ("one(a): 1", "a not used"),
+        ("one(a): add(a, 1, 2)", "each once"),
+        ("one(a, b): a @ b", "no expression"),
+    ],
+)
+def test_mistakes_of_definitions_are_found_when_they_are_loaded(definition: str, named: str) -> None:
+    with pytest.raises(LanguageError, match=named):
+        Grammar(f"define {definition}\nsum:\n  <a:#> => add\n", MAKERS)
+
+
+@pytest.mark.parametrize("text", ["1 plus 2 and also 3", "twice 4 plus 3", "plus 1", "half of 2", "1 or 2"])
+def test_a_quick_parser_has_the_same_readings(text: str) -> None:
+    grammar = Grammar(TEXT, MAKERS)
+    for category in grammar.categories:
+        quick = Parser(grammar, text.split(), quick=True)
+        assert quick.read(category) == Parser(grammar, text.split()).read(category)
+
+
 SAID = """
 list big: big, large || huge
 size:

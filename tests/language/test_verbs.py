@@ -35,12 +35,22 @@ from iglu_marl.language import (
     render,
     wordings,
 )
-from iglu_marl.language.placing import Ambiguous
 from iglu_marl.language.references import Anaphor, LastBlock, NextTo
 from iglu_marl.language.scene import kernels, table_of
 from iglu_marl.language.scene.program import SHAPE_NAMES
 from iglu_marl.language.shapes import Direction, Kind, plus, shape_cells
-from iglu_marl.language.verbs import Copy, Extend, Facing, Mirror, Move, Pick, Remove, Replace, bind_referent
+from iglu_marl.language.verbs import (
+    Ambiguous,
+    Copy,
+    Extend,
+    Facing,
+    Mirror,
+    Move,
+    Pick,
+    Remove,
+    Replace,
+    bind_referent,
+)
 
 CODEC = TemplateCodec()
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)

@@ -8,10 +8,9 @@ from typing import Any
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
 from iglu_marl.language.grammar.makers import MAKERS, Outside, cell, define, maker
-from iglu_marl.language.placing import PlaceGoal
 from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Level, NextTo, PartOf, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
-from iglu_marl.language.verbs import Build, Copy, Extend, Move, Remove
+from iglu_marl.language.verbs import Build, Copy, Extend, Move, PlaceGoal, Remove
 
 
 @dataclass(frozen=True)

@@ -11,29 +11,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from math import prod
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
-from iglu_marl.language.grammar.engine import Contradiction, Parser, is_number
+from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
-from iglu_marl.language.placing import BlockSpec, PlaceGoal
+from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
-from iglu_marl.language.verbs import Build, Name, Place, Sequence
+from iglu_marl.language.templates import templates
+from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Sequence
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
 MAX_WAYS = 6
 """Number of ways to read a text that are tried in the world."""
 _CUT, _SKIP, _CLOSE = 3, 40, 0
-_SIGNS = {"+x": "east", "-x": "west", "+z": "south", "-z": "north"}
-_INFORMAL = {
-    "gonna": "going to", "wanna": "want to", "gotta": "have to", "kinda": "kind of", "sorta": "sort of",
-    "lemme": "let me", "u": "you", "ur": "your",
-}  # fmt: skip
 _ORDER = re.compile(
     r"[,(]?\s*(?:that'?s |that is |as |in |written )?(?:\(?\b(?:x\s*(?:,|and|then)\s*z|(z)\s*(?:,|and|then)\s*x)\b\)?"
     r"|\b(?:x|(z)) (?:comes |is |goes )?first(?:,? (?:and |then )?[xz] second)?)(?: order)?(?=\s*(?:[.,;!)]|$))",
@@ -42,63 +38,21 @@ _ORDER = re.compile(
 """Words that say in which order coordinates are given."""
 _BREAKS = (".", ",")
 _ON = ((Direction.UP, 1),)
-_REMARKING = frozenset(
-    ("so", "that", "that's", "which", "because", "since", "like", "for", "you", "i", "we", "or", "whatever", "wherever",
-     "please")
-)  # fmt: skip
-"""Words with which a remark begins behind a comma."""
-_EXPLAINING = frozenset(("that", "that's", "which", "so", "because", "since", "as", "like"))
-"""Words with which a clause begins that adds to a request."""
-_OBJECTS = frozenset(
-    ("the", "a", "an", "it", "them", "that", "this", "these", "those", "all", "every", "each", "both")
-)
-"""Words behind an unknown verb."""
 _JOINING = ("and", "then", "but", "so")
 _IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man"}
-_FITTING = frozenset(
-    ("little", "tiny", "small", "big", "long", "tall", "high", "short", "flat", "solid", "single", "simple", "new",
-     "nice", "whole", "square", "round", "wide", "thin", "low")
-)  # fmt: skip
-"""Adjectives of things."""
-_POSED = frozenset(("is", "are", "goes", "go", "comes", "lies", "stands", "hangs", "should", "has"))
-"""Verbs that say where something is: "on top lies the lid", "the lid goes on top"."""
-_NOT_NEW = frozenset(
-    ("each", "every", "both", "all", "any", "of", "to", "from", "on", "in", "at", "with", "than", "as", "like", "off",
-     "onto", "into", "under", "below", "above", "behind", "beside", "near", "between", "around", "along", "across",
-     "underneath", "beneath", "against", "over", "by", "its", "their", "other", "same", "one", "ones")
-)  # fmt: skip
-"""Words before a noun, behind which it means something that exists."""
 
 
 def normal(text: str) -> str:
     """Return a text with signs as words: coordinates, ranges, directions of axes, drawn-out words."""
     text = text.replace("\u2019", "'").replace("\u2212", "-")
-    text = re.sub(
-        r"\b(?:gonna|wanna|gotta|kinda|sorta|lemme|u|ur)\b",
-        lambda word: _INFORMAL[word[0].lower()],
-        text,
-        flags=re.I,
-    )
-    text = re.sub(r"\s*(?:->|=>|\u2192)\s*", " becomes ", text)
-    text = re.sub(r"\b(red|blue|green|yellow|purple|orange)s\b", r"\1 blocks", text, flags=re.I)
-    text = re.sub(r"\bround (?=the|its|it\b|that|this|a )", "around ", text)
-    text = re.sub(r"(?<!\w)'?em\b", "them", text)
-    text = re.sub(r"([+-][xz])\b(?: direction)?", lambda sign: _SIGNS[sign[1].lower()], text, flags=re.I)
+    for pattern, words in templates()["rewritten"]:
+        text = re.sub(pattern, words, text)
     order = _ORDER.search(text)
     one, two = "zx" if order is not None and "z" in (order[1], order[2]) else "xz"
     text = _ORDER.sub("", text)
-    text = re.sub(r"\(\s*(-?\d)\s*,\s*(-?\d)\s*\)", rf" {one} is \1 {two} is \2", text)
-    text = re.sub(r"(?<![\w.,])(-?\d),(-?\d)(?![\w,])", rf" {one} is \1 {two} is \2", text)
-    text = re.sub(r"along (?:the )?x[- ]axis", "east to west", text, flags=re.I)
-    text = re.sub(r"along (?:the )?z[- ]axis", "north to south", text, flags=re.I)
-    text = re.sub(r"(-?\d)\s*\.\.\s*(-?\d)", r"\1 to \2", text)
-    text = re.sub(r"(\d)x(\d)", r"\1 x \2", text)
-    text = re.sub(r"\b([xz])\s*=\s*", r"\1 is ", text, flags=re.I)
-    text = re.sub(r"(?<!\d )(\b[xz] (?:is )?-?\d),(?:\s*and)?(?=\s*[xz] )", r"\1 and", text, flags=re.I)
-    text = re.sub(r"(?<=\d),(?=\s*-?\d\b)", " and", text)
-    text = re.sub(r"([a-z])\1{2,}", r"\1", text)
-    text = re.sub(r"(?<![\w)])-(\d)", r" minus \1", text)
-    return re.sub(r"\s[=:]\s|:(?=\s)|\s-+\s|\u2014|\u2013", " . ", text)
+    for pattern, words in templates()["rewritten_in_order"]:
+        text = re.sub(pattern, words.format(one=one, two=two), text)
+    return text
 
 
 def singular(word: str) -> tuple[str, bool]:
@@ -153,50 +107,44 @@ class _Cover:
         return replace(self, cost=self.cost + cost, done=self.done + parts, open=())
 
 
-@lru_cache(maxsize=1)
+def _rules() -> Grammar:
+    from iglu_marl.language.grammar.reader import grammar  # the reader reads clauses, too
+
+    return grammar()
+
+
+@cache
+def _listed(name: str) -> frozenset[str]:
+    """Return the phrases of a word list."""
+    return frozenset(_rules().lists[name])
+
+
+@cache
 def _own_words() -> frozenset[str]:
     """Return the words that are no names."""
-    from iglu_marl.language.grammar.reader import grammar, instruction_words
+    from iglu_marl.language.grammar.reader import OF_CLAUSES, instruction_words
 
-    return instruction_words() | grammar().words_of(
-        "piece", "idle", "naming", "amendment", "repeated", "check"
-    )
+    return instruction_words() | _rules().words_of(*OF_CLAUSES)
 
 
-@lru_cache(maxsize=1)
-def _parts() -> frozenset[str]:
-    """Return the words of the grammar that are names of parts, too."""
-    from iglu_marl.language.grammar.reader import grammar
-
-    return frozenset(grammar().lists["part"])
-
-
-@lru_cache(maxsize=1)
+@cache
 def _telling() -> frozenset[str]:
     """Return the words that a remark cannot have: colours, numbers, sides and verbs of building."""
-    from iglu_marl.language.grammar.reader import grammar
-
-    return _changing() | (grammar().words_of("number", "side") - {"one", "a"})
+    return _changing() | (_rules().words_of("number", "side") - {"one", "a"})
 
 
 def asks_for_nothing(said: list[str]) -> bool:
     """Return whether words can be a remark: without colours, verbs of building, and unknown verbs."""
-    unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in _OBJECTS)
+    unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in _listed("objects"))
     return bool(said) and not unknown and _changing().isdisjoint(said)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _changing() -> frozenset[str]:
     """Return the colours and the verbs of building."""
-    from iglu_marl.language.grammar.reader import grammar
-
-    verbs = [
-        grammar().lists[name] for name in ("remove", "replace", "move", "copy", "mirror", "extend", "stack")
-    ]
-    single = {phrase for phrases in verbs for phrase in phrases if " " not in phrase}
-    single |= {"put", "place", "add", "build", "lay", "fill", "connect", "surround", "cover", "take"}
-    weak = {"make", "making", "have", "get", "let", "lose", "kill", "change", "want"}
-    return (grammar().words_of("color") | single) - weak
+    lists = map(_listed, ("remove", "replace", "move", "copy", "mirror", "extend", "stack", "building"))
+    single = {phrase for phrases in lists for phrase in phrases if " " not in phrase}
+    return (_rules().words_of("color") | single) - _listed("weak_verbs")
 
 
 def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict[str, tuple[str, bool, bool]]:
@@ -209,7 +157,12 @@ def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict
         one, plural = singular(word)
         if one in names or word in names:
             found[word] = (one if one in names else word, plural and one in names, True)
-        elif not known_only and word.isalpha() and (word not in known or one in _parts()) and len(word) > 1:
+        elif (
+            not known_only
+            and word.isalpha()
+            and (word not in known or one in _listed("part"))
+            and len(word) > 1
+        ):
             found[word] = (one, plural, False)
     return found
 
@@ -218,8 +171,6 @@ class ClauseReader:
     """Reads a text phrase by phrase. said: words, with "." and "," between."""
 
     def __init__(self, said: list[str], names: Set[str]) -> None:
-        from iglu_marl.language.grammar.reader import grammar
-
         self.breaks: dict[int, str] = {}
         self.said: list[str] = []
         for word in said:
@@ -229,7 +180,7 @@ class ClauseReader:
             else:
                 self.said.append(word)
         self.names = names
-        self.parser = Parser(grammar(), self.said, nouns_of(self.said, names))
+        self.parser = Parser(_rules(), self.said, nouns_of(self.said, names), quick=True)
         self.ends = sorted({at for at, mark in self.breaks.items() if mark == "."} | {len(self.said)})
 
     def read(self) -> tuple[Clauses, ...]:
@@ -286,7 +237,7 @@ class ClauseReader:
         first = at
         while first and (
             self.said[first - 1] not in _own_words()
-            or self.said[first - 1] in _FITTING
+            or self.said[first - 1] in _listed("fitting")
             or (self._colors(first - 1) and first not in self.breaks)
         ):
             first -= 1
@@ -295,9 +246,11 @@ class ClauseReader:
         before = self.said[max(start, first - 1) : first]
         opens = self._all_idle(start, first)
         counted = before in (["a"], ["an"], ["another"], ["our"]) or self._numbers(first)
-        following = not set(self.said[at + 1 : at + 3]).isdisjoint(_POSED)
+        following = not set(self.said[at + 1 : at + 3]).isdisjoint(_listed("is_posed"))
         placed = (
-            before == ["the"] and self.said[first - 2 : first - 1] != [] and self.said[first - 2] in _POSED
+            before == ["the"]
+            and self.said[first - 2 : first - 1] != []
+            and self.said[first - 2] in _listed("is_posed")
         )
         return counted or placed or (opens and (following or not before or at + 1 == stop))
 
@@ -344,18 +297,30 @@ class ClauseReader:
             yield _Cover(closed.cost + cost, (*closed.done, phrase), whole=not isinstance(phrase, _Unread))
 
     def _phrases(self, at: int) -> list[tuple[int, Any, int]]:
-        found: list[tuple[int, Any, int]] = []
-        start = at == 0 or at in self.breaks or self._after_idle(at)
-        stop = next(end for end in self.ends if end > at)
-        if start:
-            whole = ("amendment", "repeated", "check") if self.breaks.get(at, ".") == "." else ()
-            for category in ("clause", "viewed", "naming", *whole):
-                least: dict[int, int] = {}
-                for value, end, cost in self.parser.read(category, at):  # cheapest first
-                    if cost == least.setdefault(end, cost):
-                        found.append((end, value, cost + _lacking(value)))
-            for value, end, cost in self.parser.read("remark", at):
-                found.append((end, None if isinstance(value, Remark) else value, cost + 2))
+        """Return the phrases that begin at a word: where each ends, its value or None, and its cost."""
+        found = [*self._whole(at), *self._pieces(at), *self._modifiers(at)]
+        for _, end, cost in self.parser.read("idle", at):
+            if self.said[end - 1] != "the" or not self.parser.read("tint", end):  # "the red block" exists
+                found.append((end, None, cost + 1))
+        found = [one for one in found if one[0] > at]
+        if at == 0 or at in self.breaks:
+            found += self._unread(at, next(end for end in self.ends if end > at))
+        return found
+
+    def _whole(self, at: int) -> Iterator[tuple[int, Any, int]]:
+        """Yield instructions and remarks, which begin behind a break or idle words."""
+        if at and at not in self.breaks and not self._after_idle(at):
+            return
+        alone = ("amendment", "repeated", "check") if self.breaks.get(at, ".") == "." else ()
+        for category in ("clause", "viewed", "naming", *alone):
+            least: dict[int, int] = {}
+            for value, end, cost in self.parser.read(category, at):  # cheapest first
+                if cost == least.setdefault(end, cost):
+                    yield end, value, cost + _lacking(value)
+        for value, end, cost in self.parser.read("remark", at):
+            yield end, None if isinstance(value, Remark) else value, cost + 2
+
+    def _pieces(self, at: int) -> Iterator[tuple[int, Any, int]]:
         pieces = self.parser.read("piece", at)
         kinds = {end for value, end, _ in pieces if value.name == "kind"}
         for value, end, cost in pieces:
@@ -363,47 +328,42 @@ class ClauseReader:
                 continue
             if value.name == "kind":
                 word, plural = singular(self.said[end - 1])
-                value = replace(value, word=word if word in _parts() else "", plural=plural)
+                value = replace(value, word=word if word in _listed("part") else "", plural=plural)
             known = value.name == "name" or (value.name == "kind" and self.said[at - 1 : at] == ["the"])
             if not known or self._may_be_new(at):
-                found.append((end, value, cost + 1))
-        mods = self.parser.read("mod", at)
-        least = {end: min(cost for _, other, cost in mods if other == end) for _, end, _ in mods}
-        for value, end, cost in mods:
-            if cost > least[end] + 1:
+                yield end, value, cost + 1
+
+    def _modifiers(self, at: int) -> Iterator[tuple[int, Any, int]]:
+        least: dict[int, int] = {}
+        for value, end, cost in self.parser.read("mod", at):  # cheapest first
+            if cost > least.setdefault(end, cost) + 1:
                 continue  # "north to south" is no place north of the south
             if self.said[end : end + 1] == ["of"]:
                 continue  # a preposition goes with its noun
             one = end == at + 1 and value in (Modifiers(color=value.color), Modifiers(way=value.way))
             if not one or (value.way is not None and self.said[at - 1 : at] != ["the"]):
-                found.append((end, value, cost + 1))
-        for _, end, cost in self.parser.read("idle", at):
-            if self.said[end - 1] != "the" or not self.parser.read("tint", end):  # "the red block" exists
-                found.append((end, None, cost + 1))
-        found = [one for one in found if one[0] > at]
-        if at == 0 or at in self.breaks:
-            rest = self.said[at:stop]
-            inside = at != 0 and self.breaks[at] == ","
-            if self.said[at] == "so" and not _changing().intersection(rest):
-                found.append((stop, None, 12 + 2 * len(rest)))  # what follows from the request
-            placed = inside and any(end > at + 1 for _, end, _ in self.parser.read("where", at))
-            if inside and self.said[at] not in _REMARKING:
-                placed = True
-            if (
-                not placed
-                and asks_for_nothing(rest)
-                and not _telling().intersection(rest)
-                and not any(map(_is_count, rest))
-            ):
-                found.append((stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))))
-            if inside and self.said[at] in _EXPLAINING and _changing().isdisjoint(rest):
-                found.append((stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)))
-            later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
-            plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))
-            if not inside and stop < len(self.said) and plain:
-                found.append((stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)))
-            found.append((stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)))
-        return found
+                yield end, value, cost + 1
+
+    def _unread(self, at: int, stop: int) -> Iterator[tuple[int, Any, int]]:
+        """Yield the words up to the end of the sentence as a remark, an explanation, or not read."""
+        rest, inside = self.said[at:stop], at != 0 and self.breaks[at] == ","
+        if rest[0] == "so" and _changing().isdisjoint(rest):
+            yield stop, None, 12 + 2 * len(rest)  # what follows from the request
+        if not (inside and self._goes_on(at)) and asks_for_nothing(rest):
+            if _telling().isdisjoint(rest) and not any(is_number(word) or word == "minus" for word in rest):
+                yield stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
+        if inside and rest[0] in _listed("explaining") and _changing().isdisjoint(rest):
+            yield stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)
+        later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
+        plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))
+        if not inside and stop < len(self.said) and plain:
+            yield stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)
+        yield stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)
+
+    def _goes_on(self, at: int) -> bool:
+        """Return whether words behind a comma can belong to the request before it."""
+        placed = any(end > at + 1 for _, end, _ in self.parser.read("where", at))
+        return placed or self.said[at] not in _listed("remarking")
 
     def _may_be_new(self, at: int) -> bool:
         """Return whether a noun can be that of something new."""
@@ -411,15 +371,11 @@ class ClauseReader:
             return False
         while at and (self.said[at - 1] in ("the", "a", "an", "this") or self.parser.read("tint", at - 1)):
             at -= 1
-        return at == 0 or at in self.breaks or self.said[at - 1] not in _NOT_NEW
+        return at == 0 or at in self.breaks or self.said[at - 1] not in _listed("not_new")
 
     def _after_idle(self, at: int) -> bool:
         starts = range(max(0, at - 4), at)
         return any(end == at for start in starts for _, end, _ in self.parser.read("idle", start))
-
-
-def _is_count(word: str) -> bool:
-    return is_number(word) or word == "minus"
 
 
 @dataclass(frozen=True)
@@ -448,37 +404,29 @@ def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
 
 def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     """Return the instructions that pieces make, and the cost of what is missing; None if they contradict."""
-    given = {part.name: part for part in pieces if isinstance(part, Property)}
-    mods = Modifiers()
+    stated = [part for part in pieces if isinstance(part, Property)]
+    given = {part.name: part for part in stated}
+    names = [part for part in stated if part.name == "name"]
     try:
+        mods = Modifiers()
         for part in pieces:
-            if isinstance(part, Modifiers):
-                mods = mods.plus(part)
-    except Contradiction:
-        return None
-    mods = replace(mods, where=tuple(dict.fromkeys(mods.where)))
-    names = [part for part in pieces if isinstance(part, Property) and part.name == "name"]
-    bare = set(given) <= {"name"} or (set(given) == {"name", "count"} and given["count"].value == 1)
-    if bare and names and mods == Modifiers():
-        return tuple(_Heading(part.value, part.plural, article="count" in given) for part in names), 4
-    cost = 0
-    if len(names) > 1:
-        cost += 6
-    try:
+            mods = mods.plus(part) if isinstance(part, Modifiers) else mods
+        mods = replace(mods, where=tuple(dict.fromkeys(mods.where)))
+        bare = set(given) <= {"name"} or (set(given) == {"name", "count"} and given["count"].value == 1)
+        if bare and names and mods == Modifiers():
+            return tuple(_Heading(part.value, part.plural, article="count" in given) for part in names), 4
         made = _made(given, mods)
     except (DialogueError, GridError, LanguageError):
         return None
-    if made is None:
+    shown = not {"count", "kind", "name", "area", "block", "colors"}.isdisjoint(given)
+    if made is None or not (shown or ("color" in given and mods.where)):
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
-    cost += sum(map(_lacking, goals))
-    if not {"count", "kind", "name", "area", "block", "colors"} & set(given):
-        if "color" not in given or not mods.where:
-            return None
-    stated = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
-    if not stated and "kind" in given and given["kind"].word:
-        stated = (_Heading(given["kind"].word, given["kind"].plural, True),)
-    return tuple(part for goal in goals for part in (goal, *stated)), cost
+    called = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
+    if not called and "kind" in given and given["kind"].word:
+        called = (_Heading(given["kind"].word, given["kind"].plural, True),)
+    cost = 6 * (len(names) > 1) + sum(map(_lacking, goals))
+    return tuple(part for goal in goals for part in (goal, *called)), cost
 
 
 def _lacking(goal: Any) -> int:
@@ -497,50 +445,42 @@ class _Heading:
 
 
 def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
-    def value(name: str, default: Any = None) -> Any:
-        return given[name].value if name in given else default
-
-    kind, count, color = value("kind", Kind.BLOCK), value("count"), value("color")
-    sizes = {name: value(name) for name in ("long", "wide", "high", "thick") if name in given}
-    area = value("area")
+    """Return the placement of its properties; None if they do not go together."""
+    value = {name: part.value for name, part in given.items()}
+    kind, count = value.get("kind", Kind.BLOCK), value.get("count")
     plural = any(part.plural for part in given.values())
-    if value("hollow"):
-        mods = mods.plus(Modifiers(hollow=True))
-    if value("upright"):
-        mods = mods.plus(Modifiers(standing=True))
-    if "axis" in given:
-        mods = mods.plus(Modifiers(axis=value("axis")))
-    if "level" in given:
-        mods = mods.plus(Modifiers((value("level"),)))
+    own: dict[str, Any] = {
+        "hollow": value.get("hollow"),
+        "standing": value.get("upright"),
+        "axis": value.get("axis"),
+    }
+    mods = mods.plus(Modifiers((value["level"],) if "level" in value else (), **own))
     mods = replace(mods, where=_within(mods.where))
-    if "colors" in given:
+    if "colors" in value:
         more = {*given} - _BESIDE_COLORS - ({"count"} if count == 1 else set())
-        return _colored(value("colors"), kind, mods, more)
+        return _colored(value["colors"], kind, mods, more)
     if (count or 1) > 1 or kind is Kind.ROW:
         mods = _with_way(mods)
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
-    if "total" in given:
+    if "total" in value:
         length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
-        mods = mods.plus(Modifiers(**{length: value("total")}))
-    if area is not None:
-        if not plural and count == prod(area) * sizes.get("high", 1):
-            count = None  # as many as it has
-        kind, mods = _area(kind, area, sizes, mods)
-        if kind is None:
+        mods = mods.plus(Modifiers(**{length: value["total"]}))
+    measured = not {"area", "long", "wide", "high", "thick"}.isdisjoint(given)
+    if "area" in value and not plural and count == prod(value["area"]) * value.get("high", 1):
+        count = None  # as many as it has
+    if measured:
+        sized = _area(kind, value, mods) if "area" in value else _sized(kind, given, mods)
+        if sized is None:
             return None
-    elif sizes:
-        kind, mods, count = _sized(kind, sizes, given, mods, count)
-        if kind is None:
-            return None
-    if kind in (Kind.TOWER, Kind.ROW) and not sizes and area is None and not plural and (count or 1) > 1:
+        kind, mods, high = sized
+        count = 1 if high and count == high else count
+    elif kind in (Kind.TOWER, Kind.ROW) and not plural and (count or 1) > 1:
         mods, count = mods.plus(Modifiers(total=count)), 1  # "a pole: two blue blocks"
-    if count is None:
-        count = None if plural and kind is Kind.BLOCK else 1
-    new = BlockSpec(count, color, kind, vague=count is None and kind is Kind.BLOCK)
-    if new.vague and mods.where:
-        new = replace(new, vague=False)
-    return put(new, mods)
+    if count is None and not (plural and kind is Kind.BLOCK):
+        count = 1
+    vague = count is None and kind is Kind.BLOCK and not mods.where
+    return put(BlockSpec(count, value.get("color"), kind, vague=vague), mods)
 
 
 _BESIDE_COLORS = {"kind", "name", "colors", "upright", "block"}
@@ -591,61 +531,49 @@ def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     return (replace(on, of=whole), *(where for where in wheres if where not in (on, part)))
 
 
-def _area(kind: Any, area: tuple[int, ...], sizes: dict[str, int], mods: Modifiers) -> tuple[Any, Modifiers]:
-    high = sizes.pop("high", None) or sizes.pop("thick", None)
-    if sizes:
-        return None, mods
+_Sized = tuple[Any, Modifiers, int] | None
+"""Kind and modifiers of a placement, and its height if that can be its number of blocks, else 0. None: a size lacks."""
+
+
+def _area(kind: Any, value: Mapping[str, Any], mods: Modifiers) -> _Sized:
+    area, high = value["area"], value.get("high") or value.get("thick")
+    if {"long", "wide"} & value.keys() or (value.get("high") and "thick" in value):
+        return None
     if area[:2] == (1, 1) and high:
-        return Kind.TOWER, mods.plus(Modifiers(tall=high))
-    if kind in (Kind.BLOCK, Kind.ROW, Kind.TOWER):
-        kind = Kind.RECTANGLE
-    if high and high > 1:
-        area = (*area[:2], high)
-    return kind, mods.plus(Modifiers(area=area))
+        return Kind.TOWER, mods.plus(Modifiers(tall=high)), 0
+    kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW, Kind.TOWER) else kind
+    return kind, mods.plus(Modifiers(area=(*area[:2], high) if high and high > 1 else area)), 0
 
 
-def _sized(
-    kind: Any, sizes: dict[str, int], given: Mapping[str, Property], mods: Modifiers, count: int | None
-) -> tuple[Any, Modifiers, int | None]:
+def _sized(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
+    sizes = {name: given[name].value for name in ("long", "wide", "high", "thick") if name in given}
     thick = sizes.pop("thick", None)
     if thick not in (None, 1):
         sizes["high" if "high" not in sizes else "wide"] = thick
-    flat = {name: n for name, n in sizes.items() if name != "high"}
-    axis = next((given[name].axis for name in flat if given[name].axis), None)
-    if len(flat) == 2:
-        (one, n), (two, m) = flat.items()
-        if given[two].axis and not given[one].axis:
-            n, m, axis = m, n, given[two].axis
-        if min(n, m) == 1 and "high" in sizes and sizes["high"] > 1:
-            return Kind.WALL, _with_axis(mods.plus(Modifiers(area=(max(n, m), sizes["high"]))), axis), count
-        if min(n, m) == 1:
-            return Kind.ROW, _with_axis(mods.plus(Modifiers(long=max(n, m))), axis), count
-        area = (n, m, sizes["high"]) if sizes.get("high", 1) > 1 else (n, m)
-        return Kind.RECTANGLE, _with_axis(mods.plus(Modifiers(area=area)), axis), count
-    if len(flat) == 1 and sizes.get("high", 1) > 1:
-        (n,) = flat.values()
-        if n == 1:
-            return Kind.TOWER, mods.plus(Modifiers(tall=sizes["high"])), count
-        return Kind.WALL, _with_axis(mods.plus(Modifiers(area=(n, sizes["high"]))), axis), count
-    if len(flat) == 1:
-        (n,) = flat.values()
-        if kind is Kind.WALL:
-            return None, mods, count  # its height is missing
-        return (
-            (Kind.ROW if kind is Kind.BLOCK else kind),
-            _with_axis(mods.plus(Modifiers(long=n)), axis),
-            count,
-        )
-    high = sizes.get("high", 1)
+    high = sizes.pop("high", 1)
+    axes = {name: given[name].axis for name in sizes if name in given and given[name].axis}
+
+    def lying(kind: Kind, **size: Any) -> _Sized:
+        axis = next(iter(axes.values()), None) if mods.axis is None else None
+        return kind, mods.plus(Modifiers(axis=axis, **size)), 0
+
+    if len(sizes) == 2:
+        (_, n), (two, m) = sizes.items()
+        if [*axes] == [two]:
+            n, m = m, n
+        if min(n, m) > 1:
+            return lying(Kind.RECTANGLE, area=(n, m, high) if high > 1 else (n, m))
+        return lying(Kind.WALL, area=(max(n, m), high)) if high > 1 else lying(Kind.ROW, long=max(n, m))
+    if sizes:
+        (n,) = sizes.values()
+        if high > 1:
+            one_wide = Kind.TOWER, mods.plus(Modifiers(tall=high)), 0
+            return one_wide if n == 1 else lying(Kind.WALL, area=(n, high))
+        return None if kind is Kind.WALL else lying(Kind.ROW if kind is Kind.BLOCK else kind, long=n)
     if high == 1:
-        return kind, mods, count
-    if kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN):
-        return Kind.TOWER, mods.plus(Modifiers(tall=high)), 1 if count == high else count
-    return kind, mods.plus(Modifiers(tall=high)), count
-
-
-def _with_axis(mods: Modifiers, axis: str | None) -> Modifiers:
-    return mods if axis is None or mods.axis is not None else mods.plus(Modifiers(axis=axis))
+        return kind, mods, 0
+    upright = kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN)
+    return Kind.TOWER if upright else kind, mods.plus(Modifiers(tall=high)), high * upright
 
 
 def _with_colors(parts: list[Any]) -> list[Any]:
@@ -669,24 +597,20 @@ def _with_names(parts: list[Any], names: Set[str]) -> Iterator[Any]:
     heading: _Heading | None = None
     met = set(names)
     for number, part in enumerate(parts):
+        rest = parts[number + 1 :]
         if isinstance(part, _Heading):
             if not part.placed:
                 heading = part
-                rest = parts[number + 1 :]
                 if part.article and all(isinstance(other, _Heading) for other in rest):
                     yield Name(part.word)
             continue
         yield part
-        named = (
-            parts[number + 1] if number + 1 < len(parts) and isinstance(parts[number + 1], _Heading) else None
-        )
-        named = named if named is not None and named.placed else None
-        if heading is not None and _places(part):
-            yield Name(heading.word, Anaphor(), heading.plural, heading.word in met)
-            met.add(heading.word)
-        if named is not None and (heading is None or heading.word != named.word):
-            yield Name(named.word, Anaphor(), named.plural, named.word in met)
-            met.add(named.word)
+        called = [one for one in rest[:1] if isinstance(one, _Heading) and one.placed]
+        if heading is not None:
+            called = [heading] * _places(part) + [one for one in called if one.word != heading.word]
+        for one in called:
+            yield Name(one.word, Anaphor(), one.plural, one.word in met)
+            met.add(one.word)
 
 
 def _places(part: Any) -> bool:

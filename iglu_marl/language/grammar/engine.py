@@ -3,6 +3,7 @@
 The file holds word lists and categories:
 
     list place: place, put || add, lay          phrases with one meaning
+    define two(one, other=None): (one, other)   a maker that is an expression
     color_word: ...                             a category; its rules follow, indented
       <color> {block}       => plain_block      a pattern, and the maker of its value
       (big|very large) [red] <n:number> ; cost 2
@@ -27,7 +28,14 @@ from functools import cached_property
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
-from iglu_marl.language.grammar.expressions import Call, Constant, Expression, expression, value_of
+from iglu_marl.language.grammar.expressions import (
+    Call,
+    Constant,
+    Definition,
+    Expression,
+    expression,
+    value_of,
+)
 
 Read = tuple[Any, int, int]
 """A value, the position after it, and its cost."""
@@ -106,7 +114,10 @@ Node = Word | Comma | CategorySlot | Sequence | Choice
 
 @dataclass
 class Rule:
-    """One pattern of a category. said: whether it is said too; when: under which flags."""
+    """One pattern of a category.
+
+    said: whether it is said too; when: under which flags. required: sets of words, each with one that a match has.
+    """
 
     pattern: Node
     value: Expression | None
@@ -114,6 +125,7 @@ class Rule:
     text: str
     said: bool = False
     when: tuple[str, str] | None = None
+    required: list[frozenset[str]] = field(default_factory=list)
 
     def is_said(self, flags: frozenset[str]) -> bool:
         """Return whether it is said under these flags."""
@@ -211,14 +223,13 @@ def _phrase(text: str) -> Node:
 class Grammar:
     """Rules by category.
 
+    Raises `LanguageError` if the file has mistakes.
+
     Args:
         text: the file.
         makers: functions, dataclasses and constants by name. A maker that raises `DialogueError`, `GridError` or
             `LanguageError` rejects the reading.
         lexicon: (words, value) pairs of categories without rules; `<#>` is any number in digits.
-
-    Raises:
-        LanguageError: if the file has mistakes.
 
     """
 
@@ -228,7 +239,7 @@ class Grammar:
         makers: Mapping[str, Any],
         lexicon: Mapping[str, Iterable[tuple[str, Any]]] = {},
     ) -> None:
-        self.makers = makers
+        self.makers = dict(makers)
         self.lists: dict[str, Phrases] = {}
         self.categories: dict[str, Category] = {}
         self._read_file(text)
@@ -253,7 +264,10 @@ class Grammar:
             stated = line.split("# ")[0].rstrip() if not line.startswith("#") else ""
             if not stated:
                 continue
-            if stated.startswith("list "):
+            if stated.startswith("define "):
+                made = Definition(stated[7:], self.makers)
+                self.makers[made.name] = made
+            elif stated.startswith("list "):
                 key, _, phrases = stated[5:].partition(":")
                 if key in self.lists and key != [*self.lists][-1]:
                     raise LanguageError(f"a second list {key!r}, expected its phrases in one place")
@@ -318,6 +332,7 @@ class Grammar:
         for category in self.categories.values():
             category.by_word = _table((rule, _first(rule.pattern, first)) for rule in category.rules)
             for rule in category.rules:
+                rule.required = _required(rule.pattern)
                 for choice in _choices(rule.pattern):
                     choice.by_word = _table((option, _first(option, first)) for option in choice.options)
         self.first = first
@@ -376,6 +391,16 @@ def _certain(node: Node) -> set[str]:
     if isinstance(node, Choice):
         return set() if node.optional else set.intersection(*map(_certain, node.options))
     return set().union(*map(_certain, _parts(node)))
+
+
+def _required(node: Node) -> list[frozenset[str]]:
+    """Return sets of words of which every match has one each."""
+    if isinstance(node, Word):
+        return [frozenset((node.text,))]
+    if not isinstance(node, Choice):
+        return [words for part in _parts(node) for words in _required(part)]
+    options = [] if node.optional else [_required(option) for option in node.options]
+    return [frozenset().union(*(min(one, key=len) for one in options))] if options and all(options) else []
 
 
 def slots_of(node: Node) -> list[CategorySlot]:
@@ -447,13 +472,19 @@ class Parser:
         too_deep: whether some text is nested beyond `MAX_DEPTH`.
         nouns: words that may fill the slots of nouns outside the grammar: singular, whether it is plural, and whether
             it names something that exists.
+        quick: skip the rules whose words do not occur; then `furthest` and `against` can lag behind.
 
     """
 
     def __init__(
-        self, grammar: Grammar, said: list[str], nouns: Mapping[str, tuple[str, bool, bool]] = {}
+        self,
+        grammar: Grammar,
+        said: list[str],
+        nouns: Mapping[str, tuple[str, bool, bool]] = {},
+        quick: bool = False,
     ) -> None:
-        self.grammar, self.said, self.nouns = grammar, said, nouns
+        self.grammar, self.said, self.nouns, self.quick = grammar, said, nouns, quick
+        self._occurs: dict[int, bool] = {}  # whether the words of a rule occur
         self.memory: dict[tuple[str, int], list[Read]] = {}
         self.furthest = self.depth = 0
         self.against = (0, 0, 0, "")
@@ -484,11 +515,20 @@ class Parser:
     def _readings(self, category: str, at: int) -> list[Read]:
         found: dict[tuple[Any, int], int] = {}
         for rule in self._possible(self.grammar.categories[category].by_word, at):
+            if self.quick and not self._has_words(rule):
+                continue
             for value, end, cost in self._apply(rule, at):
                 if cost < found.get((value, end), 1 << 30):
                     found[value, end] = cost
         readings = ((value, end, cost) for (value, end), cost in found.items())
         return sorted(readings, key=lambda read: read[2])[:MAX_READINGS]
+
+    def _has_words(self, rule: Rule) -> bool:
+        known = self._occurs.get(id(rule))
+        if known is None:
+            known = not any(words.isdisjoint(self.said) for words in rule.required)
+            self._occurs[id(rule)] = known
+        return known
 
     def _possible(self, table: Mapping[str, list[Any]], at: int) -> list[Any]:
         """Return the rules or options that can begin here."""
@@ -516,26 +556,26 @@ class Parser:
             yield value, end, cost + rule.cost
 
     def _match(self, node: Node, at: int) -> Iterator[Match]:
-        if isinstance(node, Word):
-            if at < len(self.said) and self.said[at] == node.text:
-                self.furthest = max(self.furthest, at + 1)
-                yield (), at + 1, 0
-        elif isinstance(node, Comma):
-            yield (), at, 0
+        if isinstance(node, Choice):
+            assert node.by_word is not None
+            for option in self._possible(node.by_word, at):
+                if not isinstance(option, Word):
+                    yield from self._match(option, at)
+                elif at < len(self.said) and self.said[at] == option.text:
+                    self.furthest = max(self.furthest, at + 1)
+                    yield (), at + 1, 0
+            if node.optional:
+                yield (), at, 0
         elif isinstance(node, CategorySlot):
             if node.category in OPEN:
                 yield from self._open(node, at)
                 return
             for value, end, cost in self.read(node.category, at):
                 yield ((node.name, value),) if node.name != "_" else (), end, cost
-        elif isinstance(node, Choice):
-            assert node.by_word is not None
-            for option in self._possible(node.by_word, at):
-                yield from self._match(option, at)
-            if node.optional:
-                yield (), at, 0
+        elif isinstance(node, Comma):
+            yield (), at, 0
         else:
-            yield from self._sequence(node.parts, 0, at)
+            yield from self._sequence(node.parts if isinstance(node, Sequence) else [node], 0, at)
 
     def _open(self, slot: CategorySlot, at: int) -> Iterator[Match]:
         """Yield the matches of a slot without rules."""
@@ -558,6 +598,11 @@ class Parser:
             yield ((slot.name, value),), at + 1, 0
 
     def _sequence(self, parts: list[Node], number: int, at: int) -> Iterator[Match]:
+        while number < len(parts) and isinstance(part := parts[number], Word):
+            if at == len(self.said) or self.said[at] != part.text:
+                return
+            number, at = number + 1, at + 1
+            self.furthest = max(self.furthest, at)
         if number == len(parts):
             yield (), at, 0
             return

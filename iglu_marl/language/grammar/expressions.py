@@ -5,18 +5,20 @@
     => Each(Sides(of or it, ways))   slots that are named go where they stand, the others to the outer call
     => (n, *more)                    a tuple
     => NORTH                         a registered constant, a number or 'text'
+    => accept(Level(n), n < 10)      conditions, attributes and arithmetic as in Python
 
-A slot that is missing is left out of calls and tuples; `a or b` is the first one that is there.
+A slot that is missing is left out of calls and tuples, and None in conditions; `a or b` is the first one that is there.
 """
 
 from __future__ import annotations
 
 import ast
 import dis
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from types import CodeType
 from typing import Any
 
@@ -93,15 +95,52 @@ class Call:
         return {name: part.value for name, part in self.arguments.items() if isinstance(part, Constant)}
 
 
-Expression = SlotValue | Constant | FirstOf | TupleOf | Call
+@dataclass(frozen=True)
+class Operation:
+    """A function of the values of its parts, with None for those that are missing."""
+
+    function: Callable[..., Any]
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """One of two parts, by a condition; only that part has a value."""
+
+    condition: Expression
+    then: Expression
+    other: Expression
+
+
+Expression = SlotValue | Constant | FirstOf | TupleOf | Call | Operation | Conditional
+_OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+    ast.In: lambda part, whole: part in whole,
+    ast.NotIn: lambda part, whole: part not in whole,
+}
+
+
+_COMPUTED = (ast.Compare, ast.Attribute, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Subscript)
 
 
 def value_of(part: Expression, slots: Slots) -> Any:
     """Return the value for these slots; `_MISSING` if it depends on others.
 
-    Raises:
-        LanguageError, DialogueError, GridError: if a maker rejects them.
-
+    Raises `LanguageError` or `DialogueError` or `GridError` if a maker rejects them.
     """
     if isinstance(part, SlotValue):
         return slots.get(part.name, _MISSING)
@@ -110,7 +149,12 @@ def value_of(part: Expression, slots: Slots) -> Any:
     if isinstance(part, Call):
         given = ((name, value_of(one, slots)) for name, one in part.arguments.items())
         return part.function(**{name: value for name, value in given if value is not _MISSING})
-    stated = [value for one in part.parts if (value := value_of(one, slots)) is not _MISSING]
+    if isinstance(part, Conditional):
+        return value_of(part.then if value_of(part.condition, slots) else part.other, slots)
+    stated = [value_of(one, slots) for one in part.parts]
+    if isinstance(part, Operation):
+        return part.function(*(None if value is _MISSING else value for value in stated))
+    stated = [value for value in stated if value is not _MISSING]
     if isinstance(part, FirstOf):
         return stated[0] if stated else _MISSING
     return (*stated[:-1], *stated[-1]) if part.spread else tuple(stated)
@@ -135,6 +179,8 @@ def slots_for(part: Expression, value: Any, inverses: Mapping[str, Inverse]) -> 
             given = {name: one for name, one in stated.items() if one is not None}
             if given.keys() <= part.arguments.keys():
                 yield from _together([(part.arguments[name], one) for name, one in given.items()], inverses)
+    elif isinstance(part, (Operation, Conditional)):
+        return  # only read
     elif isinstance(value, tuple) and part.spread and len(value) >= len(part.parts):
         ends = len(part.parts) - 1
         yield from _together(list(zip(part.parts, (*value[:ends], value[ends:]), strict=True)), inverses)
@@ -185,9 +231,9 @@ def _check(call: Call, certain: set[str]) -> None:
 
 @cache
 def _variables(function: Callable[..., Any]) -> frozenset[str]:
-    """Return the variables that a function reads; none for a class."""
+    """Return the variables that a function reads; none for a class or a definition."""
     found: set[str] = set()
-    todo = [function.__code__] if hasattr(function, "__code__") else []
+    todo = [] if isinstance(function, (type, Definition)) else [function.__code__]
     while todo:
         code = todo.pop()
         for one in dis.get_instructions(code):
@@ -200,62 +246,118 @@ def _variables(function: Callable[..., Any]) -> frozenset[str]:
 def expression(text: str, slots: Sequence[str], certain: set[str], known: Mapping[str, Any]) -> Expression:
     """Return the expression in a text.
 
+    Raises `LanguageError` if a name is unknown, a slot is not used, or arguments do not fit a call.
+
     Args:
         text: Python syntax, as in the head of this module.
         slots: names of slots.
         certain: those of them that are never missing.
         known: makers, dataclasses and constants by name.
 
-    Raises:
-        LanguageError: if a name is unknown, a slot is not used, or arguments do not fit a call.
-
     """
-    left = set(slots)
+    builder = _Builder(slots, certain, known)
+    try:
+        made = builder.built(ast.parse(text, mode="eval").body, outer=True)
+    except LanguageError:
+        raise
+    except (SyntaxError, ValueError, KeyError) as error:
+        raise LanguageError(f"{text!r} is no expression: {error}") from None
+    if builder.left:
+        raise LanguageError(f"{', '.join(sorted(builder.left))} not used")
+    return made
 
-    def built(node: ast.expr, outer: bool = False, word: bool = False) -> Expression:
-        if isinstance(node, ast.Name) and node.id in slots and not (outer and node.id in known):
-            left.discard(node.id)
-            return SlotValue(node.id)
+
+class _Builder:
+    """Expressions of syntax trees. left: slots that no part uses so far."""
+
+    def __init__(self, slots: Sequence[str], certain: set[str], known: Mapping[str, Any]) -> None:
+        self.slots, self.certain, self.known, self.left = slots, certain, known, set(slots)
+
+    def built(self, node: ast.expr, outer: bool = False, word: bool = False) -> Expression:
         if isinstance(node, ast.Name):
-            constant = node.id in known and not callable(known[node.id])
-            if outer and not constant:
-                return call(node.id, [], [])
-            if not constant and not word:
-                raise LanguageError(f"no constant {node.id!r}")
-            return Constant(known[node.id] if constant else node.id)
+            return self.named(node.id, outer, word)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            return call(node.func.id, node.args, node.keywords, outer)
+            return self.call(node.func.id, node.args, node.keywords, outer)
         if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
-            return FirstOf(tuple(map(built, node.values)))
+            return FirstOf(tuple(map(self.built, node.values)))
+        if isinstance(node, ast.IfExp):
+            return Conditional(self.built(node.test), self.built(node.body), self.built(node.orelse))
         if isinstance(node, ast.Tuple) and node.elts:
             last = node.elts[-1]
             spread = isinstance(last, ast.Starred)
             parts = [*node.elts[:-1], last.value if isinstance(last, ast.Starred) else last]
-            return TupleOf(tuple(map(built, parts)), spread)
+            return TupleOf(tuple(map(self.built, parts)), spread)
+        if isinstance(node, _COMPUTED) and not isinstance(getattr(node, "operand", None), ast.Constant):
+            return self.computed(node)
         return Constant(ast.literal_eval(node))
 
-    def call(name: str, args: list[ast.expr], keywords: list[ast.keyword], outer: bool = True) -> Expression:
-        if not callable(known.get(name)):
+    def named(self, name: str, outer: bool, word: bool) -> Expression:
+        """Return a slot, a constant, a maker of all slots, or a word as text."""
+        if name in self.slots and not (outer and name in self.known):
+            self.left.discard(name)
+            return SlotValue(name)
+        constant = name in self.known and not callable(self.known[name])
+        if outer and not constant:
+            return self.call(name, [], [])
+        if not constant and not word:
+            raise LanguageError(f"no constant {name!r}")
+        return Constant(self.known[name] if constant else name)
+
+    def computed(self, node: Any) -> Expression:
+        if isinstance(node, ast.Attribute):
+            return Operation(operator.attrgetter(node.attr), (self.built(node.value),))
+        if isinstance(node, ast.Subscript):
+            return Operation(operator.getitem, (self.built(node.value), self.built(node.slice)))
+        if isinstance(node, ast.BinOp):
+            return Operation(_OPERATORS[type(node.op)], (self.built(node.left), self.built(node.right)))
+        if isinstance(node, ast.UnaryOp):
+            return Operation(_OPERATORS[type(node.op)], (self.built(node.operand),))
+        if isinstance(node, ast.BoolOp):  # a and b
+            tests = [self.built(value) for value in node.values]
+        else:
+            parts = [self.built(one) for one in (node.left, *node.comparators)]
+            pairs = zip(node.ops, parts, parts[1:], strict=False)
+            tests = [Operation(_OPERATORS[type(one)], (left, right)) for one, left, right in pairs]
+        *first, last = tests
+        for test in reversed(first):
+            last = Conditional(test, last, Constant(False))
+        return last
+
+    def call(
+        self, name: str, args: list[ast.expr], keywords: list[ast.keyword], outer: bool = True
+    ) -> Expression:
+        if not callable(self.known.get(name)):
             raise LanguageError(f"no maker {name!r}")
-        names = list(signature(known[name]).parameters)
+        names = list(signature(self.known[name]).parameters)
         if len(args) > len(names) or {key.arg for key in keywords} & {None, *names[: len(args)]}:
             raise LanguageError(f"{name!r} takes {', '.join(names)}, each once")
-        stated = dict(zip(names, map(built, args), strict=False))
-        stated |= {key.arg: built(key.value, word=outer) for key in keywords if key.arg}
+        stated = dict(zip(names, map(self.built, args), strict=False))
+        stated |= {key.arg: self.built(key.value, word=outer) for key in keywords if key.arg}
         if outer:
-            free = [slot for slot in slots if slot in left and slot not in stated]
+            free = [slot for slot in self.slots if slot in self.left and slot not in stated]
             stated = {slot: SlotValue(slot) for slot in free} | stated
-            left.difference_update(free)
-        made = Call(name, known[name], stated)
-        _check(made, certain)
+            self.left.difference_update(free)
+        made = Call(name, self.known[name], stated)
+        _check(made, self.certain)
         return made
 
-    try:
-        made = built(ast.parse(text, mode="eval").body, outer=True)
-    except LanguageError:
-        raise
-    except (SyntaxError, ValueError) as error:
-        raise LanguageError(f"{text!r} is no expression: {error}") from None
-    if left:
-        raise LanguageError(f"{', '.join(sorted(left))} not used")
-    return made
+
+class Definition:
+    """A maker that is an expression: `name(one, other=None): expression`."""
+
+    def __init__(self, text: str, known: Mapping[str, Any]) -> None:
+        head, _, body = text.partition("):")
+        (function,) = ast.parse(f"def {head}): ...").body
+        assert isinstance(function, ast.FunctionDef)
+        self.name, listed = function.name, function.args
+        names = [one.arg for one in listed.args]
+        given = [value_of(expression(ast.unparse(one), (), set(), known), {}) for one in listed.defaults]
+        self.defaults = dict(zip(names[len(names) - len(given) :], given, strict=True))
+        self.body = expression(body.strip(), names, {*names}, known)
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [Parameter(one, kind, default=self.defaults.get(one, Parameter.empty)) for one in names]
+        self.__signature__ = Signature(parameters)
+
+    def __call__(self, **slots: Any) -> Any:
+        """Return the value for these slots."""
+        return value_of(self.body, self.defaults | slots)

@@ -17,12 +17,6 @@ from iglu_marl.language.verbs import Build, Move, Pick, Place, Remove, Replace
 INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {}
 
 
-def inverse(function: Callable[..., Iterator[Slots]]) -> Callable[..., Iterator[Slots]]:
-    """Register a function as the inverse of the maker of its name."""
-    INVERSES[function.__name__] = function
-    return function
-
-
 def define(name: str, function: Callable[..., list[Slots]]) -> None:
     INVERSES[name] = function
 
@@ -31,7 +25,6 @@ def _block(edit: CellEdit) -> Blocks:
     return Blocks(() if edit.old_color is None else (edit.old_color,), where=At(edit.cell))
 
 
-@inverse
 def put(value: Any, stacked: bool = False) -> Iterator[Slots]:
     if not stacked and isinstance(value, CellEdit) and value.action is EditKind.PLACE:
         yield {"new": BlockSpec(1, value.color), "mods": Modifiers((At(value.cell),))}
@@ -42,7 +35,6 @@ def put(value: Any, stacked: bool = False) -> Iterator[Slots]:
             yield {"new": BlockSpec(value.shape.sizes[0], value.colors[0]), "mods": Modifiers((value.where,))}
 
 
-@inverse
 def build(value: Any, of: str) -> Iterator[Slots]:
     if isinstance(value, Build):
         kind = value.shape.kind if value.shape.kind in (Kind.TOWER, Kind.PLUS) else "at"
@@ -50,7 +42,6 @@ def build(value: Any, of: str) -> Iterator[Slots]:
             yield {"shape": (value.shape, value.colors), "mods": Modifiers((value.where,))}
 
 
-@inverse
 def remove(value: Any) -> Iterator[Slots]:
     if isinstance(value, Remove):
         yield {"blocks": value.blocks}
@@ -58,7 +49,6 @@ def remove(value: Any) -> Iterator[Slots]:
         yield {"blocks": _block(value)}
 
 
-@inverse
 def replace_color(value: Any) -> Iterator[Slots]:
     if isinstance(value, Replace):
         yield {"blocks": value.blocks, "color": value.color}
@@ -66,19 +56,17 @@ def replace_color(value: Any) -> Iterator[Slots]:
         yield {"blocks": _block(value), "color": value.color}
 
 
-INVERSES["replace"] = replace_color
-
-
-@inverse
-def move_to(value: Any) -> Iterator[Slots]:
-    if isinstance(value, Move) and value.to is not None:
-        yield {"blocks": value.blocks, "where": value.to}
+define(
+    "move_to",
+    lambda value: (
+        [{"blocks": value.blocks, "where": value.to}] if isinstance(value, Move) and value.to else []
+    ),
+)
 
 
 define("pick", lambda value: [{"where": value.where}] if isinstance(value, Pick) else [])
 
 
-@inverse
 def new(value: Any, n: int | None = None) -> Iterator[Slots]:
     if n is not None or value.count > 1:
         yield {"n": value.count if n is None else None, "colors": value.color}
@@ -90,21 +78,18 @@ define("mods_more", lambda value: [{"one": value, "more": Modifiers()}] if value
 define("mod_where", lambda value: [{"where": value.where[0]}])
 
 
-@inverse
 def shape_plain(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
     shape, colors = value
     ways = (*shape.directions, Direction.UP) if shape.kind is Kind.WALL else shape.directions
     yield {"c": colors[0], "kind": shape.kind, "form": (shape.sizes, ways)}
 
 
-@inverse
 def shape_counted(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
     shape, colors = value
     if shape.line:
         yield {"kind": shape.kind, "n": shape.sizes[0], "c": colors[0], "ways": shape.directions}
 
 
-@inverse
 def shape_listed(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
     shape, colors = value
     size = shape.sizes[0]
@@ -112,27 +97,23 @@ def shape_listed(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
     yield {"kind": shape.kind, "p": paint, "ways": shape.directions}
 
 
-@inverse
 def run(value: tuple[int, ...], n: int | None = None) -> Iterator[Slots]:
     if len(set(value)) == 1 and (n is not None or len(value) > 1):
         yield {"n": len(value) if n is None else None, "c": value[0]}
 
 
-@inverse
 def runs_more(value: Any) -> Iterator[Slots]:
     first = next((i for i, color in enumerate(value) if color != value[0]), len(value))
     if first < len(value):
         yield {"one": value[:first], "more": value[first:]}
 
 
-@inverse
 def cell(value: Any, n: int | None = None) -> Iterator[Slots]:
     if isinstance(value, At):
         x, y, z = value.cell
         yield {"place": Spot(x, z), "n": y + 2}
 
 
-@inverse
 def spot_steps(value: Any) -> Iterator[Slots]:
     if isinstance(value, Spot):
         east = Direction.EAST if value.x > 0 else Direction.WEST
@@ -144,7 +125,6 @@ def spot_steps(value: Any) -> Iterator[Slots]:
             yield {"offset": steps[::-1]}
 
 
-@inverse
 def beside(value: Any) -> Iterator[Slots]:
     if isinstance(value, Beside) and value.offset:
         *before, (way, n) = value.offset
@@ -152,7 +132,6 @@ def beside(value: Any) -> Iterator[Slots]:
         yield stated | {"n": n if before or n > 1 else None}
 
 
-@inverse
 def counted(value: Any, n: int | None = None) -> Iterator[Slots]:
     if isinstance(value, Blocks) and value.unless is None and (n is not None or value.count != 1):
         yield {"n": value.count if n is None else None, "core": replace(value, count=1)}
@@ -161,23 +140,22 @@ def counted(value: Any, n: int | None = None) -> Iterator[Slots]:
 define("core_where", lambda value: [{"core": replace(value, where=None), "where": value.where}])
 
 
-@inverse
-def core_middle(value: Blocks) -> Iterator[Slots]:
-    yield {"core": replace(value, middle=False, where=None), "where": value.where}
+define(
+    "core_middle", lambda value: [{"core": replace(value, middle=False, where=None), "where": value.where}]
+)
 
 
-@inverse
 def core_rank(value: Blocks) -> Iterator[Slots]:
     if value.rank > 1:
         yield {"n": value.rank, "core": replace(value, rank=1, extreme=None), "way": value.extreme}
 
 
-@inverse
-def plain_core(value: Blocks) -> Iterator[Slots]:
-    yield {"colors": value.colors or None, "kind": value.kind, "way": value.extreme}
+define(
+    "plain_core",
+    lambda value: [{"colors": value.colors or None, "kind": value.kind, "way": value.extreme}],
+)
 
 
-@inverse
 def core_of(value: Blocks) -> Iterator[Slots]:
     if value.size is not None:
         yield {
@@ -190,3 +168,7 @@ def core_of(value: Blocks) -> Iterator[Slots]:
 
 define("stuff", lambda value: [{"n": value[0], "colors": value[1] or None}])
 define("color_more", lambda value: [{"one": value[0], "more": value[1:]}] if len(value) > 1 else [])
+INVERSES |= {
+    name: one for name, one in vars().items() if getattr(one, "__module__", "") == __name__ and name[0] != "_"
+}
+INVERSES["replace"] = replace_color

@@ -1,4 +1,4 @@
-"""Makers: the functions that the rules of the grammar name after "=>"."""
+"""Makers: the functions that rules name after "=>". All public ones of this module are registered at its end."""
 
 from __future__ import annotations
 
@@ -11,21 +11,7 @@ from iglu_marl.language import placing, references, verbs
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import Contradiction
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
-from iglu_marl.language.placing import (
-    ALIKE,
-    FIGURES,
-    SAME,
-    Ambiguous,
-    Anchored,
-    AssertCount,
-    BlockSpec,
-    KeepOnly,
-    OtherSide,
-    PlaceGoal,
-    SetFocus,
-    Sides,
-    Spots,
-)
+from iglu_marl.language.placing import ALIKE, FIGURES, SAME, BlockSpec, Sides, Spots
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -35,7 +21,6 @@ from iglu_marl.language.references import (
     BuilderPosition,
     Each,
     Edge,
-    Furthest,
     LastBlock,
     Level,
     Location,
@@ -48,31 +33,28 @@ from iglu_marl.language.references import (
     Union,
     is_several,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Noun, Shape, dot, plus
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, dot, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
+    Ambiguous,
+    AssertCount,
     Build,
-    Copy,
     Correct,
-    Extend,
     Facing,
     Move,
-    Name,
-    Pick,
     Place,
+    PlaceGoal,
     Remove,
-    Repeat,
     Replace,
     Resize,
     Rotate,
     Sequence,
-    Swap,
+    SetFocus,
 )
 
-_Maker = TypeVar("_Maker", bound=Callable[..., Any])
-ANY = Blocks()
 CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
 BORDER = tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)
+_Maker = TypeVar("_Maker", bound=Callable[..., Any])
 MAKERS: dict[str, Any] = {
     **{
         name: one
@@ -82,6 +64,9 @@ MAKERS: dict[str, Any] = {
     },
     **{one.name: one for one in (*Direction, *Kind)},
     "it": Anaphor(),
+    "accept": accept,
+    "ANY": Blocks(),
+    "VECTORS": VECTORS,
     "color_id": color_id,
     "CORNERS": CORNERS,
     "EDGES": ((0, -5), (5, 0), (0, 5), (-5, 0)),
@@ -89,11 +74,11 @@ MAKERS: dict[str, Any] = {
     "SAME": SAME,
     "ALIKE": ALIKE,
 }
-"""Functions, dataclasses and constants by their names in rules."""
+"""Functions, dataclasses and constants by their names in rules; the functions below are added at the end."""
 
 
 def maker(function: _Maker) -> _Maker:
-    """Register a function or dataclass for the rules."""
+    """Register a maker of another module."""
     MAKERS[function.__name__] = function
     return function
 
@@ -102,7 +87,6 @@ def define(name: str, function: Callable[..., Any]) -> None:
     MAKERS[name] = function
 
 
-@maker
 @dataclass(frozen=True)
 class View:
     """The direction in which somebody looks from here on."""
@@ -110,7 +94,6 @@ class View:
     way: Direction
 
 
-@maker
 @dataclass(frozen=True)
 class Around:
     """New blocks with their place: "a border around the red block"."""
@@ -135,7 +118,6 @@ class Property:
     word: str = ""
 
 
-@maker
 @dataclass(frozen=True)
 class Topic:
     """What the next instruction is about: "start with the red one", "the tower is 2 too high" (2 is `count`)."""
@@ -144,7 +126,6 @@ class Topic:
     count: int | None = None
 
 
-@maker
 @dataclass(frozen=True)
 class Modifiers:
     """Modifiers of new blocks: place, position, size and others."""
@@ -226,12 +207,24 @@ def _agreed(name: str, one: Any, two: Any) -> Any:
     return two if one is None else one
 
 
+define("is_a", lambda of, names: type(of).__name__ in names.split())
+define("size_of", lambda of: len(of))
+define("reversed_", lambda of: of[::-1])
+
+
+def altered(whole: Any, **changes: Any) -> Any:
+    return replace(whole, **changes)
+
+
+def rejected() -> None:
+    raise Rejected
+
+
 # ------------------------------------------------------------------------------------------------- small things
 
 define("color_more", lambda one, more: accept((one, *more), one not in more))
 
 
-@maker
 def way_more(**ways: Direction) -> Any:
     stated = tuple(ways.values())
     require(len(set(stated)) == len(stated))
@@ -241,15 +234,6 @@ def way_more(**ways: Direction) -> Any:
 # ----------------------------------------------------------------------------------------------- cells and places
 
 
-define("spot_corner", lambda x: Spot(*x))
-
-
-@maker
-def corner(up: Direction, over: Direction) -> tuple[int, int]:
-    return 5 * VECTORS[over][0], 5 * VECTORS[up][2]
-
-
-@maker
 def spots_list(a: int, b: int, way: Direction, c: int | None = None) -> Any:
     vector = VECTORS[way]
     steps = [n for n in (a, b, c) if n is not None]
@@ -257,14 +241,6 @@ def spots_list(a: int, b: int, way: Direction, c: int | None = None) -> Any:
     return Each(Spots(tuple((vector[0] * n, vector[2] * n) for n in steps)))
 
 
-@maker
-def spot_between(one: Direction, two: Direction) -> Any:
-    require(one.axis != two.axis)
-    up, over = (one, two) if one.axis == "z" else (two, one)
-    return Spot(*corner(up, over))
-
-
-@maker
 def spot_steps(offset: Any) -> Any:
     ways = [way for way, _ in offset]
     if any(way.relative for way in ways) and not any(way.vertical for way in ways):
@@ -281,20 +257,12 @@ class Outside:
     cell: Cell
 
 
-@maker
 def cell(place: Spot, n: int) -> Any:
     require(isinstance(place, Spot))
     stated = place.x, n - 2, place.z
     return At(stated) if in_zone(*stated) else Outside(stated)
 
 
-define("anchored_end", lambda way, place: Anchored((5 * VECTORS[way][0], 5 * VECTORS[way][2]), place))
-define("at_level", lambda n: accept(Level(n), 1 <= n <= 9))
-define("beside", lambda way, of, n=1, before=(): Beside((*before, (way, n)), of))
-define("beside_it", lambda of_it: of_it if isinstance(of_it, Beside) else Beside(((of_it, 1),), Anaphor()))
-
-
-@maker
 @dataclass(frozen=True)
 class CellCount:
     """A number of cells to fill."""
@@ -303,7 +271,6 @@ class CellCount:
     count: int
 
 
-@maker
 def between(one: Any, other: Any = None) -> Any:
     if other is None and isinstance(one, Blocks) and one.count == 1 and not one.is_of_several:
         return gap_in(one)
@@ -312,40 +279,10 @@ def between(one: Any, other: Any = None) -> Any:
     return Between(one, other)
 
 
-@maker
-def gap(of: Any = None) -> Between:
-    return of if isinstance(of, Between) else Between()
-
-
-define("corners_two", lambda x, y: accept(Each(Spots((x, y))), x != y))
-
-
-@maker
-def on_top_of(of: Any) -> Beside:
-    corner = isinstance(of, Blocks) and isinstance(of.where, PartOf) and isinstance(of.where.of, Portion)
-    require(corner or (isinstance(of, Blocks) and of.kind in (Kind.TOWER, Kind.COLUMN)))  # the end is open
-    return Beside(((Direction.UP, 1),), of)
-
-
-@maker
 def corners_side(way: Direction) -> Each:
     return Each(Spots(tuple((x, z) for x, z in CORNERS if dot((x, 0, z), VECTORS[way]) > 0)))
 
 
-@maker
-def spot_edge(way: Direction) -> Spot:
-    reject_if(way.relative)
-    return Spot(5 * VECTORS[way][0], 5 * VECTORS[way][2])
-
-
-@maker
-def spot_half(one: Spot, two: Spot) -> Any:
-    x, z = one.x + two.x, one.z + two.z
-    reject_if(x % 2 or z % 2)
-    return Spot(x // 2, z // 2)
-
-
-@maker
 def gap_in(of: Any) -> Any:
     """Return the free cells inside something, between its blocks."""
     if isinstance(of, (Blocks, Recent)) and of.kind is not Kind.BLOCK:
@@ -358,207 +295,32 @@ def gap_in(of: Any) -> Any:
 
 # ---------------------------------------------------------------------------------------------------- references
 
-define("everything_at", lambda where: accept(Blocks(count=None, where=where), where is not None))
 
-
-@maker
-def part(which: str, of: Any = None, way: Direction | None = None) -> Any:
-    if which == "legs":
-        which, way = "ends", None
-    reject_if(isinstance(of, Blocks) and of.kind is Kind.BLOCK and of.count == 1)
-    return Portion(of or Anaphor(), which, way)
-
-
-@maker
-def tops(of: Any, way: Direction) -> Any:
-    require(isinstance(of, Blocks) and of.count != 1)
-    return Blocks(extreme=way, where=PartOf(of))
-
-
-def _ways_to(x: tuple[int, int]) -> tuple[Direction, Direction]:
-    """Return the two directions of a corner: south or north, east or west."""
-    return (
-        Direction.SOUTH if x[1] > 0 else Direction.NORTH,
-        Direction.EAST if x[0] > 0 else Direction.WEST,
-    )
-
-
-@maker
 def part_corner(x: tuple[int, int], of: Any = None) -> Blocks:
-    south, east = _ways_to(x)
+    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
+    east = Direction.EAST if x[0] > 0 else Direction.WEST
     return Blocks(extreme=east, where=PartOf(Portion(of or Anaphor(), "corners", south)))
 
 
-@maker
-def extend_both(blocks: Any, n: int, color: int | None = None) -> Any:
-    require(n == 1)
-    return PlaceGoal(BlockSpec(1, SAME if color is None else color, each=True), (Sides(blocks, "ends"),))
-
-
-@maker
-def core_area(
-    n: int, m: int, colors: Any = (), kind: Kind = Kind.RECTANGLE, way: Direction | None = None
-) -> Blocks:
-    if kind in (Kind.SQUARE, Kind.RECTANGLE):
-        kind = Kind.SQUARE if n == m else Kind.RECTANGLE
-    return Blocks(colors, kind, extreme=way, size=n * m)
-
-
-@maker
-def core_by_size(by: str, kind: Kind = Kind.BLOCK, colors: Any = (), n: int = 1) -> Any:
-    if kind is Kind.BLOCK and n == 1:
-        kind = Kind.TOWER
-    return Blocks(colors, kind, by_size=by, rank=n)
-
-
-define("plain_core", lambda colors=(), kind=Kind.BLOCK, way=None: Blocks(colors, kind, extreme=way))
-define("stuff", lambda n=None, colors=(): (n, tuple(colors)))
-
-
-@maker
-def core_of(kind: Kind, of: Any, colors: Any = (), way: Direction | None = None) -> Any:
-    size, stated = of
-    reject_if((stated and colors) or kind is Kind.BLOCK)
-    return Blocks(colors or stated, kind, extreme=way, size=size)
-
-
-@maker
-def core_where(core: Blocks, where: Any) -> Any:
-    reject_if(isinstance(where, Outside))
-    if where is None:
-        return core
-    if isinstance(where, Furthest) and core.where is not None:
-        return replace(core, where=replace(where, where=core.where))
-    require(core.where is None)
-    return replace(core, where=where)
-
-
-define(
-    "core_extreme",
-    lambda core, way: accept(replace(core, extreme=way), core.extreme is None and core.rank == 1),
-)
-
-
-@maker
-def core_rank(n: int, core: Blocks, way: Direction | None = None, of: Any = None) -> Any:
-    if of is not None:
-        require(core.where is None)
-        core = replace(core, where=PartOf(of))
-    if core.extreme is not None and way is None:
-        way, core = core.extreme, replace(core, extreme=None)
-    reject_if(core.extreme is not None or way is None or not 1 <= n <= 9)
-    return replace(core, extreme=way, rank=n)
-
-
-@maker
-def core_middle(core: Blocks, where: Any = None, of: Any = None, n: int | None = None) -> Any:
-    if n is not None:
-        core = replace(core, count=n)
-    reject_if(core.extreme is not None or core.rank != 1)
-    if of is not None:
-        where = PartOf(of)
-    reject_if(where is not None and (core.where is not None or isinstance(where, Outside)))
-    return replace(core, middle=True, where=where if where is not None else core.where)
-
-
-define(
-    "core_counted",
-    lambda n, way, core: accept(replace(core, extreme=way, count=n), not (core.extreme is not None or n < 2)),
-)
-
-
-@maker
 def counted(core: Blocks, n: int | None = None) -> Blocks:
     """Return `n` things of a phrase that names no number, or the number 1; None = all."""
     reject_if(core.count != 1 and n not in (None, core.count))
     return replace(core, count=n) if core.count == 1 else core
 
 
-@maker
-def np_extreme_of(way: Direction, of: Any) -> Any:
-    reject_if(not isinstance(of, Blocks) or of.extreme is not None or of.middle or of.count == 1)
-    return replace(of, count=1, extreme=way)
-
-
-@maker
-def core_layer(way: Direction | None = None, of: Any = (None, ()), colors: Any = ()) -> Any:
-    require(of[0] is None)
-    return Blocks(colors or of[1], extreme=way)
-
-
-@maker
-def np_line(n: int, way: str, colors: Any, post: Any = None) -> Any:
-    reject_if(way == "diagonal" or not 2 <= n <= 11 or isinstance(post, Outside))
-    return Blocks(tuple(colors), Kind.TOWER if way == "vertical" else Kind.ROW, 1, size=n, where=post)
-
-
-@maker
-def np_extremes(one: Direction, two: Direction, kind: Kind, colors: Any = (), post: Any = None) -> Any:
-    reject_if(one is two or isinstance(post, Outside))
-    return Union(tuple(Blocks(tuple(colors), kind, 1, way, where=post) for way in (one, two)))
-
-
-@maker
 def union(one: Any, more: Any) -> Union:
     return Union(tuple(one for part in (one, more) for one in getattr(part, "parts", (part,))))
 
 
-@maker
-def union_corners(core: Blocks, x: tuple[int, int], y: tuple[int, int]) -> Any:
-    stated = [core_where(core, Spot(*spot)) for spot in (x, y)]
-    require(x != y)
-    return Union(tuple(stated))
-
-
-@maker
 def np_apposed(of: Any, where: Any) -> Any:
     plain = isinstance(of, Blocks) and of.count == 1 and of.where is None
     require(plain and not isinstance(where, Outside))
     return replace(of, where=where)
 
 
-@maker
-def np_but(one: Blocks, but: Any) -> Any:
-    if (
-        isinstance(but, Blocks) and but.kind is one.kind
-    ):  # "all red blocks of the wall except the highest one"
-        but = replace(but, colors=but.colors or one.colors, where=but.where or one.where)
-    return replace(one, unless=but)
-
-
-@maker
-def recent(core: Blocks, n: int | None = None) -> Any:
-    reject_if(core.where is not None or core.rank != 1 or core.size is not None or core.middle)
-    if isinstance(core.kind, Noun) or len(core.colors) > 1:
-        raise Rejected
-    return Recent(core.colors, core.kind, n, None, core.extreme)
-
-
-define("recent_first", lambda n: accept(Recent(count=n, nth=1), n > 1))
-define("recent_last", lambda n: accept(Recent(count=n, nth=-n), n > 1))
-
-
-@maker
-def recent_nth(n: int, core: Blocks = ANY) -> Any:
-    reject_if(core != Blocks(core.colors) or len(core.colors) > 1)
-    return Recent(core.colors, Kind.BLOCK, 1, n)
-
-
 # ---------------------------------------------------------------------------------------------------- new blocks
 
 
-@maker
-def new(n: int, colors: int) -> BlockSpec:
-    return BlockSpec(n, colors)
-
-
-define(
-    "new_standing",
-    lambda n, way, colors: accept(BlockSpec(n, colors, standing=way == "vertical"), way != "diagonal"),
-)
-
-
-@maker
 def new_shape(
     kind: Kind, n: int | None = None, way: str | None = None, colors: int = SAME, k: int = 1, e: str = ""
 ) -> BlockSpec:
@@ -578,7 +340,6 @@ def _hollowed(kind: Any) -> Any:
     return Kind.RING
 
 
-@maker
 def new_area(
     n: int,
     m: int,
@@ -608,7 +369,6 @@ _FIGURE_BLOCKS = {  # number of blocks -> sides of the figures with them
 }
 
 
-@maker
 def new_figure(
     kind: Kind,
     up: Any = None,
@@ -626,18 +386,6 @@ def new_figure(
 # ----------------------------------------------------------------------------------------- fully specified shapes
 
 
-define("run", lambda n, c: accept((c,) * n, 1 <= n <= 11))
-
-
-@maker
-def runs_more(one: Any, more: Any) -> Any:
-    require(len(one) + len(more) <= 11)
-    return one + more
-
-
-define("runs_listed", lambda one, two, three=(): runs_more(one, two + three))
-
-
 def _shape(kind: Kind, sizes: tuple[int, ...], ways: tuple[Direction, ...]) -> Shape:
     if kind is Kind.PLUS and len(ways) == 2 and len(sizes) == 1:
         return plus(sizes[0], *ways)
@@ -650,7 +398,6 @@ define("shape_plain", lambda c, kind, form: (_shape(kind, *form), (c,)))
 define("shape_counted", lambda kind, n, c, ways: (_shape(kind, (n,), ways), (c,)))
 
 
-@maker
 def shape_listed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
     count, colors = p if isinstance(p[-1], tuple) else (len(p), p)
     require(n in (None, count))
@@ -658,7 +405,6 @@ def shape_listed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
     return (_shape(kind, (count,), ways), tuple(colors))
 
 
-@maker
 def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str = "") -> Any:
     stated = mods if before is None else before.plus(mods)
     reject_if(
@@ -678,17 +424,6 @@ def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str 
 define("put_as", lambda shape, new, mods: put(new, mods.plus(Modifiers(again=(("form", shape),)))))
 
 
-@maker
-def mod_both(where: Any, also: Any) -> Any:
-    stated = [isinstance(place, NextTo) for place in (where, also)]
-    # "next to the tower and on the blue block": one place or two?
-    reject_if(any(stated) and isinstance(also if stated[0] else where, (Beside, NextTo)))
-    return Modifiers(also=(where, also))
-
-
-define(
-    "mod_one_at_each", lambda where: replace(mod_where(accept(where, isinstance(where, Each))), one_each=True)
-)
 define("mod_shares", lambda places: Modifiers(also=_of_first(places, Anaphor()), split=True))
 
 
@@ -705,14 +440,6 @@ def _of_first(wheres: tuple[Any, ...], it: Any = None) -> tuple[Any, ...]:
     return tuple(replace(where, of=found[where]) if where in found else where for where in wheres)
 
 
-@maker
-def put_on_what(of: Any, new: Any, mods: Modifiers) -> Any:
-    made = put(new, mods)
-    reject_if(isinstance(made, Sequence))
-    return Sequence((SetFocus(of), made))
-
-
-@maker
 def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
     """Return the change by which something becomes something else; a number in the latter is a check."""
     reject_if(
@@ -735,7 +462,6 @@ class Announced:
     standing: bool | None = None
 
 
-@maker
 def announced(mods: Modifiers, colors: int | None = None, colors2: int | None = None, up: Any = None) -> Any:
     stated = [color for color in (colors, colors2, mods.color) if color is not None]
     reject_if(
@@ -746,40 +472,17 @@ def announced(mods: Modifiers, colors: int | None = None, colors2: int | None = 
     return Announced(next(iter(stated), None), mods.where, next(iter(ups), None))
 
 
-@maker
 def mod_with(new: Any, where: Any) -> Any:
     stated = mod_where(where)
     require(isinstance(getattr(stated.where[0], "of", None), (Anaphor, Portion)))
     return Modifiers(more=((new, stated),))
 
 
-@maker
-def swap_colored(one: int, other: int, kind: Kind = Kind.BLOCK) -> Any:
-    require(one != other)
-    return Swap(Blocks((one,), kind, None), Blocks((other,), kind, None), True)
-
-
-define("swap_two", lambda core, what=False: Swap(counted(core, 2), None, what))
-
-
-@maker
-def core_end(core: Blocks, way: Direction, of: Any, n: int | None = None) -> Any:
-    reject_if(core.where is not None or core.rank != 1 or core.middle or core.extreme is not None)
-    return replace(core, extreme=way, where=PartOf(of), count=core.count if n is None else n)
-
-
-@maker
-def beside_corner(x: tuple[int, int], of: Any) -> Beside:
-    return Beside(tuple((way, 1) for way in _ways_to(x)), of)
-
-
-@maker
 def shape_mixed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
     require(n in (None, len(p)) and len(set(p)) > 1)
     return _shape(kind, (len(p),), ways), tuple(p)
 
 
-@maker
 def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | None = None) -> Any:
     stated = mods.plus(more)
     require(n in (None, len(p)))
@@ -788,34 +491,6 @@ def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | 
     return build(shape, replace(stated, way=None))
 
 
-define("mod_less", lambda n, of=None: Modifiers(like=of or Anaphor(), taller=-n))
-
-
-@maker
-def look_gap(of: Any) -> Any:
-    if isinstance(of, Blocks) and of.kind is not Kind.BLOCK:
-        of = replace(of, kind=Kind.BLOCK, count=None, size=None)  # what has a gap is two of its kind
-    return SetFocus(of)
-
-
-@maker
-def look_hollow(of: Any) -> Any:
-    whole = isinstance(of, Blocks) and of.kind in _HOLLOW
-    return SetFocus(replace(of, kind=Kind.RING) if whole else of)
-
-
-define("look_past", lambda n, way, of=None: SetFocus(Beside(((way, n + 1),), of or Anaphor())))
-define("mod_origin", lambda of: accept(Modifiers(origin=of), not (isinstance(of, Spot))))
-
-
-@maker
-def mod_leveled(where: Any, n: Level) -> Modifiers:
-    """Return both places: "west of the red block, on the ground"."""
-    reject_if(isinstance(where, (At, Each, Level, Spot)))
-    return Modifiers((where, n))
-
-
-@maker
 def mod_area(
     n: int, m: int, d: int | None = None, high: bool = False, x: str | None = None, y: str | None = None
 ) -> Any:
@@ -825,41 +500,16 @@ def mod_area(
     return Modifiers(area=(m, n) if high else (n, m), axis=x)
 
 
-define("span", lambda one, two: accept(one.axis, two is one.opposite and one.axis != "y"))
-
-
-@maker
-def mod_two_sides(a: Direction, b: Direction, of: Any, c: Direction | None = None) -> Any:
-    ways = tuple(way for way in (a, b, c) if way is not None)
-    require(len(set(ways)) >= len(ways))
-    return Modifiers((Sides(of, ways),), each=True)
-
-
-define("mod_one_each", lambda of: Modifiers(one_each=True, each_of=of == Blocks()))
-
-
-@maker
 def mod_where(where: Any) -> Modifiers:
     return Modifiers((where.where,), each=True) if isinstance(where, Each) else Modifiers((where,))
 
 
-define("one_place", lambda where: accept(where, not isinstance(where, Each)))
-
-
-@maker
-def repeating(mods: Modifiers, kind: Kind | None = None) -> Modifiers:
-    """Return modifiers that name the kind of the thing again."""
-    return mods if kind is None else replace(mods, again=(("kind", kind),))
-
-
-@maker
 def mods_more(one: Modifiers, more: Modifiers) -> Any:
     made = one.plus(more)
     require(len(made.where) <= 3)
     return made
 
 
-@maker
 def put(
     new: Any,
     mods: Modifiers,
@@ -971,40 +621,16 @@ def _with_likeness(made: BlockSpec, wheres: tuple[Any, ...]) -> BlockSpec:
     return made
 
 
-@maker
-def put_fronted(new: Any, mods: Modifiers, before: Modifiers) -> Any:
-    plain = isinstance(new, BlockSpec) and new == BlockSpec(
-        1, SAME
-    )  # "... of the first one" is not a new block
-    reject_if(plain and mods == Modifiers())
-    return put(new, mods, before)
-
-
-@maker
 def put_filled(new: BlockSpec, mods: Modifiers, color: int, more: Modifiers) -> Any:
     stated = mods.plus(more)
     require(new.color == SAME)
     return put(replace(new, color=color), stated)
 
 
-@maker
-def put_color(color: int, where: Any) -> Any:
-    """Place one block on one thing: "put red on the blue block"."""
-    single = isinstance(where, Spot) or (isinstance(where, Beside) and [n for _, n in where.offset] == [1])
-    require(single)
-    return put(BlockSpec(1, color), Modifiers((where,)))
-
-
 def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     """Return new blocks with what the modifiers say of them."""
-    kind, count = new.kind, new.count
-    if mods.wide is not None and mods.long not in (None, mods.wide):  # "5 long and 3 wide"
-        kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW) and count == 1 else kind
-        high = () if mods.tall in (None, 1) else (mods.tall,)
-        mods = replace(mods, area=(mods.long, mods.wide, *high), long=None, tall=None)
-    elif mods.wide is not None:
-        mods = replace(mods, long=mods.wide)
-    mods = replace(mods, wide=None)
+    count = new.count
+    kind, mods = _spread(new.kind, count, mods)
     reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
     color = _agreed("color", new.color or None, mods.color)
     if mods.shade is not None:
@@ -1034,6 +660,15 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     new = replace(new, hollow=bool(mods.hollow), centred=bool(mods.centred), bare_ends=bool(mods.bare))
     new = replace(new, taller=mods.taller or 0, times=mods.times or 1, until=mods.until)
     return new if color is None else replace(new, color=color)
+
+
+def _spread(kind: Any, count: int | None, mods: Modifiers) -> tuple[Any, Modifiers]:
+    """Return the kind and modifiers of new blocks with a width as an area or a length."""
+    if mods.wide is None or mods.long in (None, mods.wide):
+        return kind, replace(mods, long=mods.long if mods.wide is None else mods.wide, wide=None)
+    kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW) and count == 1 else kind
+    high = () if mods.tall in (None, 1) else (mods.tall,)  # "5 long and 3 wide"
+    return kind, replace(mods, area=(mods.long, mods.wide, *high), long=None, tall=None, wide=None)
 
 
 def _measured(
@@ -1133,31 +768,35 @@ def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     levels = tuple(where for where in wheres if isinstance(where, Level))
     if len(wheres) == 3 and len(levels) == 1:
         return (*_merge_at_one_thing(tuple(where for where in wheres if where not in levels)), *levels)
-    if len(wheres) == 2:
-        for one, other in (wheres, wheres[::-1]):
-            if isinstance(one, NextTo) and isinstance(other, Beside) and isinstance(other.of, Anaphor):
-                return (Beside(other.offset, one.of),)
-            if (
-                isinstance(one, Beside)
-                and isinstance(other, Beside)
-                and other == Beside(one.offset, Anaphor())
-            ):
-                return (one,)  # a repetition
-            if isinstance(one, Edge) and isinstance(other, Edge):
-                return ()
-            up = Beside(((Direction.UP, 1),), Anaphor())
-            edge = isinstance(one, Beside) and isinstance(one.of, Portion) and one.of.which == "blocks"
-            if edge and other == up and one.offset == ((one.of.way, 1),):
-                return (replace(up, of=one.of),)  # "along the north edge of it, on top"
-            if isinstance(one, Sides) and isinstance(other, Sides) and other.of == Anaphor() != one.of:
-                return (replace(other, of=one.of),)
-            down = Beside(((Direction.DOWN, 1),), Anaphor())
-            if isinstance(one, Sides) and one.which != "ends" and other in (up, down):
-                end = other.offset[0][0]  # "on each side of it, at the bottom"
-                return (replace(one, of=Portion(one.of, "blocks", end)),)
-            if isinstance(one, Sides) and one.which == "ends" and other == up:  # "on each end of it, on top"
-                return (replace(up, of=Portion(one.of, "ends")),)
+    for one, other in (wheres, wheres[::-1]) if len(wheres) == 2 else ():
+        if (found := _at_one_thing(one, other)) is not None:
+            return found
     return wheres
+
+
+def _at_one_thing(one: Any, other: Any) -> tuple[Any, ...] | None:
+    """Return the place that two places at one thing mean; None if they are two."""
+    if isinstance(one, NextTo):
+        its = isinstance(other, Beside) and isinstance(other.of, Anaphor)
+        return (Beside(other.offset, one.of),) if its else None
+    if isinstance(one, Edge):
+        return () if isinstance(other, Edge) else None
+    up, down = (Beside(((way, 1),), Anaphor()) for way in (Direction.UP, Direction.DOWN))
+    if isinstance(one, Beside):
+        if other == Beside(one.offset, Anaphor()):
+            return (one,)  # a repetition
+        edge = isinstance(one.of, Portion) and one.of.which == "blocks"
+        along = edge and other == up and one.offset == ((one.of.way, 1),)  # type: ignore[attr-defined]
+        return (replace(up, of=one.of),) if along else None  # "along the north edge of it, on top"
+    if not isinstance(one, Sides):
+        return None
+    if isinstance(other, Sides) and other.of == Anaphor() != one.of:
+        return (replace(other, of=one.of),)
+    if one.which != "ends" and other in (up, down):  # "on each side of it, at the bottom"
+        return (replace(one, of=Portion(one.of, "blocks", other.offset[0][0])),)
+    if one.which == "ends" and other == up:  # "on each end of it, on top"
+        return (replace(up, of=Portion(one.of, "ends")),)
+    return None
 
 
 def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
@@ -1167,12 +806,8 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
         new, mods = replace(new, count=1), replace(mods, split=False)
     if new.count is None and new.kind is Kind.BLOCK:
         new = replace(new, count=1)
-    parts = []
-    for where in mods.also:
-        stated = mod_where(where)
-        rest = replace(mods, also=None)
-        parts.append(put(new, stated.plus(rest)))
-    return Sequence(tuple(parts))
+    rest = replace(mods, also=None)
+    return Sequence(tuple(put(new, mod_where(where).plus(rest)) for where in mods.also))
 
 
 def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
@@ -1183,11 +818,9 @@ def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
     if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
         return None
     if single and new.count == 1:
-        return (
-            CellEdit(EditKind.PLACE, where.cell, color=color)
-            if isinstance(where, At)
-            else Place(color, where)
-        )
+        if isinstance(where, At):
+            return CellEdit(EditKind.PLACE, where.cell, color=color)
+        return Place(color, where)
     if single and not new.each and is_several(where):
         one_step = len(where.offset) == 1 and where.offset[0][1] == 1
         plain = new.standing is None and new.way is None
@@ -1195,13 +828,20 @@ def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
     n = new.sizes[0] if len(new.sizes) == 1 else new.count if single else 0
     if not 2 <= n <= 11 or (not single and new.count != 1):
         return None
-    if new.kind is Kind.TOWER or (single and new.standing):
+    shape = _line_of(new, n, where)
+    return None if shape is None else Build(shape, (color,), where)
+
+
+def _line_of(new: BlockSpec, n: int, where: At | Beside | NextTo) -> Shape | None:
+    """Return the tower, column or row that new blocks make; None if its direction is open."""
+    if new.kind is Kind.TOWER or (new.kind is Kind.BLOCK and new.standing):
+        if new.way is not None and not new.way.vertical:
+            return None
         below = isinstance(where, Beside) and where.offset[:1] == ((Direction.DOWN, 1),)
         down = below or new.way is Direction.DOWN
-        shape = Shape(Kind.COLUMN, (n,), (Direction.DOWN,)) if down else Shape(Kind.TOWER, (n,))
-        return Build(shape, (color,), where) if new.way is None or new.way.vertical else None
+        return Shape(Kind.COLUMN, (n,), (Direction.DOWN,)) if down else Shape(Kind.TOWER, (n,))
     if new.kind is Kind.ROW and new.way is not None and not new.way.vertical:
-        return Build(Shape(Kind.ROW, (n,), (new.way,)), (color,), where)
+        return Shape(Kind.ROW, (n,), (new.way,))
     return None
 
 
@@ -1224,7 +864,6 @@ def _with_color_of_filling(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, 
     return new if mods.color is None else replace(new, color=mods.color), plain
 
 
-@maker
 def fill(gap: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     new = _filling(new)
     new, mods = _with_color_of_filling(new, mods)
@@ -1241,7 +880,6 @@ def fill(gap: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     return made if mods.total is None else Sequence((made, AssertCount(mods.total)))
 
 
-@maker
 def connect(one: Any, new: Any, mods: Modifiers, other: Any = None) -> Any:
     place = Between(one, other) if other is not None else between(one)
     new = _filling(new)
@@ -1251,7 +889,6 @@ def connect(one: Any, new: Any, mods: Modifiers, other: Any = None) -> Any:
     return PlaceGoal(new, (replace(place, line=True), *mods.where), fill=True)
 
 
-@maker
 def surround(of: Any, new: Any, mods: Modifiers, four: bool = False) -> Any:
     if not isinstance(new, Around) and new.kind is Kind.RING and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
@@ -1266,7 +903,6 @@ def surround(of: Any, new: Any, mods: Modifiers, four: bool = False) -> Any:
     return PlaceGoal(made, (Sides(of, which), *mods.where))
 
 
-@maker
 def cover(of: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     reject_if(isinstance(new, Around) or mods.where)
     new, mods = _with_color_of_filling(new, mods)
@@ -1276,7 +912,6 @@ def cover(of: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))
 
 
-@maker
 def put_on_it(of: Any, new: Any, mods: Modifiers) -> Any:
     made = put(new, mods)
     several = isinstance(of, PluralAnaphor) or (isinstance(of, (Blocks, Recent)) and of.count != 1)
@@ -1288,17 +923,6 @@ def put_on_it(of: Any, new: Any, mods: Modifiers) -> Any:
 # ------------------------------------------------------------------------------------------- taller, longer, turned
 
 
-@maker
-def longer(of: Any, n: int, way: Direction | None = None) -> Any:
-    return Resize(of, n) if way is None else Extend(of, way, n)
-
-
-@maker
-def shorter(of: Any, n: int, way: Direction | None = None) -> Any:
-    return Resize(of, -n, way=way)
-
-
-@maker
 def height_like(
     of: Any, like: Any, color: int | None = None, n: int | None = None, tower: bool = False
 ) -> Any:
@@ -1311,56 +935,6 @@ def height_like(
     return Resize(of, n, True, like, color)
 
 
-@maker
-def height_alike(of: Any, new: BlockSpec | None = None) -> Any:
-    made = height_like(of, of, None if new is None else new.color)
-    return (
-        made
-        if new is None or new.count is None
-        else Sequence((made, AssertCount(new.count, new.color or None)))
-    )
-
-
-@maker
-def grown_into(of: Any, n: int, way: Direction | None = None, c: int | None = None) -> Any:
-    made = Resize(of, n, True, way=way, color=c)
-    return made if c is None else Sequence((Replace(of, c), replace(made, blocks=Anaphor())))
-
-
-@maker
-def copy_to(blocks: Any, where: Any, color: int | None = None) -> Any:
-    if isinstance(where, Beside) and isinstance(where.of, Anaphor):
-        where = replace(where, of=blocks)
-    reject_if(isinstance(where, (Each, Outside)))
-    return Copy(blocks, (), where, color)
-
-
-@maker
-def copy_kind_to(blocks: Any, where: Any, kind: Kind | None = None, color: int | None = None) -> Copy:
-    if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK and kind is not None:
-        blocks = replace(blocks, kind=kind)
-    return copy_to(blocks, where, color)
-
-
-@maker
-def copy_it_to(where: Any, kind: Kind, color: int | None = None) -> Copy:
-    like = isinstance(where, (Beside, NextTo)) and isinstance(where.of, Blocks)
-    of = where.of if like and where.of.kind in (kind, Kind.BLOCK) else Blocks((), kind)
-    return copy_kind_to(of, where, kind, color)
-
-
-@maker
-def again(where: Any = Modifiers, color: int | None = None) -> Any:
-    if where is Modifiers:  # no modifiers
-        return Repeat()
-    return Repeat(where=where.where if isinstance(where, Each) else where, color=color)
-
-
-define("again_ref", lambda of: accept(Repeat(of=of), not isinstance(of, (Anaphor, BuilderPosition))))
-define("degrees", lambda n: accept(n // 90, n and n % 90 == 0 and n <= 360))
-
-
-@maker
 def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
     if isinstance(about, (Portion, Blocks)):
         about = _of_it(about, of)
@@ -1375,17 +949,7 @@ def _of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
-define("turned", lambda of, along, q=1: accept(Rotate(of, q, None, along), along in ("x", "z") and q % 2))
-
-
 # -------------------------------------------------------------------------------------------------- only the rest
-
-
-@maker
-def remove_leaving(whole: Any, of: Any) -> Any:
-    if isinstance(whole, Portion) or (isinstance(whole, Blocks) and isinstance(whole.where, PartOf)):
-        return Remove(whole)  # of a part, the rest of the whole is left
-    return Sequence((Remove(whole), KeepOnly(of)))
 
 
 define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))
@@ -1398,7 +962,6 @@ def _single(blocks: Any) -> Blocks | None:
     return blocks if isinstance(blocks, Blocks) and blocks.is_cell else None
 
 
-@maker
 def remove(blocks: Any, where: Any = None) -> Any:
     if where is not None:
         blocks = np_apposed(blocks, where)
@@ -1409,7 +972,6 @@ def remove(blocks: Any, where: Any = None) -> Any:
     return CellEdit(EditKind.REMOVE, single.where.cell, old_color=next(iter(single.colors), None))
 
 
-@maker
 def take_off(blocks: Any, of: Any) -> Any:
     reject_if(not isinstance(blocks, Blocks) or blocks.where is not None)
     on_it = remove(replace(blocks, where=Beside(((Direction.UP, 1),), of)))
@@ -1419,23 +981,6 @@ def take_off(blocks: Any, of: Any) -> Any:
     return on_it if blocks == Blocks(count=None) else Ambiguous((of_it, on_it))
 
 
-@maker
-def remove_from(of: Any, blocks: Any) -> Any:
-    reject_if(not isinstance(blocks, Blocks) or not isinstance(blocks.where, (Furthest, type(None))))
-    return Remove(core_where(replace(blocks, where=PartOf(of)), blocks.where))
-
-
-@maker
-def remove_two(blocks: Any, more: Any, third: Any = None) -> Any:
-    parts = tuple(part for part in (blocks, more, third) if part is not None)
-    reject_if(any(isinstance(part, BuilderPosition) for part in parts))
-    return Remove(Union(parts))
-
-
-define("remove_some", lambda n, core: accept(remove(counted(core, n)), n >= 1))
-
-
-@maker
 def colored(blocks: Any, color: int | None = None) -> Any:
     """Return the things of a colour: "the tower, instead of red"."""
     if color is None:
@@ -1447,7 +992,6 @@ def colored(blocks: Any, color: int | None = None) -> Any:
     return replace(blocks, colors=(color,))
 
 
-@maker
 def replace_(blocks: Any, color: int, n: int | None = None, c: int | None = None) -> Any:
     reject_if(isinstance(blocks, BuilderPosition))
     blocks = colored(blocks, c)
@@ -1462,59 +1006,8 @@ def replace_(blocks: Any, color: int, n: int | None = None, c: int | None = None
     )
 
 
-MAKERS["replace"] = replace_
-
-
-@maker
-def replace_line(blocks: Any, new: BlockSpec) -> Any:
-    reject_if(new.color in (None, SAME) or new.count != 1 or isinstance(blocks, BuilderPosition))
-    sizes = new.sizes
-    return Replace(blocks, new.color, None if not sizes else sizes[0] * (sizes[1] if len(sizes) > 1 else 1))
-
-
-@maker
-def recolor_like(blocks: Any, like: Any) -> Any:
-    reject_if(isinstance(blocks, BuilderPosition) or isinstance(like, BuilderPosition))
-    return Replace(blocks, like=like)
-
-
-define("pick", lambda where: accept(Pick(where), isinstance(where, (At, Beside, NextTo))))
-define(
-    "move_it_to",
-    lambda where: Correct(where=where) if isinstance(where, OtherSide) else move_to(Anaphor(), where),
-)
-
-
-@maker
-def move_top(of: Any, where: Any) -> Any:
-    reject_if(isinstance(of, (Anaphor, BuilderPosition)))
-    return move_to(Blocks(extreme=Direction.UP, where=PartOf(of)), where)
-
-
-@maker
-def np_other(core: Blocks, n: int | None = None) -> Blocks:
-    reject_if(core.rank != 1 or core.middle)
-    return replace(counted(core, n), unless=Anaphor())
-
-
-@maker
 def move_to(blocks: Any, where: Any) -> Any:
-    require(isinstance(where, (At, Beside, NextTo, Spot)))
-    return Move(blocks, (), where)
-
-
-@maker
-def take_to(blocks: Any, where: Any, of: Any = None) -> Any:
-    if of is not None:
-        reject_if(not isinstance(blocks, Blocks) or blocks.where is not None)
-        blocks = replace(blocks, where=Beside(((Direction.UP, 1),), of))
-    return move_to(blocks, where)
-
-
-@maker
-def first_then(later: Any, first: Any) -> Any:
-    reject_if(isinstance(later, Sequence) or isinstance(first, Sequence))
-    return Sequence((first, later))
+    return accept(Move(blocks, (), where), isinstance(where, (At, Beside, NextTo, Spot)))
 
 
 _NUMBERS = {word: n for n, word in enumerate(templates()["numbers"])}
@@ -1549,7 +1042,6 @@ def _names(words: tuple[str, ...]) -> bool:
     )
 
 
-@maker
 def nothing(x: tuple[str, ...] = ()) -> Any:
     """Return a remark, unless the words name something to build."""
     reject_if(_names(x))
@@ -1561,62 +1053,22 @@ __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "
 
 # ---------------------------------------------------------------------------------------------- pieces of clauses
 
-define("named", lambda word: Noun(word))
-define("name_it", lambda word: Name(word, Anaphor()))
-define("name_them", lambda word: Name(word, PluralAnaphor(), plural=True))
-define("lower", lambda n: Correct(higher=-n))
 
-
-def _again_as(kind: Kind | None) -> Any:
-    """Return the last thing of a kind."""
-    return Anaphor() if kind is None else Recent(kind=kind, count=1)
-
-
-@maker
-def same_at(where: Any, kind: Kind | None = None, color: int | None = None) -> Any:
-    reject_if(where is None or isinstance(where, Each))
-    return Repeat(where, None, color) if kind is None else Copy(_again_as(kind), to=where, color=color)
-
-
-define("same_by", lambda steps, kind=None, color=None: Copy(_again_as(kind), steps, color=color))
-define("piece_count", lambda n: Property("count", n))
-define("piece_total", lambda n: Property("total", n))
-define("piece_color", lambda c: Property("color", c))
-define("piece_colors", lambda colors, down=False: Property("colors", colors[::-1] if down else colors))
-define("color_run", lambda c, n=1: accept((c,) * n, 1 <= n <= 9))
-define("color_runs", lambda one, more: (*one, *more))
-define("piece_same_color", lambda: Property("color", SAME))
-define("piece_block", lambda: Property("block", True))
-define("piece_kind", lambda k: Property("kind", k))
-define("piece_name", lambda word, plural=False: Property("name", word, plural))
-define("piece_area", lambda n, m, d=None: Property("area", (n, m) if d is None else (n, m, d)))
-for _name in ("long", "wide", "high"):
-    define(f"piece_{_name}", lambda n, x=None, _name=_name: Property(_name, n, axis=x))
-define("piece_thick", lambda n: Property("thick", n))
-define("piece_level", lambda n: accept(Property("level", Level(n)), 1 <= n <= 9))
-define("piece_upright", lambda: Property("upright", True))
-define("piece_axis", lambda axis: Property("axis", axis))
-define("piece_hollow", lambda: Property("hollow", True))
-define("coordinate", lambda n, sign=1: accept(sign * n, n <= 5))
-define("numbers_one", lambda n: (n,))
-define("numbers_more", lambda n, more: (n, *more))
 define("numbers_range", lambda n, m: accept(tuple(range(n, m + 1)), n <= m))
 define("columns_xz", lambda x, z: tuple((a, b) for a in x for b in z))
-define("column_xz", lambda a, b: ((a, b),))
 define("spots_x", lambda x: Spots(tuple((a, 0) for a in x)) if len(x) > 1 else Spot(x[0], 0))
 
 
-@maker
 def spots_corners(n: int, m: int, place: Any) -> Any:
     reject_if(not isinstance(place, Spot) or n % 2 == 0 or m % 2 == 0)
     return Spots(tuple((place.x + i * (n // 2), place.z + j * (m // 2)) for i in (-1, 1) for j in (-1, 1)))
 
 
-define("columns_more", lambda one, more: (*one, *more))
 define("spot_xz", lambda at: accept(Spot(*at[0]), len(at) == 1))
 define("spots_xz", lambda at: accept(Spots(at), 1 < len(at) == len(set(at))))
 
 
-@maker
-def core_in_named(word: str, way: Direction | None = None, several: bool = False) -> Any:
-    return Blocks(extreme=way, where=PartOf(Blocks(kind=Noun(word), count=None if several else 1)))
+MAKERS |= {
+    name: one for name, one in vars().items() if getattr(one, "__module__", "") == __name__ and name[0] != "_"
+}
+MAKERS["replace"] = replace_

@@ -17,7 +17,7 @@ from iglu_marl.language.grammar.answers import Incomplete
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings
-from iglu_marl.language.placing import SAME, Ambiguous, PlaceGoal, SetFocus
+from iglu_marl.language.placing import SAME
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -32,13 +32,24 @@ from iglu_marl.language.references import (
 )
 from iglu_marl.language.shapes import Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
-from iglu_marl.language.verbs import Build, Correct, Facing, Pick, Place, Replace, Sequence
+from iglu_marl.language.verbs import (
+    Ambiguous,
+    Build,
+    Correct,
+    Facing,
+    Pick,
+    Place,
+    PlaceGoal,
+    Replace,
+    Sequence,
+    SetFocus,
+)
 
 MAX_WORDS = 220
 _FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.txt")
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
-_OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
+OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
@@ -93,8 +104,8 @@ _PLACEMENTS = (PlaceGoal, Place, Build, CellEdit, Elided)  # the next clause may
 class Reader(Parser):
     """Reads whole texts, clause by clause, at least cost."""
 
-    def __init__(self, said: list[str], names: frozenset[str] = frozenset()) -> None:
-        super().__init__(grammar(), said, clauses.nouns_of(said, names, known_only=True))
+    def __init__(self, said: list[str], names: frozenset[str] = frozenset(), quick: bool = False) -> None:
+        super().__init__(grammar(), said, clauses.nouns_of(said, names, known_only=True), quick)
         self._texts: dict[tuple[int, str], tuple[int, list[tuple[Any, ...]]]] = {}
 
     def texts(self, at: int, after: str = "") -> tuple[int, list[tuple[Any, ...]]]:
@@ -181,50 +192,39 @@ def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Keep the referent of "it" in "a block north of it and another south of it"."""
     found = [part.put if isinstance(part, Elided) else part for part in parts]
     for number, (before, now) in enumerate(pairwise(found), start=1):
-        if (
-            isinstance(before, SetFocus)
-            and isinstance(before.at, (Beside, Spot))
-            and isinstance(now, PlaceGoal)
-            and not now.where
-        ):  # "go 2 east and place a red block"
-            found[number] = replace(
-                now, where=(before.at if isinstance(before.at, Spot) else Beside((), Anaphor()),)
-            )
+        goes = isinstance(before, SetFocus) and isinstance(before.at, (Beside, Spot))
+        if goes and isinstance(now, PlaceGoal) and not now.where:  # "go 2 east and place a red block"
+            found[number] = _at(now, before.at if isinstance(before.at, Spot) else Beside((), Anaphor()))
         where, then = first_place(before), first_place(now)
         nth = getattr(getattr(where, "of", None), "nth", None)
-        if (
-            nth == 1 and isinstance(then, Beside) and then.of == LastBlock()
-        ):  # "on the first one and on the last one"
-            same = replace(then, of=Recent(count=1, nth=-1))
-            found[number] = replace(now, where=same if isinstance(now, Place) else (same,))
+        if nth == 1 and isinstance(then, Beside) and then.of == LastBlock():
+            # "on the first one and on the last one"
+            found[number] = _at(now, replace(then, of=Recent(count=1, nth=-1)))
     stated = [*found]
     for number in range(1, len(parts)):
         before, now = (_beside(part) for part in stated[number - 1 : number + 1])
-        if before is None or now is None or not isinstance(now.of, (Anaphor, LastBlock)):
+        if before is None or now is None or not len(now.offset) == len(before.offset) == 1:
             continue
-        if not isinstance(parts[number], Elided) and (before.of != Anaphor() or now.of != Anaphor()):
+        elided, its = isinstance(parts[number], Elided), before.of == now.of == Anaphor()
+        if not isinstance(now.of, (Anaphor, LastBlock)) or not (elided or its):
             continue
-        if (
-            isinstance(parts[number], Elided)
-            and before.of == now.of == Anaphor()
-            and len(now.offset) == len(before.offset) == 1
-            and now.offset[0][0].axis != before.offset[0][0].axis
-            and now.offset[0][0].relative == before.offset[0][0].relative
-        ):  # "a block on its north side and one on its east side"
-            same = Beside(((before.offset[0][0].opposite, before.offset[0][1]), now.offset[0]), Anaphor())
-            part = found[number]
-            found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
-        if now.offset[0][0] is before.offset[0][0].opposite and len(now.offset) == len(before.offset) == 1:
+        ((way, count),), ((other, steps),) = before.offset, now.offset
+        if elided and its and other.axis != way.axis and other.relative == way.relative:
+            # "a block on its north side and one on its east side"
+            same = Beside(((way.opposite, count), (other, steps)), Anaphor())
+            found[number] = _at(found[number], same)
+        if other is way.opposite:
             same = replace(now, of=before.of)
             single = isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1
             if single or isinstance(before.of, (Anaphor, LastBlock)):
-                steps = (
-                    before.offset[0][1] + now.offset[0][1]
-                )  # one step past it: both readings are possible now
-                same = Beside(((now.offset[0][0], steps),), Anaphor())
-            part = found[number]
-            found[number] = replace(part, where=same if isinstance(part, Place) else (same,))
+                same = Beside(((other, count + steps),), Anaphor())  # past it: both readings are possible now
+            found[number] = _at(found[number], same)
     return tuple(found)
+
+
+def _at(part: Any, where: Any) -> Any:
+    """Return a placement at another place."""
+    return replace(part, where=where if isinstance(part, Place) else (where,))
 
 
 def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -377,7 +377,7 @@ def instruction_words() -> frozenset[str]:
     """Return all words of instructions, answers and questions to the architect."""
     rules = grammar()
     return rules.words_of(
-        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *_OF_CLAUSES))
+        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *OF_CLAUSES))
     )
 
 
@@ -399,7 +399,7 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
     unknown = [word for word in unknown_words(said) if not {word, clauses.singular(word)[0]} & names]
-    plain = _read_words(said, text, names)
+    plain = _read_words(said, text, names, quick=bool(unknown))
     if not unknown or not isinstance(plain, Failure):
         return plain, ()  # also if the unknown words are in a remark
     found: list[tuple[Any, list[str]]] = []
@@ -407,7 +407,7 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     for rank, words in respellings(said, instruction_words() | names):
         if found and rank > least:
             break
-        stated = _read_words(words, text, names)
+        stated = _read_words(words, text, names, quick=True)
         if not isinstance(stated, Failure) or stated.partial is not None:
             found.append((stated, words))
             least = rank
@@ -419,10 +419,11 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     return Failure(Reason.UNKNOWN_WORD, unknown[0], text, suggestion=suggestion), ()
 
 
-def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset()) -> Any:
+def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset(), quick: bool = False) -> Any:
+    """Return the instruction, or a `Failure`; quick: without the detail of a failure that has no partial one."""
     if len(said) > MAX_WORDS:
         return Failure(Reason.NOT_UNDERSTOOD, f"{len(said)} words", text)
-    reader = Reader(said, names)
+    reader = Reader(said, names, quick)
     least, readings = reader.texts(0)
     if reader.too_deep:
         return Failure(Reason.NOT_UNDERSTOOD, f"more than {MAX_DEPTH} nested parts", text)
@@ -442,6 +443,8 @@ def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset())
     if not made and (hole := reader.lacking()) is not None:
         return Failure(hole.reason, "", text, partial=hole)
     lacking = [lack for one in made if (lack := _lacking(one)) is not None]
+    if quick and made and len(lacking) == len(made):
+        return _read_words(said, text, names)  # a contradiction can speak against it
     if len(lacking) == len(made) and (against := reader.contradiction(least)):
         return Failure(Reason.CONTRADICTION, against, text)
     if not made:
@@ -450,11 +453,8 @@ def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset())
     if len(lacking) == len(made):
         reason, detail = lacking[0]
         return Failure(reason, detail, text, partial=stated)
-    return stated if not lacking else _plain([one for one in made if _lacking(one) is None])
-
-
-def _plain(made: list[Any]) -> Any:
-    return made[0] if len(made) == 1 else Ambiguous(tuple(made))
+    rest = [one for one in made if _lacking(one) is None]
+    return rest[0] if len(rest) == 1 else Ambiguous(tuple(rest))
 
 
 def _lacking(value: Any) -> tuple[Reason, str] | None:

@@ -47,10 +47,7 @@ class Speaker:
 
     inverses: maker name -> function of its value (and of the constants of the rule) that yields candidate arguments,
     with `None` for omitted ones. Dataclasses need none. Candidates whose maker returns another value are dropped.
-
-    Raises:
-        LanguageError: if a maker of a rule that is said has no inverse.
-
+    Raises `LanguageError` if a maker of a rule that is said has no inverse.
     """
 
     def __init__(self, grammar: Grammar, inverses: Mapping[str, Inverse]) -> None:

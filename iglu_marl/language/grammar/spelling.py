@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from difflib import get_close_matches
+from functools import lru_cache
 from itertools import product
 from string import ascii_lowercase
 
@@ -61,7 +62,8 @@ def respellings(said: list[str], known: Set[str]) -> list[tuple[int, list[str]]]
     return ways
 
 
-def nearest(word: str, known: Set[str]) -> str:
+@lru_cache(maxsize=1024)
+def nearest(word: str, known: frozenset[str]) -> str:
     """Return the most similar known word, or ""."""
     slips = sorted((rank, other) for other, rank in near(word, known).items())
     if slips:

@@ -122,13 +122,12 @@ def plain(array: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
 class Scene:
     """The things in one world, as one builder sees them.
 
+    Raises `GridError` if the grid or yaw is invalid.
+
     Args:
         grid: int8 [9, 11, 11] (or anything that `as_grid` takes). An int8 array may be kept without a copy: make a new
             scene when the world changes.
         yaw_deg: view of the builder.
-
-    Raises:
-        GridError: if the grid or yaw is invalid.
 
     """
 
@@ -158,9 +157,7 @@ class Scene:
     def find(self, shape: str | None = None, **attributes: Any) -> tuple[Thing, ...]:
         """Return the things with these attributes: `scene.find("row", color="red", size=3, level=1, whole=True)`.
 
-        Raises:
-            LanguageError: if a name is unknown.
-
+        Raises `LanguageError` if a name is unknown.
         """
         wanted = {name: value for name, value in {"shape": shape, **attributes}.items() if value is not None}
         known = {"shape": SHAPE_NAMES, "color": (*COLOR_NAMES[1:], MIXED)}
@@ -177,9 +174,7 @@ class Scene:
     def related(self, thing: Thing, relation: str) -> tuple[Thing, ...]:
         """Return the things in a relation to this one: `related(tower, "on")` lie on the tower.
 
-        Raises:
-            LanguageError: if the relation is unknown.
-
+        Raises `LanguageError` if the relation is unknown.
         """
         if relation not in RELATIONS:
             raise LanguageError(f"unknown relation {relation!r}, expected one of {', '.join(RELATIONS)}")

@@ -114,10 +114,7 @@ class Programs:
     """Compiled programs for batches: goal rewards of many worlds, or all statements of one.
 
     programs: `Program`s, texts or JSON nodes that return truth, integers, colours or shapes.
-
-    Raises:
-        LanguageError: if the list is empty, or a program returns things.
-
+    Raises `LanguageError` if the list is empty, or a program returns things.
     """
 
     def __init__(self, programs: Sequence[Any]) -> None:
@@ -153,12 +150,11 @@ class Programs:
     def ask_all(self, grids: npt.ArrayLike, yaw_deg: npt.ArrayLike = 0.0) -> Answers:
         """Run every program on every world; return answers [n, programs].
 
+        Raises `GridError` if a shape is wrong.
+
         Args:
             grids: int8 [n, 9, 11, 11] of valid ids, as `Worlds.grid`.
             yaw_deg: views of the builders, [n] or one number.
-
-        Raises:
-            GridError: if a shape is wrong.
 
         """
         worlds = self._checked(grids)

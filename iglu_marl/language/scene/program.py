@@ -140,14 +140,12 @@ class Program:
     """One function applied to the outputs of others: `Program("count", (Program("scene"),))`.
 
     Equal and hashed by content.
+    Raises `LanguageError` if a function or value is unknown, or the inputs are wrong in number or type.
 
     Args:
         function: a name in `FUNCTIONS`.
         inputs: programs whose outputs it takes.
         value: the colour, shape, relation, extreme, size, height or number of some functions.
-
-    Raises:
-        LanguageError: if a function or value is unknown, or the inputs are wrong in number or type.
 
     """
 
@@ -191,12 +189,7 @@ class Program:
 
     @classmethod
     def parse(cls, text: str) -> Program:
-        """Return the program of a compact text.
-
-        Raises:
-            LanguageError: with the position of the mistake.
-
-        """
+        """Return the program of a compact text; raises `LanguageError` with the position of the mistake."""
         return _Reader(text).program()
 
     @cached_property
@@ -233,12 +226,7 @@ class Program:
 
     @classmethod
     def from_json(cls, nodes: Any) -> Program:
-        """Return the program of the nodes of `to_json`.
-
-        Raises:
-            LanguageError: if a node is wrong.
-
-        """
+        """Return the program of the nodes of `to_json`; raises `LanguageError` if a node is wrong."""
         if not isinstance(nodes, Sequence) or isinstance(nodes, str) or not nodes:
             raise LanguageError(f"the program is {nodes!r:.80}, expected a list of nodes")
         made: list[Program] = []
