@@ -1,7 +1,6 @@
 """Fuzzing of all readers of external data (`tests/fuzz_targets.py`).
 
-`python -m benchmarks.trust.fuzz --amount 60` gives each target 60 seconds of CPU time in its own process; `--target
-zip` runs one. atheris chooses the inputs if it is installed, and keeps those that reach new lines in `.fuzzed/`; else
+`python -m benchmarks.trust.fuzz --amount 60` gives each target 60 seconds of CPU time; `--target zip` runs one.
 Hypothesis draws edits of known inputs. Inputs that break something are written to `tests/fuzzed/`, where a test runs
 them.
 """
@@ -10,11 +9,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib.util
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 import traceback
@@ -28,13 +25,7 @@ from benchmarks.trust.driver import ROOT, Broken, Figures
 QUICK, FULL = 3, 20  # seconds of processor time a target
 HANGS_S = 10  # of processor time: an input that takes longer is a crash
 LONGEST = 1 << 14  # bytes of an input
-KEPT, CASES = ROOT / ".fuzzed", ROOT / "tests" / "fuzzed"
-# What Numba compiles cannot be instrumented.
-COMPILED = [
-    *ROOT.glob("iglu_marl/**/kernels/*.py"),
-    *ROOT.glob("iglu_marl/**/kernels.py"),
-    ROOT / "iglu_marl/core/grid.py",
-]
+CASES = ROOT / "tests" / "fuzzed"
 
 
 class Hangs(BaseException):
@@ -85,7 +76,7 @@ class Watch:
         return {"runs": self.runs, "cpu_s": seconds, "crashes": self.crashes}
 
 
-def by_hypothesis(target: str, seconds: float, seed: int) -> Figures:
+def fuzz(target: str, seconds: float, seed: int) -> Figures:
     """Fuzz a target with edits of its corpus that Hypothesis draws."""
     import hypothesis
     from hypothesis import strategies as st
@@ -110,7 +101,7 @@ def by_hypothesis(target: str, seconds: float, seed: int) -> Figures:
     while time.process_time() < until:
         hypothesis.seed(seed)(run)()
         seed += 1
-    return {"engine": "hypothesis", "corpus": len(corpus), **watch.report()}
+    return {"corpus": len(corpus), **watch.report()}
 
 
 def begun(target: str) -> tuple[Watch, list[bytes]]:
@@ -123,74 +114,18 @@ def begun(target: str) -> tuple[Watch, list[bytes]]:
     for data in found:
         with suppress(Exception):  # reported later; compiles before the first input
             run_target(target, data)
-    for folder in (KEPT / target, CASES / target):
-        found += [path.read_bytes() for path in sorted(folder.glob("*"))] if folder.is_dir() else []
+    folder = CASES / target
+    found += [path.read_bytes() for path in sorted(folder.glob("*"))] if folder.is_dir() else []
     return Watch(target, run_target), found
-
-
-def keep(target: str, data: bytes) -> None:
-    (KEPT / target).mkdir(parents=True, exist_ok=True)
-    (KEPT / target / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
-
-
-def by_atheris(target: str, seconds: float, seed: int) -> None:
-    """Fuzz a target with atheris, which ends the process; the findings are written to a file."""
-    import atheris
-
-    compiled = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in COMPILED]
-    with atheris.instrument_imports(include=["iglu_marl"], exclude=compiled):
-        watch, corpus = begun(target)
-    from fuzz_targets import TARGETS
-
-    for data in corpus:  # libFuzzer reads a folder
-        keep(target, data)
-    words = KEPT / f"{target}.words"
-    spelled = (
-        "".join(rf"\x{byte:02x}" for byte in word) for word in TARGETS[target].words if len(word) < 128
-    )
-    words.write_text("".join(f'"{word}"\n' for word in spelled))
-    report = KEPT / f"{target}.json"
-    begun_s = time.process_time()
-
-    def once(data: bytes) -> None:
-        watch(data)
-        if time.process_time() > begun_s + seconds:  # it ends the process either way
-            found = {"engine": "atheris", "corpus": len(os.listdir(KEPT / target)), **watch.report()}
-            report.write_text(json.dumps(found))
-            os._exit(0)
-
-    options = [
-        f"-max_len={LONGEST}",
-        f"-seed={seed + 1}",
-        f"-dict={words}",
-        f"-artifact_prefix={KEPT}/",
-        "-verbosity=0",
-        "-rss_limit_mb=4096",
-        "-timeout=3600",
-    ]
-    atheris.Setup([sys.argv[0], *options, str(KEPT / target)], once)
-    atheris.Fuzz()
 
 
 def drive(amount: int, seed: int, targets: list[str] | None = None) -> Figures:
     """Fuzz each target for `amount` seconds."""
     from fuzz_targets import TARGETS
 
-    KEPT.mkdir(exist_ok=True)
-    engine = "atheris" if importlib.util.find_spec("atheris") else "hypothesis"
-    figures: Figures = {"engine": engine, "targets": 0, "runs": 0, "cpu_s": 0.0, "crashes": {}}
+    figures: Figures = {"targets": 0, "runs": 0, "cpu_s": 0.0, "crashes": {}}
     for target in targets or list(TARGETS):
-        report = KEPT / f"{target}.json"
-        report.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "benchmarks.trust.fuzz", "--only", target]
-        command += ["--amount", str(amount), "--seed", str(seed)]
-        with (KEPT / f"{target}.log").open("ab") as log:
-            done = subprocess.run(command, cwd=ROOT, stdout=log, stderr=log, check=False)
-        if not report.exists():
-            raise Broken(
-                f"the process that fuzzed {target} ended with {done.returncode} and reported nothing"
-            )
-        found = json.loads(report.read_text())
+        found = fuzz(target, amount, seed)
         print(f"{target}: {json.dumps(found)}", file=sys.stderr, flush=True)
         figures["targets"] += 1
         figures["runs"] += found["runs"]
@@ -207,15 +142,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} seconds a target")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", action="append", help="one of them, by name")
-    parser.add_argument("--only", help=argparse.SUPPRESS)  # in this very process
     given = parser.parse_args()
-    amount = QUICK if given.quick else given.amount
-    if given.only is None:
-        print(json.dumps(drive(amount, given.seed, given.target)))
-    elif importlib.util.find_spec("atheris"):
-        by_atheris(given.only, amount, given.seed)
-    else:
-        (KEPT / f"{given.only}.json").write_text(json.dumps(by_hypothesis(given.only, amount, given.seed)))
+    print(json.dumps(drive(QUICK if given.quick else given.amount, given.seed, given.target)))
 
 
 if __name__ == "__main__":
