@@ -297,9 +297,7 @@ def test_a_wrong_hash_is_never_installed(server: FileServer, tmp_path: Path) -> 
     wrong = BODY[:-1] + bytes([BODY[-1] ^ 1])
     file = server.serve("/x.zip", wrong)
     plan = plan_for(server, tmp_path, **known())
-    with pytest.raises(
-        WrongDataError, match=r"its sha256 is \w+, expected \w+; it was removed"
-    ):
+    with pytest.raises(WrongDataError, match=r"its sha256 is \w+, expected \w+; it was removed"):
         download(plan)
     assert left_over(tmp_path) == set()
     file.body = BODY

@@ -1,18 +1,13 @@
-"""How a builder handles underspecified instructions: `python -m benchmarks.clarification --count 300`.
+"""Underspecified instructions: cases, and how the scripted understanding handles them.
 
 One piece of information is removed from a clear instruction: a colour, height, place, number, direction, or the
 attribute that identifies a block. Measured: is a question asked, is it about the missing piece, is the answer used, is
 the final world right, and how many utterances does it take? Controls: the whole instruction, and a builder that never
 asks and guesses (`guess`).
-
-`--data PACK` (the IGLU single-turn data) also measures when people asked: F1 of detecting the instructions that an
-annotator found unclear, compared with "always ask".
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,13 +15,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
-from benchmarks.harness import make_parser, progress_console
 from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid
-from iglu_marl.data import SingleturnDataset
 from iglu_marl.language import Context, Failure, outcomes, parse
 from iglu_marl.language.repair import Understanding, understand, understand_answer
 
@@ -154,11 +144,11 @@ def guessed(case: Case, rng: np.random.Generator) -> bool:
     return set(choice) == cells
 
 
-def synthetic(count: int, seed: int, console: Console) -> dict[str, dict[str, float]]:
+def rates(count: int, seed: int) -> dict[str, dict[str, float]]:
     """Return rates by the missing piece of information."""
     rng = np.random.default_rng(seed)
     rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for number in track(range(count), "talking", console=console, transient=True):
+    for number in range(count):
         case = make_case(MISSING[number % len(MISSING)], rng)
 
         def reply(missing: str, case: Case = case) -> str | None:
@@ -174,57 +164,3 @@ def synthetic(count: int, seed: int, console: Console) -> dict[str, dict[str, fl
         | {"cases": len(part)}
         for name, part in rows.items()
     }
-
-
-def people(path: str, console: Console) -> dict[str, Any]:
-    """Return precision, recall and F1 of asking about instructions of people, and of always asking."""
-    data = SingleturnDataset(path=path, progress=False, target="original")
-    labels: list[tuple[bool, bool]] = []
-    for game in track(list(data.games.values()), "reading", console=console, transient=True):
-        start = data.worlds.get(game.start_path)
-        if start is not None:
-            heard = understand(game.instruction, np.asarray(start), Context())
-            labels.append((not game.clear, isinstance(heard.found, Failure)))
-    unclear, asks = (np.array(column) for column in zip(*labels, strict=True))
-
-    def scores(asked: npt.NDArray[np.bool_]) -> dict[str, float]:
-        right = int((asked & unclear).sum())
-        precision, recall = right / max(1, int(asked.sum())), right / max(1, int(unclear.sum()))
-        both = precision + recall
-        f1 = 2 * precision * recall / both if both else 0.0
-        return {"precision": round(precision, 3), "recall": round(recall, 3), "f1_unclear": round(f1, 3)}
-
-    always = np.ones_like(asks)
-    return {
-        "instructions": len(labels),
-        "unclear": int(unclear.sum()),
-        "asked": int(asks.sum()),
-        **scores(asks),
-        "always_ask": scores(always),
-    }
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = make_parser("clarification", __doc__)
-    parser.add_argument("--count", type=int, default=300, help="synthetic cases")
-    parser.add_argument("--data", help="the single-turn data, for the questions of people")
-    args = parser.parse_args(arguments)
-    console = progress_console(args)
-    figures: dict[str, Any] = {"synthetic": synthetic(args.count, args.seed, console)}
-    if args.data:
-        figures["people"] = people(args.data, console)
-    if args.json:
-        print(json.dumps(figures))
-        return 0
-    columns = ("cases", "asked", "about", "used", "success", "turns", "guess", "needless", "whole")
-    table = Table("missing", *columns)
-    for name, row in figures["synthetic"].items():
-        table.add_row(name, *(f"{row[key]:g}" for key in columns))
-    Console().print(table)
-    if "people" in figures:
-        Console().print(figures["people"])
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
