@@ -476,6 +476,7 @@ MODEL_LEVELS: tuple[Level, ...] = (
 without a scripted one."""
 
 _BY_NAME = {level.name: level for level in (*_LISTED, *_V0, *MODEL_LEVELS)}
+NAMES = tuple(_BY_NAME)
 
 
 def levels(family: Family | None = None) -> tuple[Level, ...]:

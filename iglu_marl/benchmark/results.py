@@ -7,6 +7,7 @@ import json
 import math
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,22 +33,7 @@ from iglu_marl.evaluation.metrics import (
 
 FORMAT, VERSION = "iglu_marl benchmark result", 2
 FIRST_VERSION = 1  # has means of runs in place of episodes; still that of language models
-_KEYS = (
-    *(
-        "format",
-        "version",
-        "rung",
-        "digest",
-        "name",
-        "split",
-        "tasks",
-        "budget",
-        "command",
-        "versions",
-        "runs",
-    ),
-    *("episodes", "privileged", "own_actions", "recordings", "checksum"),
-)
+_HASH = re.compile("[0-9a-f]{12}")
 MEASURES = ("success", "completed", "f1", "steps")
 """Measures of a run: success rate, share of completed targets, mean F1, mean number of steps."""
 
@@ -216,7 +202,12 @@ class Result(HasLevel):
         budget = _number("budget", content["budget"], whole=True)
         parts = {**texts, "budget": budget, "versions": dict(content["versions"])}
         read = _read_means if content["version"] == FIRST_VERSION else _read_episodes
-        return cls(level.name, **parts, **read(level, content))
+        found = cls(level.name, **parts, **read(level, content))
+        if found.rows and {checksum(found.to_json()), checksum(content)} != {content["checksum"]}:
+            raise DataError(
+                f"checksum is {content['checksum']!r:.60}, expected {checksum(content)}: it was edited"
+            )
+        return found
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the file atomically and return its path."""
@@ -243,102 +234,42 @@ def checksum(content: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _keys(place: str, value: Any, expected: Sequence[str]) -> None:
-    keys = sorted(value) if isinstance(value, Mapping) else value
-    _expect(place, keys, keys == sorted(expected), f"the keys {', '.join(sorted(expected))}")
-
-
 def _read_episodes(level: Level, content: Mapping[str, Any]) -> dict[str, Any]:
     """Read what only files of version 2 have. Means of runs follow from their episodes."""
-    _keys("the file", content, _KEYS)
     _expect("digest", content["digest"], content["digest"] == level.digest, level.digest)
-    rows, runs = content["episodes"], content["runs"]
-    _expect("runs", runs, isinstance(runs, list), "a list")
-    _expect("episodes", rows, isinstance(rows, list) and bool(rows), "a list of episodes")
-    each, rest = divmod(len(rows), len(runs))
-    _expect("number of episodes", len(rows), not rest, f"a multiple of {len(runs)} runs")
-    read = [_read_row(level, row, f"episodes[{number}]") for number, row in enumerate(rows)]
-    for number, run in enumerate(runs):
-        _keys(f"runs[{number}]", run, ("seed", "controls", "curve"))
-        own = read[number * each : (number + 1) * each]
-        order = [(row.run, row.seed) for row in own]
-        _expect(
-            f"run and seed of the episodes of runs[{number}]",
-            order,
-            order == [(run["seed"], seed) for seed in range(each)],
-            "the run's seed, and 0, 1, …",
-        )
-    seeds = [run["seed"] for run in runs]
-    _expect("seeds of the runs", seeds, len(set(seeds)) == len(seeds), "different ones")
-    scores = [means(read[number * each : (number + 1) * each]) for number in range(len(runs))]
-    found = tuple(
-        _read_run({**run, "scores": mean}, f"runs[{number}]", each)
-        for number, (run, mean) in enumerate(zip(runs, scores, strict=True))
+    rows = tuple(EpisodeRow(**row) for row in content["episodes"])
+    for number, row in enumerate(rows):
+        _check_row(f"episodes[{number}]", row, level.max_steps)
+    seeds = [run["seed"] for run in content["runs"]]
+    each = len(rows) // len(seeds)
+    order = [(seed, number) for seed in dict.fromkeys(seeds) for number in range(each)]
+    played = [(row.run, row.seed) for row in rows]
+    _expect("runs and seeds of the episodes", played, bool(rows) and played == order, "0, 1, … of each run")
+    runs = tuple(
+        _read_run({**run, "scores": means(rows[number * each :][:each])}, f"runs[{number}]", each)
+        for number, run in enumerate(content["runs"])
     )
-    controls = {tuple(sorted(run.controls)) for run in found}
+    controls = {tuple(run.controls) for run in runs}
     _expect(
-        "controls of the runs",
-        controls,
-        len(controls) == 1 and not set(*controls) - set(CONTROLS),
-        f"the same ones of {', '.join(CONTROLS)}",
+        "controls", controls, len(controls) == 1 and set(*controls) <= set(CONTROLS), "the same of all runs"
     )
-    for name in ("privileged", "own_actions"):
-        _expect(name, content[name], isinstance(content[name], bool), "true or false")
-    kept = content["recordings"]
-    _expect(
-        "recordings",
-        kept,
-        isinstance(kept, list) and len(kept) == 2 and all(isinstance(part, str) for part in kept),
-        "two texts",
-    )
-    _expect("recordings", kept, Path(kept[0]).name == kept[0], "a file beside the result")
-    _expect(
-        "checksum",
-        content["checksum"],
-        content["checksum"] == (found_sum := checksum(content)),
-        f"{found_sum}: the file was edited",
-    )
-    return {
-        "episodes": each,
-        "runs": found,
-        "rows": tuple(read),
-        "privileged": content["privileged"],
-        "own_actions": content["own_actions"],
-        "recordings": tuple(kept),
-    }
+    marks = {name: content[name] for name in ("privileged", "own_actions")}
+    for name, mark in marks.items():
+        _expect(name, mark, isinstance(mark, bool), "true or false")
+    return {"episodes": each, "runs": runs, "rows": rows, "recordings": tuple(content["recordings"]), **marks}
 
 
-def _read_row(level: Level, row: Any, place: str) -> EpisodeRow:
-    _keys(place, row, EpisodeRow._fields)
-    for name, kind in (("task", str), ("partner", str), ("success", bool), ("completed", bool)):
-        _expect(
-            f"{place}.{name}",
-            row[name],
-            isinstance(row[name], kind),
-            "text" if kind is str else "true or false",
-        )
-    for name, most in (
-        ("run", math.inf),
-        ("seed", math.inf),
-        ("steps", level.max_steps),
-        ("changes", row["steps"]),
-    ):
-        _number(f"{place}.{name}", row[name], 0, most, whole=True)
-    _number(f"{place}.f1", row["f1"], 0, 1)
-    _expect(
-        f"{place}.task",
-        row["task"],
-        len(row["task"]) == 12 and not set(row["task"]) - set("0123456789abcdef"),
-        "12 hexadecimal digits",
-    )
-    _expect(f"{place}.success", row["success"], row["completed"] or not row["success"], "false, as completed")
-    _expect(
-        f"{place}.changes",
-        row["changes"],
-        row["changes"] > 0 or not row["completed"],
-        "1 or more: the task is completed",
-    )
-    return EpisodeRow(**row)
+def _check_row(place: str, row: EpisodeRow, max_steps: int) -> None:
+    """Raise `DataError` for an episode that no game can have."""
+    _expect(f"{place}.task", row.task, bool(_HASH.fullmatch(row.task)), "12 hexadecimal digits")
+    _expect(f"{place}.partner", row.partner, isinstance(row.partner, str), "text")
+    for name in ("success", "completed"):
+        _expect(f"{place}.{name}", getattr(row, name), isinstance(getattr(row, name), bool), "true or false")
+    _number(f"{place}.run", row.run, whole=True)
+    _number(f"{place}.f1", row.f1, 0, 1)
+    _number(f"{place}.steps", row.steps, 0, max_steps, whole=True)
+    _number(f"{place}.changes", row.changes, int(row.completed), row.steps, whole=True)
+    _expect(f"{place}.success", row.success, row.success <= row.completed, "false: not completed")
 
 
 def means(rows: Sequence[EpisodeRow]) -> dict[str, float]:
@@ -348,12 +279,8 @@ def means(rows: Sequence[EpisodeRow]) -> dict[str, float]:
 
 def _read_means(level: Level, content: Mapping[str, Any]) -> dict[str, Any]:
     """Read what only files of version 1 have: results of levels of version 0, and of language models."""
-    _expect(
-        "version",
-        FIRST_VERSION,
-        bool(level.superseded_by) or level in MODEL_LEVELS,
-        f"{VERSION} on {level.name}",
-    )
+    old = bool(level.superseded_by) or level in MODEL_LEVELS
+    _expect("version", FIRST_VERSION, old, f"{VERSION} on {level.name}")
     episodes = played = _number("episodes", content["episodes"], 1, whole=True)
     models = dict(content.get("models", {}))
     if level in MODEL_LEVELS:
