@@ -122,7 +122,7 @@ class Result(HasLevel):
         """Return the mean of a measure with its 95 % interval.
 
         Bootstrap over runs, contents and partners; Wilson's interval of `contents` games where that has no width, as
-        for 0 and 100 %. Files of version 1: interquartile mean over runs, or one run's mean over its games.
+        for 0 and 100 %. Files of version 1: interquartile mean over runs; one run's mean over its games.
         """
         top = find(self.level).max_steps if measure == "steps" else 1
         if self.rows:
@@ -131,9 +131,9 @@ class Result(HasLevel):
             found = crossed_bootstrap(values, factors)
         else:
             found = iqm([[score / top for score in self.scores(measure)]])
-        narrow = not found.high - found.low > 1e-9 and (self.rows or len(self.runs) == 1)
-        if narrow and not (measure == "steps" and self.contents > 1):
-            found = share_interval(min(found.value, 1.0), self.contents or self.episodes)
+        units = self.contents or (len(self.runs) if len(self.runs) > 1 else self.episodes)
+        if not found.high - found.low > 1e-9 and (measure != "steps" or units == 1):
+            found = share_interval(min(found.value, 1.0), units)
         return Interval(*(top * end for end in found))
 
     def flags(self, chance: float | None = None) -> list[str]:

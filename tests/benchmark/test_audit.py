@@ -16,7 +16,7 @@ from iglu_marl.benchmark.controls import LinearBuilder, cells_of_tasks, open_loo
 from iglu_marl.benchmark.games import BuilderGames, features_for, judged
 from iglu_marl.benchmark.splits import NEAR, HeldOut, PlacedBlocks, some_of
 
-EASY = find("see-place-v0")
+EASY = find("see-place-v1")
 # What a blind player solves: two colours of one block in one place, and as many tries as there is time for.
 GIVEN_AWAY = dataclasses.replace(
     EASY,
@@ -40,7 +40,7 @@ def test_a_level_that_a_blind_player_solves_does_not_pass() -> None:
 
 @pytest.mark.slow
 def test_the_controls_of_a_builder_that_is_told() -> None:
-    found = audit("told-place-v0", budget=3000, tasks=24, games=3)
+    found = audit("told-place-v1", budget=3000, tasks=24, games=3)
     controls = found.controls
     assert list(controls) == list(CONTROLS)
     assert [name for name in CONTROLS if controls[name] is None] == ["hidden"]
@@ -52,13 +52,13 @@ def test_the_controls_of_a_builder_that_is_told() -> None:
 
 @pytest.mark.slow
 def test_the_controls_of_pairs() -> None:
-    words = audit("words-place-v0", budget=2000, tasks=12, games=2)
+    words = audit("words-place-v1", budget=2000, tasks=12, games=2)
     assert [name for name in CONTROLS if words.controls[name] is None] == ["hidden", "linear"]
     assert [words.controls[name].success for name in ("scripted", "oracle", "scrambled")] == [1.0, 1.0, 0.0]  # type: ignore[union-attr]
-    symbols = audit("symbols-place-v0", budget=2000, tasks=12, games=2)
+    symbols = audit("symbols-place-v1", budget=2000, tasks=12, games=2)
     nothing = [name for name in CONTROLS if symbols.controls[name] is None]
     assert nothing == ["hidden", "scrambled", "linear", "scripted"]
-    assert all(undefined(find("symbols-place-v0"), name) for name in nothing)
+    assert all(undefined(find("symbols-place-v1"), name) for name in nothing)
     assert UNDEFINED["symbols"]
 
 

@@ -235,7 +235,7 @@ def test_errors_name_options_not_arguments(
         ("demo -o new", "iglu_marl.commands.demo._played_game", "nothing"),
         ("bench --quick", "iglu_marl.commands.bench.measure_all", "No measurement is kept."),
         ("benchmark run told-place-v0", "iglu_marl.benchmark.run", "No result is written"),
-        ("benchmark audit see-place-v0 -o a.json", "iglu_marl.benchmark.audit", "Whole audits are in a.json"),
+        ("benchmark audit see-place-v1 -o a.json", "iglu_marl.benchmark.audit", "Whole audits are in a.json"),
     ],
 )
 def test_a_stopped_command_says_what_is_kept(
