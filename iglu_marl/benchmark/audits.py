@@ -182,7 +182,7 @@ def audit(
         return Control(float(policy.successes(tested).mean()), len(tested), steps)
 
     def by_script(builder: str, scramble: bool = False) -> Control:
-        return Control(*_scripted(level, builder, tested[:games], scramble))
+        return Control(*_scripted(level, builder, tested, games, scramble))
 
     todo: dict[str, Callable[[], Control]] = {
         "random": lambda: Control(random_play(level, tested, rounds, _SEED), rounds * len(tested)),
@@ -205,10 +205,13 @@ def audit(
     return Audit(level.name, level.digest, len(tested), chance(level, 16 * tasks), found)
 
 
-def _scripted(level: Level, builder: str, tasks: Sequence[Task], scramble: bool) -> tuple[float, int]:
+def _scripted(
+    level: Level, builder: str, tasks: Sequence[Task], count: int, scramble: bool
+) -> tuple[float, int]:
     """Return success rate and number of games of a named builder, with each scripted architect or the dialogues.
 
-    scramble: whether it gets the message of another task: of all others in turn, or of `_SCRAMBLED` random ones.
+    count: number of the tasks to play. scramble: whether the message is that of another task: of each other one, or of
+    `_SCRAMBLED` random ones.
     """
     env = reference_env(level, "test")
     player = factory(builder, Role.BUILDER)(env)
@@ -217,10 +220,10 @@ def _scripted(level: Level, builder: str, tasks: Sequence[Task], scramble: bool)
         names = (_silent,)
     two = hasattr(env, "possible_agents")
     speakers = [factory(name, Role.ARCHITECT)(env) for name in names] if two else [None]
-    games = [(task, other) for task, rest in zip(tasks, others(tasks), strict=True) for other in rest]
-    if not scramble:
-        games = [(task, task) for task in tasks]
-    elif len(games) > _SCRAMBLED:
+    chosen = slice(None, None, max(1, len(tasks) // count))
+    rest = others(tasks) if scramble else [[task] for task in tasks]
+    games = [(task, other) for task, part in zip(tasks[chosen], rest[chosen], strict=True) for other in part]
+    if len(games) > _SCRAMBLED:
         games = [games[place] for place in np.random.default_rng(_SEED).permutation(len(games))[:_SCRAMBLED]]
     found = 0
     for number, ((task, other), speaker) in enumerate(product(games, speakers)):

@@ -11,7 +11,7 @@ import pytest
 
 from iglu_marl import DataError, Role
 from iglu_marl.benchmark import audit, find, levels, make, read_audits, write_audits
-from iglu_marl.benchmark.audits import CONTROLS, UNDEFINED, WITHOUT, Audit, Control, chance, undefined
+from iglu_marl.benchmark.audits import CONTROLS, UNDEFINED, WITHOUT, Audit, Control, undefined
 from iglu_marl.benchmark.controls import LinearBuilder, cells_of_tasks, open_loop, random_play, train
 from iglu_marl.benchmark.games import BuilderGames, features_for, judged
 from iglu_marl.benchmark.splits import NEAR, HeldOut, PlacedBlocks, some_of
@@ -21,8 +21,8 @@ EASY = find("see-place-v1")
 GIVEN_AWAY = dataclasses.replace(
     EASY,
     name="see-nothing-v0",
-    content=PlacedBlocks(NEAR[:1], (1, 2)),
-    held_out=(HeldOut("pairs", 4),),
+    content=PlacedBlocks(NEAR[:1], (1, 2, 3)),
+    held_out=(HeldOut("pairs", 2),),
     spare=None,
 )
 
@@ -70,7 +70,7 @@ def test_the_policy_of_the_controls_learns_what_it_sees() -> None:
     tasks = list(content.all() or ())
     sighted = train(level, tasks, ("grid", "pose", "target"), 60_000, 0)
     assert sighted.successes(tasks).all()
-    assert train(level, tasks, ("grid", "pose"), 20_000, 0).successes(tasks).mean() <= chance(tasks) == 1 / 6
+    assert train(level, tasks, ("grid", "pose"), 20_000, 0).successes(tasks).mean() <= 1 / 6
     env = make(level)  # one by one it does the same
     judged_ones = [
         judged(level, env, {Role.BUILDER: LinearBuilder(sighted)}, task, 0).success for task in tasks
@@ -81,7 +81,7 @@ def test_the_policy_of_the_controls_learns_what_it_sees() -> None:
 def test_controls_are_decided_by_their_seed() -> None:
     tasks = some_of(EASY.tasks("train"), 10)
     assert random_play(EASY, tasks, 20, 1) == random_play(EASY, tasks, 20, 1)
-    assert open_loop(EASY, tasks, 3000, 1) == open_loop(EASY, tasks, 3000, 1) <= chance(tasks)
+    assert open_loop(EASY, tasks, 3000, 1) == open_loop(EASY, tasks, 3000, 1) <= 0.1
     first, second = (train(EASY, tasks, (), 3000, 2) for _ in range(2))
     assert np.array_equal(first.times, second.times)
     assert first.times.any()

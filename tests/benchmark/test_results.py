@@ -438,8 +438,8 @@ def test_agents_do_not_get_the_environment_that_they_play_in() -> None:
 
     class Spy(Still):
         def act(self, observation: Any) -> Any:
-            seen.append(np.array_equal(self.env.task.target_grid, observation["target_grid"]))
             self.env.reset(seed=len(seen))
+            seen.append(np.array_equal(self.env.task.target_grid, observation["target_grid"]))
             return 0
 
     run("see-place-v1", [Spy], episodes=4, controls=False)
