@@ -29,9 +29,9 @@ GIVEN_AWAY = dataclasses.replace(
 
 @pytest.mark.slow
 def test_a_level_that_a_blind_player_solves_does_not_pass() -> None:
-    found = audit(GIVEN_AWAY, budget=6000, games=1, controls=("random", "open loop", "oracle"))
+    found = audit(GIVEN_AWAY, budget=30_000, games=1, controls=("random", "open loop", "oracle"))
     assert (found.tasks, found.chance) == (2, 0.5)
-    assert found.controls["open loop"] == Control(1.0, 2, 6000)  # one colour, break, the other
+    assert found.controls["open loop"] == Control(1.0, 2, 30_000)  # one colour, break, the other
     assert not found.passes
     honest = audit(dataclasses.replace(GIVEN_AWAY, spare=0), budget=6000, games=1, controls=("open loop",))
     assert honest.controls["open loop"] == Control(0.5, 2, 6000)
