@@ -11,12 +11,14 @@
 
 | reference | |
 |---|---|
-| `linear` | the linear policy with the full observation: trained on the training split, measured on the test split |
+| `full` | a linear policy of the whole observation, trained on the measured tasks |
+| `linear` | the same, trained on the training split, measured on the test split |
 | `scripted` | the scripted builder with the scripted architect or the task's dialogue |
 | `oracle` | a builder that knows the target |
 
 All of them play the test split of fold 0. Baselines get the budget of a learner. A level passes if none of them exceeds
-`TOLERANCE` times chance: the success rate of the best player that always builds the same target.
+`TOLERANCE` times chance: the success rate of the best player that always builds the same target. `muted` and `hidden`
+have power if `full`, which trains alike, exceeds chance; otherwise the policy may be unable to learn the level.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.benchmark.catalog import HasLevel, Level, current
 from iglu_marl.benchmark.controls import cells_of_tasks, open_loop, random_play, train
 from iglu_marl.benchmark.games import Observing, judged, reference_env, seeing
-from iglu_marl.benchmark.splits import HeldOutTasks, content_key, others, some_of
+from iglu_marl.benchmark.splits import content_key, others, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
@@ -46,6 +48,7 @@ from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
+from iglu_marl.tasks.source import FiniteSource
 
 TOLERANCE = 1.2
 FORMAT, VERSION = "iglu_marl benchmark audit", 1
@@ -53,7 +56,7 @@ AUDITS = Path(__file__).with_name("audits.json")
 """File of the audits that come with the package."""
 
 WITHOUT = ("random", "open loop", "blind", "muted", "hidden", "scrambled")
-WITH = ("linear", "scripted", "oracle")
+WITH = ("full", "linear", "scripted", "oracle")
 CONTROLS = (*WITHOUT, *WITH)
 UNDEFINED = {
     "see": {
@@ -105,6 +108,17 @@ class Audit(HasLevel):
         most = TOLERANCE * max(self.chance, 1 / self.tasks)
         return all(part.success <= most for part in found if part is not None)
 
+    @property
+    def has_power(self) -> bool:
+        """Whether the policy of the trained baselines exceeds chance with the whole observation."""
+        full = self.controls.get("full")
+        return full is not None and full.success > TOLERANCE * max(self.chance, 1 / self.tasks)
+
+    @property
+    def verdict(self) -> str:
+        """Return "passes", "fails", or "no power"."""
+        return "fails" if not self.passes else "passes" if self.has_power else "no power"
+
     def to_json(self) -> dict[str, Any]:
         """Return the entry of the file."""
         controls = {name: None if part is None else list(part) for name, part in self.controls.items()}
@@ -124,7 +138,7 @@ def undefined(level: Level, control: str) -> str:
     """Return the reason why a control is not defined on a level; "" if it is."""
     if control == "hidden" and not level.sees_target:
         return "the builder never sees the target"
-    if control == "linear" and (level.is_pair or level.is_live):
+    if control in ("full", "linear") and (level.is_pair or level.is_live):
         return "it trains without a live architect"
     family = "symbols" if level.is_pair and "vocabulary" in level.game else level.family
     return UNDEFINED.get(family, {}).get(control, "")
@@ -136,8 +150,8 @@ def chance(level: Level, samples: int = 2048) -> float:
     If the split cannot be enumerated, `samples` tasks choose the target, and as many others measure it.
     """
     source = level.tasks("test")
-    if not isinstance(source, HeldOutTasks):
-        return max(Counter(map(content_key, some_of(source, len(source)))).values()) / len(source)
+    if isinstance(source, FiniteSource):
+        return max(Counter(map(content_key, source)).values()) / len(source)
     first, second = (Counter(map(content_key, some_of(source, samples, seed))) for seed in (1, 2))
     return second[first.most_common(1)[0][0]] / samples
 
@@ -170,15 +184,15 @@ def audit(
     tested = some_of(level.tasks("test"), tasks, _SEED)
     rounds = max(1, min(_ROUNDS // len(tested), steps // (level.max_steps * len(tested))))
     sees = tuple(name for name in level.sees if name != "dialog")
+    everything = (*level.sees, *(("target",) * level.sees_target))
 
     def by_learning(*seen: str) -> Control:
         policy = train(level, tested, seen, steps, _SEED)
         return Control(float(policy.successes(tested).mean()), len(tested), steps)
 
     def linear() -> Control:
-        seen = (*level.sees, *(("target",) * level.sees_target))
         trained = some_of(level.tasks("train"), tasks, _SEED)
-        policy = train(level, trained, seen, steps, _SEED, cells=cells_of_tasks(trained + tested))
+        policy = train(level, trained, everything, steps, _SEED, cells=cells_of_tasks(trained + tested))
         return Control(float(policy.successes(tested).mean()), len(tested), steps)
 
     def by_script(builder: str, scramble: bool = False) -> Control:
@@ -191,6 +205,7 @@ def audit(
         "muted": lambda: by_learning(*sees),
         "hidden": lambda: by_learning(*sees),
         "scrambled": lambda: by_script("scripted", scramble=True),
+        "full": lambda: by_learning(*everything),
         "linear": linear,
         "scripted": lambda: by_script("scripted"),
         "oracle": lambda: by_script("oracle"),

@@ -279,7 +279,7 @@ def verify(path: str | os.PathLike[str]) -> int:
         _expect_partners(f"{path}, run {run.seed}", own, result, partners, run.seed)
         made = reference_env if result.own_actions else make
         env = made(own, result.split) if lines else None
-        games = _scheduled(own, result.split, run.seed, each, len(partners))  # type: ignore[arg-type]  # checked
+        games = _scheduled(own, result.split, run.seed, each, len(partners))
         for number, (game, row) in enumerate(zip(games, rows, strict=True)):
             place = f"{path}, episode {number} of run {run.seed}"
             won = level.is_success(game.task, row.completed, row.changes)
@@ -305,7 +305,7 @@ def verify(path: str | os.PathLike[str]) -> int:
 
 def _expect_partners(place: str, level: Level, result: Result, partners: Sequence[str], seed: int) -> None:
     """Raise `DataError` unless a run met the partners that the level asks for."""
-    known = [("",)]
+    known: list[tuple[str, ...]] = [("",)]
     if level.is_pair or (level.is_live and result.own_actions):
         known = [level.architects.get(result.split, ("scripted",))]
         if level.family != "partners" or len(result.runs) == 1:

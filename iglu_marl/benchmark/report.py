@@ -205,7 +205,7 @@ def markdown(
     return text
 
 
-AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "passes")
+AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "verdict")
 
 
 def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
@@ -215,7 +215,7 @@ def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
         if (audit := audits.get(level.name)) is None:
             continue
         shares = [part.success if (part := audit.controls.get(name)) else None for name in CONTROLS]
-        verdict = "yes" if audit.passes else "**no**"
+        verdict = audit.verdict
         if audit.digest != level.digest:
             verdict += " (of another version)"
         steps = max((part.budget for part in audit.controls.values() if part), default=0)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from iglu_marl._version import __version__
 from iglu_marl.benchmark.catalog import MODEL_LEVELS, HasLevel, Level, find
-from iglu_marl.benchmark.splits import SPLITS
+from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
@@ -96,7 +96,7 @@ class Result(HasLevel):
     level: str
     digest: str
     name: str
-    split: str
+    split: SplitName
     episodes: int
     tasks: str
     budget: int

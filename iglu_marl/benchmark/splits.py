@@ -114,7 +114,10 @@ def _hashed(key: Callable[[Task], bytes]) -> Callable[[Task, float], bool]:
 
 
 _Parts = tuple[SplitName, ...]
-_TRAIN, _TEST, _HELD = ("train",), ("test",), ("validation", "test")
+_TRAIN: _Parts = ("train",)
+_VALIDATION: _Parts = ("validation",)
+_TEST: _Parts = ("test",)
+_HELD = (*_VALIDATION, *_TEST)
 
 
 def _ring(numbers: Callable[[Task, int], Sequence[int]]) -> Callable[[Task, HeldOut], _Parts]:
@@ -126,7 +129,7 @@ def _ring(numbers: Callable[[Task, int], Sequence[int]]) -> Callable[[Task, Held
     def splits(task: Task, rule: HeldOut) -> _Parts:
         size = int(rule.value)
         part = min((number + rule.fold) % size for number in numbers(task, size))
-        return (("test",), ("validation",))[part] if part < 2 else _TRAIN
+        return (_TEST, _VALIDATION)[part] if part < 2 else _TRAIN
 
     return splits
 
@@ -142,12 +145,12 @@ def _squares(task: Task, size: int) -> list[int]:
 
 def _corpora(task: Task, _: HeldOut) -> _Parts:
     own = Split.of(task.task_id or "")
-    return _TEST if own is Split.TEST else ("validation",) if own is Split.VAL else _TRAIN
+    return _TEST if own is Split.TEST else _VALIDATION if own is Split.VAL else _TRAIN
 
 
 def _larger(task: Task, rule: HeldOut) -> _Parts:
     over = task.target_size - rule.value
-    return _TEST if over >= 0 else ("validation",) if over >= -1 else _TRAIN
+    return _TEST if over >= 0 else _VALIDATION if over >= -1 else _TRAIN
 
 
 def _held(test: Callable[[Task, float], bool], where: _Parts) -> Callable[[Task, HeldOut], _Parts]:

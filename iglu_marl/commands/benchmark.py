@@ -63,7 +63,7 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
     for level in chosen:
         about = Group(level.about, f"Held out: {'; '.join(map(str, level.held_out))}.")
         audit = audits.get(level.name)
-        verdict = "none" if audit is None else "passed" if audit.passes else "failed"
+        verdict = "none" if audit is None else audit.verdict
         if audit is not None and audit.digest != level.digest:
             verdict = "old"
         table.add_row(level.name, about, f"{level.max_steps:,}", f"{level.budget:,}", verdict)
@@ -101,7 +101,12 @@ def audit_levels(
                 benchmark.write_audits([found[name]], output)
     if as_json:
         print(
-            json.dumps({name: {**audit.to_json(), "passes": audit.passes} for name, audit in found.items()})
+            json.dumps(
+                {
+                    name: {**audit.to_json(), "passes": audit.passes, "verdict": audit.verdict}
+                    for name, audit in found.items()
+                }
+            )
         )
     console.print(*audit_table(found).split("\n"), sep="\n")
     return all(audit.passes for audit in found.values())

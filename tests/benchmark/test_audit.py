@@ -53,11 +53,11 @@ def test_the_controls_of_a_builder_that_is_told() -> None:
 @pytest.mark.slow
 def test_the_controls_of_pairs() -> None:
     words = audit("words-place-v1", budget=2000, tasks=12, games=2)
-    assert [name for name in CONTROLS if words.controls[name] is None] == ["hidden", "linear"]
+    assert [name for name in CONTROLS if words.controls[name] is None] == ["hidden", "full", "linear"]
     assert [words.controls[name].success for name in ("scripted", "oracle", "scrambled")] == [1.0, 1.0, 0.0]  # type: ignore[union-attr]
     symbols = audit("symbols-place-v1", budget=2000, tasks=12, games=2)
     nothing = [name for name in CONTROLS if symbols.controls[name] is None]
-    assert nothing == ["hidden", "scrambled", "linear", "scripted"]
+    assert nothing == ["hidden", "scrambled", "full", "linear", "scripted"]
     assert all(undefined(find("symbols-place-v1"), name) for name in nothing)
     assert UNDEFINED["symbols"]
 
@@ -104,6 +104,19 @@ def test_a_wrong_block_ends_the_hope_of_a_success() -> None:
     assert (rewards > 0).tolist() == games.success.tolist()
     assert features.shape == (len(tasks), 6 + 2 * (7 * int(cells_of_tasks(tasks).sum()) + 6))
     assert games.step(np.zeros(len(tasks), int))[1].tolist() == [0.0] * len(tasks)
+
+
+def test_a_control_has_power_where_its_learner_succeeds_with_everything() -> None:
+    found = audit("see-place-v1", budget=60_000, controls=("hidden", "full"))
+    hidden, full = (found.controls[name] for name in ("hidden", "full"))
+    assert hidden is not None
+    assert full is not None
+    assert hidden.success <= found.chance < full.success
+    assert (found.has_power, found.verdict) == (True, "passes")
+    weak = dataclasses.replace(found, controls={**found.controls, "full": hidden})
+    assert (weak.passes, weak.verdict) == (True, "no power")
+    shortcut = dataclasses.replace(found, controls={**found.controls, "hidden": Control(0.9, 4)})
+    assert shortcut.verdict == "fails"
 
 
 # ----------------------------------------------------------------------------------------------------------- files

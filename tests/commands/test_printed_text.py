@@ -122,7 +122,7 @@ def test_packs(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_results(shell: Callable[..., str]) -> None:
     runs = (Run(0, dict.fromkeys(MEASURES, 0.5)),)
-    Result("see-place-v1", "", HOSTILE, "test", 2, "", 0, runs).write(Path("result.json"))
+    Result("see-place-v0", "", HOSTILE, "test", 2, "", 0, runs).write(Path("result.json"))
     shell("benchmark", "report", "result.json", kept="Error: forged")
 
 
