@@ -2,8 +2,8 @@
 
     python examples/benchmark_levels.py --level see-place-v1 --seeds 6 --output see-place.json
 
-The learner is that of the shortcut baselines, a linear policy trained by REINFORCE with NumPy alone: enough for the lowest levels.
-Put your own in its place: what `train` returns is a function that makes a builder for an environment.
+The learner is that of the shortcut baselines, a linear policy trained by REINFORCE with NumPy alone. Put your own in its
+place: what `train` returns is a function that makes a builder for an environment.
 """
 
 from __future__ import annotations
@@ -25,11 +25,8 @@ Curve = list[tuple[int, float]]
 
 
 def train(level: benchmark.Level, budget: int, seed: int, every: int) -> tuple[Maker, Curve]:
-    """A builder for the level, trained on its training split, and what it reached there each `every` steps.
-
-    What is held out depends on the seed.
-    """
-    level = level.fold(seed)
+    """A builder for the level, trained on its training split, and what it reached there each `every` steps."""
+    level = level.fold(seed)  # what is held out depends on the seed
     tasks = some_of(level.tasks("train"), 256)
     seen = cells_of_tasks(
         [*tasks, *some_of(level.tasks("test"), 256)]

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,11 +34,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl._version import __version__
 from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.benchmark.catalog import HasLevel, Level, current
 from iglu_marl.benchmark.controls import cells_of_tasks, open_loop, random_play, train
 from iglu_marl.benchmark.games import Observing, judged, reference_env, seeing
+from iglu_marl.benchmark.results import versions
 from iglu_marl.benchmark.splits import content_key, others, some_of
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
@@ -264,9 +263,7 @@ def write_audits(audits: Sequence[Audit], path: str | os.PathLike[str]) -> Path:
     content = {
         "format": FORMAT,
         "version": VERSION,
-        "iglu_marl": __version__,
-        "numpy": np.__version__,
-        "python": platform.python_version(),
+        **versions(),
         "rungs": {name: kept[name].to_json() for name in sorted(kept)},
     }
     return write_text(path, json.dumps(content, indent=1) + "\n")

@@ -73,10 +73,9 @@ def run(
 
     """
     level = current(level)
-    if episodes < 1 or not agents:
-        raise ConfigError(
-            f"there are {len(agents)} agents and {episodes} episodes, expected 1 or more of each"
-        )
+    if episodes < 1 or not agents or budget < 0:
+        given = f"{len(agents)} agents, {episodes} episodes and a budget of {budget}"
+        raise ConfigError(f"there are {given}, expected 1 or more agents and episodes, and 0 steps or more")
     if curves and len(curves) != len(agents):
         raise ConfigError(f"there are {len(curves)} curves, expected one for each of {len(agents)} agents")
     numbers = list(seeds or range(len(agents)))
@@ -85,6 +84,9 @@ def run(
     if record and output is None:
         raise ConfigError("record is True without output, expected the path of the result file")
     pairs = [_pair(level, entry) for entry in agents]
+    own_actions = {plays_itself(builder) for _, builder in pairs}
+    if len(own_actions) > 1:
+        raise ConfigError("agents mixes scripted builders, given by name, with others; expected one kind")
     found, rows, tasks, lines = [], [], [], []
     privileged = False
     for place, seed in enumerate(numbers):
@@ -104,13 +106,14 @@ def run(
         tasks += [part.task for part in games]
         curve = tuple((int(steps), float(share)) for steps, share in curves[place]) if curves else ()
         found.append(Run(seed, means(rows[-episodes:]), taken, curve))
-    text, kept = "\n".join(lines) + "\n", ("", "")
+    kept = ("", "")
     if record and output is not None:
-        games_file = Path(output).with_suffix(".games.jsonl")
-        kept = (write_text(games_file, text).name, hashlib.sha256(text.encode()).hexdigest())
+        text = "\n".join(lines) + "\n"
+        path = write_text(Path(output).with_suffix(".games.jsonl"), text)
+        kept = (path.name, hashlib.sha256(text.encode()).hexdigest())
     result = Result(
         level.name, level.digest, name, split, episodes, digest_of(tasks), budget, tuple(found), command, versions(),
-        rows=tuple(rows), privileged=privileged, own_actions=plays_itself(pairs[0][1]), recordings=kept,
+        rows=tuple(rows), privileged=privileged, own_actions=own_actions.pop(), recordings=kept,
     )  # fmt: skip
     for flag in result.flags():
         progress(flag)

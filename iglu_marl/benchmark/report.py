@@ -177,12 +177,6 @@ def markdown(
         "the level. Steps are training steps, of the agent and of the baselines.\n\n"
         + markdown_table(RESULT_HEADS, rows)
     )
-    if few := [result for result in results if len(result.runs) < find(result.level).seeds]:
-        text += (
-            "\nFewer runs than the level asks for: "
-            + ", ".join(f"{result.level} ({markdown_text(result.name)})" for result in few)
-            + ".\n"
-        )
     if together := totals(results):
         lines = [
             [markdown_text(name), family, _interval(interval)]

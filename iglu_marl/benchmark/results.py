@@ -148,6 +148,8 @@ class Result(HasLevel):
                 found.append(f"{name} {np.mean(taken):.1%} above chance {chance:.1%}")
         if self.privileged:
             found.append("gets the task")
+        if len(self.runs) < level.seeds:
+            found.append(f"{len(self.runs)} of {level.seeds} runs")
         if self.rows and (played := len({seed % level.folds for seed in seeds})) < level.folds:
             found.append(f"{played} of {level.folds} folds")
         if self.split != "test":

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, product
 from math import comb
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -84,15 +84,13 @@ def _mirrored(task: Task) -> bytes:
     """
     both = 7 * task.start_grid + task.target_grid
     if task.is_invariant:
-        return min(canonical(both), canonical(both[:, ::-1]))
+        return _mirrored_shape(both)
     turned = [np.rot90(both, turns, axes=(1, 2)) for turns in range(4)]
     return min(image.tobytes() for grid in turned for image in (grid, grid[:, ::-1]))
 
 
-def _mirrored_shape(task: Task) -> bytes:
-    """Return the shape of the target as a key, equal up to mirror images."""
-    filled = task.target_grid != 0
-    return min(canonical(filled), canonical(filled[:, ::-1]))
+def _mirrored_shape(grid: npt.NDArray[Any]) -> bytes:
+    return min(canonical(grid), canonical(grid[:, ::-1]))
 
 
 def words_of(task: Task) -> int:
@@ -160,7 +158,7 @@ def _held(test: Callable[[Task, float], bool], where: _Parts) -> Callable[[Task,
 _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
     "squares": (_ring(_squares), "1 in {:g} colour-cell pairs"),
     "targets": (_hash_ring(_mirrored), "1 in {:g} targets"),
-    "forms": (_hash_ring(_mirrored_shape), "1 in {:g} shapes"),
+    "forms": (_hash_ring(lambda task: _mirrored_shape(task.target_grid != 0)), "1 in {:g} shapes"),
     "larger": (_larger, "structures of {:g} blocks or more"),
     "corpora": (_corpora, "structures of the corpora's test split"),
     "sentences": (

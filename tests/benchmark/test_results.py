@@ -413,7 +413,10 @@ def test_runs_cover_all_combinations() -> None:
     found = run("see-place-v1", ["oracle"] * 6, episodes=4, controls=False)
     assert found.contents == 24
     assert found.flags() == ["gets the task"]
-    assert run("see-place-v1", ["oracle"] * 2, seeds=(3, 9), episodes=1).flags()[1] == "1 of 6 folds"
+    assert run("see-place-v1", ["oracle"] * 2, seeds=(3, 9), episodes=1).flags()[1:] == [
+        "2 of 6 runs",
+        "1 of 6 folds",
+    ]
 
 
 class Still:
@@ -495,6 +498,7 @@ def test_flags_stand_beside_a_result() -> None:
     assert above.flags(0.25) == [
         "budget 400,000 above the level's 300,000",
         "hidden 100.0% above chance 25.0%",
+        "1 of 6 runs",
         "1 of 6 folds",
     ]
     (row,) = report.entries([above])
@@ -506,6 +510,8 @@ def test_what_cannot_be_run_is_named() -> None:
     for level, agents, options, said in (
         ("see-place-v1", [], {}, "there are 0 agents"),
         ("see-place-v1", ["oracle"], {"episodes": 0}, "0 episodes"),
+        ("see-place-v1", ["oracle"], {"budget": -1}, "a budget of -1"),
+        ("see-place-v1", ["oracle", RandomBuilder], {}, "agents mixes scripted builders"),
         ("see-place-v1", ["oracle"], {"curves": [[], []]}, "there are 2 curves"),
         ("see-place-v1", ["oracle"] * 2, {"seeds": [3, 3]}, "expected 2 different ones"),
         ("see-place-v1", [("scripted", "oracle")], {}, "expected no architect"),
@@ -616,10 +622,6 @@ def test_a_report_has_the_audit_beside_each_result() -> None:
     line = next(line for line in told.splitlines() if line.startswith("| `see-place-v1` | ours"))
     assert "| 4 | 8 | 100 | 68.8 (" in line
     assert f"| {100 * audit.chance:.1f} |" in line
-    assert (
-        "Fewer runs than the level asks for: see-place-v1 (ours), told-place-v1 (ours), see-place-v1 (theirs)."
-        in told
-    )
     assert "| ours | all |" in told
     assert "| theirs | all |" not in told
     rows = list(csv.DictReader(io.StringIO(report.to_csv(results))))
@@ -633,7 +635,7 @@ def test_names_are_text(tmp_path: Path) -> None:
     bad = "=1 | $\\frac$\n<b>"
     results = [result(0.5, name=bad), result(0.25, level="told-place-v1", name=bad)]
     told = report.markdown(results, published=[result(0.5, name=bad + "2")])
-    assert told.count(r"=1 \| $\\frac$ &lt;b&gt;") == 7
+    assert told.XX
     assert "<b>" not in told
     (row, _) = csv.DictReader(io.StringIO(report.to_csv(results)))
     assert row["agent"] == "'" + bad
