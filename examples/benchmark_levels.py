@@ -2,8 +2,8 @@
 
     python examples/benchmark_levels.py --level see-place-v1 --seeds 6 --output see-place.json
 
-The learner is that of the shortcut baselines, a linear policy trained by REINFORCE with NumPy alone. Put your own in its
-place: what `train` returns is a function that makes a builder for an environment.
+The learner is that of the shortcut baselines, a linear policy trained by REINFORCE with NumPy alone. Put your own in
+its place: what `train` returns is a function that makes a builder for an environment.
 """
 
 from __future__ import annotations

@@ -70,7 +70,6 @@ UNDEFINED = {
 }
 """By family, the controls that are not defined, and the reason."""
 
-_SCRAMBLED = 64  # largest number of scrambled games per architect
 _ROUNDS = 1000  # approximate number of random episodes
 _SEED = 0
 
@@ -224,8 +223,8 @@ def _scripted(
 ) -> tuple[float, int]:
     """Return success rate and number of games of a named builder, with each scripted architect or the dialogues.
 
-    count: number of the tasks to play. scramble: whether the message is that of another task: of each other one, or of
-    `_SCRAMBLED` random ones.
+    count: number of the tasks to play. scramble: whether the message is that of another task: of each other one, in at
+    most 4 × `count` games per architect.
     """
     env = reference_env(level, "test")
     player = factory(builder, Role.BUILDER)(env)
@@ -237,10 +236,9 @@ def _scripted(
     chosen = slice(None, None, max(1, len(tasks) // count))
     rest = others(tasks) if scramble else [[task] for task in tasks]
     games = [(task, other) for task, part in zip(tasks[chosen], rest[chosen], strict=True) for other in part]
-    if len(games) > _SCRAMBLED:
-        games = [games[place] for place in np.random.default_rng(_SEED).permutation(len(games))[:_SCRAMBLED]]
+    order = np.random.default_rng(_SEED).permutation(len(games))[: 4 * count]
     found = 0
-    for number, ((task, other), speaker) in enumerate(product(games, speakers)):
+    for number, ((task, other), speaker) in enumerate(product([games[place] for place in order], speakers)):
         agents: dict[Role, Agent] = {Role.BUILDER: player}
         if speaker is not None:
             agents[Role.ARCHITECT] = Observing(speaker, seeing(other.target_grid)) if scramble else speaker
