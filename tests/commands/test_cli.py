@@ -185,7 +185,7 @@ def test_every_command_is_in_a_panel() -> None:
         ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
         ("render structure kites", "no structure 'kites' (did you mean 'kite'?)"),
         ("render diff bridg --turn 1", "no session of 'bridg' (did you mean 'bridge'?)"),
-        ("benchmark run see-place", "level is 'see-place' (did you mean 'see-place-v0'?)"),
+        ("benchmark run see-place", "level is 'see-place' (did you mean 'see-place-v1'?)"),
         ("benchmark list picturs", "NAMES is 'picturs' (did you mean 'pictures'?)"),
         ("data info iglu-multiturns", "no pack 'iglu-multiturns' (did you mean 'iglu-multiturn'?)"),
     ],
