@@ -1,4 +1,4 @@
-"""Train learners on levels of the benchmark: `python -m benchmarks.levels see-few-v0 --seeds 5`.
+"""Train learners on levels of version 0 of the benchmark: `python -m benchmarks.levels see-few-v0 --seeds 5`.
 
 Trains on the training split, measures on the test split, and writes the result file for docs/benchmark.md. Weights are
 kept in a folder (default runs/levels) and not trained again.

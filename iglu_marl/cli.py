@@ -21,7 +21,13 @@ from iglu_marl._version import __version__
 from iglu_marl.commands import study
 from iglu_marl.commands.agents import agents
 from iglu_marl.commands.bench import bench
-from iglu_marl.commands.benchmark import audit_levels, list_levels, report_results, run_level
+from iglu_marl.commands.benchmark import (
+    audit_levels,
+    list_levels,
+    report_results,
+    run_level,
+    verify_result,
+)
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.conformance import conformance
 from iglu_marl.commands.data import fetch_packs, list_packs, show_pack, verify_pack
@@ -197,6 +203,7 @@ _add_group(
     list=list_levels,
     run=run_level,
     audit=audit_levels,
+    verify=verify_result,
     report=report_results,
 )
 _add_group(

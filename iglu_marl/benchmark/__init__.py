@@ -1,7 +1,8 @@
 """The benchmark: named levels, from one that is learned in a minute to the full game.
 
 - `levels()` lists them, `make(level, split)` returns their environments.
-- `run(level, agents)` measures agents, `cross_play` every architect with every builder.
+- `run(level, agents)` measures agents, `verify(path)` checks a result file and replays its games.
+- `cross_play` plays every architect with every builder.
 - `audit(level)` computes the shortcut baselines: agents that cannot see the target or hear the architect.
 - `iglu_marl.benchmark.report` makes tables and plots of result files.
 """
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.benchmark.pairing import OtherPlay as OtherPlay
     from iglu_marl.benchmark.pairing import cross_play as cross_play
     from iglu_marl.benchmark.protocol import run as run
+    from iglu_marl.benchmark.protocol import verify as verify
     from iglu_marl.benchmark.results import Result as Result
     from iglu_marl.benchmark.results import read_result as read_result
 

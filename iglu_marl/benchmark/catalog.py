@@ -1,7 +1,8 @@
 """The levels of the benchmark as data, and `make`, which returns their environments.
 
 Families differ in what the builder observes. Within a family, levels range from one solved in a minute to the full
-game. A level's name ends in its version; any change to a level needs a new version.
+game. A level's name ends in its version; any change to a level needs a new version. Levels of version 0 remain, to read
+and repeat old results.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from iglu_marl.benchmark.splits import (
     Content,
     HeldOut,
     HumanInstructions,
+    PinnedInstructions,
     PlacedBlocks,
     Relative,
     Shapes,
@@ -88,16 +90,16 @@ class Level:
     """A level of the benchmark.
 
     Args:
-        name: id with version, such as "see-place-v0".
+        name: id with version, such as "see-place-v1".
         about: one sentence on the tasks.
         content: generator of the tasks.
-        held_out: rules that separate the test split from the training split.
+        held_out: rules that separate the splits.
         controls: "grid" (`GRID_ACTIONS`), "walking" (18 actions) or "flying".
         sees: observation fields of the builder.
         max_steps: steps per episode.
         budget: environment steps of training.
         spare: block changes allowed in a success beyond the necessary ones; None: any number.
-        seeds: number of training runs in a result.
+        seeds: number of training runs in a result, a multiple of `folds`.
         sees_target: whether the builder also observes the target.
         architects: names of the scripted architects by split, if any.
         game: other fields of `GameConfig`.
@@ -132,6 +134,26 @@ class Level:
     def is_live(self) -> bool:
         """Whether a scripted architect speaks inside a single-builder environment."""
         return bool(self.architects) and not self.is_pair
+
+    @property
+    def folds(self) -> int:
+        """Number of folds of the held-out content.
+
+        1 on levels where learned agents of different runs meet: what is held out of one run must be held out of all.
+        """
+        learned_partners = self.family == "partners" and not self.architects
+        return 1 if learned_partners else max(rule.folds for rule in self.held_out)
+
+    def fold(self, seed: int) -> Level:
+        """Return the level with the content that a training run of this seed holds out."""
+        number = seed % self.folds
+        return replace(self, held_out=tuple(replace(rule, fold=number) for rule in self.held_out))
+
+    @property
+    def superseded_by(self) -> str:
+        """Name of the level's present version; "" if this is the present one."""
+        present = f"{self.name[:-1]}1"
+        return present if self.name.endswith("-v0") and present in _BY_NAME else ""
 
     def tasks(self, split: SplitName) -> TaskSource:
         """Return the tasks of a split."""
@@ -173,8 +195,15 @@ class Level:
 # ---------------------------------------------------------------------------------------------------- environments
 
 
-def make(level: str | Level, split: SplitName = "train", num_envs: int | None = None, **options: Any) -> Any:
-    """Return the environment of a level.
+def make(
+    level: str | Level,
+    split: SplitName = "train",
+    num_envs: int | None = None,
+    *,
+    fold: int | None = None,
+    **options: Any,
+) -> Any:
+    """Return the environment of a level. A level of version 0 raises a `FutureWarning`.
 
     | families | without `num_envs` | with `num_envs` |
     |---|---|---|
@@ -187,17 +216,18 @@ def make(level: str | Level, split: SplitName = "train", num_envs: int | None = 
 
     Args:
         level: a level or its name.
-        split: "train" or "test".
+        split: "train", "validation" or "test".
         num_envs: number of parallel games; None: one.
+        fold: seed of the training run, which determines what is held out; None: that of `level`, by default 0.
         options: passed to the vector environment or `VectorGame`.
 
     Raises:
         ConfigError: if the level or the split is unknown.
 
     """
-    level = find(level)
-    config = level.config(split)
+    level = current(level) if fold is None else current(level).fold(fold)
     if level.is_pair:
+        config = level.config(split)
         env: Any = parallel_env(config) if num_envs is None else VectorGame(num_envs, config, **options)
     elif level.is_live and num_envs is not None:
         return SyncVectorEnv([lambda: builder_env(level, split)] * num_envs, **options)
@@ -218,7 +248,7 @@ def builder_env(
 ) -> Any:
     """Return the environment of one builder, with the game's own actions.
 
-    level: a level. split: "train" or "test". num_envs: number of parallel games; None: one. sees: replaces the level's
+    level: a level. split: name of the split. num_envs: number of parallel games; None: one. sees: replaces the level's
     observation fields; may hold "target". alone: whether to leave out the level's scripted architect. fields: fields
     of `GameConfig` that replace the level's. options: passed to the environment.
     """
@@ -243,11 +273,15 @@ def builder_env(
 
 _STATE = ("grid", "pose", "inventory", "dialog")
 _PICTURES = ("pov", "compass", "inventory", "dialog")
-_PAIRS = (HeldOut("pairs", 6),)
-_SHAPES = (HeldOut("shapes", 0.25),)
+_SQUARES = (HeldOut("squares", 6),)
+_FORMS = (HeldOut("forms", 5),)
 _TALK = {"builder_can_ask": True}
-_SCRIPTED = {"train": ("scripted",), "test": ("scripted",)}
-_MET = {"train": ("precise", "talkative"), "test": ("terse", "vague", "mistaken")}
+_SCRIPTED = {"train": ("scripted",), "validation": ("scripted",), "test": ("scripted",)}
+_MET = {
+    "train": ("precise", "talkative"),
+    "validation": ("scripted",),
+    "test": ("terse", "vague", "mistaken"),
+}
 _PLACE = "One block in one of the 4 cells around the builder, of one of 6 colours"
 _ANYWHERE = "One block anywhere on the ground, of one of 6 colours"
 _WHOLE = "Structures of 12 to 20 blocks in up to 4 layers"
@@ -265,112 +299,137 @@ def _symbols(size: int, length: int) -> dict[str, Any]:
 _LISTED: tuple[Level, ...] = (
     # --- a builder that sees the target
     Level(
-        "see-place-v0", f"{_PLACE}.", PlacedBlocks(), _PAIRS, "grid", ("grid", "pose"), 6, 300_000,
-        sees_target=True, seeds=10,
+        "see-place-v1", f"{_PLACE}.", PlacedBlocks(), _SQUARES, "grid", ("grid", "pose"), 6, 300_000,
+        sees_target=True, seeds=6,
     ),
     Level(
-        "see-ground-v0", f"{_ANYWHERE}.", PlacedBlocks(GROUND), _PAIRS, "grid", ("grid", "pose"), 24, 2_000_000,
-        sees_target=True,
+        "see-ground-v1", f"{_ANYWHERE}.", PlacedBlocks(GROUND), _SQUARES, "grid", ("grid", "pose"), 24, 2_000_000,
+        sees_target=True, seeds=6,
     ),
     Level(
-        "see-few-v0", "Structures of 3 to 6 blocks in up to 2 layers, walking.", Structures(3, 6, 2, 3, 3), _SHAPES,
+        "see-few-v1", "Structures of 3 to 6 blocks in up to 2 layers, walking.", Structures(3, 6, 2, 3, 3), _FORMS,
         "walking", ("grid", "pose", "inventory"), 400, 10_000_000, spare=4, sees_target=True,
     ),
     Level(
-        "see-structures-v0", f"{_WHOLE}, walking.", Structures(), _SHAPES, "walking",
+        "see-structures-v1", f"{_WHOLE}, walking.", Structures(), _FORMS, "walking",
         ("grid", "pose", "inventory"), 3000, 50_000_000, spare=None, sees_target=True,
     ),
     # --- a builder that gets instructions
     Level(
-        "told-place-v0", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _PAIRS, "grid", _STATE, 6,
-        500_000, seeds=10,
+        "told-place-v1", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _SQUARES, "grid", _STATE, 6,
+        500_000, seeds=6,
     ),
     Level(
-        "told-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking.", PlacedBlocks(GROUND, wordings=8),
-        (*_PAIRS, HeldOut("sentences", 14)), "walking", _STATE, 120, 10_000_000,
+        "told-ground-v1", f"{_ANYWHERE}, told in one of 8 wordings, walking.", PlacedBlocks(GROUND, wordings=8),
+        (*_SQUARES, HeldOut("sentences", 14)), "walking", _STATE, 120, 10_000_000, seeds=6,
     ),
     Level(
-        "told-shapes-v0", "A row, tower, wall or square, told in one sentence, walking.", Shapes(),
-        (HeldOut("sizes", 6),), "walking", _STATE, 600, 20_000_000, spare=4,
+        "told-shapes-v1", "A row, tower, wall or square, told in one sentence, walking.", Shapes(),
+        (HeldOut("larger", 6),), "walking", _STATE, 600, 20_000_000, spare=4,
     ),
     Level(
-        "told-structures-v0", f"{_WHOLE}, told block by block, walking.", Structures(), _SHAPES, "walking", _STATE,
+        "told-structures-v1", f"{_WHOLE}, told block by block, walking.", Structures(), _FORMS, "walking", _STATE,
         5000, 50_000_000, spare=None, architects=_SCRIPTED,
     ),
     Level(
-        "told-human-v0", "Changes that people asked for in the IGLU single-turn corpus, walking.", HumanInstructions(),
-        (HeldOut("structures"),), "walking", _STATE, 1000, 20_000_000, spare=None, game={"chat": "text"},
+        "told-human-v1", "Changes that people asked for in the IGLU single-turn corpus, walking.",
+        PinnedInstructions("645e5ee674fd"), (HeldOut("corpora"),), "walking", _STATE, 1000, 20_000_000, spare=None,
+        game={"chat": "text"},
     ),
     # --- a builder that gets instructions and sees pictures
     Level(
-        "pictures-place-v0", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _PAIRS, "grid",
-        _PICTURES, 6, 500_000, seeds=10, game={"pov_size": (32, 32)},
+        "pictures-place-v1", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _SQUARES, "grid",
+        _PICTURES, 6, 500_000, game={"pov_size": (32, 32)}, seeds=6,
     ),
     Level(
-        "pictures-ground-v0", f"{_ANYWHERE}, told in one of 8 wordings, walking from anywhere.",
-        Spawned(PlacedBlocks(GROUND, wordings=8)), (*_PAIRS, HeldOut("poses", 0.25)), "walking", _PICTURES, 150,
-        20_000_000,
+        "pictures-ground-v1", f"{_ANYWHERE}, told in one of 8 wordings, walking from anywhere.",
+        Spawned(PlacedBlocks(GROUND, wordings=8)), (*_SQUARES, HeldOut("poses", 0.25)), "walking", _PICTURES, 150,
+        20_000_000, seeds=6,
     ),
     Level(
-        "pictures-layers-v0",
+        "pictures-layers-v1",
         "A block of the 3 lowest layers removed and another one placed, among 6, walking from anywhere.",
-        Spawned(Changes()), (*_PAIRS, HeldOut("poses", 0.25)), "walking", _PICTURES, 400, 50_000_000,
+        Spawned(Changes()), (*_SQUARES, HeldOut("poses", 0.25)), "walking", _PICTURES, 400, 50_000_000, seeds=6,
     ),
     Level(
-        "pictures-structures-v0", f"{_WHOLE}, told block by block, walking.", Structures(), _SHAPES, "walking",
+        "pictures-structures-v1", f"{_WHOLE}, told block by block, walking.", Structures(), _FORMS, "walking",
         _PICTURES, 5000, 100_000_000, spare=None, architects=_SCRIPTED,
     ),
     # --- a pair with symbols
     Level(
-        "symbols-place-v0", f"{_PLACE}; 2 symbols of 8.", PlacedBlocks(), _PAIRS, "grid", ("grid", "pose", "dialog"), 6,
-        500_000, seeds=10, game=_symbols(8, 2),
+        "symbols-place-v1", f"{_PLACE}; 2 symbols of 8.", PlacedBlocks(), _SQUARES, "grid", ("grid", "pose", "dialog"),
+        6, 500_000, game=_symbols(8, 2), seeds=6,
     ),
     Level(
-        "symbols-two-v0", "Two blocks of 3 colours in the 8 cells around the builder, 252 meanings; 4 symbols of 12.",
-        PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("combinations", 0.2),), "grid", ("grid", "pose", "dialog"), 16,
+        "symbols-two-v1", "Two blocks of 3 colours in the 8 cells around the builder, 252 meanings; 4 symbols of 12.",
+        PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("targets", 5),), "grid", ("grid", "pose", "dialog"), 16,
         5_000_000, game=_symbols(12, 4),
     ),
     Level(
-        "symbols-walk-v0", "Two blocks of 3 colours in the 8 cells around the builder, walking; 4 symbols of 12.",
-        PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("combinations", 0.2),), "walking", ("grid", "pose", "dialog"), 160,
+        "symbols-walk-v1", "Two blocks of 3 colours in the 8 cells around the builder, walking; 4 symbols of 12.",
+        PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("targets", 5),), "walking", ("grid", "pose", "dialog"), 160,
         20_000_000, game=_symbols(12, 4),
     ),
     Level(
-        "symbols-structures-v0", f"{_WHOLE}, walking, pictures; messages of 8 symbols of 32.", Structures(), _SHAPES,
+        "symbols-structures-v1", f"{_WHOLE}, walking, pictures; messages of 8 symbols of 32.", Structures(), _FORMS,
         "walking", _PICTURES, 3000, 100_000_000, spare=None,
         game={**_symbols(32, 8), "dialog_length": 64, "architect_sees": ("target_grid", "grid", "pose", "dialog")},
     ),
     # --- a pair with words
     Level(
-        "words-place-v0", f"{_PLACE}.", PlacedBlocks(), _PAIRS, "grid", _STATE, 12, 1_000_000, seeds=10, game=_TALK,
+        "words-place-v1", f"{_PLACE}.", PlacedBlocks(), _SQUARES, "grid", _STATE, 12, 1_000_000, game=_TALK, seeds=6,
     ),
     Level(
-        "words-ground-v0", f"{_ANYWHERE}, walking.", PlacedBlocks(GROUND), _PAIRS, "walking", _STATE, 160, 20_000_000,
-        game=_TALK,
+        "words-ground-v1", f"{_ANYWHERE}, walking.", PlacedBlocks(GROUND), _SQUARES, "walking", _STATE, 160, 20_000_000,
+        game=_TALK, seeds=6,
     ),
     Level(
-        "words-few-v0", "Structures of 3 to 6 blocks in up to 2 layers, walking.", Structures(3, 6, 2, 3, 3), _SHAPES,
+        "words-few-v1", "Structures of 3 to 6 blocks in up to 2 layers, walking.", Structures(3, 6, 2, 3, 3), _FORMS,
         "walking", _STATE, 800, 50_000_000, spare=4, game=_TALK,
     ),
     Level(
-        "words-structures-v0", f"{_WHOLE}, walking, pictures.", Structures(), _SHAPES, "walking", _PICTURES, 5000,
+        "words-structures-v1", f"{_WHOLE}, walking, pictures.", Structures(), _FORMS, "walking", _PICTURES, 5000,
         100_000_000, spare=None, game=_TALK,
     ),
     # --- partners that never trained together
     Level(
-        "partners-place-v0", f"{_PLACE}; 2 symbols of 8; architects and builders of different runs.", PlacedBlocks(),
-        _PAIRS, "grid", ("grid", "pose", "dialog"), 6, 500_000, seeds=10, game=_symbols(8, 2),
+        "partners-place-v1", f"{_PLACE}; 2 symbols of 8; architects and builders of different runs.", PlacedBlocks(),
+        _SQUARES, "grid", ("grid", "pose", "dialog"), 6, 500_000, game=_symbols(8, 2), seeds=6,
     ),
     Level(
-        "partners-ground-v0", f"{_ANYWHERE}, walking; other scripted architects in the test than in training.",
-        PlacedBlocks(GROUND), _PAIRS, "walking", _STATE, 160, 20_000_000, game=_TALK, architects=_MET,
+        "partners-ground-v1", f"{_ANYWHERE}, walking; other scripted architects in the test than in training.",
+        PlacedBlocks(GROUND), _SQUARES, "walking", _STATE, 160, 20_000_000, game=_TALK, architects=_MET, seeds=6,
     ),
     Level(
-        "partners-structures-v0",
+        "partners-structures-v1",
         f"{_WHOLE}, walking, pictures; other scripted architects in the test than in training.", Structures(),
-        _SHAPES, "walking", _PICTURES, 5000, 100_000_000, spare=None, game=_TALK, architects=_MET,
+        _FORMS, "walking", _PICTURES, 5000, 100_000_000, spare=None, game=_TALK, architects=_MET,
     ),
 )  # fmt: skip
+
+_RULES_V0 = {
+    "squares": HeldOut("pairs", 6),
+    "forms": HeldOut("shapes", 0.25),
+    "targets": HeldOut("combinations", 0.2),
+    "larger": HeldOut("sizes", 6),
+    "corpora": HeldOut("structures"),
+}
+
+
+def _version_0(level: Level) -> Level:
+    architects = {split: names for split, names in level.architects.items() if split != "validation"}
+    human = isinstance(level.content, HumanInstructions)
+    return replace(
+        level,
+        name=f"{level.name[:-1]}0",
+        content=HumanInstructions() if human else level.content,
+        held_out=tuple(_RULES_V0.get(rule.rule, rule) for rule in level.held_out),
+        seeds=10 if "-place-" in level.name else 5,
+        architects=architects,
+    )
+
+
+_V0 = tuple(map(_version_0, _LISTED))
 
 _TEXT = {"chat": "text", "builder_can_ask": True}
 
@@ -416,11 +475,12 @@ MODEL_LEVELS: tuple[Level, ...] = (
 """Levels for language models (`iglu_marl.benchmark.models`). The builder is measured, or the architect on levels
 without a scripted one."""
 
-_BY_NAME = {level.name: level for level in (*_LISTED, *MODEL_LEVELS)}
+_BY_NAME = {level.name: level for level in (*_LISTED, *_V0, *MODEL_LEVELS)}
+NAMES = tuple(_BY_NAME)
 
 
 def levels(family: Family | None = None) -> tuple[Level, ...]:
-    """Return all levels for learners, or those of a family, from the easiest to the full game.
+    """Return all levels for learners in their present version, or those of a family, from the easiest to the full game.
 
     Raises `ConfigError` if `family` is unknown.
     """
@@ -438,3 +498,17 @@ def find(level: str | Level) -> Level:
             f"level is {level!r}{similar(level, _BY_NAME)}, expected one of {', '.join(_BY_NAME)}"
         )
     return _BY_NAME[level]
+
+
+def current(level: str | Level) -> Level:
+    """Return a level by its name. A level of version 0 raises a `FutureWarning`.
+
+    Raises `ConfigError` if there is no such level.
+    """
+    found = find(level)
+    if isinstance(level, str) and found.superseded_by:
+        about = (
+            f"the level {found.name} is superseded by {found.superseded_by}, and kept to repeat old results"
+        )
+        warnings.warn(about, FutureWarning, stacklevel=3)
+    return found

@@ -18,7 +18,7 @@ from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation.metrics import game_metrics
 from iglu_marl.game.agent import Agent, is_idle
-from iglu_marl.recording.rollout import play
+from iglu_marl.recording.rollout import Trajectory, play
 
 Array = npt.NDArray[Any]
 
@@ -162,13 +162,19 @@ class BuilderGames:
 
 
 class Judged(NamedTuple):
-    """Outcome of a game. changes: number of block changes."""
+    """Outcome of a game.
+
+    changes: number of block changes. steps: number of builder steps.
+    """
 
     success: bool
     completed: bool
     f1: float
-    steps: int
     changes: int
+    steps: int
+
+
+Played = Callable[[Trajectory], None]
 
 
 class ChangeCounter:
@@ -186,18 +192,21 @@ class ChangeCounter:
         self._grid = grid.copy()
 
 
-def judged(level: Level, env: Any, agents: Mapping[Role, Agent], task: Task, seed: int) -> Judged:
-    """Play a task in an environment of the level and apply the level's success rule."""
+def judged(
+    level: Level,
+    env: Any,
+    agents: Mapping[Role, Agent],
+    task: Task,
+    seed: int,
+    after: Played = lambda game: None,
+) -> Judged:
+    """Play a task in an environment of the level and apply the level's success rule. after: called with the game."""
     changes = ChangeCounter()
     game = play(env, dict(agents), seed=seed, options={"task": task}, on_step=changes)
-    measured = game_metrics(game)
-    return Judged(
-        level.is_success(task, game.completed, changes.count),
-        game.completed,
-        float(measured["f1"]),
-        game.builder_steps,
-        changes.count,
-    )
+    after(game)
+    success = level.is_success(task, game.completed, changes.count)
+    f1 = float(game_metrics(game)["f1"])
+    return Judged(success, game.completed, f1, changes.count, game.builder_steps)
 
 
 class Observing:

@@ -6,7 +6,7 @@ or whose observations the agent cannot use are skipped. Results of random and sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
@@ -122,6 +122,7 @@ def result_of(level: Level, name: str, played: Evaluation, role: Role, command: 
     (entry,) = played.summary()
     means = {"success": "completed", "completed": "completed", "f1": "change_f1", "steps": "steps"}
     scores = {measure: entry[source].value if entry["games"] else 0.0 for measure, source in means.items()}
+    ends = share_interval(scores["success"], entry["games"])[1:] if entry["games"] else (0.0, 1.0)
     taken: dict[str, Any] = {}
     for part in played.models():
         add_counts(taken, {key: value for key, value in part.items() if not isinstance(value, str)})
@@ -130,20 +131,13 @@ def result_of(level: Level, name: str, played: Evaluation, role: Role, command: 
         "games": entry["games"],
         "failed": entry["failed"],
         "errors": entry["errors"],
-        "interval": [round(end, 4) for end in _interval(entry)],
+        "interval": [round(end, 4) for end in ends],
         "settings": played.settings.get("agents", {}).get(f"{role.value}s", {}).get(name, {}),
     }
     return Result(
         level.name, level.digest, name, "test", len(played.tasks), digest_of(played.tasks), 0, (Run(0, scores),),
         command, versions(), models,
     )  # fmt: skip
-
-
-def _interval(entry: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the interval of the share of completed games: bootstrap; Wilson's for one game; 0..1 for none."""
-    if entry["games"] > 1:
-        return entry["completed"].low, entry["completed"].high
-    return share_interval(entry["completed"].value, 1)[1:] if entry["games"] else (0.0, 1.0)
 
 
 @lru_cache(maxsize=1)

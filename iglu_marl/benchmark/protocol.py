@@ -1,22 +1,29 @@
-"""The protocol: measure agents on a level, also without the message or the target (controls)."""
+"""The protocol: measure agents on a level, also without the message or the target (controls), and verify results."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl.benchmark.catalog import Level, find, make
+from iglu_marl.benchmark.catalog import Level, current, find, make
 from iglu_marl.benchmark.games import Judged, Observing, judged, muted, plays_itself, reference_env, seeing
-from iglu_marl.benchmark.results import MEASURES, Result, Run, digest_of, versions
-from iglu_marl.benchmark.splits import SplitName, another, some_of
+from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result, versions
+from iglu_marl.benchmark.splits import SplitName, content_id, digest_of, others, some_of
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import AgentError, ConfigError
+from iglu_marl.core.errors import AgentError, ConfigError, DataError
+from iglu_marl.core.files import write_text
+from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
+from iglu_marl.recording.rollout import Trajectory
+from iglu_marl.recording.values import from_json, to_json
 
 Curve = Sequence[tuple[int, float]]
 
@@ -28,72 +35,115 @@ def run(
     name: str = "agent",
     split: SplitName = "test",
     episodes: int = 200,
+    seeds: Sequence[int] = (),
     curves: Sequence[Curve] = (),
     budget: int = 0,
     controls: bool = True,
     command: str = "",
     output: str | os.PathLike[str] | None = None,
+    record: bool = False,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Result:
     """Measure the agents of several training runs on a level.
 
     Scripted builders (given by name) use the game's own actions and observe pose and grid. All other builders play in
-    `make(level, split)`. Without an architect, the level's scripted ones speak. On `partners` levels, each architect
-    of a learned pair plays with the builders of the other runs.
+    `make(level, split, fold=seed)`. Without an architect, the level's scripted ones speak. On `partners` levels, each
+    architect of a learned pair plays with the builders of the other runs. Every task meets every partner.
 
     Args:
         level: a level or its name.
         agents: one entry per training seed: a builder, or (architect, builder). Each is a name of `iglu_marl.agents`,
-            "module:attribute", a class with `for_env(env)`, or a function of the environment.
+            "module:attribute", a class with `for_env(env)`, or a function of the environment. That environment has the
+            spaces and settings of the level and tasks of the training split; the games are played in another one.
         name: name of the agent in tables.
         split: split of the tasks.
         episodes: games per run. Tasks of a smaller split are repeated.
+        seeds: seeds of the training runs, which determine what is held out of each; (): 0, 1, ….
         curves: for each run, [(environment steps, success rate)] during training.
         budget: environment steps of training.
         controls: whether to measure the same agents "muted", "scrambled" or with another target ("hidden").
         command: command that trained and measured the agents.
         output: path of the result file.
-        progress: called with a line of text for each run.
+        record: whether to keep all games beside the result file, for `verify`.
+        progress: called with a line of text for each run, and with the `Result.flags` that do not depend on chance.
 
     Raises:
-        ConfigError: if `agents`, `episodes` or `curves` do not fit together.
+        ConfigError: if `agents`, `episodes`, `seeds` or `curves` do not fit together, or `record` has no `output`.
         AgentError: if an entry of `agents` does not fit the level.
 
     """
-    level = find(level)
-    if episodes < 1 or not agents:
-        raise ConfigError(
-            f"there are {len(agents)} agents and {episodes} episodes, expected 1 or more of each"
-        )
+    level = current(level)
+    if episodes < 1 or not agents or budget < 0:
+        given = f"{len(agents)} agents, {episodes} episodes and a budget of {budget}"
+        raise ConfigError(f"there are {given}, expected 1 or more agents and episodes, and 0 steps or more")
     if curves and len(curves) != len(agents):
         raise ConfigError(f"there are {len(curves)} curves, expected one for each of {len(agents)} agents")
+    numbers = list(seeds or range(len(agents)))
+    if len(set(numbers)) != len(agents) or min(numbers) < 0:
+        raise ConfigError(f"seeds are {numbers}, expected {len(agents)} different ones of 0 or more")
+    if record and output is None:
+        raise ConfigError("record is True without output, expected the path of the result file")
     pairs = [_pair(level, entry) for entry in agents]
-    tasks = some_of(level.tasks(split), episodes)
-    found = []
-    for seed in range(len(pairs)):
-        progress(f"{level.name} run {seed + 1} of {len(pairs)}")
-        scores = _means(_played(level, split, pairs, seed, tasks, episodes, ""))
-        taken = {
-            control: _means(_played(level, split, pairs, seed, tasks, episodes, control))["success"]
-            for control in _controls_of(level) * controls
-        }
-        curve = tuple((int(steps), float(share)) for steps, share in curves[seed]) if curves else ()
-        found.append(Run(seed, scores, taken, curve))
+    own_actions = {plays_itself(builder) for _, builder in pairs}
+    if len(own_actions) > 1:
+        raise ConfigError("agents mixes scripted builders, given by name, with others; expected one kind")
+    found, rows, tasks, lines = [], [], [], []
+    privileged = False
+    for place, seed in enumerate(numbers):
+        progress(f"{level.name} run {place + 1} of {len(pairs)}")
+        with _Table(level.fold(seed), split, pairs, numbers, place) as table:
+            games = _scheduled(table.level, split, seed, episodes, len(table.partners))
+            own = list(table.play(games, "", record))
+            taken = {
+                control: float(np.mean([game.success for game, _ in table.play(games, control)]))
+                for control in _controls_of(level) * controls
+            }
+            privileged |= table.privileged
+            for number, ((game, actions), part) in enumerate(zip(own, games, strict=True)):
+                partner = table.partners[part.partner][0]
+                rows.append(EpisodeRow(seed, content_id(part.task), partner, number, **game._asdict()))
+                lines.append(json.dumps(actions, separators=(",", ":")))
+        tasks += [part.task for part in games]
+        curve = tuple((int(steps), float(share)) for steps, share in curves[place]) if curves else ()
+        found.append(Run(seed, means(rows[-episodes:]), taken, curve))
+    kept = ("", "")
+    if record and output is not None:
+        text = "\n".join(lines) + "\n"
+        path = write_text(Path(output).with_suffix(".games.jsonl"), text)
+        kept = (path.name, hashlib.sha256(text.encode()).hexdigest())
     result = Result(
-        level.name,
-        level.digest,
-        name,
-        split,
-        episodes,
-        digest_of(tasks),
-        budget,
-        tuple(found),
-        command,
-        versions(),
-    )
+        level.name, level.digest, name, split, episodes, digest_of(tasks), budget, tuple(found), command, versions(),
+        rows=tuple(rows), privileged=privileged, own_actions=own_actions.pop(), recordings=kept,
+    )  # fmt: skip
+    for flag in result.flags():
+        progress(flag)
     if output is not None:
         result.write(output)
     return result
+
+
+class Scheduled(NamedTuple):
+    """A game to play. other: task whose message or target a control gets. partner: number of the partner."""
+
+    task: Task
+    other: Task
+    partner: int
+
+
+def _scheduled(level: Level, split: SplitName, seed: int, episodes: int, partners: int) -> list[Scheduled]:
+    """Return the games of a run: every task with every partner, and again.
+
+    Over repeated tasks, a control gets each of the other tasks in turn.
+    """
+    tasks = some_of(level.tasks(split), -(-episodes // partners))
+    rest = others(tasks)
+    first = np.random.default_rng(seed).integers([len(part) for part in rest])
+    found = []
+    for number in range(episodes):
+        turn, place = divmod(number // partners, len(tasks))
+        other = rest[place][(first[place] + turn) % len(rest[place])]
+        found.append(Scheduled(tasks[place], other, number % partners))
+    return found
 
 
 def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
@@ -116,53 +166,167 @@ def _controls_of(level: Level) -> tuple[str, ...]:
     return ("muted",) if level.is_live else ("muted", "scrambled")
 
 
-def _means(games: Sequence[Judged]) -> dict[str, float]:
-    return {name: float(np.mean([getattr(game, name) for game in games])) for name in MEASURES}
+class _Table:
+    """The environment of a run with its agents, made for an environment of the training split."""
+
+    def __init__(
+        self, level: Level, split: SplitName, pairs: Sequence[Any], seeds: Sequence[int], place: int
+    ) -> None:
+        builder = pairs[place][1]
+        made = reference_env if plays_itself(builder) else make
+        self.level, self._env, twin = level, made(level, split), made(level, "train")
+        self._builder = factory(builder, Role.BUILDER)(twin)
+        two = hasattr(self._env, "possible_agents")
+        speakers = _speakers(level, split, pairs, seeds, place) if two else [("", None)]
+        self.partners = [
+            (name, None if spec is None else factory(spec, Role.ARCHITECT)(twin)) for name, spec in speakers
+        ]
+        agents = [self._builder, *(architect for _, architect in self.partners)]
+        self.privileged = any(getattr(agent, "privileged", False) for agent in agents)
+        self._close = [agent.close for agent in agents if agent is not None] + [self._env.close, twin.close]
+
+    def __enter__(self) -> _Table:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for close in self._close:
+            close()
+
+    def play(
+        self, games: Sequence[Scheduled], control: str, record: bool = False
+    ) -> Iterator[tuple[Judged, dict[str, list[Any]]]]:
+        """Play games, and return each outcome with the actions by role (with `record`)."""
+        for seed, (task, other, partner) in enumerate(games):
+            builder, architect = self._builder, self.partners[partner][1]
+            if control == "muted":
+                builder = Observing(builder, muted)
+            elif control == "hidden":
+                builder = Observing(builder, seeing(other.target_grid), other)
+            elif control == "scrambled" and architect is not None:
+                architect = Observing(architect, seeing(other.target_grid))
+            elif control == "scrambled":
+                task = task.replace(dialog=other.dialog)
+            agents: dict[Role, Agent] = {Role.BUILDER: builder}
+            if architect is not None:
+                agents[Role.ARCHITECT] = architect
+            actions: dict[str, list[Any]] = {role.value: [] for role in agents if record}
+
+            def keep(game: Trajectory, actions: dict[str, list[Any]] = actions) -> None:
+                for turn in game.turns if actions else ():
+                    actions[turn.role.value].append(to_json(turn.action))
+
+            yield judged(self.level, self._env, agents, task, seed, keep), actions
 
 
-def _played(
-    level: Level,
-    split: SplitName,
-    pairs: Sequence[tuple[Any, Any]],
-    number: int,
-    tasks: Sequence[Task],
-    episodes: int,
-    control: str,
-) -> list[Judged]:
-    builder = pairs[number][1]
-    env = reference_env(level, split) if plays_itself(builder) else make(level, split)
-    two = hasattr(env, "possible_agents")
-    player = factory(builder, Role.BUILDER)(env)
-    architects = (
-        [factory(spec, Role.ARCHITECT)(env) for spec in _speakers(level, split, pairs, number)] if two else []
-    )
-    games = []
-    for episode in range(episodes):
-        place = episode % len(tasks)
-        task, other = tasks[place], another(tasks, place)
-        acting: dict[Role, Agent] = {Role.BUILDER: player}
-        if architects:
-            acting[Role.ARCHITECT] = architects[episode % len(architects)]
-        if control == "muted":
-            acting[Role.BUILDER] = Observing(player, muted)
-        elif control == "hidden":
-            acting[Role.BUILDER] = Observing(player, seeing(other.target_grid), other)
-        elif control == "scrambled" and architects:
-            acting[Role.ARCHITECT] = Observing(acting[Role.ARCHITECT], seeing(other.target_grid))
-        elif control == "scrambled":
-            task = task.replace(dialog=other.dialog)
-        games.append(judged(level, env, acting, task, episode))
-    for agent in (player, *architects):
-        agent.close()
-    env.close()
-    return games
-
-
-def _speakers(level: Level, split: SplitName, pairs: Sequence[tuple[Any, Any]], number: int) -> Sequence[Any]:
-    """Return the architects that play with the builder of a run."""
-    own = pairs[number][0]
-    if own is None:
-        return level.architects.get(split, ("scripted",))
+def _speakers(
+    level: Level, split: SplitName, pairs: Sequence[Any], seeds: Sequence[int], place: int
+) -> list[tuple[str, Any]]:
+    """Return the architects that play with the builder of a run, with their names."""
+    own = pairs[place][0]
+    if own is None or own == "scripted":
+        return [(name, name) for name in level.architects.get(split, ("scripted",))]
     if level.family == "partners" and len(pairs) > 1:
-        return [architect for place, (architect, _) in enumerate(pairs) if place != number]
-    return [own]
+        rest = zip(seeds, pairs, strict=True)
+        return [(f"run {seed}", architect) for seed, (architect, _) in rest if seed != seeds[place]]
+    return [(own if isinstance(own, str) else "own", own)]
+
+
+# ---------------------------------------------------------------------------------------------------- verification
+
+
+class Repeating:
+    """An agent that repeats recorded actions."""
+
+    def __init__(self, actions: Sequence[Any]) -> None:
+        self._actions, self._next = [from_json(action) for action in actions], 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether at most one action is left, after which a game that stood still ends."""
+        return self._next >= len(self._actions) - 1
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Do nothing."""
+
+    def act(self, observation: Any) -> Any:
+        """Return the next action. Raises `DataError` after the last one."""
+        if self._next == len(self._actions):
+            raise DataError(f"the game goes on after its {self._next} recorded actions")
+        self._next += 1
+        return self._actions[self._next - 1]
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def verify(path: str | os.PathLike[str]) -> int:
+    """Check a result file against its level, replay its recorded games, and return their number.
+
+    Tasks and successes must follow from level, seeds and number of episodes; recorded games must have the outcomes of
+    the file. Returns 0 if no games were recorded.
+
+    Raises:
+        DataError: if anything differs, or the file has no episodes (version 1).
+
+    """
+    result = read_result(path)
+    if not result.rows:
+        raise DataError(f"{path} has no episodes, expected a file of version 2")
+    level, each, at = find(result.level), result.episodes, 0
+    lines = _recorded(Path(path), result) if result.recordings[0] else []
+    tasks = []
+    for run in result.runs:
+        own = level.fold(run.seed)
+        rows = result.rows[at : at + each]
+        partners = list(dict.fromkeys(row.partner for row in rows))
+        _expect_partners(f"{path}, run {run.seed}", own, result, partners, run.seed)
+        made = reference_env if result.own_actions else make
+        env = made(own, result.split) if lines else None
+        games = _scheduled(own, result.split, run.seed, each, len(partners))
+        for number, (game, row) in enumerate(zip(games, rows, strict=True)):
+            place = f"{path}, episode {number} of run {run.seed}"
+            won = level.is_success(game.task, row.completed, row.changes)
+            expected = row._replace(task=content_id(game.task), partner=partners[game.partner], success=won)
+            if env is not None:
+                with wrap_errors(f"{place} cannot be replayed"):
+                    actions = parse_json(lines[at + number], place)
+                    agents: Mapping[Role, Agent] = {
+                        Role(name): Repeating(part) for name, part in actions.items()
+                    }
+                    replayed = judged(own, env, agents, game.task, row.seed)
+                expected = expected._replace(**replayed._asdict())
+            if row != expected:
+                raise DataError(f"{place} is {row}, expected {expected}")
+        if env is not None:
+            env.close()
+        tasks += [game.task for game in games]
+        at += each
+    if (found := digest_of(tasks)) != result.tasks:
+        raise DataError(f"{path}: tasks is {result.tasks}, expected {found}")
+    return len(lines)
+
+
+def _expect_partners(place: str, level: Level, result: Result, partners: Sequence[str], seed: int) -> None:
+    """Raise `DataError` unless a run met the partners that the level asks for."""
+    known: list[tuple[str, ...]] = [("",)]
+    if level.is_pair or (level.is_live and result.own_actions):
+        known = [level.architects.get(result.split, ("scripted",))]
+        if level.family != "partners" or len(result.runs) == 1:
+            known.append(tuple(partners[:1]))
+        else:
+            known.append(tuple(f"run {run.seed}" for run in result.runs if run.seed != seed))
+    if tuple(partners) not in known:
+        raise DataError(f"{place}: partners are {tuple(partners)}, expected {' or '.join(map(str, known))}")
+
+
+def _recorded(path: Path, result: Result) -> list[str]:
+    """Return the lines of the recorded games of a result."""
+    games, expected = path.with_name(result.recordings[0]), result.recordings[1]
+    with wrap_errors(f"{games} cannot be read"):
+        content = games.read_bytes()
+    if (found := hashlib.sha256(content).hexdigest()) != expected:
+        raise DataError(f"the SHA-256 of {games} is {found}, expected {expected}")
+    lines = content.decode().splitlines()
+    if len(lines) != len(result.rows):
+        raise DataError(f"{games} has {len(lines)} games, expected {len(result.rows)}")
+    return lines

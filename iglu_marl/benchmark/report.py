@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits
-from iglu_marl.benchmark.catalog import FAMILIES, MODEL_LEVELS, find, levels
+from iglu_marl.benchmark.catalog import FAMILIES, MODEL_LEVELS, NAMES, find, levels
+from iglu_marl.benchmark.results import CONTROLS as OWN_CONTROLS
 from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import atomic_write, json_ready, made_folder, write_text
@@ -27,11 +28,13 @@ COLUMNS = ("rung", "agent", "split", "runs", "success", "low", "high", "complete
 
 
 def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[dict[str, Any]]:
-    """Return a JSON-ready row per result: interquartile means over runs, and the level's controls.
+    """Return a JSON-ready row per result: means with intervals, and the level's controls.
 
     | key | |
     |---|---|
     | success, low, high | success rate with its interval |
+    | contents | number of different contents; None in files of version 1 |
+    | flags | what to know before comparing the result (`Result.flags`), separated by "; " |
     | agent: … | controls of the agent itself, means over runs |
     | audit: … | controls of the level, None if missing |
 
@@ -45,12 +48,13 @@ def entries(results: Sequence[Result], audits: Mapping[str, Audit] | None = None
             zip(COLUMNS, (result.level, result.name, result.split, len(result.runs), *success), strict=False)
         )
         row |= {name: result.interval(name).value for name in ("completed", "f1", "steps")}
-        row["budget"] = result.budget
-        for name in ("muted", "scrambled", "hidden"):
+        row["budget"], row["contents"] = result.budget, result.contents or None
+        for name in OWN_CONTROLS:
             taken = [run.controls[name] for run in result.runs if name in run.controls]
             row[f"agent: {name}"] = float(np.mean(taken)) if taken else None
         audit = known.get(result.level)
         row["audit: chance"] = audit.chance if audit else None
+        row["flags"] = "; ".join(result.flags(row["audit: chance"]))
         for name in CONTROLS:
             control = audit.controls.get(name) if audit else None
             row[f"audit: {name}"] = control.success if control else None
@@ -106,8 +110,8 @@ def _interval(interval: Interval) -> str:
     return interval.text(_share)
 
 
-_AGENT_HEADS = ("level", "agent", "runs", "steps", "success", "completed", "muted", "scrambled", "hidden")
-RESULT_HEADS = (*_AGENT_HEADS, "chance", "best without", "its steps", "scripted", "oracle")
+_AGENT_HEADS = ("level", "agent", "runs", "contents", "steps", "success", "completed", *OWN_CONTROLS)
+RESULT_HEADS = (*_AGENT_HEADS, "chance", "best without", "its steps", "scripted", "oracle", "flags")
 
 
 def result_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[list[str]]:
@@ -120,11 +124,13 @@ def result_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = 
                 f"`{result.level}`" + ("" if result.is_current else " (of another version)"),
                 markdown_text(result.name),
                 str(len(result.runs)),
+                str(result.contents or "–"),
                 f"{result.budget:,}",
                 _interval(result.interval()),
                 _share(entry["completed"]),
-                *(_share(entry[f"agent: {name}"]) for name in ("muted", "scrambled", "hidden")),
+                *(_share(entry[f"agent: {name}"]) for name in OWN_CONTROLS),
                 *_without_and_with(known.get(result.level)),
+                entry["flags"] or "–",
             ]
         )
     return rows
@@ -145,7 +151,7 @@ def _without_and_with(audit: Audit | None) -> list[str]:
 
 def overview_rows(results: Sequence[Result]) -> list[list[str]]:
     """Return the agent's columns of `RESULT_HEADS`, sorted by level."""
-    order = [level.name for level in levels()]
+    order = list(NAMES)
     rows = result_rows(sorted(results, key=lambda result: order.index(result.level)))
     return [row[: len(_AGENT_HEADS)] for row in rows]
 
@@ -165,18 +171,12 @@ def markdown(
         return model_table(of_models) + rest
     rows = result_rows(results, known)
     text = (
-        "Success: interquartile mean over runs in per cent, with its 95 % interval by stratified bootstrap; of "
-        "one run over its games (Wilson's). "
+        "Success: mean in per cent, with its 95 % interval by bootstrap over runs, contents and partners (Wilson's "
+        "for 0 and 100 %); of version 0, interquartile mean over runs, or one run's mean over its games. "
         "*Muted*, *scrambled*, *hidden*: controls of the same agents. *Best without*: the best shortcut baseline of "
         "the level. Steps are training steps, of the agent and of the baselines.\n\n"
         + markdown_table(RESULT_HEADS, rows)
     )
-    if few := [result for result in results if len(result.runs) < 5]:
-        text += (
-            "\nFewer than 5 runs: "
-            + ", ".join(f"{result.level} ({markdown_text(result.name)})" for result in few)
-            + ".\n"
-        )
     if together := totals(results):
         lines = [
             [markdown_text(name), family, _interval(interval)]
@@ -199,7 +199,7 @@ def markdown(
     return text
 
 
-AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "passes")
+AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "verdict")
 
 
 def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
@@ -209,7 +209,7 @@ def audit_rows(audits: Mapping[str, Audit]) -> list[list[str]]:
         if (audit := audits.get(level.name)) is None:
             continue
         shares = [part.success if (part := audit.controls.get(name)) else None for name in CONTROLS]
-        verdict = "yes" if audit.passes else "**no**"
+        verdict = audit.verdict
         if audit.digest != level.digest:
             verdict += " (of another version)"
         steps = max((part.budget for part in audit.controls.values() if part), default=0)

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,18 +17,47 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl._version import __version__
-from iglu_marl.benchmark.catalog import MODEL_LEVELS, HasLevel, find
-from iglu_marl.benchmark.splits import SPLITS
+from iglu_marl.benchmark.catalog import MODEL_LEVELS, HasLevel, Level, find
+from iglu_marl.benchmark.splits import SPLITS, SplitName
+from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
-from iglu_marl.core.task import Task
-from iglu_marl.evaluation.metrics import Interval, bootstrap_statistic, interquartile_mean, share_interval
-from iglu_marl.evaluation.selection import digest
+from iglu_marl.evaluation.metrics import (
+    Interval,
+    bootstrap_statistic,
+    crossed_bootstrap,
+    interquartile_mean,
+    share_interval,
+)
 
-FORMAT, VERSION = "iglu_marl benchmark result", 1
+FORMAT, VERSION = "iglu_marl benchmark result", 2
+FIRST_VERSION = 1  # has means of runs in place of episodes; still that of language models
+_HASH = re.compile("[0-9a-f]{12}")
 MEASURES = ("success", "completed", "f1", "steps")
 """Measures of a run: success rate, share of completed targets, mean F1, mean number of steps."""
+
+
+CONTROLS = ("muted", "scrambled", "hidden")
+
+
+class EpisodeRow(NamedTuple):
+    """An episode in a result file.
+
+    run: seed of the training run. task: hash of the task's content (`splits.content_id`). partner: name of the
+    architect; "": none. seed: seed of the episode. f1: F1 of the build. changes: number of block changes. steps: number
+    of builder steps.
+    """
+
+    run: int
+    task: str
+    partner: str
+    seed: int
+    success: bool
+    completed: bool
+    f1: float
+    changes: int
+    steps: int
 
 
 class Run(NamedTuple):
@@ -50,19 +80,23 @@ class Result(HasLevel):
     Args:
         digest: digest of the level when it was played.
         episodes: episodes per run.
-        tasks: digest of the tasks.
+        tasks: digest of the tasks of all runs.
         budget: environment steps of training.
         runs: one entry per training seed.
         command: command that trained and measured the agent.
         versions: versions of the software.
         models: settings, token counts and cost of language models (`iglu_marl.benchmark.models`).
+        rows: all episodes, by run and seed; () in files of version 1.
+        privileged: whether an agent gets the task.
+        own_actions: whether the builder plays with the game's own actions and observes more than the level shows.
+        recordings: name of the file of recorded games, beside the result, and its SHA-256; ("", ""): none.
 
     """
 
     level: str
     digest: str
     name: str
-    split: str
+    split: SplitName
     episodes: int
     tasks: str
     budget: int
@@ -70,16 +104,57 @@ class Result(HasLevel):
     command: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     models: Mapping[str, Any] = field(default_factory=dict)
+    rows: tuple[EpisodeRow, ...] = ()
+    privileged: bool = False
+    own_actions: bool = False
+    recordings: tuple[str, str] = ("", "")
 
     def scores(self, measure: str = "success") -> list[float]:
         """Return a measure of each run."""
         return [run.scores[measure] for run in self.runs]
 
+    @property
+    def contents(self) -> int:
+        """Number of tasks with different content; 0 in files of version 1, which do not have it."""
+        return len({row.task for row in self.rows})
+
     def interval(self, measure: str = "success") -> Interval:
-        """Return the interquartile mean over runs with a bootstrap interval (shares of one run: Wilson's)."""
-        if len(self.runs) == 1 and measure in ("success", "completed"):
-            return share_interval(self.runs[0].scores[measure], self.episodes)
-        return iqm([self.scores(measure)])
+        """Return the mean of a measure with its 95 % interval.
+
+        Bootstrap over runs, contents and partners; Wilson's interval of `contents` games where that has no width, as
+        for 0 and 100 %. Files of version 1: interquartile mean over runs; one run's mean over its games.
+        """
+        top = find(self.level).max_steps if measure == "steps" else 1
+        if self.rows:
+            values = [getattr(row, measure) / top for row in self.rows]
+            factors = zip(*((row.run, row.task, row.partner) for row in self.rows), strict=True)
+            found = crossed_bootstrap(values, factors)
+        else:
+            found = iqm([[score / top for score in self.scores(measure)]])
+        units = self.contents or (len(self.runs) if len(self.runs) > 1 else self.episodes)
+        if not found.high - found.low > 1e-9 and (measure != "steps" or units == 1):
+            found = share_interval(min(found.value, 1.0), units)
+        return Interval(*(top * end for end in found))
+
+    def flags(self, chance: float | None = None) -> list[str]:
+        """Return what to know before the result is compared with others. chance: that of the level."""
+        level, seeds = find(self.level), {run.seed for run in self.runs}
+        found = []
+        if self.budget > level.budget and level not in MODEL_LEVELS:
+            found.append(f"budget {self.budget:,} above the level's {level.budget:,}")
+        for name in CONTROLS:
+            taken = [run.controls[name] for run in self.runs if name in run.controls]
+            if taken and chance is not None and float(np.mean(taken)) > chance:
+                found.append(f"{name} {np.mean(taken):.1%} above chance {chance:.1%}")
+        if self.privileged:
+            found.append("gets the task")
+        if len(self.runs) < level.seeds:
+            found.append(f"{len(self.runs)} of {level.seeds} runs")
+        if self.rows and (played := len({seed % level.folds for seed in seeds})) < level.folds:
+            found.append(f"{played} of {level.folds} folds")
+        if self.split != "test":
+            found.append(f"{self.split} split")
+        return found
 
     @property
     def is_current(self) -> bool:
@@ -88,32 +163,34 @@ class Result(HasLevel):
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the file. The level's key is "rung"."""
+        names = ("digest", "name", "split", "tasks", "budget", "command")
+        about = {"rung": self.level} | {name: getattr(self, name) for name in names}
         runs = [
-            {
-                "seed": run.seed,
-                "scores": dict(run.scores),
-                "controls": dict(run.controls),
-                "curve": [list(point) for point in run.curve],
-            }
+            {"seed": run.seed, "controls": dict(run.controls), "curve": [list(point) for point in run.curve]}
+            | ({} if self.rows else {"scores": dict(run.scores)})
             for run in self.runs
         ]
-        names = ("digest", "name", "split", "episodes", "tasks", "budget", "command")
-        about = {"rung": self.level} | {name: getattr(self, name) for name in names}
-        return {
+        content = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.rows else FIRST_VERSION,
             **about,
             "versions": dict(self.versions),
             "runs": runs,
-        } | ({"models": dict(self.models)} if self.models else {})
+            "episodes": [row._asdict() for row in self.rows] or self.episodes,
+        }
+        if not self.rows:
+            return content | ({"models": dict(self.models)} if self.models else {})
+        content |= {name: getattr(self, name) for name in ("privileged", "own_actions")}
+        content["recordings"] = list(self.recordings)
+        return {**content, "checksum": checksum(content)}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Result:
         """Read the content that `to_json` returns.
 
-        Raises `DataError` if a field has an unexpected type or is out of range.
+        Raises `DataError` if a field has an unexpected type or is out of range, or if the content was edited.
         """
-        if content["format"] != FORMAT or content["version"] != VERSION:
+        if content["format"] != FORMAT or content["version"] not in (FIRST_VERSION, VERSION):
             raise DataError(
                 f"format is {content['format']!r:.60}, version {content['version']!r}, expected {FORMAT!r}, {VERSION}"
             )
@@ -121,27 +198,18 @@ class Result(HasLevel):
         for name, text in texts.items():
             _expect(name, text, isinstance(text, str), "text")
         _expect("split", texts["split"], texts["split"] in SPLITS, f"one of {', '.join(SPLITS)}")
-        level, runs = find(texts.pop("rung")), content["runs"]
-        episodes = played = _number("episodes", content["episodes"], 1, whole=True)
-        if not runs:
+        level = find(texts.pop("rung"))
+        if not content["runs"]:
             raise DataError("there are no runs, expected at least one")
-        models = dict(content.get("models", {}))
-        if level in MODEL_LEVELS:
-            played = _number("models.games", models["games"], 0, episodes, whole=True)
-            _number("models.failed", models["failed"], episodes - played, episodes - played, whole=True)
-            for name in {"requests", "prompt_tokens", "completion_tokens", "cost"} & models.keys():
-                _number(f"models.{name}", models[name])
-            for end, share in zip(("low", "high"), models["interval"], strict=True):
-                _number(f"models.interval.{end}", share, 0, 1)
-        return cls(
-            level.name,
-            **texts,
-            episodes=episodes,
-            budget=_number("budget", content["budget"], whole=True),
-            runs=tuple(_read_run(run, f"runs[{number}]", played) for number, run in enumerate(runs)),
-            versions=dict(content["versions"]),
-            models=models,
-        )
+        budget = _number("budget", content["budget"], whole=True)
+        parts = {**texts, "budget": budget, "versions": dict(content["versions"])}
+        read = _read_means if content["version"] == FIRST_VERSION else _read_episodes
+        found = cls(level.name, **parts, **read(level, content))
+        if found.rows and {checksum(found.to_json()), checksum(content)} != {content["checksum"]}:
+            raise DataError(
+                f"checksum is {content['checksum']!r:.60}, expected {checksum(content)}: it was edited"
+            )
+        return found
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the file atomically and return its path."""
@@ -160,6 +228,72 @@ def _number(name: str, value: Any, low: float = 0, high: float = math.inf, whole
     kind = "an integer" if whole else "a number"
     _expect(name, value, valid and low <= value <= high and value < math.inf, f"{kind} {span}")
     return value
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """Return a hash of a file's content without its checksum, 16 hexadecimal digits."""
+    rest = {name: value for name, value in content.items() if name != "checksum"}
+    return hashlib.blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+def _read_episodes(level: Level, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what only files of version 2 have. Means of runs follow from their episodes."""
+    _expect("digest", content["digest"], content["digest"] == level.digest, level.digest)
+    rows = tuple(EpisodeRow(**row) for row in content["episodes"])
+    for number, row in enumerate(rows):
+        _check_row(f"episodes[{number}]", row, level.max_steps)
+    seeds = [run["seed"] for run in content["runs"]]
+    each = len(rows) // len(seeds)
+    order = [(seed, number) for seed in dict.fromkeys(seeds) for number in range(each)]
+    played = [(row.run, row.seed) for row in rows]
+    _expect("runs and seeds of the episodes", played, bool(rows) and played == order, "0, 1, … of each run")
+    runs = tuple(
+        _read_run({**run, "scores": means(rows[number * each :][:each])}, f"runs[{number}]", each)
+        for number, run in enumerate(content["runs"])
+    )
+    controls = {tuple(run.controls) for run in runs}
+    _expect(
+        "controls", controls, len(controls) == 1 and set(*controls) <= set(CONTROLS), "the same of all runs"
+    )
+    marks = {name: content[name] for name in ("privileged", "own_actions")}
+    for name, mark in marks.items():
+        _expect(name, mark, isinstance(mark, bool), "true or false")
+    return {"episodes": each, "runs": runs, "rows": rows, "recordings": tuple(content["recordings"]), **marks}
+
+
+def _check_row(place: str, row: EpisodeRow, max_steps: int) -> None:
+    """Raise `DataError` for an episode that no game can have."""
+    _expect(f"{place}.task", row.task, bool(_HASH.fullmatch(row.task)), "12 hexadecimal digits")
+    _expect(f"{place}.partner", row.partner, isinstance(row.partner, str), "text")
+    for name in ("success", "completed"):
+        _expect(f"{place}.{name}", getattr(row, name), isinstance(getattr(row, name), bool), "true or false")
+    _number(f"{place}.run", row.run, whole=True)
+    _number(f"{place}.f1", row.f1, 0, 1)
+    _number(f"{place}.steps", row.steps, 0, max_steps, whole=True)
+    _number(f"{place}.changes", row.changes, int(row.completed), row.steps, whole=True)
+    _expect(f"{place}.success", row.success, row.success <= row.completed, "false: not completed")
+
+
+def means(rows: Sequence[EpisodeRow]) -> dict[str, float]:
+    """Return the means of `MEASURES` over episodes."""
+    return {name: float(np.mean([getattr(row, name) for row in rows])) for name in MEASURES}
+
+
+def _read_means(level: Level, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what only files of version 1 have: results of levels of version 0, and of language models."""
+    old = bool(level.superseded_by) or level in MODEL_LEVELS
+    _expect("version", FIRST_VERSION, old, f"{VERSION} on {level.name}")
+    episodes = played = _number("episodes", content["episodes"], 1, whole=True)
+    models = dict(content.get("models", {}))
+    if level in MODEL_LEVELS:
+        played = _number("models.games", models["games"], 0, episodes, whole=True)
+        _number("models.failed", models["failed"], episodes - played, episodes - played, whole=True)
+        for name in {"requests", "prompt_tokens", "completion_tokens", "cost"} & models.keys():
+            _number(f"models.{name}", models[name])
+        for end, share in zip(("low", "high"), models["interval"], strict=True):
+            _number(f"models.interval.{end}", share, 0, 1)
+    runs = (_read_run(run, f"runs[{number}]", played) for number, run in enumerate(content["runs"]))
+    return {"episodes": episodes, "runs": tuple(runs), "models": models}
 
 
 def _read_run(run: Mapping[str, Any], place: str, episodes: int) -> Run:
@@ -198,11 +332,6 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "machine": platform.machine(),
     }
-
-
-def digest_of(tasks: Sequence[Task]) -> str:
-    """Return a hash of the content of tasks, 12 hexadecimal digits."""
-    return hashlib.blake2b("".join(map(digest, tasks)).encode(), digest_size=6).hexdigest()
 
 
 def iqm(scores: Sequence[Sequence[float]], **options: Any) -> Interval:

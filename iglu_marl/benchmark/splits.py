@@ -1,24 +1,25 @@
 """Task generators and splits by content.
 
-A `Content` samples tasks. A `HeldOut` rule decides from a task's content whether it is held out. A task is in the test
-split if all rules of the level hold it out, in the training split if none does, else in neither. Rules treat targets
-as equal up to the rotations and shifts that the task allows (`content_key`), so the splits are disjoint.
+A `Content` samples tasks. A `HeldOut` rule decides from a task's content in which splits it may be. A task is in a
+split if all rules of the level agree; in neither, if they do not. Rules treat targets as equal up to the rotations and
+shifts that the task allows (`content_key`), so the splits are disjoint.
 """
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations, product
 from math import comb
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.errors import ConfigError, TaskError
+from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.grid import (
     COLOR_NAMES,
     ZONE_SHAPE,
@@ -34,6 +35,7 @@ from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.metrics import net_actions
+from iglu_marl.evaluation.selection import digest
 from iglu_marl.language import At, Build, CellEdit, EditKind, Shape, render
 from iglu_marl.language import Sequence as InstructionSequence
 from iglu_marl.language.grammar.speaker import spelled
@@ -41,7 +43,7 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
 from iglu_marl.tasks.source import FiniteSource
 
-SplitName = Literal["train", "test"]
+SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 MOST_TRIES = 10_000  # samples per task of a split
 MOST_LISTED = 512  # largest content that is enumerated
@@ -70,6 +72,27 @@ def shape_key(task: Task) -> bytes:
     return canonical(task.target_grid != 0)
 
 
+def content_id(task: Task) -> str:
+    """Return a hash of `content_key`, 12 hexadecimal digits."""
+    return hashlib.blake2b(content_key(task), digest_size=6).hexdigest()
+
+
+def _mirrored(task: Task) -> bytes:
+    """Return start and target as a key, equal up to mirror images and quarter turns about the centre.
+
+    Shifts are equal, too, if the task allows them.
+    """
+    both = 7 * task.start_grid + task.target_grid
+    if task.is_invariant:
+        return _mirrored_shape(both)
+    turned = [np.rot90(both, turns, axes=(1, 2)) for turns in range(4)]
+    return min(image.tobytes() for grid in turned for image in (grid, grid[:, ::-1]))
+
+
+def _mirrored_shape(grid: npt.NDArray[Any]) -> bytes:
+    return min(canonical(grid), canonical(grid[:, ::-1]))
+
+
 def words_of(task: Task) -> int:
     """Return the number of words in the instruction."""
     return len(task.instruction.split())
@@ -88,21 +111,78 @@ def _hashed(key: Callable[[Task], bytes]) -> Callable[[Task, float], bool]:
     return lambda task, share: hash_fraction(_SALT + key(task).hex()) < share
 
 
-_RULES: dict[str, tuple[Callable[[Task, float], bool], str]] = {
-    "pairs": (_pairs, "1 in {:g} colour-cell pairs"),
-    "combinations": (_hashed(content_key), "{:.0%} of targets"),
-    "shapes": (_hashed(shape_key), "{:.0%} of shapes"),
-    "sizes": (lambda task, least: task.target_size >= least, "structures of {:g} blocks or more"),
-    "sentences": (lambda task, least: words_of(task) >= least, "instructions of {:g} words or more"),
+_Parts = tuple[SplitName, ...]
+_TRAIN: _Parts = ("train",)
+_VALIDATION: _Parts = ("validation",)
+_TEST: _Parts = ("test",)
+_HELD = (*_VALIDATION, *_TEST)
+
+
+def _ring(numbers: Callable[[Task, int], Sequence[int]]) -> Callable[[Task, HeldOut], _Parts]:
+    """Return a rule over a ring of `value` parts, which turns by one part with each fold.
+
+    Part 0 is held out for the test, part 1 for validation. Of a task in several parts, the lowest one counts.
+    """
+
+    def splits(task: Task, rule: HeldOut) -> _Parts:
+        size = int(rule.value)
+        part = min((number + rule.fold) % size for number in numbers(task, size))
+        return (_TEST, _VALIDATION)[part] if part < 2 else _TRAIN
+
+    return splits
+
+
+def _hash_ring(key: Callable[[Task], bytes]) -> Callable[[Task, HeldOut], _Parts]:
+    return _ring(lambda task, size: [int(size * hash_fraction(_SALT + key(task).hex()))])
+
+
+def _squares(task: Task, size: int) -> list[int]:
+    changed = net_actions(task.start_grid, task.target_grid)
+    return [(color + x + 3 * y + 2 * z) % size for _, x, y, z, color in changed]
+
+
+def _corpora(task: Task, _: HeldOut) -> _Parts:
+    own = Split.of(task.task_id or "")
+    return _TEST if own is Split.TEST else _VALIDATION if own is Split.VAL else _TRAIN
+
+
+def _larger(task: Task, rule: HeldOut) -> _Parts:
+    over = task.target_size - rule.value
+    return _TEST if over >= 0 else _VALIDATION if over >= -1 else _TRAIN
+
+
+def _held(test: Callable[[Task, float], bool], where: _Parts) -> Callable[[Task, HeldOut], _Parts]:
+    return lambda task, rule: where if test(task, rule.value) else _TRAIN
+
+
+_RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
+    "squares": (_ring(_squares), "1 in {:g} colour-cell pairs"),
+    "targets": (_hash_ring(_mirrored), "1 in {:g} targets"),
+    "forms": (_hash_ring(lambda task: _mirrored_shape(task.target_grid != 0)), "1 in {:g} shapes"),
+    "larger": (_larger, "structures of {:g} blocks or more"),
+    "corpora": (_corpora, "structures of the corpora's test split"),
+    "sentences": (
+        _held(lambda task, least: words_of(task) >= least, _HELD),
+        "instructions of {:g} words or more",
+    ),
     "poses": (
-        lambda task, share: (task.pose or Pose()).yaw_deg % 360 >= 360 * (1 - share),
+        _held(lambda task, share: (task.pose or Pose()).yaw_deg % 360 >= 360 * (1 - share), _HELD),
         "{:.0%} of start directions",
     ),
+    # Rules of version 0, which knows no validation.
+    "pairs": (_held(_pairs, _TEST), "1 in {:g} colour-cell pairs"),
+    "combinations": (_held(_hashed(content_key), _TEST), "{:.0%} of targets"),
+    "shapes": (_held(_hashed(shape_key), _TEST), "{:.0%} of shapes"),
+    "sizes": (
+        _held(lambda task, least: task.target_size >= least, _TEST),
+        "structures of {:g} blocks or more",
+    ),
     "structures": (
-        lambda task, _: Split.of(task.task_id or "") is Split.TEST,
+        _held(lambda task, _: Split.of(task.task_id or "") is Split.TEST, _TEST),
         "structures of the corpora's test split",
     ),
 }
+_VALIDATES = ("squares", "targets", "forms", "larger", "corpora")
 
 
 @dataclass(frozen=True)
@@ -111,24 +191,43 @@ class HeldOut:
 
     | rule | value |
     |---|---|
-    | pairs | n: 1 in n combinations of colour and cell |
-    | combinations, shapes, poses | share that is held out |
-    | sizes, sentences | smallest number of blocks or words that is held out |
-    | structures | unused: the test split of the corpora |
+    | squares | k: 1 in k combinations of colour and cell, another one in each of k folds |
+    | targets, forms | k: 1 in k targets or shapes up to mirror images, others in each of k folds |
+    | larger | number of blocks of the test split; validation has one less |
+    | corpora | unused: the splits of the corpora |
+    | sentences, poses | smallest number of words, share of directions |
+    | pairs, combinations, shapes, sizes, structures | the rules of version 0, without validation |
+
+    fold: number of the fold.
 
     Raises `ConfigError` if the rule is unknown.
     """
 
     rule: str
     value: float = 0.0
+    fold: int = field(default=0, repr=False)
 
     def __post_init__(self) -> None:
         if self.rule not in _RULES:
             raise ConfigError(f"rule is {self.rule!r}, expected one of {', '.join(_RULES)}")
 
+    @property
+    def folds(self) -> int:
+        """Number of folds; 1 if the rule is the same for all runs."""
+        return int(self.value) if self.rule in _VALIDATES[:3] else 1
+
+    @property
+    def validates(self) -> bool:
+        """Whether the rule separates validation from test."""
+        return self.rule in _VALIDATES
+
+    def splits(self, task: Task) -> _Parts:
+        """Return the splits that a task may be in."""
+        return _RULES[self.rule][0](task, self)
+
     def __call__(self, task: Task) -> bool:
-        """Whether the content of a task is held out."""
-        return _RULES[self.rule][0](task, self.value)
+        """Whether the content of a task is held out of training."""
+        return self.splits(task) != _TRAIN
 
     def __str__(self) -> str:
         return _RULES[self.rule][1].format(self.value)
@@ -359,6 +458,33 @@ class HumanInstructions(Content):
         return _human_instructions()
 
 
+@dataclass(frozen=True)
+class PinnedInstructions(HumanInstructions):
+    """Instructions written by people, in one version of the corpus.
+
+    checksum: hash of the tasks that are read, 12 hexadecimal digits.
+
+    Raises `DataError` if the corpus has other tasks.
+    """
+
+    checksum: str
+
+    def all(self) -> tuple[Task, ...]:
+        """Return all instructions that change something."""
+        tasks = _human_instructions()
+        if (found := digest_of(tasks)) != self.checksum:
+            raise DataError(
+                f"the checksum of the IGLU single-turn tasks is {found}, expected {self.checksum}: the level needs the "
+                "version of the corpus that `iglu-marl data fetch iglu-singleturn` downloads"
+            )
+        return tasks
+
+
+def digest_of(tasks: Sequence[Task]) -> str:
+    """Return a hash of the content of tasks, 12 hexadecimal digits."""
+    return hashlib.blake2b("".join(map(digest, tasks)).encode(), digest_size=6).hexdigest()
+
+
 @lru_cache(maxsize=1)
 def _human_instructions() -> tuple[Task, ...]:
     from iglu_marl.data import SingleturnDataset
@@ -402,6 +528,10 @@ def split_tasks(content: Content, held_out: tuple[HeldOut, ...], split: SplitNam
         raise ConfigError(f"split is {split!r}, expected one of {', '.join(SPLITS)}")
     if not held_out:
         raise ConfigError("held_out is empty, expected at least one rule")
+    if split == "validation" and not any(rule.validates for rule in held_out):
+        raise ConfigError(
+            "split is 'validation', expected train or test: levels of version 0 have no validation"
+        )
     if content.all() is None:
         return HeldOutTasks(content, held_out, split)
     return _finite(content, held_out, split)
@@ -415,14 +545,13 @@ def _finite(content: Content, held_out: tuple[HeldOut, ...], split: SplitName) -
     if split == "train":
         return FiniteSource(trained, "the training split")
     known = set(map(content_key, trained))
-    tested = [task for task in tasks if in_split(task, held_out, "test") and content_key(task) not in known]
-    return FiniteSource(tested, "the test split")
+    held = [task for task in tasks if in_split(task, held_out, split) and content_key(task) not in known]
+    return FiniteSource(held, f"the {split} split")
 
 
 def in_split(task: Task, held_out: tuple[HeldOut, ...], split: SplitName) -> bool:
     """Whether a task is in a split."""
-    held = [rule(task) for rule in held_out]
-    return not any(held) if split == "train" else all(held)
+    return all(split in rule.splits(task) for rule in held_out)
 
 
 class HeldOutTasks(TaskSource):
@@ -453,8 +582,11 @@ def some_of(source: TaskSource, count: int, seed: int = 0) -> list[Task]:
     return [source.sample(rng) for _ in range(count)]
 
 
-def another(tasks: Sequence[Task], number: int) -> Task:
-    """Return the next task with different content; the task itself if there is none."""
-    own = content_key(tasks[number])
-    later = [*tasks[number + 1 :], *tasks[:number]]
-    return next((task for task in later if content_key(task) != own), tasks[number])
+def others(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Return for each task the tasks with different content, from the next one on; if there are none, itself."""
+    keys, count = [content_key(task) for task in tasks], len(tasks)
+    orders = ([(number + step) % count for step in range(count)] for number in range(count))
+    return [
+        [tasks[other] for other in order if keys[other] != keys[order[0]]] or [tasks[order[0]]]
+        for order in orders
+    ]

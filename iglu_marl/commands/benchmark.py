@@ -63,7 +63,7 @@ def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
     for level in chosen:
         about = Group(level.about, f"Held out: {'; '.join(map(str, level.held_out))}.")
         audit = audits.get(level.name)
-        verdict = "none" if audit is None else "passed" if audit.passes else "failed"
+        verdict = "none" if audit is None else audit.verdict
         if audit is not None and audit.digest != level.digest:
             verdict = "old"
         table.add_row(level.name, about, f"{level.max_steps:,}", f"{level.budget:,}", verdict)
@@ -75,7 +75,7 @@ def audit_levels(
     budget: Annotated[
         int | None, opt.integer(1, "Environment steps per trained control. Default: a learner's.")
     ] = None,
-    tasks: Annotated[int, opt.integer(2, "Number of tasks, half of each split.")] = 128,
+    tasks: Annotated[int, opt.integer(2, "Number of tasks of the test split.")] = 128,
     games: Annotated[int, opt.integer(1, "Games of scripted builder and oracle.")] = 16,
     quick: Annotated[bool, Option("--quick", help="10,000 steps, 16 tasks, 2 games.")] = False,
     output: Annotated[Path | None, opt.output_to("JSON file; other levels in it are kept.")] = None,
@@ -101,7 +101,12 @@ def audit_levels(
                 benchmark.write_audits([found[name]], output)
     if as_json:
         print(
-            json.dumps({name: {**audit.to_json(), "passes": audit.passes} for name, audit in found.items()})
+            json.dumps(
+                {
+                    name: {**audit.to_json(), "passes": audit.passes, "verdict": audit.verdict}
+                    for name, audit in found.items()
+                }
+            )
         )
     console.print(*audit_table(found).split("\n"), sep="\n")
     return all(audit.passes for audit in found.values())
@@ -119,7 +124,7 @@ def run_level(
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
     name: Annotated[str, Option(help="Name of the agent in the result.")] = "",
-    split: Annotated[str, opt.choice("train", "test")] = "test",
+    split: Annotated[str, opt.choice("train", "validation", "test")] = "test",
     episodes: Annotated[int, opt.integer(1, "Games of each run.")] = 200,
     budget: Annotated[int, opt.integer(0, "Environment steps of training, for the file.")] = 0,
     command: Annotated[str, Option(help="Command that trained the agent, for the file.")] = "",
@@ -127,6 +132,7 @@ def run_level(
         bool, Option("--controls/--no-controls", help="Also measure it muted, scrambled or hidden.")
     ] = True,
     output: Annotated[Path | None, opt.output_to("The result file to write (JSON).")] = None,
+    record: Annotated[bool, Option("--record", help="Keep all games beside it, for `verify`.")] = False,
     as_json: opt.Json = False,
 ) -> None:
     """Measure agents on a level."""
@@ -154,11 +160,28 @@ def run_level(
             command=command,
             controls=controls,
             output=output,
+            record=record,
             progress=lambda text: console.print(text, style="dim"),
         )
     if as_json:
         print(json.dumps(result.to_json()))
     console.print(*markdown([result]).split("\n"), sep="\n")
+
+
+def verify_result(
+    result: Annotated[Path, Argument(help="A result file.")], as_json: opt.Json = False
+) -> None:
+    """Check a result file against its level, and replay its recorded games."""
+    from iglu_marl import benchmark
+
+    replayed, found = benchmark.verify(result), benchmark.read_result(result)
+    if as_json:
+        print(json.dumps({"episodes": len(found.rows), "replayed": replayed}))
+        return
+    text_console(as_json).print(
+        f"{result}: {len(found.rows)} episodes fit {found.level}; {replayed} of them replayed"
+        + ("" if replayed else " (no recordings: run with --record)")
+    )
 
 
 def report_results(

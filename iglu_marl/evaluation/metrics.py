@@ -366,6 +366,43 @@ def bootstrap_statistic(
     return _percentiles(float(statistic(np.ones(count))), values[~np.isnan(values)], confidence)
 
 
+def crossed_bootstrap(
+    values: npt.ArrayLike,
+    factors: Iterable[npt.ArrayLike],
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    rng: np.random.Generator | int = 0,
+) -> Interval:
+    """Return a mean with a percentile bootstrap interval over several factors, such as runs, tasks and partners.
+
+    Each factor's levels are drawn with replacement; an entry counts as often as the product of its levels (Owen, The
+    Pigeonhole Bootstrap, 2007). Factors of one level stay as they are.
+
+    Args:
+        values: [n], at least one entry.
+        factors: for each factor the levels of the entries, [n].
+        confidence: confidence of the interval.
+        resamples: number of resamples. Those without entries are left out.
+        rng: generator or seed.
+
+    Raises:
+        ConfigError: if an argument is out of range.
+
+    """
+    _check(confidence, resamples)
+    found, generator = np.asarray(values, np.float64), np.random.default_rng(rng)
+    weights = np.ones((resamples, len(found)))
+    for factor in factors:
+        known, codes = np.unique(np.asarray(factor), return_inverse=True)
+        if len(known) > 1:
+            drawn = generator.multinomial(len(known), np.full(len(known), 1 / len(known)), size=resamples)
+            weights *= drawn[:, codes]
+    totals = weights.sum(axis=1)
+    means = (weights[totals > 0] @ found) / totals[totals > 0]
+    return _percentiles(float(found.mean()), means, confidence)
+
+
 def share_interval(found: float, count: int, *, confidence: float = 0.95) -> Interval:
     """Return a share of `count` games with Wilson's interval, which has a positive width for shares of 0 and 1.
 

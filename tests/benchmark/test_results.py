@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import importlib.util
 import io
 import json
@@ -27,36 +28,50 @@ from iglu_marl.benchmark import (
     read_result,
     report,
     run,
+    verify,
 )
 from iglu_marl.benchmark.models import reference_results
-from iglu_marl.benchmark.results import Run, improvement, iqm, versions
+from iglu_marl.benchmark.results import EpisodeRow, Run, checksum, improvement, iqm, means, versions
 from iglu_marl.benchmark.splits import SPLITS
 from iglu_marl.cli import app
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
-from iglu_marl.evaluation.metrics import bootstrap_statistic, interquartile_mean
+from iglu_marl.evaluation.metrics import (
+    bootstrap_statistic,
+    crossed_bootstrap,
+    interquartile_mean,
+    share_interval,
+)
 
 
-def result(*successes: float, level: str = "see-place-v0", name: str = "ours", **fields: Any) -> Result:
-    """A made-up result with a run for each share of successes."""
-    runs = tuple(
-        Run(
-            seed,
-            {"success": share, "completed": share, "f1": share, "steps": 3.0},
-            {"hidden": 0.0},
-            ((0, 0.0), (100, share)),
-        )
-        for seed, share in enumerate(successes)
+def result(
+    *successes: float, level: str = "see-place-v1", name: str = "ours", episodes: int = 8, **fields: Any
+) -> Result:
+    """A made-up result with a run for each share of successes; each of its episodes has a content of its own."""
+    rows = tuple(
+        EpisodeRow(run, f"{seed:012x}", "", seed, won, won, float(won), int(won), 3)
+        for run, share in enumerate(successes)
+        for seed in range(episodes)
+        for won in [seed < share * episodes]
     )
-    digest = fields.pop("digest", find(level).digest)
+    runs = tuple(
+        Run(run, means(rows[run * episodes :][:episodes]), {"hidden": 0.0}, ((0, 0.0), (100, share)))
+        for run, share in enumerate(successes)
+    )
     given = {
         "split": "test",
-        "episodes": 8,
         "tasks": "f" * 12,
         "budget": 100,
         "versions": versions(),
+        "rows": rows,
         **fields,
     }
-    return Result(level, digest, name, runs=runs, **given)
+    return Result(level, find(level).digest, name, runs=runs, episodes=episodes, **given)
+
+
+def old_result(level: str = "see-place-v0") -> Result:
+    """A made-up result of version 0, which has means of runs in place of episodes."""
+    runs = (Run(0, {"success": 0.5, "completed": 0.5, "f1": 0.5, "steps": 3.0}, {"hidden": 0.0}),)
+    return Result(level, find(level).digest, "old", "test", 8, "f" * 12, 100, runs, versions=versions())
 
 
 # -------------------------------------------------------------------------------------------------------- averages
@@ -93,75 +108,176 @@ def test_the_probability_of_improvement() -> None:
     assert better.low < better.value < better.high
 
 
+# ------------------------------------------------------------------------------------------------------- intervals
+
+
+def test_repeated_tasks_are_no_new_ones() -> None:
+    """Four contents are four, however often they are played; episodes alone would give a quarter of the width."""
+    rows = [
+        EpisodeRow(0, f"{seed % 4:012x}", "", seed, *[seed % 4 < 2] * 2, 0.5, 1, 3) for seed in range(200)
+    ]
+    many = result(0.5, rows=tuple(rows), episodes=200)
+    assert (many.contents, many.interval().value) == (4, 0.5)
+    low, high = many.interval()[1:]
+    assert high - low >= 0.75
+    alone = result(0.5, rows=tuple(row._replace(task=f"{row.seed:012x}") for row in rows), episodes=200)
+    low, high = alone.interval()[1:]
+    assert 0.1 < high - low < 0.2
+
+
+def test_runs_and_partners_are_resampled() -> None:
+    """What differs by run, or by partner, is no certainty of many episodes."""
+    by_run = result(0.0, 1.0, episodes=100).interval()
+    assert (by_run.low, by_run.high) == (0.0, 1.0)
+    rows = result(0.5, episodes=100).rows
+    split = tuple(row._replace(partner=f"run {int(row.success)}") for row in rows)
+    by_partner = result(0.5, episodes=100, rows=split).interval()
+    assert (by_partner.low, by_partner.high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_all_or_nothing_has_the_interval_of_its_contents(share: float) -> None:
+    found = result(share, share, episodes=16)
+    assert found.interval() == share_interval(share, 16)
+    assert not np.isnan([found.interval(name) for name in ("success", "completed", "f1", "steps")]).any()
+
+
+def test_the_crossed_bootstrap_is_that_of_one_factor_and_covers() -> None:
+    """Of one factor, it is the usual bootstrap; of two, it has the variance of both (binomial, a known case)."""
+    values = np.repeat([1.0, 0.0], [30, 70])
+    one = crossed_bootstrap(values, [np.arange(100)], resamples=4000)
+    deviation = np.sqrt(0.3 * 0.7 / 100)
+    assert one.value == 0.3
+    assert (one.high - one.low) / (2 * 1.96 * deviation) == pytest.approx(1, abs=0.06)
+    runs, tasks = np.divmod(np.arange(100), 10)
+    effects = np.random.default_rng(0).normal(size=(2, 10))
+    both = crossed_bootstrap(effects[0][runs] + effects[1][tasks], [runs, tasks], resamples=4000)
+    deviation = np.sqrt(effects.var(axis=1).sum() / 10)
+    assert (both.high - both.low) / (2 * 1.96 * deviation) == pytest.approx(1, abs=0.08)
+
+
 # ----------------------------------------------------------------------------------------------------------- files
 
 
 def test_a_result_comes_back_from_its_file(tmp_path: Path) -> None:
     made = result(0.5, 0.75, command="python train.py --seed 3")
-    assert read_result(made.write(tmp_path / "a.json")) == made
+    path = made.write(tmp_path / "a.json")
+    assert read_result(path) == made
     assert made.is_current
-    assert not result(0.5, digest="0" * 12).is_current
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+    content = json.loads(path.read_text())
+    assert content["episodes"][0] == made.rows[0]._asdict()
+    assert len(content["episodes"]) == 16
+    assert read_result(old_result().write(tmp_path / "b.json")) == old_result()
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"format": "recipe"}, "format is 'recipe'"),
-        ({"version": 7}, "version 7"),
-        ({"runs": []}, "there are no runs"),
-        ({"runs": [{"seed": 0}]}, "scores"),
-        ({"episodes": "many"}, "many"),
-    ],
-)
-def test_damaged_results_are_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
-    path = tmp_path / "b.json"
-    path.write_text(json.dumps({**result(0.5).to_json(), **change}))
-    with pytest.raises(DataError, match=rf"b\.json.*{said}"):
+def test_old_files_hold_results_of_version_0_alone(tmp_path: Path) -> None:
+    path = old_result("see-place-v1").write(tmp_path / "a.json")
+    with pytest.raises(DataError, match="version is 1, expected 2 on see-place-v1"):
         read_result(path)
-    with pytest.raises(DataError, match=r"c\.json"):
-        read_result(tmp_path / "c.json")
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "expected"),
-    [
-        ("rung", "see-everything-v9", "expected one of see-place-v0"),
-        ("split", "dev", "expected one of train, test"),
-        ("name", 7, "expected text"),
-        ("episodes", 0, "expected an integer of 1 or more"),
-        ("episodes", 7, "a share of 7 games"),
-        ("budget", -1, "expected an integer of 0 or more"),
-        ("runs[0].seed", 1.5, "expected an integer of 0 or more"),
-        ("runs[0].scores.success", 1.5, "expected a number 0..1"),
-        ("runs[0].scores.success", 1.0, "expected at most completed, 0.5"),
-        ("runs[0].scores.f1", float("nan"), "expected a number 0..1"),
-        ("runs[0].scores.steps", -3, "expected a number of 0 or more"),
-        ("runs[0].scores.completed", True, "expected a number 0..1"),
-        ("runs[0].scores.completed", 0.55, "completed is 0.55, expected a share of 8 games"),
-        ("runs[0].controls.hidden", "none", "expected a number 0..1"),
-        ("runs[0].curve[1].share", -0.5, "expected a number 0..1"),
-    ],
-)
-def test_a_result_out_of_range_is_named(tmp_path: Path, field: str, value: Any, expected: str) -> None:
-    """The error names file, field, value and what was expected; no measure of it is taken."""
-    content = result(0.5).to_json()
+ROW = "episodes.3"
+TAMPERED: list[tuple[str, Any, str]] = [  # field, value, what is said though the checksum is made to fit
+    (f"{ROW}.success", 3.7, "episodes[3].success is 3.7, expected true or false"),
+    (f"{ROW}.success", 1, "expected true or false"),
+    (f"{ROW}.success", "yes", "expected true or false"),
+    ("episodes.7.success", True, "expected false: not completed"),
+    (f"{ROW}.completed", None, "expected true or false"),
+    (f"{ROW}.completed", False, "expected false: not completed"),
+    (f"{ROW}.f1", 1.01, "expected a number 0..1"),
+    (f"{ROW}.f1", -0.1, "expected a number 0..1"),
+    (f"{ROW}.f1", float("nan"), "expected a number 0..1"),
+    (f"{ROW}.steps", 7, "expected an integer 0..6"),
+    (f"{ROW}.steps", -1, "expected an integer 0..6"),
+    (f"{ROW}.steps", 2.5, "expected an integer 0..6"),
+    (f"{ROW}.changes", 4, "expected an integer 1..3"),
+    (f"{ROW}.changes", 0, "expected an integer 1..3"),
+    (f"{ROW}.seed", 5, "0, 1, … of each run"),
+    (f"{ROW}.run", 1, "0, 1, … of each run"),
+    (f"{ROW}.run", -1, "expected an integer of 0 or more"),
+    (f"{ROW}.task", "easy", "expected 12 hexadecimal digits"),
+    (f"{ROW}.task", 7, "expected"),
+    (f"{ROW}.partner", 0, "expected text"),
+    (f"{ROW}.note", "x", "note"),
+    ("episodes", [], "0, 1, … of each run"),
+    ("episodes", 200, "is no result of the benchmark"),
+    ("runs", [], "there are no runs"),
+    ("runs.1.seed", 0, "0, 1, … of each run"),
+    ("runs.0.seed", 1.5, "0, 1, … of each run"),
+    ("runs.0.controls", {}, "the same of all runs"),
+    ("runs.0.controls.hidden", 1.5, "expected a number 0..1"),
+    ("runs.0.controls.hidden", 0.3, "expected a share of 8 games"),
+    ("runs.0.curve.1.1", -0.5, "expected a number 0..1"),
+    ("runs.0.scores", {"success": 1.0}, "it was edited"),
+    ("rung", "see-everything-v9", "expected one of see-place-v1"),
+    ("rung", "see-ground-v1", "digest is"),
+    ("digest", "0" * 12, "digest is '000000000000'"),
+    ("name", 7, "expected text"),
+    ("split", "dev", "expected one of train, validation, test"),
+    ("budget", -1, "expected an integer of 0 or more"),
+    ("budget", "little", "expected an integer of 0 or more"),
+    ("format", "recipe", "format is 'recipe'"),
+    ("version", 7, "version 7"),
+    ("version", 1, "expected 2 on see-place-v1"),
+    ("privileged", "no", "expected true or false"),
+    ("recordings", "ab", "it was edited"),
+    ("score", 1.0, "it was edited"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "said"), TAMPERED)
+def test_tampered_results_are_refused(tmp_path: Path, field: str, value: Any, said: str) -> None:
+    """Both with the checksum as it was, and with one that fits the edited content."""
+    content = result(0.5, 0.5).to_json()
+    content = json.loads(json.dumps(content))
+    *way, last = field.split(".")
     place: Any = content
-    *way, last = field.replace("[", ".").replace("]", "").replace("share", "1").split(".")
     for part in way:
         place = place[int(part) if part.isdigit() else part]
     place[int(last) if last.isdigit() else last] = value
     path = tmp_path / "b.json"
-    path.write_text(json.dumps(content))
-    with pytest.raises(DataError) as error:
+    for fitting in (False, True):
+        content["checksum"] = checksum(content) if fitting else content["checksum"]
+        path.write_text(json.dumps(content))
+        with pytest.raises(DataError) as error:
+            read_result(path)
+        assert str(path) in str(error.value)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("name", "theirs"), ("budget", 5), ("split", "validation"), ("command", "x"), ("tasks", "e")],
+)
+def test_what_could_be_true_is_refused_by_its_checksum(tmp_path: Path, field: str, value: Any) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps({**result(0.5).to_json(), field: value}))
+    with pytest.raises(DataError, match=r"checksum is .* it was edited"):
         read_result(path)
-    wrong_sum = "a share of" in expected  # of which either may be wrong
-    for part in (
-        str(path),
-        expected,
-        *(["runs[0]: "] if wrong_sum else [field.replace("rung", "level"), repr(value)]),
+
+
+def test_damaged_files_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps(result(0.5).to_json())[:-30])
+    for broken in (path, tmp_path / "c.json"):
+        with pytest.raises(DataError, match=broken.name):
+            read_result(broken)
+
+
+def test_a_result_of_version_0_out_of_range_is_named(tmp_path: Path) -> None:
+    for change, said in (
+        ({"success": 1.5}, r"runs\[0\].scores.success is 1.5, expected a number 0..1"),
+        ({"success": 1.0}, "expected at most completed, 0.5"),
+        ({"completed": 0.55}, "completed is 0.55, expected a share of 8 games"),
+        ({"steps": -3}, "expected a number of 0 or more"),
     ):
-        assert part in str(error.value)
+        content = old_result().to_json()
+        content["runs"][0]["scores"] |= change
+        path = tmp_path / "b.json"
+        path.write_text(json.dumps(content))
+        with pytest.raises(DataError, match=said):
+            read_result(path)
 
 
 def test_a_result_of_models_out_of_range_is_named(tmp_path: Path) -> None:
@@ -198,26 +314,27 @@ def test_one_episode_has_an_interval(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_scripted_builder_by_the_protocol(tmp_path: Path) -> None:
     path = tmp_path / "scripted.json"
-    found = run("told-place-v0", ["scripted"], name="scripted", episodes=6, output=path)
+    found = run("told-place-v1", ["scripted"], name="scripted", episodes=6, output=path)
     (only,) = found.runs
     assert (only.scores["success"], only.scores["completed"], only.scores["f1"]) == (1.0, 1.0, 1.0)
     assert only.controls == {"muted": 0.0, "scrambled": 0.0}
     assert read_result(path) == found
     assert found.episodes == 6
-    assert found == run("told-place-v0", ["scripted"], name="scripted", episodes=6)
+    assert found.contents == 3  # meanings, in four wordings
+    assert found == run("told-place-v1", ["scripted"], name="scripted", episodes=6)
 
 
 @pytest.mark.slow
 def test_pairs_by_the_protocol() -> None:
-    words = run("words-place-v0", ["scripted", ("terse", "scripted")], episodes=4)
+    words = run("words-place-v1", ["scripted", ("terse", "scripted")], episodes=4)
     assert words.scores() == [1.0, 1.0]
     assert [dict(one.controls) for one in words.runs] == [{"muted": 0.0, "scrambled": 0.0}] * 2
-    live = run("told-structures-v0", ["oracle"], episodes=1, controls=False)
+    live = run("told-structures-v1", ["oracle"], episodes=1, controls=False)
     assert live.scores() == [1.0]
 
 
 def test_a_privileged_builder_is_told_another_target_where_its_own_is_hidden() -> None:
-    (only,) = run("see-place-v0", ["oracle"], episodes=4).runs
+    (only,) = run("see-place-v1", ["oracle"], episodes=4).runs
     assert only.scores["success"] == 1.0
     assert only.controls == {"hidden": 0.0}
 
@@ -225,7 +342,7 @@ def test_a_privileged_builder_is_told_another_target_where_its_own_is_hidden() -
 @pytest.mark.slow
 def test_a_trained_builder_by_name_sees_what_the_level_shows() -> None:
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
-    found = run("pictures-ground-v0", ["pov-walker-v1"], episodes=2)
+    found = run("pictures-ground-v1", ["pov-walker-v1"], episodes=2)
     assert found.runs[0].controls.keys() == {"muted", "scrambled"}
     assert found.runs[0].controls["muted"] == 0.0
 
@@ -272,21 +389,133 @@ def test_partners_meet_those_of_other_runs() -> None:
         return lambda env: Pointing(number + 1, env)
 
     agents = [(architect(number), builder(number)) for number in range(3)]
-    run("partners-place-v0", agents, episodes=4, controls=False)
+    run("partners-place-v1", agents, episodes=4, controls=False)
     assert [found - {0} for found in heard] == [{2, 3}, {1, 3}, {1, 2}]
     for part in heard:
         part.clear()
-    run("symbols-place-v0", agents, episodes=4, controls=False)
+    run("symbols-place-v1", agents, episodes=4, controls=False)
     assert [found - {0} for found in heard] == [{1}, {2}, {3}]
+
+
+def test_every_task_meets_every_partner(tmp_path: Path) -> None:
+    """Each of the four test tasks meets each of the two other architects; runs with less do not fit the file."""
+    agents = [(lambda env, number=number: Pointing(number, env), Resting.for_env) for number in range(3)]
+    path = tmp_path / "partners.json"
+    found = run("partners-place-v1", agents, episodes=8, controls=False, output=path)
+    for seed in range(3):
+        met = {(row.task, row.partner) for row in found.rows if row.run == seed}
+        assert len(met) == 8
+        assert {partner for _, partner in met} == {f"run {other}" for other in range(3) if other != seed}
+    assert verify(path) == 0
+
+
+def test_runs_cover_all_combinations() -> None:
+    found = run("see-place-v1", ["oracle"] * 6, episodes=4, controls=False)
+    assert found.contents == 24
+    assert found.flags() == ["gets the task"]
+    assert run("see-place-v1", ["oracle"] * 2, seeds=(3, 9), episodes=1).flags()[1:] == [
+        "2 of 6 runs",
+        "1 of 6 folds",
+    ]
+
+
+class Still:
+    """A builder that does nothing and keeps the environment that it was made for."""
+
+    def __init__(self, env: Any) -> None:
+        self.env = env.unwrapped
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        pass
+
+    def act(self, observation: Any) -> Any:
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
+def test_agents_do_not_get_the_environment_that_they_play_in() -> None:
+    """What they are made for has neither the target that they see, nor one of the split that is scored."""
+    seen: list[bool] = []
+
+    class Spy(Still):
+        def act(self, observation: Any) -> Any:
+            self.env.reset(seed=len(seen))
+            seen.append(np.array_equal(self.env.task.target_grid, observation["target_grid"]))
+            return 0
+
+    run("see-place-v1", [Spy], episodes=4, controls=False)
+    assert len(seen) == 4 * 6
+    assert not any(seen)
+
+
+def test_recorded_games_are_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    for level, agents in (
+        ("see-place-v1", ["oracle", "random"]),
+        ("words-place-v1", [("terse", "scripted")]),
+    ):
+        found = run(level, agents, episodes=4, controls=False, output=path, record=True)
+        assert verify(path) == len(found.rows) == 4 * len(agents)
+        assert verify(path) == len(found.rows)
+    games = tmp_path / "kept.games.jsonl"
+    lines = games.read_text().splitlines()
+    games.write_text("\n".join([lines[1], lines[0], *lines[2:]]) + "\n")
+    with pytest.raises(DataError, match=r"SHA-256 of .*kept\.games\.jsonl"):
+        verify(path)
+    with pytest.raises(ConfigError, match="record is True without output"):
+        run("see-place-v1", ["oracle"], record=True)
+
+
+@pytest.mark.parametrize("forged", ["task", "success", "steps", "tasks", "partner"])
+def test_a_forged_file_does_not_fit_its_level_or_its_games(tmp_path: Path, forged: str) -> None:
+    """Files that are well formed, with a fitting checksum."""
+    path = tmp_path / "kept.json"
+    found = run("see-place-v1", ["random"], episodes=4, controls=False, output=path, record=True)
+    rows = list(found.rows)
+    change = {
+        "task": {"task": "0" * 12},
+        "success": {"success": True, "completed": True, "changes": 1, "f1": 1.0},
+        "steps": {"steps": rows[0].steps - 1},
+        "partner": {"partner": "scripted"},
+        "tasks": {},
+    }[forged]
+    tasks = "0" * 12 if forged == "tasks" else found.tasks
+    rows[0] = rows[0]._replace(**change)
+    scores = means(rows)
+    dataclasses.replace(
+        found, rows=tuple(rows), tasks=tasks, runs=(found.runs[0]._replace(scores=scores),)
+    ).write(path)
+    assert read_result(path)
+    with pytest.raises(DataError, match=r"kept\.json"):
+        verify(path)
+
+
+def test_flags_stand_beside_a_result() -> None:
+    above = result(0.5, budget=400_000)
+    above = dataclasses.replace(above, runs=(above.runs[0]._replace(controls={"hidden": 1.0}),))
+    assert above.flags(0.25) == [
+        "budget 400,000 above the level's 300,000",
+        "hidden 100.0% above chance 25.0%",
+        "1 of 6 runs",
+        "1 of 6 folds",
+    ]
+    (row,) = report.entries([above])
+    assert row["flags"].startswith("budget 400,000 above the level's 300,000; hidden 100.0% above chance")
+    assert "budget 400,000 above" in report.markdown([above])
 
 
 def test_what_cannot_be_run_is_named() -> None:
     for level, agents, options, said in (
-        ("see-place-v0", [], {}, "there are 0 agents"),
-        ("see-place-v0", ["oracle"], {"episodes": 0}, "0 episodes"),
-        ("see-place-v0", ["oracle"], {"curves": [[], []]}, "there are 2 curves"),
-        ("see-place-v0", [("scripted", "oracle")], {}, "expected no architect"),
-        ("symbols-place-v0", ["oracle"], {}, "is played by pairs"),
+        ("see-place-v1", [], {}, "there are 0 agents"),
+        ("see-place-v1", ["oracle"], {"episodes": 0}, "0 episodes"),
+        ("see-place-v1", ["oracle"], {"budget": -1}, "a budget of -1"),
+        ("see-place-v1", ["oracle", RandomBuilder], {}, "agents mixes scripted builders"),
+        ("see-place-v1", ["oracle"], {"curves": [[], []]}, "there are 2 curves"),
+        ("see-place-v1", ["oracle"] * 2, {"seeds": [3, 3]}, "expected 2 different ones"),
+        ("see-place-v1", [("scripted", "oracle")], {}, "expected no architect"),
+        ("symbols-place-v1", ["oracle"], {}, "is played by pairs"),
     ):
         with pytest.raises((ConfigError, AgentError), match=said):
             run(level, agents, **options)  # type: ignore[arg-type]
@@ -298,13 +527,13 @@ def test_what_cannot_be_run_is_named() -> None:
 @pytest.mark.slow
 def test_every_architect_plays_with_every_builder() -> None:
     found = cross_play(
-        "words-place-v0", {"terse": "terse", "random": "random"}, {"scripted": "scripted"}, games=6
+        "words-place-v1", {"terse": "terse", "random": "random"}, {"scripted": "scripted"}, games=6
     )
     assert found == {"terse": {"scripted": 1.0}, "random": {"scripted": 0.0}}
-    mixed = cross_play("words-place-v0", {"scripted": ScriptedArchitect}, {"own": Resting}, games=3)
+    mixed = cross_play("words-place-v1", {"scripted": ScriptedArchitect}, {"own": Resting}, games=3)
     assert mixed == {"scripted": {"own": 0.0}}
     with pytest.raises(ConfigError, match="expected one of pairs"):
-        cross_play("see-place-v0", {}, {})
+        cross_play("see-place-v1", {}, {})
 
 
 class Naming:
@@ -335,17 +564,17 @@ class Obeying:
 @pytest.mark.slow
 def test_symbols_suffice() -> None:
     for split in SPLITS:
-        found = cross_play("symbols-place-v0", {"code": Naming()}, {"code": Obeying()}, games=20, split=split)
+        found = cross_play("symbols-place-v1", {"code": Naming()}, {"code": Obeying()}, games=20, split=split)
         assert found == {"code": {"code": 1.0}}
     two = cross_play(
-        "partners-place-v0", {"code": Naming(), "noise": "random"}, {"code": Obeying()}, games=20
+        "partners-place-v1", {"code": Naming(), "noise": "random"}, {"code": Obeying()}, games=20
     )
     assert two["code"]["code"] == 1.0 > two["noise"]["code"]
 
 
 @pytest.mark.slow
 def test_other_play_renames_symbols_and_keeps_silence() -> None:
-    level = find("symbols-place-v0")
+    level = find("symbols-place-v1")
     games = OtherPlay(make(level, "train", 64), seed=3)
     games.reset(seed=0)
     size = int(games.action_space(ARCHITECT).nvec[0])
@@ -387,27 +616,26 @@ class Resting:
 
 
 def test_a_report_has_the_audit_beside_each_result() -> None:
-    results = [result(0.5, 0.5, 0.75, 1.0), result(0.25, level="told-place-v0"), result(0.5, name="theirs")]
+    results = [result(0.5, 0.5, 0.75, 1.0), result(0.25, level="told-place-v1"), result(0.5, name="theirs")]
     told = report.markdown(results)
-    audit = read_audits()["see-place-v0"]
-    line = next(line for line in told.splitlines() if line.startswith("| `see-place-v0` | ours"))
-    assert "| 4 | 100 | 62.5 (50.0–" in line  # the mean of 0.5 and 0.75
+    audit = read_audits()["see-place-v1"]
+    line = next(line for line in told.splitlines() if line.startswith("| `see-place-v1` | ours"))
+    assert "| 4 | 8 | 100 | 68.8 (" in line
     assert f"| {100 * audit.chance:.1f} |" in line
-    assert "Fewer than 5 runs: see-place-v0 (ours), told-place-v0 (ours), see-place-v0 (theirs)." in told
     assert "| ours | all |" in told
     assert "| theirs | all |" not in told
     rows = list(csv.DictReader(io.StringIO(report.to_csv(results))))
     assert [row["agent"] for row in rows] == ["ours", "ours", "theirs"]
-    assert (rows[0]["success"], rows[0]["agent: hidden"], rows[0]["audit: scripted"]) == ("0.625", "0.0", "")
-    assert "(of another version)" in report.markdown([result(0.5, digest="0" * 12)])
+    assert (rows[0]["success"], rows[0]["agent: hidden"], rows[0]["audit: scripted"]) == ("0.6875", "0.0", "")
+    assert "(of another version)" in report.markdown([dataclasses.replace(old_result(), digest="0" * 12)])
 
 
 def test_names_are_text(tmp_path: Path) -> None:
     """No formula of a spreadsheet or of matplotlib, no table, no HTML."""
     bad = "=1 | $\\frac$\n<b>"
-    results = [result(0.5, name=bad), result(0.25, level="told-place-v0", name=bad)]
+    results = [result(0.5, name=bad), result(0.25, level="told-place-v1", name=bad)]
     told = report.markdown(results, published=[result(0.5, name=bad + "2")])
-    assert told.count(r"=1 \| $\\frac$ &lt;b&gt;") == 7
+    assert told.count(r"=1 \| $\\frac$ &lt;b&gt;") == 5
     assert "<b>" not in told
     (row, _) = csv.DictReader(io.StringIO(report.to_csv(results)))
     assert row["agent"] == "'" + bad
@@ -427,16 +655,17 @@ def test_the_page_shows_the_published_results() -> None:
 
 def test_a_report_compares_with_published_results() -> None:
     told = report.markdown([result(0.5, 0.75)], published=[result(0.25, 0.25, name="theirs")])
-    assert "| `see-place-v0` | ours | theirs | 25.0 (25.0–25.0) | 100.0 (100.0–100.0) |" in told
+    assert "| `see-place-v1` | ours | theirs | 25.0 (" in told
+    assert told.rstrip().endswith("| 100.0 (100.0–100.0) |")
     with pytest.raises(ConfigError, match=r"tasks 'f+' \(ours\) and 'e+' \(theirs\)"):
         report.comparisons([result(0.5)], [result(0.5, name="theirs", tasks="e" * 12)])
-    assert report.comparisons([result(0.5)], [result(0.5, level="told-place-v0")]) == []
+    assert report.comparisons([result(0.5)], [result(0.5, level="told-place-v1")]) == []
 
 
 def test_reports_are_written_with_curves(tmp_path: Path) -> None:
     require("matplotlib", importlib.util.find_spec("matplotlib") is not None, "matplotlib is not installed")
     paths = report.write([result(0.5, 1.0)], tmp_path / "out")
-    assert [path.name for path in paths] == ["benchmark.md", "benchmark.csv", "see-place-v0.svg"]
+    assert [path.name for path in paths] == ["benchmark.md", "benchmark.csv", "see-place-v1.svg"]
     assert (
         paths[2].read_bytes() == report.plot_curves([result(0.5, 1.0)], tmp_path / "again.svg").read_bytes()
     )

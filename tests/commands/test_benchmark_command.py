@@ -27,25 +27,31 @@ def test_levels_are_listed() -> None:
     done = CliRunner().invoke(app, ["benchmark", "list", "--json"])
     assert [row["rung"] for row in json.loads(done.output)] == [level.name for level in levels()]
     done = CliRunner().invoke(app, ["benchmark", "list", "pictures"], env={"COLUMNS": "200"})
-    assert "pictures-layers-v0" in done.output
-    assert "told-place-v0" not in done.output
+    assert "pictures-layers-v1" in done.output
+    assert "told-place-v1" not in done.output
 
 
 @pytest.mark.slow
 def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
     audits, first, second = (tmp_path / name for name in ("audits.json", "first.json", "second.json"))
-    done = shell("audit", "see-place-v0", "--quick", "--output", str(audits))
+    done = shell("audit", "see-place-v1", "--quick", "--output", str(audits))
     assert done.returncode == 0, done.stderr
-    assert "| `see-place-v0` | 12 | 10,000 |" in done.stdout
-    assert read_audits(audits)["see-place-v0"].digest == find("see-place-v0").digest
-    done = shell("run", "see-place-v0", "--builder", "oracle", "--episodes", "4", "-o", str(first))
+    assert "| `see-place-v1` | 4 | 10,000 |" in done.stdout
+    assert read_audits(audits)["see-place-v1"].digest == find("see-place-v1").digest
+    done = shell(
+        "run", "see-place-v1", "--builder", "oracle", "--episodes", "4", "--record", "-o", str(first)
+    )
     assert done.returncode == 0, done.stderr
-    done = shell("run", "see-place-v0", "--builder", "random", "--episodes", "4", "-o", str(second), "--json")
-    assert json.loads(done.stdout)["rung"] == "see-place-v0", done.stderr
+    done = shell("verify", str(first))
+    assert f"{first}: 4 episodes fit see-place-v1; 4 of them replayed" in done.stdout.replace("\n", " "), (
+        done.stderr
+    )
+    done = shell("run", "see-place-v1", "--builder", "random", "--episodes", "4", "-o", str(second), "--json")
+    assert json.loads(done.stdout)["rung"] == "see-place-v1", done.stderr
     folder = tmp_path / "report"
     done = shell("report", str(first), "--published", str(second), "--output", str(folder))
     assert done.returncode == 0, done.stderr
-    assert "| `see-place-v0` | oracle | 1 | 0 | 100.0 (51.0–100.0) |" in done.stdout
+    assert "| `see-place-v1` | oracle | 1 | 4 | 0 | 100.0 (51.0–100.0) |" in done.stdout
     assert "| oracle | random |" in done.stdout
     assert (folder / "benchmark.md").read_text() in done.stdout
 
@@ -53,8 +59,11 @@ def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
 def test_wrong_names_are_named() -> None:
     for words, said in (
         (["list", "up"], "NAMES is 'up', expected one of see, told"),
-        (["run", "see-place-v0", "--split", "dev"], "--split is 'dev', expected one of train, test"),
-        (["run", "words-place-v0", "--architect", "a", "--architect", "b"], "--architect is"),
+        (
+            ["run", "see-place-v1", "--split", "dev"],
+            "--split is 'dev', expected one of train, validation, test",
+        ),
+        (["run", "words-place-v1", "--architect", "a", "--architect", "b"], "--architect is"),
         (["audit", "--tasks", "1"], "--tasks is 1, expected an integer of 2 or more"),
     ):
         with pytest.raises(ConfigError, match=said):

@@ -185,7 +185,7 @@ def test_every_command_is_in_a_panel() -> None:
         ("evaluate --builder scriptd", "builder 'scriptd' is unknown (did you mean 'scripted'?)"),
         ("render structure kites", "no structure 'kites' (did you mean 'kite'?)"),
         ("render diff bridg --turn 1", "no session of 'bridg' (did you mean 'bridge'?)"),
-        ("benchmark run see-place", "level is 'see-place' (did you mean 'see-place-v0'?)"),
+        ("benchmark run see-place", "level is 'see-place' (did you mean 'see-place-v1'?)"),
         ("benchmark list picturs", "NAMES is 'picturs' (did you mean 'pictures'?)"),
         ("data info iglu-multiturns", "no pack 'iglu-multiturns' (did you mean 'iglu-multiturn'?)"),
     ],
@@ -235,7 +235,7 @@ def test_errors_name_options_not_arguments(
         ("demo -o new", "iglu_marl.commands.demo._played_game", "nothing"),
         ("bench --quick", "iglu_marl.commands.bench.measure_all", "No measurement is kept."),
         ("benchmark run told-place-v0", "iglu_marl.benchmark.run", "No result is written"),
-        ("benchmark audit see-place-v0 -o a.json", "iglu_marl.benchmark.audit", "Whole audits are in a.json"),
+        ("benchmark audit see-place-v1 -o a.json", "iglu_marl.benchmark.audit", "Whole audits are in a.json"),
     ],
 )
 def test_a_stopped_command_says_what_is_kept(

@@ -71,7 +71,7 @@ def test_every_agent_is_listed_in_a_line() -> None:
         ("iglu-marl demo --controls f", ["flying"]),
         ("iglu-marl watch --builder pov", ["pov-walker-v1"]),
         ("iglu-marl evaluate --architect v", ["vague"]),
-        ("iglu-marl benchmark run see-f", ["see-few-v0"]),
+        ("iglu-marl benchmark run see-f", ["see-few-v1"]),
         ("iglu-marl render structure ki", ["kite"]),
     ],
 )

@@ -303,7 +303,7 @@ def test_a_wish_of_one_block_is_a_cell_and_a_colour(torch: Any) -> None:
         assert torch.equal(every[chances.argmax()], hoped.logits.argmax(-1)[row])
     assert ((hoped.sample() > 0).sum(1) == 1).all()
     weights = {name: part.numpy() for name, part in pair.state_dict().items()}
-    builder = levels.agents_of(find("symbols-place-v0"), weights)[1](make("symbols-place-v0"))
+    builder = levels.agents_of(find("symbols-place-v0"), weights)[1](make(find("symbols-place-v0")))
     for words, wish in zip(heard.numpy(), hoped.logits.argmax(-1).tolist(), strict=True):
         assert builder._wished(words)[0].tolist() == wish, "the agent wishes as it did in training"
     seen = levels.parts_view(example.task_of(np.array([0, 0, 5, 0, 0, 0, 0, 0])).target_grid[None])
