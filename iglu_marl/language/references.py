@@ -189,7 +189,7 @@ class SeenCorner(Reference, Location):
 
     def spot(self, setting: Resolution) -> Spot:
         """Return the corner; raise `Unresolved` if several are as near."""
-        corners = list(product((-REACH, REACH), repeat=2))
+        corners = list(product((-REACH, REACH), (-REACH, REACH)))
         if self.ways:
             east, _, south = setting.vector(tuple((way, 1) for way in self.ways))
             corners = [(x, z) for x, z in corners if x * east >= 0 and z * south >= 0]
@@ -293,6 +293,7 @@ class Furthest(Location):
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items at the largest or smallest distance."""
         items = items if self.where is None else self.where.fitting(reference, items, setting)
+        far: dict[Item, float]
         if isinstance(self.of, Direction):
             vector = setting.vector_of(self.of)
             items = [
@@ -825,7 +826,7 @@ class Context:
             return replace(self, names={**self.names, **outcome.names})
         instruction = expand_anaphor(instruction, self.before)
         built = getattr(instruction, "new", None) or getattr(instruction, "shape", None)
-        kind = None if getattr(built, "kind", Kind.BLOCK) == Kind.BLOCK else Kind(built.kind)
+        kind = Kind(getattr(built, "kind", Kind.BLOCK))
         undone = type(instruction).__name__ == "Undo" and self.before is not None
         again = self.before[0] if undone and self.before else None  # what "again" repeats
         return replace(
@@ -836,7 +837,7 @@ class Context:
             further=self.further[1:] if again is not None else (grid, *self.further),
             names={**self.names, **outcome.names},
             mentioned=outcome.about,
-            shapes=((kind, outcome.cells), *self.shapes) if isinstance(kind, Kind) else self.shapes,
+            shapes=((kind, outcome.cells), *self.shapes) if kind is not Kind.BLOCK else self.shapes,
         )
 
 

@@ -1275,9 +1275,8 @@ def _with_other(part: Any, setting: Resolution) -> Any:
         for described in (plain, replace(plain, colors=())):  # "the other tower" may have another colour
             others = [item for item in resolve(described, setting) if item not in chosen]
             if len(chosen) == len(others) == 1:
-                one = replace(described, count=1)
-                part = _rebuilt(part, lambda value, old=reference, new=one: new if value == old else value)
-                return bind_referent(part, one, At(others[0][0]))
+                one = replace(described, count=1, where=At(others[0][0]))
+                return _rebuilt(part, lambda value: one if value == reference else value)  # noqa: B023
     raise Unresolved(Reason.NO_MATCH, "there is no other one")
 
 

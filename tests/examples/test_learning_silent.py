@@ -14,7 +14,6 @@ from requirements import ROOT
 from benchmarks import silent
 from benchmarks.examples import load_example
 from iglu_marl import Task
-from iglu_marl.benchmark import find, run
 from iglu_marl.core.grid import cells_of
 from iglu_marl.core.scoring import maximal_intersection
 
@@ -122,16 +121,3 @@ def test_lessons_are_gone_on_with(example: ModuleType, tmp_path: Path, torch: An
     weights = [torch.cat([part.flatten() for part in net.state_dict().values()]) for net in (first, again)]
     assert torch.isfinite(weights[1]).all()
     assert not torch.equal(*weights)
-
-
-def test_lessons_are_of_the_training_split_of_a_level(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from benchmarks import levels
-
-    level = find("see-few-v0")
-    monkeypatch.setitem(
-        levels.SILENT, level.name, {"worlds": 4, "limit": 10, "first": 60, "batches": 1, "batch": 16}
-    )
-    weights, told = levels.silent_builder(level, 0, minutes=0)
-    assert told["steps"] % 4 == 0 < told["steps"] <= 400
-    found = run(level, [levels.builder_of(weights)], episodes=1, split="train")
-    assert found.runs[0].controls == {"hidden": 0.0}

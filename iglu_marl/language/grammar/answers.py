@@ -159,33 +159,16 @@ class Toward:
     away: bool = False
 
 
+for one in (ColorOf, CountOf, Count, Until, Above, LevelOf, Selection, FreeCorner, Toward):
+    define(one.__name__, one)
 define("said_instead", lambda c, x: accept(c, c != x))
 define("tints", lambda one, two: ColorList((one, two)))
 define("tints_alternating", lambda one, two: accept(ColorList((one, two), True), one != two))
-define("color_of", lambda of: ColorOf(of))
-define("count_of", lambda of: CountOf(of))
-define("count_colored", lambda n, c: Count(n, c))
-define("count_total", lambda n: Count(n, total=True))
-define("until_top", lambda of: Until("top", of))
-define("until_square", lambda: Until("square"))
-define("until_edge", lambda: Until("edge"))
-define("until_size", lambda n: Until("size", n))
-define("until_level", lambda n: Until("level", n))
-define("all_but", lambda n: Until("but", n))
-define("level_of", lambda of: LevelOf(of))
 define("steps_above", lambda n: accept(Above(n), n))
-define("spaces_above", lambda n: Above(n + 1))
 define("which_all", lambda n=None: Selection(every=True, number=None if n is None else int(n)))
-define("which_by", lambda of: Selection(Blocks(where=NextTo(of))))
 define("which_toward", lambda of, far=False: Selection(toward=Toward(of, bool(far))))
-define("which_middle", lambda: Selection(Blocks(middle=True)))
 define("which_core", lambda core: accept(Selection(core), not isinstance(core.where, Outside)))
 define("which_end", lambda way, n=1: accept(Selection(Blocks(extreme=way, rank=n)), 1 <= n <= 9))
-define("which_level", lambda n: Selection(level=n))
-define("which_size", lambda most=False: Selection(most=most))
-define("which_number", lambda n: Selection(number=n))
-define("which_corner", lambda: Selection(corner=True))
-define("toward_thing", lambda of, away=False: Toward(of, away=away))
 define(
     "toward_corner",
     lambda x: (
@@ -193,14 +176,12 @@ define(
         Direction.SOUTH if x[1] > 0 else Direction.NORTH,
     ),
 )
-define("free_corner", lambda: FreeCorner())
 define("way_from", lambda way, x: accept(way, x is way.opposite))
 define("at_height", lambda where, n: accept(cell(where, n), isinstance(where, Spot)))
 define(
     "which_near",
     lambda far=False: Selection(Blocks(extreme=Direction.BEHIND if far else Direction.FRONT)),
 )
-define("which_half", lambda way: Selection(half=way))
 
 
 @dataclass(frozen=True)
@@ -227,8 +208,6 @@ _ALL = Blocks(count=None)
 define("asked_of_all", lambda kind: Asked(kind, (("of", _ALL),)))
 define("of_all", lambda q: Asked(q.kind, tuple({**dict(q.about), "of": _ALL}.items())) if q.of_it else q)
 define("claimed", lambda claim, of=None: Asked(claim.kind, (*claim.about, ("of", of or Anaphor()))))
-define("end_layer", lambda way: Blocks(count=None, extreme=way))
-define("on_top_of_any", lambda of: Beside(((Direction.UP, 1),), of))
 define("place_instead", lambda where, x: accept(where, where != x))
 
 
