@@ -115,8 +115,7 @@ class Discourse:
 
     def overhear(self, text: str) -> None:
         """Hear what somebody else says as the builder: a question about the last request, or anything else."""
-        asks_something = "?" in text or set(text.lower().split()[:2]) & _ASKING
-        self._overheard = text if asks_something else ""
+        self._overheard = text if "?" in text or set(text.lower().split()[:2]) & _ASKING else ""
 
     def mention(self, cells: tuple[Cell, ...]) -> None:
         """Note what a question was about: "it" in the next text."""

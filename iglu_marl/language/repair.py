@@ -58,6 +58,7 @@ from iglu_marl.language.references import (
     Beside,
     Blocks,
     Context,
+    Each,
     Item,
     LastBlock,
     Level,
@@ -945,6 +946,8 @@ def _placed(part: Any, where: Any) -> Any:
         return part.filled(where) if part.slot == "where" else None
     if not isinstance(part, PlaceGoal) or not all(isinstance(stated, Level) for stated in part.where):
         return None
+    if isinstance(where, Each):
+        return replace(part, new=replace(part.new, each=True), where=(where.where, *part.where))
     return replace(part, where=(where, *part.where))
 
 

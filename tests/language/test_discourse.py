@@ -120,6 +120,12 @@ def test_a_correction_does_not_reach_past_what_was_refused() -> None:
     assert talk.says("Sorry, I meant purple.") == set()
 
 
+def test_an_answer_may_name_several_places() -> None:
+    talk = Dialogue()
+    assert talk.says("Put a blue block.") == set()
+    assert talk.says("on each corner") == {(x, -1, z) for x in (-5, 5) for z in (-5, 5)}
+
+
 def test_wrong_worlds_are_refused() -> None:
     with pytest.raises(GridError):
         Discourse().hear("Undo.", np.zeros((3, 3)))
