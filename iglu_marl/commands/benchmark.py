@@ -132,7 +132,7 @@ def run_level(
         bool, Option("--controls/--no-controls", help="Also measure it muted, scrambled or hidden.")
     ] = True,
     output: Annotated[Path | None, opt.output_to("The result file to write (JSON).")] = None,
-    record: Annotated[bool, Option("--record", help="Keep all games beside it, for `verify`.")] = False,
+    record: Annotated[bool, Option("--keep-games", help="Keep all games beside it, for `verify`.")] = False,
     as_json: opt.Json = False,
 ) -> None:
     """Measure agents on a level."""
@@ -180,7 +180,7 @@ def verify_result(
         return
     text_console(as_json).print(
         f"{result}: {len(found.rows)} episodes fit {found.level}; {replayed} of them replayed"
-        + ("" if replayed else " (no recordings: run with --record)")
+        + ("" if replayed else " (no recordings: run with --keep-games)")
     )
 
 

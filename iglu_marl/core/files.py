@@ -124,7 +124,7 @@ def new_folder(
         error: raised for a folder in use, and instead of an `OSError`.
 
     """
-    folder = usable_path(path, error)
+    folder = usable_path(path, error, named=False)
     if folder.exists() and not folder.is_dir():
         raise error(f"{folder} is a file, expected a folder")
     if folder.is_dir() and any(folder.iterdir()):

@@ -197,7 +197,7 @@ def is_remark(text: str, context: Context) -> bool:
     said = tokens(text)
     if (
         "?" in text
-        or said in (["no"], ["nope"])
+        or said in ([], ["no"], ["nope"])
         or not asks_for_nothing(said)
         or not _REFERRING.isdisjoint(said)
         or parse_small_talk(text) is not None

@@ -39,7 +39,7 @@ def test_from_an_audit_to_a_report(tmp_path: Path) -> None:
     assert "| `see-place-v1` | 4 | 10,000 |" in done.stdout
     assert read_audits(audits)["see-place-v1"].digest == find("see-place-v1").digest
     done = shell(
-        "run", "see-place-v1", "--builder", "oracle", "--episodes", "4", "--record", "-o", str(first)
+        "run", "see-place-v1", "--builder", "oracle", "--episodes", "4", "--keep-games", "-o", str(first)
     )
     assert done.returncode == 0, done.stderr
     done = shell("verify", str(first))
