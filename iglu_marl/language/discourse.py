@@ -18,7 +18,7 @@ from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.grammar.clauses import nouns_of
+from iglu_marl.language.grammar.clauses import NewNoun, nouns_of
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, read_clauses, tokens, unknown_words
 from iglu_marl.language.instructions import parse
@@ -127,7 +127,7 @@ class Discourse:
         self._followed, self._expected = True, None
         placed = _cells((outcome.grid != world) & (outcome.grid != 0))
         known = self.context.names
-        nouns = read_clauses(self._others.pop(), frozenset(known))[0].nouns if self._others and placed else ()
+        nouns = _new_nouns(self._others.pop(), known) if self._others and placed else ()
         for noun in nouns[-1:]:  # "let us begin with the trunk: stack ..."
             if noun.word not in known:
                 named = {noun.word: NamedCells(placed, noun.plural)}
@@ -145,7 +145,7 @@ class Discourse:
         placed = tuple(cell for cell in cells if color_at(after, cell))
         known = self.context
         for text in texts if placed else ():
-            for noun in read_clauses(text, frozenset(known.names))[0].nouns:
+            for noun in _new_nouns(text, known.names):
                 colored = tuple(cell for cell in placed if color_at(after, cell) == noun.color)
                 known = known.noticing(noun.word, noun.plural, colored or placed)
         self.context = replace(
@@ -184,7 +184,7 @@ class Discourse:
         if pending is None and (is_remark(text, self.context) or _states(text, question)):
             return Understanding(text, None, (), act="remark")
         said = parse_small_talk(text)
-        if said is None or (pending is not None and is_yes(text)):
+        if said is None or (pending is not None and _plain(text) in _YES):
             return None
         if said.talk in (DialogueAct.COMPLETE, DialogueAct.GIVE_UP):
             return Understanding(text, None, (), act="stop")
@@ -210,9 +210,9 @@ class Discourse:
         if pending is not None:
             question = pending.question
             assert question is not None
-            if is_no(text):
+            if _plain(text) in _NO:
                 return Understanding(text, None, (), act="cancel")
-            if is_yes(text):
+            if _plain(text) in _YES:
                 text = question.suggestion or text
             stated = parse(text)
             if isinstance(stated, Undo):
@@ -282,6 +282,12 @@ def _continued(request: str, question: str, reply: str, grid: Grid, context: Con
     return None
 
 
+def _new_nouns(text: str, names: Mapping[str, NamedCells]) -> tuple[NewNoun, ...]:
+    """Return the nouns that a text introduces. Most texts have none, which is quickly seen."""
+    known = frozenset(names)
+    return read_clauses(text, known)[0].nouns if nouns_of(tokens(text), known) else ()
+
+
 def _cells(mask: npt.NDArray[np.bool_]) -> tuple[Cell, ...]:
     return tuple((x, y, z) for x, y, z in cells_of(mask).tolist())
 
@@ -311,16 +317,6 @@ def asks(failure: Failure) -> bool:
     return failure.missing is not None and (
         failure.reason not in _STATED_AS_FACT or failure.reference is not None
     )
-
-
-def is_yes(text: str) -> bool:
-    """Return whether a text is only a yes."""
-    return _plain(text) in _YES
-
-
-def is_no(text: str) -> bool:
-    """Return whether a text is only a no."""
-    return _plain(text) in _NO
 
 
 def _plain(text: str) -> str:
