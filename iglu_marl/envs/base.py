@@ -193,7 +193,10 @@ class EnvCore:
 
     def _read_poses(self, value: Any) -> Any:
         """Return a valid start pose, or one for each builder of a team."""
-        if self.config.builders > 1 and isinstance(value, (list, tuple)) and np.ndim(value[0]) == 1:
+        several = isinstance(value, (list, tuple)) and isinstance(
+            [*value, None][0], (list, tuple, np.ndarray)
+        )
+        if several and self.config.builders > 1:
             if len(value) != self.config.builders:
                 raise PoseError(
                     f"there are {len(value)} poses, expected one for each of {self.config.builders} builders"

@@ -423,6 +423,9 @@ def test_each_sees_where_the_others_are() -> None:
     assert seen["architect_0"]["agentPos"][:, 4].tolist() == [10, 20, 30]
     with pytest.raises(PoseError, match="2 poses, expected one for each of 3 builders"):
         game.reset(options={"pose": poses[:2]})
+    for wrong in ([], [1, [2]], [poses[0], [0, [1]], poses[2]]):
+        with pytest.raises(PoseError):
+            game.reset(options={"pose": wrong})
 
 
 # --- contracts -------------------------------------------------------------------------------------------------

@@ -120,7 +120,8 @@ def run(code: Code, python: str = sys.executable, checkout: Path | None = None) 
             [python, str(HERE.joinpath("runner.py")), *([str(checkout.resolve())] if checkout else ())],
             input=json.dumps(list(code.values())),
             env={
-                **os.environ,
+                "MUJOCO_GL": "egl",
+                **os.environ,  # draws without a display
                 "IGLU_DATA_PATH": folder,
                 "IGLU_MARL_OFFLINE": "1",
                 **(of_tool if checkout else {"PYTHONPATH": str(Path(__file__).parents[3])}),
