@@ -94,7 +94,8 @@ def test_paths_where_no_file_can_be(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_path_without_a_name() -> None:
+def test_a_path_without_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for use in (Recorder, written, filled):
         with pytest.raises(DataError, match=r"'\.' cannot be used as a path: it has no file name"):
             use("")

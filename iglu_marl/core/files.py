@@ -135,7 +135,7 @@ def new_folder(
         if not found.is_file() or holds not in found.read_text(encoding="utf-8", errors="replace"):
             what = f"has no {marker}" + (f" with {holds!r}" if holds else "")
             raise error(f"{folder} {what}: it is not overwritten, since it may be something else")
-    beside = folder.with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
+    beside = usable_path(folder, error).with_name(f".{folder.name}-{uuid.uuid4().hex[:8]}")
     try:
         beside.parent.mkdir(parents=True, exist_ok=True)
         beside.mkdir(mode=0o700 if private else 0o777)

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_packs import world_by_actions
 
-from iglu_marl import DataError, Dialogue, Role, Subtasks, Utterance, play, raw_env
+from iglu_marl import DataError, Dialogue, Role, Subtasks, Utterance, parallel_env, play, raw_env
 from iglu_marl.agents import OracleBuilder, ReplayArchitect, ScriptedArchitect, ScriptedBuilder
+from iglu_marl.core.actions import Action
 from iglu_marl.core.grid import blocks_to_grid, in_zone
 from iglu_marl.data import (
     EpisodeRecorder,
@@ -33,6 +34,7 @@ from iglu_marl.data.iglu.writer import COLUMNS, WriteNote
 from iglu_marl.data.report import Report
 
 A, B = Role.ARCHITECT, Role.BUILDER
+WAIT, LOOK_DOWN, PLACE = (int(action) for action in (Action.NOOP, Action.LOOK_DOWN, Action.PLACE))
 
 # -- made sessions
 
@@ -407,3 +409,20 @@ def test_records_by_hand(tmp_path: Path) -> None:
     assert as_subtasks(record) == made
     assert write_sessions(tmp_path / "out", [record]).exact
     assert back(tmp_path / "out")["bridge"] == [made]
+
+
+def test_an_utterance_in_the_step_of_the_first_block(tmp_path: Path) -> None:
+    """Both act at once: the layout has no turn without words, so the words are kept with the block."""
+    env = parallel_env(tasks=bundled.load()["bridge"][0][0], controls="walking", max_steps=30)
+    recorder = EpisodeRecorder()
+    env.reset(seed=0)
+    recorder(env)
+    down = [("", LOOK_DOWN)] * 12
+    for said, action in [*down, ("Place a block.", PLACE), ("", WAIT)]:
+        env.step({"architect_0": said, "builder_0": action})
+        recorder(env)
+    record = recorder.session("1-once")
+    assert [str(u) for turn in record.turns for u in turn.dialogue] == ["<Architect> Place a block."]
+    write_sessions(tmp_path / "out", [record])
+    ((found,),) = back(tmp_path / "out").values()
+    np.testing.assert_array_equal(found.structures[-1], record.turns[-1].grid)

@@ -89,8 +89,8 @@ class SessionRecord:
 class EpisodeRecorder:
     """Records an episode turn by turn: `play(env, agents, on_step=recorder)`, then `recorder.session(...)`.
 
-    A turn ends when the architect speaks after the builder changed the world. Utterances after the last change belong
-    to no turn, as in the layout.
+    A turn ends when the architect speaks again after the builder changed the world. Utterances after the last change
+    belong to no turn, as in the layout, unless they are the architect's first.
     """
 
     def __init__(self) -> None:
@@ -102,9 +102,7 @@ class EpisodeRecorder:
         self._heard = 0
         self._words: list[Utterance] = []
         self._path: list[tuple[Pose, BlockGrid]] = []
-        self._start: BlockGrid = (
-            _frozen(np.zeros(ZONE_SHAPE)) if episode is None else _frozen(episode.worlds.grid[0])
-        )
+        self._start: BlockGrid = _frozen(np.zeros(ZONE_SHAPE) if episode is None else episode.worlds.grid[0])
         self._world = self._start
         self._steps = -1
 
@@ -123,7 +121,10 @@ class EpisodeRecorder:
             self._path.append(((x, y, z, yaw, pitch), grid))
         self._steps = steps
         for utterance in episode.dialogue[self._heard :]:
-            if utterance.role is Role.ARCHITECT and not np.array_equal(grid, self._world):
+            spoke = utterance.role is Role.ARCHITECT and any(
+                said.role is Role.ARCHITECT for said in self._words
+            )
+            if spoke and not np.array_equal(grid, self._world):
                 self._close(grid)
             self._words.append(utterance)
         self._heard = len(episode.dialogue)
