@@ -121,9 +121,7 @@ class EpisodeRecorder:
             self._path.append(((x, y, z, yaw, pitch), grid))
         self._steps = steps
         for utterance in episode.dialogue[self._heard :]:
-            spoke = utterance.role is Role.ARCHITECT and any(
-                said.role is Role.ARCHITECT for said in self._words
-            )
+            spoke = any(said.role is utterance.role is Role.ARCHITECT for said in self._words)
             if spoke and not np.array_equal(grid, self._world):
                 self._close(grid)
             self._words.append(utterance)
