@@ -61,51 +61,56 @@ def samples_of(path: str) -> list[Sample]:
 
 def judge(sample: Sample) -> dict[str, Any]:
     found = parse(sample.text)
-    row: dict[str, Any] = {"name": sample.name, "text": sample.text, "understood": False, "detail": ""}
+    known = sample.start is not None and sample.built is not None
+    row: dict[str, Any] = {
+        "name": sample.name,
+        "text": sample.text,
+        "understood": not isinstance(found, Failure),
+        "changed": known and not np.array_equal(sample.start, sample.built),  # an empty build judges nothing
+        "agreed": known and np.array_equal(sample.built, sample.original),
+        "equal": False,
+        "either": False,
+    }
     if isinstance(found, Failure):
         return {**row, "result": str(found.reason), "detail": found.detail}
-    row |= {"understood": True, "result": "parsed", "detail": str(found)}
-    if sample.built is not None and sample.original is not None:
-        row["agreed"] = bool(np.array_equal(sample.built, sample.original))
     if sample.start is None or sample.built is None:
-        return row
+        return {**row, "result": "parsed", "detail": str(found)}
     made = outcomes(found, sample.start)
     if isinstance(made, Failure):
         return {**row, "result": f"cannot be followed: {made.reason}", "detail": f"{made.detail}; {found}"}
     share = progress(found, sample.start, sample.built)
     assert not isinstance(share, Failure)
-    row["equal_to_original"] = sample.original is not None and done(found, sample.start, sample.original)
-    row["changed"] = bool((sample.start != sample.built).any())
-    return {**row, "result": "equal" if share == 1.0 else "different", "progress": round(share, 3)}
+    original = sample.original is not None and done(found, sample.start, sample.original)
+    row |= {"equal": share == 1.0, "either": share == 1.0 or original, "progress": round(share, 3)}
+    return {**row, "result": "equal" if share == 1.0 else "different", "detail": str(found)}
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    results = Counter(row["result"] for row in rows)
-    understood = sum(row["understood"] for row in rows)
-    followed = [row["progress"] for row in rows if "progress" in row]
-    agreed = [row["agreed"] for row in rows if "agreed" in row]
-    equal = results["equal"]
-    either = sum(row["result"] == "equal" or row.get("equal_to_original", False) for row in rows)
-    changed = sum(row.get("changed", False) for row in rows)
+    """Return counts and shares. Those of worlds leave out the games in which the second person built nothing."""
+    changed = [row for row in rows if row["changed"]]
     figures: dict[str, Any] = {
         "instructions": len(rows),
-        "understood": understood,
-        "share_understood": round(understood / max(1, len(rows)), 4),
+        "understood": sum(row["understood"] for row in rows),
+        "share_understood": share_of(rows, "understood"),
     }
-    if followed:
+    if changed:
+        followed = [row for row in changed if "progress" in row]
         figures |= {
+            "something_was_built": len(changed),
             "followed": len(followed),
-            "equal_to_the_build": equal,
-            "share_equal_of_understood": round(equal / max(1, understood), 4),
-            "share_equal_of_followed": round(equal / len(followed), 4),
-            "followed_and_something_was_built": changed,
-            "share_equal_where_something_was_built": round(equal / max(1, changed), 4),
-            "share_equal_to_build_or_original_of_understood": round(either / max(1, understood), 4),
-            "share_equal_to_build_or_original_of_followed": round(either / len(followed), 4),
-            "share_of_understood_in_which_build_and_original_agree": round(float(np.mean(agreed)), 4),
-            "mean_progress_of_followed": round(float(np.mean(followed)), 4),
+            "equal_to_the_build": sum(row["equal"] for row in followed),
+            "share_equal_to_the_build": share_of(changed, "equal"),
+            "share_equal_to_build_or_original": share_of(changed, "either"),
+            "share_equal_to_the_build_of_followed": share_of(followed, "equal"),
+            "share_equal_to_build_or_original_of_followed": share_of(followed, "either"),
+            "share_in_which_build_and_original_agree": share_of(changed, "agreed"),
+            "mean_progress_of_followed": share_of(followed, "progress"),
         }
-    return figures | {"results": dict(results.most_common())}
+    return figures | {"results": dict(Counter(row["result"] for row in rows).most_common())}
+
+
+def share_of(rows: list[dict[str, Any]], name: str) -> float:
+    return round(sum(row[name] for row in rows) / max(1, len(rows)), 4)
 
 
 def main(arguments: list[str] | None = None) -> int:

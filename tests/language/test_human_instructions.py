@@ -75,11 +75,23 @@ def test_results_are_compared_with_both_people(benchmark_module: ModuleType) -> 
         "unknown word",
     ]
     summary = benchmark_module.summary(rows)
-    assert (summary["understood"], summary["followed"], summary["equal_to_the_build"]) == (3, 2, 1)
-    assert summary["share_equal_of_followed"] == 0.5
+    assert (summary["instructions"], summary["understood"]) == (4, 3)
+    assert (summary["something_was_built"], summary["followed"], summary["equal_to_the_build"]) == (3, 1, 1)
+    assert (
+        summary["share_equal_to_the_build"] == summary["share_equal_to_build_or_original"] == round(1 / 3, 4)
+    )
     assert summary["share_equal_to_build_or_original_of_followed"] == 1.0
-    assert summary["share_equal_where_something_was_built"] == 1.0
-    assert summary["share_of_understood_in_which_build_and_original_agree"] == round(2 / 3, 4)
+    assert summary["share_in_which_build_and_original_agree"] == 1.0
+
+
+def test_the_author_s_world_counts_where_the_second_person_built_another(
+    benchmark_module: ModuleType,
+) -> None:
+    start, empty, other = grid_of((0, -1, 0, RED)), grid_of(), grid_of((0, -1, 0, RED), (1, -1, 0, RED))
+    row = benchmark_module.judge(benchmark_module.Sample("a", "Destroy the red block.", start, other, empty))
+    summary = benchmark_module.summary([row])
+    assert (summary["share_equal_to_the_build"], summary["share_equal_to_build_or_original"]) == (0.0, 1.0)
+    assert summary["share_in_which_build_and_original_agree"] == 0.0
 
 
 @pytest.mark.slow
@@ -91,6 +103,6 @@ def test_people_are_understood_as_often_as_the_docs_say(
     ]
     assert found["instructions"] == 1416
     assert found["share_understood"] > 0.28
-    assert found["share_equal_of_followed"] > 0.7
+    assert found["share_equal_to_build_or_original"] > 0.4
     assert found["share_equal_to_build_or_original_of_followed"] > 0.9
-    assert found["equal_to_the_build"] == found["results"]["equal"]
+    assert found["equal_to_the_build"] <= found["results"]["equal"]
