@@ -145,9 +145,9 @@ class Sides(Location):
             ways = [setting.vector_of(way) for way in (Direction.LEFT, Direction.RIGHT)]
         else:
             ways = [VECTORS[way] for way in COMPASS]
-        if self.which == "every":
-            upright = (VECTORS[Direction.UP], VECTORS[Direction.DOWN])  # the ground is no side of it
-            ways += [way for way in upright if all(in_zone(*cell) for cell in outer(item, way))]
+        if self.which == "every":  # neither the ground nor the border of the zone is a side of it
+            ways += [VECTORS[Direction.UP], VECTORS[Direction.DOWN]]
+            ways = [way for way in ways if all(in_zone(*cell) for cell in outer(item, way))]
         return [Anchors(outer(item, way), way, item) for way in ways]
 
 
