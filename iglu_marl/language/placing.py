@@ -544,6 +544,11 @@ class _Placing:
             if len(cells) % 2 == 0:
                 raise Unresolved(Reason.NO_PLACE, f"the middle of {len(cells)} places")
             groups = [replace(groups[0], cells=cells, item=tuple(own))]
+        things = tuple(cell for group in groups for cell in group.item or ())
+        upright = not new.each and (new.standing or new.kind is Kind.TOWER)
+        if upright and len({(x, z) for x, _, z in things}) == 1 == len({group.way for group in groups}):
+            cells = tuple(cell for group in groups for cell in group.cells)
+            groups = [replace(groups[0], cells=cells, item=things)]
         if len(groups) > 1:
             return ([] if new.each else self.covering(groups)) or self.put_at_several(groups)
         if new.kind is not Kind.BLOCK and count not in (None, 1):

@@ -190,7 +190,11 @@ class Remove(Instruction):
 
 @dataclass(frozen=True)
 class Replace(Instruction):
-    """Recolour blocks, to `color` or to that of `like`. count: the expected number of blocks, if given."""
+    """Recolour blocks, to `color` or to that of `like`.
+
+    count: the number of blocks, if given. Another number than there are stands in a column from its lowest cell, or
+    fills a line from end to end.
+    """
 
     blocks: Reference
     color: int | None = None
@@ -208,8 +212,14 @@ class Replace(Instruction):
             cells = [cell for item in resolve(self.blocks, setting) for cell in item]
         else:
             cells = _cells(self.blocks, setting)
+        gone = cells
         if self.count not in (None, len(cells)):
-            raise Unresolved(Reason.NO_NUMBER, f"{self.count} blocks for {len(cells)} places")
+            low, spans = Box.of(cells).low, Box.of(cells).spans
+            ways = [way for way in ((1, 0, 0), (0, 1, 0), (0, 0, 1)) if dot(spans, way)]
+            if len(ways) != 1 or not (ways[0][1] or self.count == max(spans) + 1):
+                raise Unresolved(Reason.NO_NUMBER, f"{self.count} blocks for {len(cells)} places")
+            cells = [shifted(low, scaled(ways[0], i)) for i in range(self.count or 0)]
+            check_free([(cell, 1) for cell in cells if cell not in gone], setting)
         color = self.color
         if self.like is not None:
             colors = {setting.color_at(cell) for cell in _cells(self.like, setting)}
@@ -217,7 +227,8 @@ class Replace(Instruction):
                 raise Unresolved(Reason.AMBIGUOUS, "which of its colours", reference=self.like)
             (color,) = colors
         assert color is not None
-        return [_changed(setting, [(cell, color) for cell in cells])]
+        left = [(cell, 0) for cell in gone if cell not in cells]
+        return [_changed(setting, left + [(cell, color) for cell in cells])]
 
 
 @dataclass(frozen=True)
@@ -387,6 +398,7 @@ class Resize(Instruction):
         color: of new blocks.
         times: factor of its size.
         way: direction of growth; None = up, or for a row the direction in which it was laid.
+        until: a thing in that direction, at which it ends instead of at the edge of the zone.
 
     """
 
@@ -397,10 +409,13 @@ class Resize(Instruction):
     color: int | None = None
     times: float | None = None
     way: Direction | None = None
+    until: Reference | None = None
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells: list[tuple[Cell, int]] = []
         items = _filled(self.blocks, setting)
+        if self.way and self.size is self.times is self.like and all(len(item) == 1 for item in items):
+            items = [tuple(cell for item in items for cell in item)]  # blocks that reach the edge together
         for item in items:
             if isinstance(self.blocks, Anaphor) and self.to and self.way is None:
                 item = _column_of(item, setting)  # what grew is a part of it
@@ -1015,6 +1030,13 @@ def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple
     reach = [dot(cell, vector) for cell in item]
     now = max(reach) - min(reach) + 1
     wanted = _wanted_size(instruction, vector, now, max(reach), setting)
+    if instruction.until is not None:
+        ends = {cell for part in resolve(instruction.until, setting) for cell in part}
+        lines = ([shifted(cell, scaled(vector, i)) for i in range(1, 12)] for cell in outermost(item, vector))
+        free = {next((i for i, cell in enumerate(line) if cell in ends), None) for line in lines} - {None}
+        if len(free) != 1:
+            raise Unresolved(Reason.NO_MATCH, "it does not lead there")
+        wanted = now + (free.pop() or 0)
     if wanted < 1:
         raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
     if wanted <= now:
@@ -1047,7 +1069,7 @@ def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting
             raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
         return int(now * instruction.times)
     if instruction.size is None:  # up to the edge
-        return now + (7 if vector[1] else 5) - edge
+        return now + {1: 7, 0: 5, -1: 1}[vector[1]] - edge
     return instruction.size if instruction.to else now + instruction.size
 
 
