@@ -686,7 +686,12 @@ class Beside(Location):
 
     def anchors(self, setting: Resolution) -> list[Anchors]:
         """Return the cells beyond each thing on that side."""
-        items = resolve(self.of, setting)
+        try:
+            items = resolve(self.of, setting)
+        except Unresolved as error:
+            items = self._with_room(setting)
+            if len(items) != 1 or error.failure.reason is not Reason.AMBIGUOUS:
+                raise
         if not self.offset:
             return [self._in_place(items, setting)]
         (way, distance), *more = self.offset
@@ -706,6 +711,21 @@ class Beside(Location):
                 cells = [climbed(cell, setting) for cell in cells]
             found.append(Anchors(tuple(cells), vector, item))
         return found
+
+    def _with_room(self, setting: Resolution) -> list[Item]:
+        """Return the things above or below which the place is free, if one of them is meant."""
+        ways = {way: setting.vector(((way, distance),)) for way, distance in self.offset if way.vertical}
+        if len(ways) != len(self.offset) or len(ways) != 1 or not isinstance(self.of, Blocks):
+            return []
+        if self.of.count != 1 or self.of.rank > 1 or self.of.middle:
+            return []
+        ((way, vector),) = ways.items()
+        ends = (
+            (item, shifted(cell, vector))
+            for item in resolve(replace(self.of, count=None), setting)
+            for cell in outermost(item, VECTORS[way])
+        )
+        return [item for item, cell in ends if in_zone(*cell) and not setting.color_at(cell)]
 
     def _in_place(self, items: list[Item], setting: Resolution) -> Anchors:
         cells = tuple(dict.fromkeys(cell for item in items for cell in item))

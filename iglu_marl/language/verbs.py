@@ -6,6 +6,7 @@ mean in the world at hand: `outcomes` returns the worlds that an instruction lea
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
@@ -159,7 +160,13 @@ class Build(Instruction):
         view = setting.view
         if view is None and any(way.relative for way in self.shape.directions):
             raise Unresolved(Reason.NO_VIEW, str(self.shape.kind))
-        ways = put_shape(self.where, lambda cell: self.blocks(cell, view), setting)
+        drawn, below = (
+            self,
+            isinstance(self.where, Beside) and self.where.offset[:1] == ((Direction.DOWN, 1),),
+        )
+        if below and self.shape.kind is Kind.TOWER and len(self.colors) == 1:  # it hangs from there
+            drawn = replace(self, shape=Shape(Kind.COLUMN, self.shape.sizes, (Direction.DOWN,)))
+        ways = put_shape(self.where, lambda cell: drawn.blocks(cell, view), setting)
         return _worlds(ways, self.where, setting)
 
 
@@ -414,7 +421,7 @@ class Resize(Instruction):
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells: list[tuple[Cell, int]] = []
         items = _filled(self.blocks, setting)
-        if self.way and self.size is self.times is self.like and all(len(item) == 1 for item in items):
+        if self.way and not (self.size or self.times or self.like) and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # blocks that reach the edge together
         for item in items:
             if isinstance(self.blocks, Anaphor) and self.to and self.way is None:
@@ -829,35 +836,37 @@ def outcomes(
     try:
         found = _follow(instruction, setting)
     except Unresolved as error:
-        seen = (
-            _yellow_as_orange(instruction, setting)
-            if error.failure.reason is Reason.NO_MATCH
-            else instruction
-        )
-        if seen == instruction:
-            return error.failure
-        try:
-            found = _follow(seen, setting)
-        except Unresolved:
+        found = _as_seen(instruction, setting) if error.failure.reason is Reason.NO_MATCH else []
+        if not found:
             return error.failure
     distinct = {(outcome.grid.tobytes(), outcome.cells): outcome for outcome in found}
     return tuple(distinct.values())
 
 
-def _yellow_as_orange(instruction: Instruction, setting: Resolution) -> Instruction:
-    """Replace "yellow" by orange where no yellow blocks exist: people confuse the two."""
-    colors = set(setting.blocks.values())
-    if Color.YELLOW in colors or Color.ORANGE not in colors:
-        return instruction
+def _as_seen(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld]:
+    """Follow an instruction that takes a colour that is there for another; [] if that leads nowhere."""
+    there = set(setting.blocks.values())
+    taken = {one: other for one, other in _TAKEN_FOR.items() if one not in there and other in there}
 
+    for colors in (*({one: other} for one, other in taken.items()), taken):
+        seen = _recolored(instruction, colors)
+        with contextlib.suppress(Unresolved):
+            if seen != instruction:
+                return _follow(seen, setting)
+    return []
+
+
+def _recolored(instruction: Instruction, colors: Mapping[Color, Color]) -> Any:
     def changed(value: Any) -> Any:
-        if not isinstance(value, Blocks) or Color.YELLOW not in value.colors:
+        if not isinstance(value, Blocks) or not colors.keys() & {*value.colors}:
             return value
-        stated = (Color.ORANGE.value if color == Color.YELLOW else color for color in value.colors)
+        stated = (int(colors.get(Color(color), color)) for color in value.colors)
         return _rebuilt(replace(value, colors=tuple(dict.fromkeys(stated))), changed)
 
-    found: Instruction = _rebuilt(instruction, changed)
-    return found
+    return _rebuilt(instruction, changed)
+
+
+_TAKEN_FOR = {Color.YELLOW: Color.ORANGE, Color.BLUE: Color.PURPLE, Color.PURPLE: Color.BLUE}
 
 
 def expand(
