@@ -129,7 +129,7 @@ class Batch:
         self.threads = ThreadPool(num_threads)
         self.worlds = Worlds(self.count)
         self.shown, self.sights = obs_spec.arrays(self.count), obs_spec.sights(self.count)
-        self.everyone = np.arange(self.count)
+        self.everyone, self._nobody = np.arange(self.count), np.zeros(0, np.int64)
         self.idle = np.zeros(self.count, np.bool_)
         self.over = np.zeros(self.count, np.bool_)
         self.begun = False
@@ -290,9 +290,9 @@ class Batch:
     def begin_next(self, mode: AutoresetMode) -> Indices:
         """Before a step, start the next episodes of worlds that are over. They are idle in this step."""
         self.idle[:] = False
+        if not self.over.any():
+            return self._nobody
         fresh = np.flatnonzero(self.over)
-        if not len(fresh):
-            return fresh
         if mode is AutoresetMode.DISABLED:
             raise StateError(
                 f"the episode of world {fresh[0]} is over: call reset(options={{'reset_mask': …}}) first"

@@ -155,9 +155,8 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         if not batch.begun:
             raise StateError("the episodes have not begun: call reset() before step()")
         controls, numbers = self._controls.encode_many(actions, self.num_envs, self._records)
-        fresh = batch.begin_next(self.autoreset_mode)
+        batch.begin_next(self.autoreset_mode)
         any_over = batch.advance(advance_many, (controls, numbers, batch.idle))
-        batch.idle[fresh] = False
         batch.refresh()
         shown = batch.shown
         if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):

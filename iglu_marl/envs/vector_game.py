@@ -179,7 +179,6 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         silent, _ = self._controls.yielding()
         any_over = batch.advance(converse_many, (controls, numbers, silent, batch.idle, talk))
         self._spoken[fresh] = 0
-        batch.idle[fresh] = False
         batch.refresh()
         shown = batch.shown
         rewards = dict(zip(AGENTS, self.config.pay(shown.reward.copy(), self._spoken), strict=True))
