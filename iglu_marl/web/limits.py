@@ -17,9 +17,11 @@ from iglu_marl.core.parsing import parse_json
 
 MESSAGE_BYTES = 4096  # of a message
 FORM_BYTES = 65_536  # of a form
+POLICY, TOO_LARGE = 1008, 1009  # codes of closing a WebSocket
 MESSAGES_PER_S, MESSAGES_AT_ONCE = 40.0, 80.0  # a player sends 20 frames a second
 WORDS_PER_S, WORDS_AT_ONCE = 1.0, 6.0  # utterances
 REQUESTS_AT_ONCE_S = 10.0  # an address may send the requests of this many seconds in one burst
+FREE = "/static/"  # paths whose requests are not counted
 ADDRESSES = 10_000  # whose rates are known, at most
 
 _HEADERS = {
@@ -114,7 +116,7 @@ class Guard:
         refusal = None
         if host not in self.hosts:
             refusal = PlainTextResponse("This server does not have that name.", 421)
-        elif not self._rate.take(address_of(scope)):
+        elif not scope["path"].startswith(FREE) and not self._rate.take(address_of(scope)):
             refusal = PlainTextResponse("Too many requests.", 429)
         if refusal is None:
             await self.app(scope, receive, self._protecting(send) if scope["type"] == "http" else send)

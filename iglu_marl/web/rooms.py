@@ -117,6 +117,7 @@ class Seat:
     client: Client | None = None
     away_at: float = 0.0  # when (monotonic) the person left
     active_at: float = 0.0
+    acted_at: float = 0.0  # when (monotonic) the person last said or did something; 0: never
     asked_at: float = -1.0  # when the person was asked for a sign of life
 
     @property
@@ -162,8 +163,10 @@ class Room:
         self.over_at = 0.0
         self.origin = ""  # the address that started it
         self.until = math.inf  # when (monotonic) it ends at the latest
-        self.idle: Role | None = None  # whose inactivity ended it
+        self.ended_by: Role | None = None  # who left, or was inactive for too long
+        self.begun_at = 0.0  # when (monotonic) all were there first
         self.on_end: list[Callable[[Room], None]] = []
+        self.on_event: list[Callable[[str, Role], None]] = []  # joined, back, away, left
         self.recording = ""  # its file name
         self._thinking = thinking
         self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
@@ -225,10 +228,15 @@ class Room:
             with wrap_errors(str(path)):
                 kept = parse_json(read_file(path, SEATS_LIMIT), str(path))
                 now = time.monotonic()
-                seats = [Seat(Role(role), **seat, away_at=now) for role, seat in kept["seats"].items()]
+                acted = now if game.ticks else 0.0
+                seats = [
+                    Seat(Role(role), **seat, away_at=now, active_at=now, acted_at=acted)
+                    for role, seat in kept["seats"].items()
+                ]
                 watch = {Role(role): str(token) for role, token in kept["watch"].items()}
             room = cls(path.stem.rpartition("-")[2], game, seats, options, thinking)
             room.watch, room.recording, room._recorder = watch, file.name, recorder
+            room.begun_at = now - game.ticks * STEP_S
             room._live = recorder.wrap(room.game)
             room._make_partners(None)
         except BaseException:
@@ -317,7 +325,11 @@ class Room:
                 seat.client.notify("elsewhere")
                 seat.client.dismiss()
                 self.clients.discard(seat.client)
+            back = seat.active_at > 0
             seat.client, seat.active_at = client, time.monotonic()
+            self._report("back" if back else "joined", role)
+            if self.playing:
+                self.begun_at = self.begun_at or seat.active_at
             if role == Role.BUILDER and self.hands is not None:
                 self.hands.forget()
         self.clients.add(client)
@@ -336,7 +348,17 @@ class Room:
             self.hands.forget()
         if for_good:
             seat.away_at -= self.options.wait_s
+        self._report("left" if for_good else "away", seat.role)
         self.send_status()
+
+    def _report(self, event: str, role: Role) -> None:
+        if not self.over:
+            for callback in self.on_event:
+                callback(event, role)
+
+    def played_s(self, role: Role) -> float:
+        """Return the seconds from the beginning of the game to the last thing that a person said or did."""
+        return max(0.0, self.seats[role].acted_at - self.begun_at) if self.begun_at else 0.0
 
     def check(self, now: float) -> None:
         """Handle people who are away for too long: an agent takes their role, or the game ends."""
@@ -362,13 +384,14 @@ class Room:
             if seat.role in options.replace and others:
                 self._replace(seat, options.replace[seat.role])
             else:
+                self.ended_by = seat.role
                 self.end("left")
 
     def _check_active(self, seat: Seat, idle_s: float) -> None:
         """Ask an inactive person for a sign of life, and end the game if there is none."""
         limit = self.options.idle_s
         if idle_s > limit:
-            self.idle = seat.role
+            self.ended_by = seat.role
             self.end("idle")
         elif idle_s > limit / 2 and seat.asked_at < seat.active_at and seat.client is not None:
             seat.asked_at = time.monotonic()
@@ -392,7 +415,7 @@ class Room:
         """Queue a person's message for the next tick."""
         if client.seat is None or self.over:
             return
-        client.seat.active_at = time.monotonic()
+        client.seat.active_at = client.seat.acted_at = time.monotonic()
         if text.strip():
             self._words[client.role].append(text)
 
@@ -400,7 +423,7 @@ class Room:
         """Queue a command frame of the builder."""
         if client.seat is None or client.role != Role.BUILDER or self.hands is None or not self.playing:
             return
-        client.seat.active_at = time.monotonic()
+        client.seat.active_at = client.seat.acted_at = time.monotonic()
         self.hands.take(frame)
 
     # -- messages to clients

@@ -21,8 +21,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.agents.learned.zoo import pretrained, zoo
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, IgluMarlError
-from iglu_marl.core.files import private_folder
+from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
+from iglu_marl.core.files import PRIVATE, JsonLines, private_folder
 from iglu_marl.core.parsing import parse_json
 from iglu_marl.web import admin, gallery
 from iglu_marl.web.inputs import read_frame
@@ -30,6 +30,8 @@ from iglu_marl.web.limits import (
     MESSAGE_BYTES,
     MESSAGES_AT_ONCE,
     MESSAGES_PER_S,
+    POLICY,
+    TOO_LARGE,
     WORDS_AT_ONCE,
     WORDS_PER_S,
     Allowance,
@@ -46,9 +48,8 @@ if TYPE_CHECKING:
 
 JOIN_S = 10.0  # for the first message
 CLOSE_S = 20.0  # for the last messages of a connection that is closed
+LOCK = ".server"  # file of a folder that a running server has locked
 MOST_ERRORS = 20  # of a connection
-
-POLICY, TOO_LARGE = 1008, 1009  # codes of closing
 
 _log = logging.getLogger("uvicorn.error")
 _SHARED = ("drawing.js", "style.css")  # what these pages share with the replay page
@@ -74,6 +75,10 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         )
         study.check_against(options.tasks, options.agents)
     private_folder(options.folder)
+    try:
+        lock = JsonLines(options.folder / LOCK, PRIVATE)
+    except DataError as error:
+        raise DataError(f"the folder {options.folder} has a running server: {error}") from None
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -88,6 +93,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         await rooms.close()
         if sessions is not None:
             await sessions.close()
+        lock.close()
 
     # participants of a study can neither choose games nor see those of others
     free = [

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -22,8 +24,11 @@ from iglu_marl.core.files import PRIVATE, opened
 from iglu_marl.core.text import csv_text
 from iglu_marl.web.study import LEFT_OUT, OVER, Study
 
-SCHEMA = 2
+SCHEMA = 3
+ERRORS = (sql.exc.SQLAlchemyError,)  # of the database
+RETRY_S = (0.5, 1.0, 2.0, 5.0)  # between attempts to write; the last one repeats
 _Result = TypeVar("_Result")
+_log = logging.getLogger("uvicorn.error")
 _tables = sql.MetaData()
 
 
@@ -58,6 +63,9 @@ PARTICIPANTS = _table(
     _text("condition"),
     _text("stage"),
     sql.Column("game", sql.Integer, nullable=False, server_default="0"),
+    sql.Column("place", sql.Integer, nullable=False, server_default="0"),  # row of the order of tasks
+    sql.Column("pair", sql.Integer),  # the participant that a person is paired with
+    _text("role"),  # in a pair, in the first game
     _time("came"),
     _time("seen"),
     _time("finished"),
@@ -72,6 +80,7 @@ GAMES = _table(
     _text("partner"),
     _text("recording"),
     _text("how"),
+    _text("ended_by"),  # role that left or did nothing
     sql.Column("right", sql.Integer),
     sql.Column("blocks", sql.Integer),
     _time("begun"),
@@ -88,7 +97,15 @@ ANSWERS = _table(
 EVENTS = _table("events", _of_participant(), _text("kind"), _text("detail"), _time("at"))
 
 # From each version of the tables to the next: statements that are executed in order.
-MIGRATIONS: dict[int, tuple[str, ...]] = {1: ("ALTER TABLE answers ADD COLUMN passed INTEGER",)}
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    1: ("ALTER TABLE answers ADD COLUMN passed INTEGER",),
+    2: (
+        "ALTER TABLE participants ADD COLUMN place INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE participants ADD COLUMN pair INTEGER",
+        "ALTER TABLE participants ADD COLUMN role VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE games ADD COLUMN ended_by VARCHAR NOT NULL DEFAULT ''",
+    ),
+}
 
 
 class Store:
@@ -108,6 +125,16 @@ class Store:
                 _bring_up_to_date(connection)
         except sql.exc.SQLAlchemyError as error:
             raise DataError(f"the database {url!r:.80} cannot be opened: {error!s:.200}") from None
+
+    async def keep(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Run `work` as `call` does, again and again while the database is busy or its disk is full."""
+        for pause_s in itertools.chain(RETRY_S, itertools.repeat(RETRY_S[-1])):
+            try:
+                return await self.call(work, *arguments)
+            except sql.exc.OperationalError as error:
+                _log.error("the database could not be written, and will be again in %s s: %s", pause_s, error)
+                await asyncio.sleep(pause_s)
+        raise AssertionError  # pragma: no cover
 
     async def call(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run `work(connection, *arguments)` in the store's thread, as one transaction."""
@@ -177,16 +204,47 @@ def enter(connection: sql.Connection, study: Study, code: str) -> dict[str, Any]
     if sum(counted.values()) >= study.most:
         raise ConfigError("This study has all the participants that it needs. Thank you!")
     fewest = min(counted.get(one.name, 0) for one in study.conditions)
-    condition = secrets.choice([one.name for one in study.conditions if counted.get(one.name, 0) == fewest])
+    lone = [name for name in study.paired if _unpaired(connection, study, name, ~lost) % 2]
+    condition = secrets.choice(
+        lone or [one.name for one in study.conditions if counted.get(one.name, 0) == fewest]
+    )
+    place = sql.select(sql.func.count()).where(mine, table.c.condition == condition)
     first = "consent" if study.consent else "instructions"
     values = {
         "study": study.name, "code": code, "token": secrets.token_urlsafe(16), "condition": condition, "stage": first,
-        "game": 0, "came": now, "seen": now,
+        "game": 0, "came": now, "seen": now, "place": connection.execute(place).scalar(),
     }  # fmt: skip
     connection.execute(sql.insert(table).values(**values))
     made = connection.execute(sql.select(table).where(mine, table.c.code == code)).mappings().one()
     note(connection, made["id"], "came", {"condition": condition})
     return dict(made)
+
+
+def _unpaired(connection: sql.Connection, study: Study, condition: str, there: Any) -> int:
+    """Return the number of participants of a condition who still need a partner."""
+    table = PARTICIPANTS
+    mine = (table.c.study == study.name) & (table.c.condition == condition)
+    chosen = mine & there & table.c.pair.is_(None) & table.c.stage.in_(("consent", "instructions", "game"))
+    return int(connection.execute(sql.select(sql.func.count()).where(chosen)).scalar() or 0)
+
+
+def pair(connection: sql.Connection, study: Study, roles: Mapping[int, str]) -> None:
+    """Store that two participants play together, with their roles in the first game."""
+    table, (one, other) = PARTICIPANTS, roles
+    condition = sql.select(table.c.condition).where(table.c.id == one).scalar_subquery()
+    mine = (table.c.study == study.name) & (table.c.condition == condition) & table.c.pair.is_not(None)
+    paired = connection.execute(sql.select(sql.func.count()).where(mine)).scalar() or 0
+    for participant, its in ((one, other), (other, one)):
+        values = {"pair": its, "role": roles[participant], "place": paired // 2}
+        connection.execute(sql.update(table).where(table.c.id == participant).values(**values))
+        note(connection, participant, "paired", {"role": roles[participant]})
+
+
+def part(connection: sql.Connection, participants: Iterable[int]) -> None:
+    """Store that participants have no partner any more."""
+    table = PARTICIPANTS
+    chosen = sql.update(table).where(table.c.id.in_(tuple(participants)))
+    connection.execute(chosen.values(pair=None, role=""))
 
 
 def by_token(connection: sql.Connection, token: str) -> dict[str, Any] | None:
@@ -245,6 +303,12 @@ def note(connection: sql.Connection, participant: int, kind: str, detail: Any = 
     connection.execute(sql.insert(EVENTS).values(**row))
 
 
+def has_event(connection: sql.Connection, participant: int, kind: str) -> bool:
+    """Return whether a participant has an event of a kind."""
+    chosen = sql.select(EVENTS.c.id).where(EVENTS.c.participant == participant, EVENTS.c.kind == kind)
+    return connection.execute(chosen.limit(1)).first() is not None
+
+
 def game_begun(connection: sql.Connection, facts: Mapping[int, Mapping[str, Any]]) -> None:
     """Store a new game for its players: columns by participant."""
     for participant, columns in facts.items():
@@ -260,9 +324,11 @@ def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, 
     return found
 
 
-def game_ended(connection: sql.Connection, recording: str, how: str, right: int, blocks: int) -> None:
+def game_ended(
+    connection: sql.Connection, recording: str, how: str, right: int, blocks: int, ended_by: str = ""
+) -> None:
     """Store the end of a recorded game, for all its players."""
-    values = {"how": how, "right": right, "blocks": blocks, "ended": time.time()}
+    values = {"how": how, "right": right, "blocks": blocks, "ended": time.time(), "ended_by": ended_by}
     connection.execute(
         sql.update(GAMES).where(GAMES.c.recording == recording, GAMES.c.how == "").values(**values)
     )

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
@@ -25,8 +25,8 @@ TEXT_LIMIT = 2000  # characters of an answer
 FILE_LIMIT = 1 << 20  # bytes
 CODE = re.compile(r"[\w.:@-]{1,64}")  # of a participant, as crowd platforms send it
 
-OVER = ("done", "refused", "failed", "expired")  # last stages
-LEFT_OUT = ("refused", "failed", "expired")  # last stages that do not count in the balance
+OVER = ("done", "refused", "failed", "expired", "left", "dismissed")  # last stages
+LEFT_OUT = tuple(stage for stage in OVER if stage != "done")  # last stages that do not count in the balance
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class SurveyQuestion:
 class Condition:
     """A group of participants, who play games in a role with an agent or with each other (partner "person").
 
-    role: in pairs, that of the participant who came first. tasks: one game each, in this order.
+    role: in pairs, that of the participant who came first. tasks: one game each.
     """
 
     name: str
@@ -103,10 +103,17 @@ class Study:
     """The contents of a study's file; texts are shown paragraph by paragraph.
 
     participant: the address parameter with the participant's code. practice: tasks of first games, with an agent.
-    wait_s: for a partner, before an agent (`fallback`, by role) plays instead. drop_minutes: without a sign of life,
-        after which a participant's place in the balance of conditions is free. most: number of participants.
+    pairing: "fixed" (two people stay together in all games) or "rotate" (paired anew before each game).
+    roles: in fixed pairs, "fixed" or "swap" (after each game).
+    order: of a condition's tasks, "listed" or "latin" (each participant or pair has the next row of a Latin square).
+    no_partner: what follows when no partner is there for `wait_s`: an "agent" (`fallback`, by role) plays instead, the
+        participant has to "wait", or is dismissed with `dismissed_code` ("dismiss").
+    drop_minutes: without a sign of life, after which a participant's place in the balance of conditions is free.
+    most: number of participants. codes: of those who may take part, () = any.
     minutes: of a participant, from arrival to answers, 0 = no limit; game_minutes: of a game. idle_s: without input,
         after which a game ends; after half of it the page asks for a sign of life.
+    least_s: seconds that a participant has to play before leaving a game or doing nothing any more. Otherwise the last
+        stage is "left", with `left_code`.
     failed_checks: number of failed attention checks after which a participant is not counted, 0 = never. They get
     `failed_code` ("" = none) instead of the completion code, as do those whose time is over.
     """
@@ -120,6 +127,10 @@ class Study:
     completion_code: str = ""
     participant: str = "participant"
     practice: tuple[str, ...] = ()
+    pairing: Literal["fixed", "rotate"] = "fixed"
+    roles: Literal["fixed", "swap"] = "fixed"
+    order: Literal["listed", "latin"] = "listed"
+    no_partner: Literal["agent", "wait", "dismiss"] = "agent"
     wait_s: float = 120.0
     fallback: Mapping[Role, str] = field(
         default_factory=lambda: {Role.ARCHITECT: "scripted", Role.BUILDER: "scripted"}
@@ -131,15 +142,29 @@ class Study:
     idle_s: float = 300.0
     failed_checks: int = 0
     failed_code: str = ""
+    least_s: float = 30.0
+    left_code: str = ""
+    dismissed_code: str = ""
+    codes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if re.fullmatch(r"[\w-]{1,60}", self.name) is None:
             raise ConfigError(
                 f"the name of the study is {self.name!r:.80}, expected letters, digits, - and _"
             )
-        for name, least in (("game_minutes", 0), ("idle_s", 0), ("wait_s", 0), ("drop_minutes", 0)):
-            if not getattr(self, name) > least:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than {least}")
+        for name in ("game_minutes", "idle_s", "wait_s", "drop_minutes"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
+        for name in ("pairing", "roles", "order", "no_partner"):
+            known = get_args(get_type_hints(Study)[name])
+            if getattr(self, name) not in known:
+                raise ConfigError(
+                    f"{name} is {getattr(self, name)!r:.40}, expected {' or '.join(map(repr, known))}"
+                )
+        if self.pairing == "rotate" and (self.roles, self.order) != ("fixed", "listed"):
+            raise ConfigError("pairing is 'rotate' with roles or order of pairs, expected 'fixed'")
+        if unfit := [code for code in self.codes if CODE.fullmatch(code) is None]:
+            raise ConfigError(f"codes has {unfit[0]!r:.80}, expected letters, digits and . : @ - _")
         checks = sum(bool(one.expected) for one in self.questions)
         if not 0 <= self.failed_checks <= checks:
             raise ConfigError(
@@ -160,13 +185,20 @@ class Study:
         wrong = sum(one.passed(answers.get(one.name, "")) is False for one in self.questions)
         return 0 < self.failed_checks <= wrong
 
+    @property
+    def paired(self) -> tuple[str, ...]:
+        """Names of the conditions in which people play with people."""
+        return tuple(one.name for one in self.conditions if one.partner == PERSON)
+
     def condition(self, name: str) -> Condition:
         """Return the condition of that name."""
         return next(one for one in self.conditions if one.name == name)
 
-    def games(self, condition: str) -> tuple[str, ...]:
-        """Return the tasks of a participant's games, practice first."""
-        return (*self.practice, *self.condition(condition).tasks)
+    def games(self, condition: str, place: int = 0) -> tuple[str, ...]:
+        """Return the tasks of a participant's games, practice first. place: row of the Latin square."""
+        tasks = self.condition(condition).tasks
+        first = place % len(tasks) if self.order == "latin" else 0
+        return (*self.practice, *tasks[first:], *tasks[:first])
 
     def check_against(self, tasks: Mapping[str, Any], agents: Mapping[Role, tuple[str, ...]]) -> None:
         """Raise `ConfigError` unless the server knows all tasks and agents."""

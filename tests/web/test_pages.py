@@ -19,7 +19,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("sqlalchemy")
 uvicorn = pytest.importorskip("uvicorn")
 
-from iglu_marl import Role, Task, Worlds, replay  # noqa: E402
+from iglu_marl import ConfigError, Role, Task, Worlds, replay  # noqa: E402
 from iglu_marl.core.controls import Controls  # noqa: E402
 from iglu_marl.core.grid import blocks_to_grid  # noqa: E402
 from iglu_marl.core.worlds import Pose  # noqa: E402
@@ -330,6 +330,46 @@ def test_a_participant_of_a_study(
         window.wait(f"return document.body.dataset.stage === '{stage}'")
         assert window.run("return document.querySelector('.code').textContent") == code
         keep(window, f"study-{stage}")
+        assert window.messages() == []
+
+
+def test_two_participants_of_a_study(window: Browser, phone: Browser, tmp_path: Path) -> None:
+    """Both wait, one loses the connection and gets it back, both confirm, and they have one game."""
+    study = Study(
+        "pair",
+        (Condition("people", ("two",), Role.ARCHITECT, "person"),),
+        instructions="Play.",
+        participant="PID",
+    )
+    sessions = Sessions(study, Store(f"sqlite:///{tmp_path / 'study.db'}"))
+
+    async def fails(_: Any) -> Any:
+        raise ConfigError("not now")
+
+    phone.emulate(390, 844)
+    with serving(sessions, folder=tmp_path / "games") as address:
+        for page, code in ((window, "p1"), (phone, "p2")):
+            page.open(f"{address}/?PID={code}")
+            for stage in ("instructions", "game"):
+                page.wait(f"return document.body.dataset.stage === '{stage}'")
+                page.click("#form button")
+            if page is window:
+                window.wait("return document.body.dataset.waiting === 'waiting'")
+                keep(window, "study-waiting")
+                whole, sessions.game = sessions.game, fails  # type: ignore[method-assign]
+                window.wait("return document.getElementById('trouble').textContent.includes('lost')")
+                sessions.game = whole  # type: ignore[method-assign]
+                window.wait("return document.getElementById('trouble').textContent === ''")
+        for page in (window, phone):
+            page.wait("return document.body.dataset.waiting === 'offered'")
+            assert page.run("return document.title") == "Your partner is here!"
+        keep(phone, "study-offered")
+        for page in (window, phone):
+            page.click("#form button")
+        for page in (window, phone):
+            entered(page)
+        roles = {page.run("return play.state.role") for page in (window, phone)}
+        assert len(roles) == 2
         assert window.messages() == []
 
 

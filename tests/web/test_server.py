@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from llm_server import Misbehaviour, llm_server
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from iglu_marl import ActionError, ConfigError, Role, Task, replay
+from iglu_marl import ActionError, ConfigError, DataError, Role, Task, replay
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.recording import read_recording
 from iglu_marl.web import ServerOptions, create_app
@@ -488,14 +489,11 @@ def test_one_who_stays_away_is_replaced_or_ends_the_game(options: dict[str, Any]
     assert replay(path).completed
 
 
-def test_a_server_leaves_the_games_of_another_alone(
-    client: TestClient, options: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_second_server_on_the_same_folder_is_refused(client: TestClient, options: dict[str, Any]) -> None:
     with joined(client, begin(client, "builder", "scripted")) as builder:
         builder.until("status", state="playing")
-        with serving(options) as other:
-            assert other.app.state.rooms.rooms == {}  # type: ignore[attr-defined]
-        assert "is being written by" in caplog.text
+        with pytest.raises(DataError, match=f"has a running server: .* process {os.getpid()} on "):
+            create_app(ServerOptions(**options))
         builder.frame(**PLACE_RED[0])
         builder.until("frame", ack=1)
 
@@ -546,7 +544,7 @@ def test_games_that_cannot_be(client: TestClient, body: Any, expected: int) -> N
 def test_a_server_that_cannot_write_says_nothing_of_itself(
     client: TestClient, options: dict[str, Any]
 ) -> None:
-    options["folder"].rmdir()
+    shutil.rmtree(options["folder"])
     answer = client.post("/api/games", json={"role": "builder", "partner": "scripted"}, headers=ORIGIN)
     assert answer.status_code == 500
     assert "games" not in answer.text

@@ -344,8 +344,9 @@ def test_two_people_are_paired_and_a_third_gets_an_agent(tmp_path: Path, folder:
     with serving(written(tmp_path, PAIRS), folder) as client:
         first, second, third = (to_the_game(client, code) for code in ("A", "B", "C"))
         assert ask(client, "game", token=first)["wait"] > 0
-        builder_seat = ask(client, "game", token=second)["play"]
+        assert ask(client, "game", token=second)["offered"]
         architect_seat = ask(client, "game", token=first)["play"]
+        builder_seat = ask(client, "game", token=second)["play"]
         assert ask(client, "game", token=first)["play"] == architect_seat  # a second tab
         with joined(client, architect_seat) as architect, joined(client, builder_seat) as builder:
             assert architect.until("welcome")["role"] == "architect"
@@ -561,16 +562,21 @@ def has_psycopg() -> bool:
 
 
 def test_an_older_database_is_brought_up_to_date(tmp_path: Path) -> None:
-    """One of version 1, which had no column for checks of attention."""
+    """One of version 1, which had neither a column for checks of attention nor pairs."""
     url = f"sqlite:///{tmp_path / 'x.db'}"
     store = Store(url)
-    store.do(lambda connection: connection.execute(text("ALTER TABLE answers DROP COLUMN passed")))
+    newer = {"answers": ("passed",), "participants": ("place", "pair", "role"), "games": ("ended_by",)}
+    for table, columns in newer.items():
+        for column in columns:
+            dropped = text(f"ALTER TABLE {table} DROP COLUMN {column}")
+            store.do(lambda connection, dropped=dropped: connection.execute(dropped))
     store.do(lambda connection: connection.execute(SCHEMAS.update().values(version=1)))
     store.close()
     for _ in range(2):
         store = Store(url)
-        assert store.do(lambda connection: connection.execute(ANSWER_ROWS.select()).all()) == []
-        assert store.do(lambda connection: connection.execute(SCHEMAS.select()).scalars().all()) == [2]
+        for table in (ANSWER_ROWS, PARTICIPANTS, GAMES):
+            assert store.do(lambda connection, table=table: connection.execute(table.select()).all()) == []
+        assert store.do(lambda connection: connection.execute(SCHEMAS.select()).scalars().all()) == [3]
         store.close()
 
 

@@ -1,8 +1,8 @@
 // A participant's way through a study; the server chooses the next stage.
 import {$, ask, make} from "./common.js";
 
-const KEPT = "iglu-marl-study", POLL_MS = 2000;
-let view = null, polling = 0;
+const KEPT = "iglu-marl-study", FIRST_MS = 500, LONGEST_MS = 8000;
+let view = null, waiting = null, sound = null;
 
 const paragraphs = (text) => text.split(/\n\s*\n/).map((part) => make("p", {textContent: part.trim()}));
 function button(text, act, main = true) {
@@ -38,6 +38,8 @@ const STAGES = {
   done: () => [[...paragraphs("That was all. Thank you!"), ...shownCode("Your completion code: ")], []],
   failed: () => [[...paragraphs("Thank you for your time. Some of your answers did not pass our attention checks, so they do not count in the study."), ...shownCode("Your code: ")], []],
   expired: () => [[...paragraphs("The time for this study is over. Thank you; you can close this page."), ...shownCode("Your code: ")], []],
+  left: () => [[...paragraphs("Thank you for your time. You ended a game before it had really begun, so it does not count in the study."), ...shownCode("Your code: ")], []],
+  dismissed: () => [[...paragraphs("No partner is there for you now. Thank you for waiting; you can close this page."), ...shownCode("Your code: ")], []],
   refused: () => [paragraphs("You do not take part. Thank you for your time; you can close this page."), []],
 };
 
@@ -48,20 +50,61 @@ function show(answered) {
   const [text, parts] = STAGES[answered.stage]();
   $("text").replaceChildren(...text); $("form").replaceChildren(...parts);
   document.body.dataset.stage = answered.stage;
+  delete document.body.dataset.waiting;
   scrollTo(0, 0);
 }
 
 /** Enter the game, or wait for a partner. */
 async function play() {
-  clearTimeout(polling);
-  await attempt(async () => {
-    const answered = await ask("/api/study/game", {token: view.token});
-    if (answered.play) { location.assign(`/play#${answered.play}`); return; }
-    if (answered.stage) { show(await ask("/api/study/enter", {token: view.token})); return; }
-    $("text").replaceChildren(make("p", {textContent: "Waiting for your partner …"}), make("p", {textContent: `At most ${Math.ceil(answered.wait)} seconds more. Please keep this page open.`}));
-    $("form").replaceChildren();
-    polling = setTimeout(play, POLL_MS);
-  });
+  sound ||= window.AudioContext && new AudioContext();
+  await attempt(async () => follow(await ask("/api/study/game", {token: view.token, ready: false})));
+}
+
+async function follow(answered) {
+  if (answered.play) { location.assign(`/play#${answered.play}`); return; }
+  if (answered.stage) { show(await ask("/api/study/enter", {token: view.token})); return; }
+  if (!waiting) wait();
+  showWaiting(answered);
+}
+
+/** Wait on a connection, which returns by itself; closing the page ends the waiting at once. */
+function wait(pause = FIRST_MS) {
+  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
+  const socket = waiting = new WebSocket(`${scheme}//${location.host}/ws/study`);
+  let ended = false;
+  socket.onopen = () => { $("trouble").textContent = ""; socket.send(JSON.stringify({t: "join", token: view.token})); };
+  socket.onmessage = (event) => {
+    const answered = JSON.parse(event.data);
+    pause = FIRST_MS; ended = Boolean(answered.play || answered.stage);
+    attempt(() => follow(answered));
+  };
+  socket.onclose = () => {
+    waiting = null;
+    if (ended) return;
+    $("trouble").textContent = "The connection is lost. It will be tried again.";
+    setTimeout(() => wait(Math.min(2 * pause, LONGEST_MS)), pause);
+  };
+}
+
+/** Show that the page waits, or that a partner is there and both have to confirm it. */
+function showWaiting(answered) {
+  const offered = answered.offered && !answered.confirmed;
+  const lines = offered ? ["Your partner is here."] : answered.offered ? ["Waiting for your partner to begin …"]
+    : ["Waiting for your partner …", answered.open ? "Please keep this page open." : `At most ${answered.wait} seconds more. Please keep this page open.`];
+  $("text").replaceChildren(...lines.map((textContent) => make("p", {textContent})));
+  $("form").replaceChildren(...(offered ? [button("Begin", () => waiting?.send(JSON.stringify({t: "ready"})))] : []));
+  document.title = offered ? "Your partner is here!" : view.title;
+  document.body.dataset.waiting = offered ? "offered" : answered.offered ? "confirmed" : "waiting";
+  if (offered) beep();
+}
+
+/** Make a short sound; a browser allows it after a click. */
+function beep() {
+  if (sound?.state !== "running") return;
+  const tone = sound.createOscillator(), loud = sound.createGain();
+  tone.connect(loud).connect(sound.destination);
+  tone.frequency.value = 660; loud.gain.value = .08;
+  tone.start(); tone.stop(sound.currentTime + .25);
 }
 
 function askForCode() {

@@ -1,0 +1,413 @@
+"""Pairs of a study: who waits for whom, what stays over all games, and what follows when somebody goes."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import itertools
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("httpx2")
+
+from sqlalchemy import text
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+from test_server import ORIGIN, PLACE_RED, Player, in_loop, joined
+from test_study import ask, serving, stage_of, to_the_game, until_stage, written
+
+from iglu_marl import ConfigError
+from iglu_marl.web import store as db
+from iglu_marl.web.pairing import GONE_S, READY_S, Queue
+from iglu_marl.web.study import read_study
+
+GAMES = """
+name = "pairs"
+completion_code = "C0DE"
+left_code = "LEFT"
+dismissed_code = "S0RRY"
+wait_s = 30
+least_s = 5
+"""
+PEOPLE = """
+[[conditions]]
+name = "people"
+partner = "person"
+role = "architect"
+tasks = ["one-red", "one-red", "one-red"]
+"""
+
+
+@contextmanager
+def study(tmp_path: Path, keys: str = "", conditions: str = PEOPLE) -> Iterator[TestClient]:
+    with serving(written(tmp_path, GAMES + keys + conditions), tmp_path / "games") as client:
+        yield client
+
+
+def rooms(client: TestClient) -> list[Any]:
+    return [room for room in client.app.state.rooms.rooms.values() if not room.over]  # type: ignore[attr-defined]
+
+
+def meet(client: TestClient, first: str, second: str) -> dict[str, str]:
+    """Both ask until they have a game; their seats."""
+    seats: dict[str, str] = {}
+    for token in itertools.cycle((first, second)):
+        answer = ask(client, "game", token=token)
+        if "play" in answer:
+            seats[token] = answer["play"]
+            if len(seats) == 2:
+                return seats
+    raise AssertionError
+
+
+def play(client: TestClient, seats: dict[str, str]) -> dict[str, str]:
+    """Play one game to its end; the roles."""
+    roles = {}
+    one, other = seats
+    with joined(client, seats[one]) as first, joined(client, seats[other]) as second:
+        for token, player in ((one, first), (other, second)):
+            roles[token] = player.until("welcome")["role"]
+        players = dict(zip(roles.values(), (first, second), strict=True))
+        players["builder"].until("status", state="playing")
+        for frame in PLACE_RED:
+            players["builder"].frame(**frame)
+        players["architect"].until("status", state="over")
+    return roles
+
+
+def rows(client: TestClient, table: Any) -> list[dict[str, Any]]:
+    store = client.app.state.sessions.store  # type: ignore[attr-defined]
+    return [dict(row) for row in store.do(lambda c: c.execute(table.select()).mappings().all())]
+
+
+def until_game(client: TestClient, token: str, number: int) -> None:
+    deadline = time.monotonic() + 20
+    while ask(client, "enter", token=token).get("game") != number:
+        assert time.monotonic() < deadline
+
+
+# ------------------------------------------------------------------------------------------------------ the queue
+
+
+def test_both_have_to_be_there() -> None:
+    queue = Queue()
+    assert queue.ask(1, None, 0.0, True).other is None
+    offered = queue.ask(2, None, 1.0, True)
+    assert offered.other is not None
+    assert offered.other.participant == 1
+    assert not offered.matched
+    assert queue.ask(1, None, 2.0, True).matched
+
+
+def test_one_who_is_silent_is_offered_to_nobody() -> None:
+    queue = Queue()
+    queue.ask(1, None, 0.0, True)
+    assert queue.ask(2, None, GONE_S + 1, True).other is None
+
+
+def test_who_does_not_confirm_leaves_the_queue_and_the_other_keeps_its_place() -> None:
+    queue = Queue()
+    queue.ask(1, None, 0.0, False)
+    queue.ask(2, None, 1.0, True)
+    now = 1.0
+    while now < READY_S + 2:  # 1 is there, but does not confirm
+        now += 1
+        queue.ask(1, None, now, False) if now < READY_S else None
+        mine = queue.ask(2, None, now, True)
+    assert mine.other is None
+    assert mine.since == 1.0
+    assert queue.ask(3, None, now + 1, True).other is mine
+
+
+def test_one_who_leaves_while_offered_is_not_waited_for() -> None:
+    queue = Queue()
+    queue.ask(1, None, 0.0, True)
+    mine = queue.ask(2, None, 1.0, True)
+    queue.remove(1)
+    assert mine.other is None
+    assert not queue.ask(2, None, 2.0, True).matched
+
+
+def test_members_of_a_pair_play_with_each_other_only() -> None:
+    queue = Queue()
+    queue.ask(1, 2, 0.0, True)
+    assert queue.ask(3, 4, 0.5, True).other is None
+    assert queue.ask(5, None, 0.6, True).other is None
+    found = queue.ask(2, 1, 1.0, True).other
+    assert found is not None
+    assert found.participant == 1
+
+
+# ------------------------------------------------------------------------------------------------------ whole games
+
+
+@pytest.mark.parametrize("roles", ["fixed", "swap"])
+def test_a_pair_keeps_its_members_and_roles(tmp_path: Path, roles: str) -> None:
+    with study(tmp_path, f'roles = "{roles}"\n') as client:
+        people = {code: to_the_game(client, code) for code in "ABCD"}
+        # A meets B; then D asks before C, so that another order of arrival would change roles
+        played = []
+        for number in range(3):
+            for one, other in (("A", "B"), ("D", "C")) if number == 0 else (("B", "A"), ("C", "D")):
+                seats = meet(client, people[one], people[other])
+                found = play(client, seats)
+                played.append((number, {code: found[people[code]] for code in (one, other)}))
+                for code in (one, other):
+                    if number < 2:
+                        until_game(client, people[code], number + 2)
+        first = {"A": "architect", "B": "builder", "D": "architect", "C": "builder"}
+        swapped = {
+            code: {"architect": "builder", "builder": "architect"}[role] for code, role in first.items()
+        }
+        for number, found in played:
+            expected = swapped if roles == "swap" and number == 1 else first
+            assert found == {code: expected[code] for code in found}
+        for token in people.values():
+            until_stage(client, token, "done")
+        pairs = {row["code"]: row["pair"] for row in rows(client, db.PARTICIPANTS)}
+        numbers = {row["code"]: row["id"] for row in rows(client, db.PARTICIPANTS)}
+        assert pairs == {"A": numbers["B"], "B": numbers["A"], "C": numbers["D"], "D": numbers["C"]}
+
+
+def test_pairs_rotate_if_the_study_wants_it(tmp_path: Path) -> None:
+    with study(tmp_path, 'pairing = "rotate"\n') as client:
+        a, b, c, d = (to_the_game(client, code) for code in "ABCD")
+        for one, other in ((a, b), (c, d)):
+            play(client, meet(client, one, other))
+        for token in (a, b, c, d):
+            until_game(client, token, 2)
+        play(client, meet(client, a, c))
+
+
+def test_orders_of_tasks_are_rows_of_a_latin_square(tmp_path: Path) -> None:
+    conditions = PEOPLE.replace('"one-red", "one-red", "one-red"', '"one-red", "one-blue"')
+    with study(tmp_path, 'order = "latin"\n', conditions) as client:
+        people = [to_the_game(client, code) for code in "ABCD"]
+        tasks = set()
+        for one, other in (people[:2], people[2:]):
+            meet(client, one, other)
+        for row in rows(client, db.GAMES):
+            tasks.add((row["participant"] > 2, row["task"]))
+        assert tasks == {(False, "one-red"), (True, "one-blue")}
+
+
+def test_a_newcomer_completes_a_pair(tmp_path: Path) -> None:
+    """While somebody waits in a condition of people, the next participant gets that condition."""
+    alone = '\n[[conditions]]\nname = "alone"\ntasks = ["one-red"]\n'
+    with study(tmp_path, "", PEOPLE + alone) as client:
+        for number in range(12):
+            to_the_game(client, f"P{number}")
+        chosen = [row["condition"] for row in rows(client, db.PARTICIPANTS)]
+        assert "people" in chosen
+        at = 0
+        while at < len(chosen):
+            if chosen[at] == "people":
+                assert chosen[at + 1 : at + 2] in (["people"], [])
+                at += 1
+            at += 1
+
+
+@pytest.mark.parametrize(("policy", "answer"), [("dismiss", "stage"), ("agent", "play"), ("wait", "wait")])
+def test_what_follows_when_nobody_comes(tmp_path: Path, policy: str, answer: str) -> None:
+    keys = f'no_partner = "{policy}"\n'
+    with study(tmp_path, keys) as client:
+        token = to_the_game(client, "A")
+        assert ask(client, "game", token=token)["wait"] > 20
+        (queue,) = client.app.state.sessions._queues.values()  # type: ignore[attr-defined]
+        queue._waiting[0].since -= 31
+        told = ask(client, "game", token=token)
+        assert answer in told
+        if policy == "dismiss":
+            assert ask(client, "enter", token=token)["code"] == "S0RRY"
+
+
+def test_one_whose_partner_is_gone_for_good_does_not_wait(tmp_path: Path) -> None:
+    with study(tmp_path, 'no_partner = "dismiss"\n') as client:
+        a, b = (to_the_game(client, code) for code in "AB")
+        play(client, meet(client, a, b))
+        until_game(client, a, 2)
+        store = client.app.state.sessions.store  # type: ignore[attr-defined]
+        store.do(lambda c: c.execute(text("UPDATE participants SET stage = 'expired' WHERE code = 'B'")))
+        assert ask(client, "game", token=a)["stage"] == "dismissed"
+
+
+def test_a_game_in_which_one_has_not_acted_is_played_again_with_another(tmp_path: Path) -> None:
+    with study(tmp_path) as client:
+        a, b, c = (to_the_game(client, code) for code in "ABC")
+        seats = meet(client, a, b)
+        with joined(client, seats[a]) as architect:
+            with joined(client, seats[b]) as builder:
+                architect.until("status", state="playing")
+                architect.send(t="say", text="Hello!")
+                builder.until("frame")
+                builder.send(t="leave")
+            in_loop(client, rooms(client)[0].check, time.monotonic())
+            assert architect.until("status", state="over")["how"] == "left"
+        deadline = time.monotonic() + 20
+        while {row["how"] for row in rows(client, db.GAMES)} != {"unplayed"}:
+            assert time.monotonic() < deadline
+        assert {row["ended_by"] for row in rows(client, db.GAMES)} == {"builder"}
+        assert ask(client, "enter", token=a)["game"] == 1
+        play(client, meet(client, a, c))  # not with b
+
+
+def left_at_once(client: TestClient, token: str, act: bool) -> Player:
+    with joined(client, ask(client, "game", token=token)["play"]) as player:
+        player.until("status", state="playing")
+        if act:
+            rooms(client)[0].begun_at -= 6  # as if it had lasted longer
+            player.frame(**PLACE_RED[0])
+            player.until("frame", ack=1)
+        player.send(t="leave")
+        with contextlib.suppress(WebSocketDisconnect):
+            while True:
+                player.hear()
+    in_loop(client, rooms(client)[0].check, time.monotonic())
+    return player
+
+
+@pytest.mark.parametrize(("act", "stage", "code"), [(False, "left", "LEFT"), (True, "done", "C0DE")])
+def test_leaving_at_once_earns_no_completion_code(tmp_path: Path, act: bool, stage: str, code: str) -> None:
+    conditions = '\n[[conditions]]\nname = "alone"\ntasks = ["one-red"]\n'
+    with study(tmp_path, "", conditions) as client:
+        token = to_the_game(client, "A")
+        left_at_once(client, token, act)
+        until_stage(client, token, stage)
+        assert ask(client, "enter", token=token)["code"] == code
+        (game,) = rows(client, db.GAMES)
+        assert (game["how"], game["ended_by"]) == ("left", "builder")
+        kinds = [row["kind"] for row in rows(client, db.EVENTS)]
+        assert kinds.count("joined") == kinds.count("left") == 1
+        assert ("short" in kinds) == (not act)
+
+
+# ------------------------------------------------------------------------------------------------- pages that wait
+
+
+@contextmanager
+def waiting(client: TestClient, token: str) -> Iterator[Player]:
+    with client.websocket_connect("/ws/study", headers=ORIGIN) as socket:
+        page = Player(socket)
+        page.send(t="join", token=token)
+        yield page
+
+
+def test_two_pages_wait_and_both_confirm(tmp_path: Path) -> None:
+    with study(tmp_path) as client:
+        a, b = (to_the_game(client, code) for code in "AB")
+        with waiting(client, a) as first, waiting(client, b) as second:
+            for page in (first, second):
+                page.until("state", offered=True, confirmed=False)
+            first.send(t="ready")
+            first.until("state", offered=True, confirmed=True)
+            assert not rooms(client)
+            second.send(t="ready")
+            seats = [
+                next(told["play"] for told in iter(page.hear, None) if "play" in told)
+                for page in (first, second)
+            ]
+        assert len(set(seats)) == 2
+        assert len(rooms(client)) == 1
+
+
+def test_who_closes_the_page_is_offered_to_nobody(tmp_path: Path) -> None:
+    with study(tmp_path) as client:
+        a, b = (to_the_game(client, code) for code in "AB")
+        with waiting(client, a) as page:
+            page.until("state")
+        (queue,) = client.app.state.sessions._queues.values()  # type: ignore[attr-defined]
+        deadline = time.monotonic() + 5
+        while queue._waiting:
+            assert time.monotonic() < deadline
+        assert "offered" not in ask(client, "game", token=b)
+
+
+@pytest.mark.parametrize("headers", [{}, {"origin": "http://elsewhere.example"}])
+def test_other_pages_cannot_wait(tmp_path: Path, headers: dict[str, str]) -> None:
+    with (
+        study(tmp_path) as client,
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect("/ws/study", headers=headers),
+    ):
+        pass
+
+
+# ---------------------------------------------------------------------------------------------- faults and files
+
+
+def test_an_end_that_cannot_be_stored_now_is_stored_later(tmp_path: Path) -> None:
+    """Somebody else has locked the database when the game ends."""
+    conditions = '\n[[conditions]]\nname = "alone"\ntasks = ["one-red"]\n'
+    with study(tmp_path, "", conditions) as client:
+        token = to_the_game(client, "A")
+        seat = ask(client, "game", token=token)["play"]
+        other = db.Store(f"sqlite:///{tmp_path / 'games' / 'studies.db'}")
+        client.app.state.sessions.store.do(lambda c: c.execute(text("PRAGMA busy_timeout = 50")))  # type: ignore[attr-defined]
+        with other._engine.connect() as locking, joined(client, seat) as builder:
+            locking.execute(text("BEGIN IMMEDIATE"))
+            builder.until("status", state="playing")
+            for frame in PLACE_RED:
+                builder.frame(**frame)
+            builder.until("status", state="over")
+            time.sleep(1.0)
+            locking.rollback()
+        until_done = time.monotonic() + 30
+        while stage_of(client, token) != "done":
+            assert time.monotonic() < until_done
+        other.close()
+        (game,) = rows(client, db.GAMES)
+        assert game["how"] == "complete"
+
+
+def test_only_invited_participants(tmp_path: Path) -> None:
+    with study(tmp_path, 'codes = ["A", "B"]\n') as client:
+        to_the_game(client, "A")
+        assert "not among those" in ask(client, "enter", code="C")["error"]
+        told = ask(client, "enter", code="{{%PROLIFIC_PID%}}")
+        assert "in place of your code" in told["error"]
+
+
+def test_pictures_and_scripts_are_not_counted(tmp_path: Path) -> None:
+    """All participants behind one proxy have one address."""
+    with study(tmp_path) as client:
+        guard = client.app.middleware_stack.app  # type: ignore[attr-defined]
+        while not hasattr(guard, "_rate"):
+            guard = guard.app
+        guard._rate._rates = (0.001, 2.0)
+        assert {client.get("/static/study.js").status_code for _ in range(8)} == {200}
+        assert [client.get("/").status_code for _ in range(3)] == [200, 200, 429]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ('pairing = "often"', "pairing is 'often', expected 'fixed' or 'rotate'"),
+        ('no_partner = "go"', "no_partner is 'go', expected 'agent' or 'wait' or 'dismiss'"),
+        ('pairing = "rotate"\nroles = "swap"', "pairing is 'rotate' with roles"),
+        ('codes = ["a b"]', "codes has 'a b'"),
+    ],
+)
+def test_files_with_impossible_pairs(tmp_path: Path, keys: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        read_study(written(tmp_path, GAMES + keys + PEOPLE))
+
+
+def test_the_export_says_who_ended_a_game(tmp_path: Path) -> None:
+    conditions = '\n[[conditions]]\nname = "alone"\ntasks = ["one-red"]\n'
+    with study(tmp_path, "", conditions) as client:
+        token = to_the_game(client, "A")
+        left_at_once(client, token, False)
+        until_stage(client, token, "left")
+        out = tmp_path / "out"
+        out.mkdir()
+        client.app.state.sessions.store.do(db.export, "pairs", out)  # type: ignore[attr-defined]
+    with (out / "games.csv").open(encoding="utf-8", newline="") as file:
+        (game,) = csv.DictReader(file)
+    assert (game["how"], game["ended_by"], game["role"]) == ("left", "builder", "builder")
