@@ -47,6 +47,12 @@ def serve(
     secret: Annotated[
         str, Option(envvar="IGLU_MARL_SECRET", help="Password of the page /admin. Default: no such page.")
     ] = "",
+    proxy: Annotated[
+        list[str] | None,
+        Option(
+            help="Address of a proxy whose X-Forwarded-For is believed; may be repeated. Default: 127.0.0.1."
+        ),
+    ] = None,
     gallery: Annotated[
         bool, Option("--gallery/--no-gallery", help="Let everyone watch recorded games.")
     ] = True,
@@ -103,5 +109,6 @@ def serve(
         ws_max_size=2 * MESSAGE_BYTES,
         ws_per_message_deflate=False,
         server_header=False,
+        forwarded_allow_ips=proxy or ["127.0.0.1"],
         timeout_graceful_shutdown=3,
     )

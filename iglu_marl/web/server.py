@@ -111,6 +111,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             Route("/admin", admin.page),
             Route("/static/{name}", static_file),
             Route("/api/help", help_texts),
+            Route("/healthz", health),
             WebSocketRoute("/ws", connection),
         ],
         middleware=[Middleware(Guard, hosts=options.hosts, requests_per_s=options.requests_per_s)],
@@ -194,6 +195,13 @@ def example_sentences() -> dict[str, list[str]]:
 async def help_texts(_: Request) -> Response:
     """Answer with example sentences."""
     return JSONResponse(await asyncio.to_thread(example_sentences))
+
+
+async def health(request: Request) -> Response:
+    """Answer with the number of running games, and how late their steps are (95 %)."""
+    rooms: Rooms = request.app.state.rooms
+    running = sum(room.playing for room in rooms.rooms.values())
+    return JSONResponse({"games": running, "late_ms": round(1000 * rooms.lateness(), 1)})
 
 
 # ------------------------------------------------------------------------------------------------------- games

@@ -60,6 +60,7 @@ class Sessions:
 
     def __init__(self, study: Study, store: db.Store) -> None:
         self.study, self.store = study, store
+        store.do(db.keep_study, study)
         self._seats: dict[tuple[int, int], str] = {}  # participant and game -> the token of the seat
         self._queues: dict[tuple[str, int], Queue] = {}
         self._locks: dict[str, asyncio.Lock] = {}

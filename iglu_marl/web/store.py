@@ -66,6 +66,7 @@ PARTICIPANTS = _table(
     sql.Column("place", sql.Integer, nullable=False, server_default="0"),  # row of the order of tasks
     sql.Column("pair", sql.Integer),  # the participant that a person is paired with
     _text("role"),  # in a pair, in the first game
+    _text("version"),  # digest of the study when the participant came
     _time("came"),
     _time("seen"),
     _time("finished"),
@@ -96,6 +97,8 @@ ANSWERS = _table(
 )
 EVENTS = _table("events", _of_participant(), _text("kind"), _text("detail"), _time("at"))
 
+STUDIES = _table("studies", _text("study", index=True), _text("version"), _text("content"), _time("at"))
+
 # From each version of the tables to the next: statements that are executed in order.
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     1: ("ALTER TABLE answers ADD COLUMN passed INTEGER",),
@@ -103,6 +106,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE participants ADD COLUMN place INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE participants ADD COLUMN pair INTEGER",
         "ALTER TABLE participants ADD COLUMN role VARCHAR NOT NULL DEFAULT ''",
+        "ALTER TABLE participants ADD COLUMN version VARCHAR NOT NULL DEFAULT ''",
         "ALTER TABLE games ADD COLUMN ended_by VARCHAR NOT NULL DEFAULT ''",
     ),
 }
@@ -182,6 +186,22 @@ def _bring_up_to_date(connection: sql.Connection) -> None:
 # ---------------------------------------------------------------------------------------------- participants
 
 
+def keep_study(connection: sql.Connection, study: Study) -> None:
+    """Store a version of a study. Raises `ConfigError` if participants of another version are under way."""
+    there = PARTICIPANTS.c.seen >= time.time() - 60 * study.drop_minutes
+    mine = (PARTICIPANTS.c.study == study.name) & PARTICIPANTS.c.version.not_in(("", study.version))
+    chosen = sql.select(sql.func.count()).where(mine, there, PARTICIPANTS.c.stage.not_in(OVER))
+    if count := connection.execute(chosen).scalar():
+        raise ConfigError(
+            f"the study {study.name!r} has changed while participants are under way ({count}), expected the file as it "
+            "was; wait until they have finished, or give the changed study another name"
+        )
+    known = sql.select(STUDIES.c.id).where(STUDIES.c.study == study.name, STUDIES.c.version == study.version)
+    if connection.execute(known).first() is None:
+        row = {"study": study.name, "version": study.version, "content": repr(study), "at": time.time()}
+        connection.execute(sql.insert(STUDIES).values(**row))
+
+
 def enter(connection: sql.Connection, study: Study, code: str) -> dict[str, Any]:
     """Return the row of the participant with this code: a known one, or a new one in the emptiest condition.
 
@@ -213,6 +233,7 @@ def enter(connection: sql.Connection, study: Study, code: str) -> dict[str, Any]
     values = {
         "study": study.name, "code": code, "token": secrets.token_urlsafe(16), "condition": condition, "stage": first,
         "game": 0, "came": now, "seen": now, "place": connection.execute(place).scalar(),
+        "version": study.version,
     }  # fmt: skip
     connection.execute(sql.insert(table).values(**values))
     made = connection.execute(sql.select(table).where(mine, table.c.code == code)).mappings().one()

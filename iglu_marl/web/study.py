@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
@@ -184,6 +185,11 @@ class Study:
         """Return whether the answers fail too many attention checks."""
         wrong = sum(one.passed(answers.get(one.name, "")) is False for one in self.questions)
         return 0 < self.failed_checks <= wrong
+
+    @property
+    def version(self) -> str:
+        """A hash of the contents, 16 hexadecimal digits."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
     @property
     def paired(self) -> tuple[str, ...]:

@@ -399,6 +399,30 @@ def test_files_with_impossible_pairs(tmp_path: Path, keys: str, expected: str) -
         read_study(written(tmp_path, GAMES + keys + PEOPLE))
 
 
+def test_a_study_does_not_change_while_people_are_under_way(tmp_path: Path) -> None:
+    with study(tmp_path) as client:
+        to_the_game(client, "A")
+        first = rows(client, db.PARTICIPANTS)[0]["version"]
+    with (
+        pytest.raises(ConfigError, match=r"has changed while participants are under way \(1\)"),
+        study(tmp_path, 'roles = "swap"\n'),
+    ):
+        pass
+    store = db.Store(f"sqlite:///{tmp_path / 'games' / 'studies.db'}")
+    store.do(lambda c: c.execute(text("UPDATE participants SET stage = 'done'")))
+    store.close()
+    with study(tmp_path, 'roles = "swap"\n') as client:
+        to_the_game(client, "B")
+        versions = [row["version"] for row in rows(client, db.PARTICIPANTS)]
+        assert versions[0] == first != versions[1]
+        assert [row["version"] for row in rows(client, db.STUDIES)] == versions
+
+
+def test_a_server_says_how_it_is(tmp_path: Path) -> None:
+    with study(tmp_path) as client:
+        assert client.get("/healthz").json() == {"games": 0, "late_ms": 0.0}
+
+
 def test_the_export_says_who_ended_a_game(tmp_path: Path) -> None:
     conditions = '\n[[conditions]]\nname = "alone"\ntasks = ["one-red"]\n'
     with study(tmp_path, "", conditions) as client:

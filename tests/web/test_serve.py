@@ -138,6 +138,25 @@ def begin(host: str, partner: str) -> str:
         return str(json.load(answer)["token"])
 
 
+@pytest.mark.parametrize(("options", "apart"), [((), True), (("--proxy", "192.0.2.1"), False)])
+def test_people_behind_a_proxy_are_told_apart(tmp_path: Path, options: tuple[str, ...], apart: bool) -> None:
+    """By the address that the proxy names, if it is one that is believed."""
+    with served(tmp_path, *options) as (host, _):
+
+        def asked(address: str) -> int:
+            request = urllib.request.Request(f"http://{host}/api/lobby", headers={"X-Forwarded-For": address})
+            try:
+                with urllib.request.urlopen(request, timeout=30) as answer:
+                    return int(answer.status)
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        deadline = time.monotonic() + 60
+        while asked("198.51.100.1") != 429:
+            assert time.monotonic() < deadline
+        assert asked("198.51.100.2") == (200 if apart else 429)
+
+
 class Visitor:
     """One who plays on whatever happens to the server, and keeps what it was told."""
 

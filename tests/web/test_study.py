@@ -565,7 +565,11 @@ def test_an_older_database_is_brought_up_to_date(tmp_path: Path) -> None:
     """One of version 1, which had neither a column for checks of attention nor pairs."""
     url = f"sqlite:///{tmp_path / 'x.db'}"
     store = Store(url)
-    newer = {"answers": ("passed",), "participants": ("place", "pair", "role"), "games": ("ended_by",)}
+    newer = {
+        "answers": ("passed",),
+        "participants": ("place", "pair", "role", "version"),
+        "games": ("ended_by",),
+    }
     for table, columns in newer.items():
         for column in columns:
             dropped = text(f"ALTER TABLE {table} DROP COLUMN {column}")
