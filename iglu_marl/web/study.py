@@ -104,7 +104,7 @@ class Study:
     """The contents of a study's file; texts are shown paragraph by paragraph.
 
     participant: the address parameter with the participant's code. practice: tasks of first games, with an agent.
-    pairing: "fixed" (two people stay together in all games) or "rotate" (paired anew before each game).
+    pairing: "fixed" (two people stay together in all games) or "rotate" (paired again before each game).
     roles: in fixed pairs, "fixed" or "swap" (after each game).
     order: of a condition's tasks, "listed" or "latin" (each participant or pair has the next row of a Latin square).
     no_partner: what follows when no partner is there for `wait_s`: an "agent" (`fallback`, by role) plays instead, the
