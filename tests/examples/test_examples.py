@@ -38,7 +38,6 @@ ELSEWHERE: dict[str, str] = {
     "dagger_silent_builder": "test_learning_silent.py",
     "ppo_symbols": "test_learning_symbols.py",
     "ppo_builder": "test_learning_builder.py",
-    "ppo_two_agents": "test_learning_two_agents.py",
     "ray_rollouts": "test_rllib.py",
     "rllib_two_agents": "test_rllib.py",
     "agilerl_two_agents": "test_adapters.py",
@@ -109,7 +108,6 @@ SHORT = {
     "parallel_loop": "--steps 60",
     "ppo_builder": "--total-steps 4096 --evaluations 1 --test-episodes 8 --final-episodes 8",
     "ppo_symbols": "--practice-updates 1 --updates 1 --games 64",
-    "ppo_two_agents": "--total-steps 2048",
     "ray_rollouts": "--worlds 4 --steps 50 --games 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "sb3_silent_builder": "--steps 256 --envs 2 --repeats 1 --tries 5",
@@ -134,7 +132,6 @@ LIBRARIES = {
     "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
     "ppo_builder": {"torch": "torch", "tensorboard": "rl"},
     "ppo_symbols": {"torch": "torch"},
-    "ppo_two_agents": {"torch": "torch"},
     "sb3_silent_builder": {"stable_baselines3": "rl"},
     "torchrl_two_agents": {"torchrl": "rl"},
 }
@@ -195,7 +192,7 @@ def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Pat
 
 
 @pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported
-@pytest.mark.parametrize("name", ["dagger_silent_builder", "ppo_builder", "ppo_symbols", "ppo_two_agents"])
+@pytest.mark.parametrize("name", ["dagger_silent_builder", "ppo_builder", "ppo_symbols"])
 def test_options_that_are_left_out_have_values(
     root: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
