@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
@@ -45,6 +46,8 @@ class ServerOptions:
     processes: processes in which scripted agents think, beside the server's own; 0 = in its threads.
     late_s: no new game starts while 5 % of all ticks are later than this.
     agents_named: whether people see which agent plays with them.
+    examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
+    share: whether players can let others watch by a link.
     gallery: whether recorded games are public. back: text of the link that leaves a game.
     secret: the password of the page /admin; "" = there is no such page.
     """
@@ -64,6 +67,8 @@ class ServerOptions:
     processes: int = 0
     late_s: float = 0.015
     agents_named: bool = True
+    examples: Literal["agents", "always", "never"] = "agents"
+    share: bool = True
     gallery: bool = True
     back: str = "To the lobby"
     secret: str = field(default="", repr=False)

@@ -452,7 +452,8 @@ class Room:
             "watching": seat is None,
             "token": "" if seat is None else seat.token,
             "invite": invitations[0] if seat is not None and invitations else "",
-            "watch": self.watch[client.role],
+            "watch": self.watch[client.role] if self.options.share else "",
+            "examples": self._with_examples,
             "task": str(self.game.task.task_id or "") if client.role == Role.ARCHITECT else "",
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
@@ -460,6 +461,11 @@ class Room:
             "back": self.options.back,
             "replay": self.name if self.options.gallery else "",
         }
+
+    @property
+    def _with_examples(self) -> bool:
+        shown = self.options.examples
+        return shown == "always" or (shown == "agents" and any(seat.agent for seat in self.seats.values()))
 
     def _agent_name(self, agent: str | None) -> str | None:
         return agent and (shown_name(agent) if self.options.agents_named else "agent")

@@ -69,6 +69,8 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             options,
             gallery=False,
             agents_named=False,
+            examples=study.examples,
+            share=False,
             back="Continue",
             minutes=study.game_minutes,
             idle_s=study.idle_s,

@@ -113,6 +113,7 @@ class Study:
     most: number of participants. codes: of those who may take part, () = any.
     minutes: of a participant, from arrival to answers, 0 = no limit; game_minutes: of a game. idle_s: without input,
         after which a game ends; after half of it the page asks for a sign of life.
+    examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
     least_s: seconds that a participant has to play before leaving a game or doing nothing any more. Otherwise the last
         stage is "left", with `left_code`.
     failed_checks: number of failed attention checks after which a participant is not counted, 0 = never. They get
@@ -132,6 +133,7 @@ class Study:
     roles: Literal["fixed", "swap"] = "fixed"
     order: Literal["listed", "latin"] = "listed"
     no_partner: Literal["agent", "wait", "dismiss"] = "agent"
+    examples: Literal["agents", "always", "never"] = "agents"
     wait_s: float = 120.0
     fallback: Mapping[Role, str] = field(
         default_factory=lambda: {Role.ARCHITECT: "scripted", Role.BUILDER: "scripted"}
@@ -156,7 +158,7 @@ class Study:
         for name in ("game_minutes", "idle_s", "wait_s", "drop_minutes"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
-        for name in ("pairing", "roles", "order", "no_partner"):
+        for name in ("pairing", "roles", "order", "no_partner", "examples"):
             known = get_args(get_type_hints(Study)[name])
             if getattr(self, name) not in known:
                 raise ConfigError(

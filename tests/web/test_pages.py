@@ -370,6 +370,12 @@ def test_two_participants_of_a_study(window: Browser, phone: Browser, tmp_path: 
             entered(page)
         roles = {page.run("return play.state.role") for page in (window, phone)}
         assert len(roles) == 2
+        for page in (window, phone):  # neither examples, nor a link by which others could watch
+            assert "What now?" not in page.run("return document.getElementById('quick').textContent")
+            assert page.run("return document.getElementById('invite').hidden")
+            page.run("document.getElementById('help').click()")
+            page.wait("return document.getElementById('helpcard').open")
+            assert page.run("return document.querySelectorAll('.examples').length") == 0
         assert window.messages() == []
 
 

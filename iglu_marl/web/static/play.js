@@ -97,7 +97,7 @@ function addLine(speaker, text) {
 /** Show the links to share; a used invitation is hidden. */
 function showLinks(invite) {
   state.facts.invite = invite;
-  $("invite").hidden = state.watching; $("invite").textContent = invite ? "Invite" : "Share";
+  $("invite").hidden = state.watching || !(invite || state.facts.watch); $("watchbox").hidden = !state.facts.watch; $("invite").textContent = invite ? "Invite" : "Share";
   for (const [id, token] of [["invitelink", invite], ["watchlink", state.facts.watch]]) $(id).value = `${location.origin}/play#${token}`;
   $("invitelink").parentElement.hidden = $("invitelink").parentElement.previousElementSibling.hidden = !invite;
   $("invitecard").querySelector("h2").textContent = invite ? "Play with a person" : "Let others watch";
@@ -127,7 +127,7 @@ function showHotbar() {
 }
 
 function showQuick() {
-  const asks = QUICK[state.role].map((text) => {
+  const asks = (state.facts.examples ? QUICK[state.role] : []).map((text) => {
     const button = make("button", {type: "button", textContent: text});
     button.addEventListener("click", () => say(text));
     return button;
@@ -176,7 +176,7 @@ function copy(field, button) {
 async function openHelp() {
   document.exitPointerLock?.(); hands.release();
   if (!$("helptext").children.length) {
-    const texts = await ask("/api/help").catch(() => ({instructions: [], places: [], questions: []})), builder = state.role === "builder";
+    const none = {instructions: [], places: [], questions: []}, texts = state.facts.examples ? await ask("/api/help").catch(() => none) : none, builder = state.role === "builder";
     const keys = builder
       ? [["Mouse, arrows", "look around"], ["W A S D", "walk"], ["Space", "jump"], ["Right button, E", "place a block"], ["Left button, Q", "break a block"], ["1 to 6, wheel", "choose a colour"], ["T", "talk; Enter sends, Esc cancels"], ["Y", "end your turn"], ["Esc", "release the mouse"], ["H", "this help"]]
       : [["Type, Enter", "say something"], ["Drag, wheel", "look around, come closer"], ["Ghost", "what is missing is faint, what is wrong has a bright rim"], ["Top", "look from above; north is up"]];
@@ -188,7 +188,7 @@ async function openHelp() {
     $("helptext").append(
       make("p", {textContent: builder ? "The architect sees the plan and explains it. You do not see it: listen, build, and ask." : "You see the plan, the builder does not. Say what to build and where; the N marks north."}),
       make("dl", {}, ...keys.flatMap(([key, meaning]) => [make("dt", {textContent: key}), make("dd", {textContent: meaning})])),
-      ...(builder ? list("What an agent answers", texts.questions) : [...list("What an agent understands, for example", texts.instructions), ...list("Places", texts.places)]),
+      ...(!state.facts.examples ? [] : builder ? list("What an agent answers", texts.questions) : [...list("What an agent understands, for example", texts.instructions), ...list("Places", texts.places)]),
     );
   }
   if (!$("helpcard").open) $("helpcard").showModal();
@@ -330,7 +330,7 @@ const token = location.hash.slice(1);
 if (!/^[\w-]{10,60}$/.test(token)) veil("There is no such game.", "The link is incomplete.", true);
 else {
   connection = new Connection(token, {
-    hear: (message) => { HEARD[message.t]?.(message); if (message.t === "welcome" && !tutorial && !message.watching) tutorial = new Tutorial(message.role); },
+    hear: (message) => { HEARD[message.t]?.(message); if (message.t === "welcome" && !tutorial && !message.watching) tutorial = new Tutorial(message.role, message.examples); },
     lost: () => { document.body.classList.add("lost"); note("The connection is lost. Reconnecting …"); hands.release(); },
     back: () => document.body.classList.remove("lost"),
   });

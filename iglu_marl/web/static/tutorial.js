@@ -18,8 +18,8 @@ const STEPS = {
 const KNOWN = "iglu-marl-tutorial-";
 
 export class Tutorial {
-  constructor(role) {
-    this.role = role; this.number = 0; this.begin = null; this.blocks = null;
+  constructor(role, examples) {
+    this.role = role; this.examples = examples; this.number = 0; this.begin = null; this.blocks = null;
     this.over = localStorage.getItem(KNOWN + role) === "done";
     $("skip").addEventListener("click", () => this.end());
     this.show();
@@ -28,7 +28,8 @@ export class Tutorial {
     $("coach").hidden = this.over;
     if (this.over) return;
     const steps = STEPS[this.role], [text, wanted] = steps[this.number];
-    $("step").textContent = document.body.classList.contains("touch") && wanted === "walked" ? "Walk with the stick on the left." : text;
+    const shown = this.examples ? text : text.replace(" Help has more examples.", "");
+    $("step").textContent = document.body.classList.contains("touch") && wanted === "walked" ? "Walk with the stick on the left." : shown;
     $("progress").textContent = `${this.number + 1} of ${steps.length}`;
     $("skip").textContent = this.number === steps.length - 1 ? "Got it" : "Skip";
   }
