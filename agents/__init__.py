@@ -13,8 +13,9 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from iglu_marl.agents.human.builder import HumanBuilder as HumanBuilder
     from iglu_marl.agents.learned.builder import HybridBuilder as HybridBuilder
     from iglu_marl.agents.learned.builder import LearnedBuilder as LearnedBuilder
-    from iglu_marl.agents.llm import LLMArchitect as LLMArchitect
-    from iglu_marl.agents.llm import LLMBuilder as LLMBuilder
+    from iglu_marl.agents.learned.zoo import zoo as zoo
+    from iglu_marl.agents.llm.architect import LLMArchitect as LLMArchitect
+    from iglu_marl.agents.llm.builder import LLMBuilder as LLMBuilder
     from iglu_marl.agents.oracle import OracleBuilder as OracleBuilder
     from iglu_marl.agents.random import RandomArchitect as RandomArchitect
     from iglu_marl.agents.random import RandomBuilder as RandomBuilder
@@ -27,8 +28,8 @@ _MODULES = {
     "HumanArchitect": "human.architect",
     "HumanBuilder": "human.builder",
     "HybridBuilder": "learned.builder",
-    "LLMArchitect": "llm",
-    "LLMBuilder": "llm",
+    "LLMArchitect": "llm.architect",
+    "LLMBuilder": "llm.builder",
     "LearnedBuilder": "learned.builder",
     "OracleBuilder": "oracle",
     "RandomArchitect": "random",
@@ -37,6 +38,7 @@ _MODULES = {
     "ScriptedArchitect": "scripted.architect",
     "ScriptedBuilder": "scripted.builder",
     "agents_for": "registry",
+    "zoo": "learned.zoo",
 }
 __all__ = sorted(_MODULES)
 

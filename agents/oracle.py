@@ -11,8 +11,8 @@ from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.state_tracker import StateTracker
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.planning import Plan, PlanLevel
-from iglu_marl.planning.problem import check_level
+from iglu_marl.planning import Plan
+from iglu_marl.planning.problem import PlanLevel, check_level
 
 
 class OracleBuilder(BuilderBase):

@@ -12,7 +12,8 @@ import gymnasium
 from iglu_marl import Agent, AgentError, GameConfig, Role
 from iglu_marl.agents.learned import zoo
 from iglu_marl.agents.learned.builder import HybridBuilder, LearnedBuilder
-from iglu_marl.agents.llm import LLMArchitect, LLMBuilder
+from iglu_marl.agents.llm.architect import LLMArchitect
+from iglu_marl.agents.llm.builder import LLMBuilder
 from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.oracle import OracleBuilder
 from iglu_marl.agents.random import RandomArchitect, RandomBuilder

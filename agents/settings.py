@@ -12,7 +12,8 @@ from typing_extensions import TypedDict
 from iglu_marl import AgentError, GameConfig, Role
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.language import SymbolCodec, make_codec
+from iglu_marl.language import make_codec
+from iglu_marl.language.vocabulary import SymbolCodec
 
 MESSAGE_CHARACTERS, MESSAGE_TOKENS = 200, 16  # default length of an utterance
 

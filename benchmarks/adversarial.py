@@ -11,8 +11,8 @@ from itertools import chain, product
 
 import numpy as np
 
+from iglu_marl import Task
 from iglu_marl.core.grid import Cell, blocks_to_grid
-from iglu_marl.tasks import Task
 
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
 HIGH = range(-1, 8)  # all levels

@@ -20,13 +20,13 @@ from rich.console import Console
 import iglu_marl
 from benchmarks.adversarial import adversarial_tasks
 from benchmarks.harness import figures_table, make_parser, progress_console, run_all
-from iglu_marl import Role
+from iglu_marl import Role, Task
 from iglu_marl.agents import ScriptedArchitect, agents_for
 from iglu_marl.agents.scripted.state_tracker import PLANNED_AS
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.data import MultiturnDataset
 from iglu_marl.planning import plan
-from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks, Task
+from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
 
 VERDICTS = ("built", "impossible", "unresolved")
 _SIGHTS = ("dialog", "inventory", "pose", "grid")

@@ -40,7 +40,8 @@ def serve(folder: Path, games: int, seconds: float) -> None:
     import uvicorn
 
     from iglu_marl.commands.serve import PROCESSES
-    from iglu_marl.web import ServerOptions, create_app, warm_up
+    from iglu_marl.web import ServerOptions, create_app
+    from iglu_marl.web.warming import warm_up
 
     warm_up()
     options = ServerOptions(

@@ -13,8 +13,9 @@ import numpy as np
 import typer
 
 import iglu_marl
+from iglu_marl import Subtasks, Task
 from iglu_marl.agents import agents_for
-from iglu_marl.tasks import CustomTasks, Subtasks, Task, TaskSource
+from iglu_marl.tasks import CustomTasks, TaskSource
 
 BLUE, GREEN, RED = 1, 3, 6
 

@@ -26,7 +26,8 @@ import numpy as np
 import iglu_marl  # noqa: F401 - registers the environments
 from iglu_marl import Task
 from iglu_marl.core.extras import extra
-from iglu_marl.language import CellEdit, wordings
+from iglu_marl.language import CellEdit
+from iglu_marl.language.instructions import wordings
 from iglu_marl.tasks import Curriculum, RandomTasks, TaskSource
 
 with extra("rl", script=True):

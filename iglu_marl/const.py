@@ -1,10 +1,12 @@
 """Constants under the names of the IGLU tools.
 
 The ids are those of the IGLU documentation. The 2022 tools number the same colours differently; their
-table is here too, and `to_iglu2022_ids` / `from_iglu2022_ids` translate grids.
+table is here too, and `iglu_marl.to_iglu2022_ids` / `from_iglu2022_ids` translate grids.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from iglu_marl.core.grid import (
     BLOCKS_PER_COLOR,
@@ -14,10 +16,12 @@ from iglu_marl.core.grid import (
     MIN_CORNER,
     ZONE_SHAPE,
     Color,
-    from_iglu2022_ids,
-    to_iglu2022_ids,
 )
 from iglu_marl.core.kernels.records import EYE_HEIGHT, PLACED, REMOVED, STEP_S, WALK_SPEED
+from iglu_marl.core.lazy import deprecated_names
+
+if TYPE_CHECKING:  # former exports
+    from iglu_marl.core.grid import from_iglu2022_ids, to_iglu2022_ids
 
 id2color: dict[int, str] = dict(enumerate(COLOR_NAMES))
 """Colour names by id: {0: 'air', 1: 'blue', 2: 'yellow', 3: 'green', 4: 'orange', 5: 'purple', 6: 'red'}."""
@@ -46,8 +50,7 @@ __all__ = [
     "ZONE_SHAPE",
     "Color",
     "color2id",
-    "from_iglu2022_ids",
     "id2color",
     "id2color_iglu2022",
-    "to_iglu2022_ids",
 ]
+__getattr__ = deprecated_names(__name__)

@@ -11,8 +11,8 @@ import gymnasium as gym
 import numpy as np
 
 import iglu_marl  # noqa: F401 (registers the environments)
+from iglu_marl import env, parallel_env, raw_env
 from iglu_marl.core.controls import CONTROLS
-from iglu_marl.envs import env, parallel_env, raw_env
 
 IDS = ("IGLUGridworld-v0", "IGLUGridworldVector-v0", "IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
 CHATS: dict[str, dict[str, Any]] = {

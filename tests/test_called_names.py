@@ -15,7 +15,8 @@ import pytest
 
 import iglu_marl
 from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder, TaskError, replay
-from iglu_marl.benchmark import OtherPlay, write_audits
+from iglu_marl.benchmark import OtherPlay
+from iglu_marl.benchmark.audits import write_audits
 from iglu_marl.core.files import atomic_write, made_folder, new_folder
 from iglu_marl.data import CDMDataset, clarifying_questions, human_evaluation, question_bank
 from iglu_marl.evaluation import tasks_of
@@ -25,7 +26,7 @@ from iglu_marl.evaluation.metrics import bootstrap, interquartile_mean
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.recorded_env import RecordedEnv
 from iglu_marl.rendering.axes import axes_view
-from iglu_marl.rendering.opengl import OpenGLRenderer
+from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
 from iglu_marl.tasks import StructureTasks
 from iglu_marl.tasks.source import FiniteSource
 from iglu_marl.text import TextGame, TextGames, rewards

@@ -55,7 +55,7 @@ from iglu_marl.evaluation.action_prediction import Prediction
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import Evaluation, row_from_json
 from iglu_marl.recording import read_recording
-from iglu_marl.rendering import read_replay
+from iglu_marl.rendering.html import read_replay
 from iglu_marl.tasks import RandomTasks
 from iglu_marl.tasks.structures import load_structures
 

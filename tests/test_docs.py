@@ -49,7 +49,8 @@ from typer.testing import CliRunner
 import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
-from iglu_marl.benchmark import levels, read_audits, read_result, reference_results
+from iglu_marl.benchmark import levels, read_result, reference_results
+from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.report import audit_rows, model_table, overview_rows
 from iglu_marl.cli import app
 from iglu_marl.compat import conformance as tools

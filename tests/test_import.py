@@ -6,16 +6,18 @@ import ast
 import importlib
 import importlib.util
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 
 import iglu_marl
-from iglu_marl.core.lazy import deprecated_names
+from iglu_marl.core.lazy import deprecated_names, parse_exports
 
 HEAVY = (
     "OpenGL",
@@ -115,6 +117,28 @@ def test_every_public_name_is_listed_once_and_loads(package: Any) -> None:
     assert all(getattr(package, name) is getattr(package, name) for name in package.__all__)
 
 
+def packages() -> list[Any]:
+    """The packages whose names are ours: those of `compat` are the older tools'."""
+    found = [each.name for each in pkgutil.walk_packages(iglu_marl.__path__, "iglu_marl.") if each.ispkg]
+    assert len(found) > 30
+    ours = [name for name in found if not name.startswith("iglu_marl.compat")]
+    return [iglu_marl, iglu_marl.const, *map(importlib.import_module, ours)]
+
+
+def test_there_are_at_most_200_exports() -> None:
+    counts = {package.__name__: len(getattr(package, "__all__", ())) for package in packages()}
+    assert sum(counts.values()) <= 200, counts
+
+
+def test_former_exports_are_found_with_a_warning() -> None:
+    found = [(package, name) for package in packages() for name in parse_exports(package.__name__)[1]]
+    assert len(found) > 120
+    for package, name in found:
+        with pytest.warns(DeprecationWarning, match=rf"{package.__name__}\.{name} is now"):
+            assert getattr(package, name) is not None
+        assert name not in getattr(package, "__all__", ())
+
+
 @pytest.mark.slow
 def test_public_modules_load_as_attributes(tmp_path: Path) -> None:
     code = (
@@ -143,12 +167,12 @@ assert all(getattr(agents, name) is getattr(iglu_marl.agents, name) for name in 
 
 
 def test_a_renamed_export_is_found_with_a_warning_at_its_user() -> None:
-    load = deprecated_names("iglu_marl", {"Old": "iglu_marl.core.task:Task"})
-    with pytest.warns(DeprecationWarning, match=r"iglu_marl\.Old is now iglu_marl\.core\.task\.Task") as seen:
-        assert load("Old") is iglu_marl.Task
-    assert seen[0].filename == __file__
+    for old, new in {"draw": "tasks.source.sample_task", "Task": "Task"}.items():
+        with pytest.warns(DeprecationWarning, match=rf"tasks\.{old} is now iglu_marl\.{new};") as seen:
+            assert deprecated_names("iglu_marl.tasks")(old) is resolve_name(f"iglu_marl.{new}")
+        assert seen[0].filename == __file__
     with pytest.raises(AttributeError, match="no attribute 'Older'"):
-        load("Older")
+        deprecated_names("iglu_marl.tasks")("Older")
 
 
 # --- a read-only install ------------------------------------------------------------------------------------

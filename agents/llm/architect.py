@@ -28,19 +28,9 @@ from iglu_marl.agents.scripted.dialogue_tracker import (
 )
 from iglu_marl.agents.settings import Settings
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.language import (
-    At,
-    Beside,
-    Blocks,
-    Build,
-    CellEdit,
-    Direction,
-    Instruction,
-    Place,
-    Shape,
-    render,
-)
-from iglu_marl.language.shapes import Kind
+from iglu_marl.language import At, Blocks, Build, CellEdit, Instruction, Place, Shape, render
+from iglu_marl.language.references import Beside
+from iglu_marl.language.shapes import Direction, Kind
 
 PATIENCE = 3  # turns without a visible change before the model is asked again
 BLIND_PATIENCE = 20  # the same where the builder's pose is not observed

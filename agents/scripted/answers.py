@@ -20,26 +20,16 @@ import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, cells_of, color_at, color_name, index_of
-from iglu_marl.language import (
-    Blocks,
-    Context,
-    DialogueAct,
-    Failure,
-    Question,
-    Scene,
-    answer,
-    outcomes,
-    render_place,
-    say,
-)
+from iglu_marl.language import Blocks, Context, DialogueAct, Failure, Scene, answer, outcomes, say
 from iglu_marl.language.discourse import asked
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.instructions import rendered
+from iglu_marl.language.instructions import render_place, rendered
 from iglu_marl.language.phrases import Phrase
+from iglu_marl.language.questions import Question
 from iglu_marl.language.questions import parse as parse_question
 from iglu_marl.language.references import Anaphor, At, Item, Reference, Resolution, Unresolved, resolve
 from iglu_marl.language.regions import connected
-from iglu_marl.language.scene import MIXED, Thing
+from iglu_marl.language.scene.graph import MIXED, Thing
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.shapes import VECTORS, Kind
 from iglu_marl.language.verbs import PlaceGoal

@@ -41,7 +41,7 @@ from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.references import NamedCells
 from iglu_marl.language.repair import understand
 from iglu_marl.language.verbs import Name, Pick
-from iglu_marl.planning import order_edits
+from iglu_marl.planning.ordering import order_edits
 
 Level = Literal["blocks", "shapes"]
 References = Literal["none", "exact", "loose"]

@@ -7,7 +7,8 @@ from typing import Any
 
 from iglu_marl.agents.scripted.referring import offset_of
 from iglu_marl.core.grid import COLOR_NAMES, cells_of, color_at, color_name
-from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, Reason, say
+from iglu_marl.language import Blocks, CellEdit, Context, DialogueAct, Failure, say
+from iglu_marl.language.blocks import Reason
 from iglu_marl.language.discourse import asks
 from iglu_marl.language.grammar.reader import respelled, tokens
 from iglu_marl.language.repair import Understanding, meanings

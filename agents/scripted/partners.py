@@ -38,19 +38,10 @@ from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
-from iglu_marl.language import (
-    CellEdit,
-    DialogueAct,
-    EditKind,
-    Failure,
-    Reason,
-    parse,
-    parse_small_talk,
-    render,
-    say,
-    wordings,
-)
+from iglu_marl.language import CellEdit, DialogueAct, Failure, parse, parse_small_talk, render, say
+from iglu_marl.language.blocks import EditKind, Reason
 from iglu_marl.language.grammar.speaker import spelled
+from iglu_marl.language.instructions import wordings
 
 PATIENCE = 3  # turns without a change before the mistake is corrected anyway
 _NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))

@@ -13,7 +13,8 @@ from iglu_marl.agents.settings import Settings
 from iglu_marl.core.grid import Cell, color_at, index_of
 from iglu_marl.core.observed import observed_grid
 from iglu_marl.core.pose import Pose
-from iglu_marl.planning import Plan, PlanLevel
+from iglu_marl.planning import Plan
+from iglu_marl.planning.problem import PlanLevel
 
 SEARCHED: PlanLevel = "shortest"  # level of planning after the fast one failed
 

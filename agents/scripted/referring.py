@@ -10,22 +10,10 @@ import numpy.typing as npt
 
 from iglu_marl.agents.scripted.decomposition import leads_to
 from iglu_marl.core.grid import Cell, cell_index, in_zone
-from iglu_marl.language import (
-    At,
-    Beside,
-    Blocks,
-    Build,
-    CellEdit,
-    Context,
-    Direction,
-    Failure,
-    Instruction,
-    Place,
-    Reason,
-    outcomes,
-)
-from iglu_marl.language.references import Anaphor, LastBlock, Offset
-from iglu_marl.language.shapes import COMPASS, VECTORS, Kind
+from iglu_marl.language import At, Blocks, Build, CellEdit, Context, Failure, Instruction, Place, outcomes
+from iglu_marl.language.blocks import Reason
+from iglu_marl.language.references import Anaphor, Beside, LastBlock, Offset
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 
 Grid = npt.NDArray[np.int8]
 Reference = Anaphor | LastBlock | Blocks

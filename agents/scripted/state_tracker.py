@@ -18,7 +18,8 @@ from iglu_marl import Controls, Task, Worlds
 from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.pose import NEAR_CELLS, Pose
-from iglu_marl.planning import Plan, PlanLevel, plan
+from iglu_marl.planning import Plan, plan
+from iglu_marl.planning.problem import PlanLevel
 
 # Controls -> controls to plan with: "human-level" has the keys of walking.
 PLANNED_AS: dict[str, ControlsName] = {

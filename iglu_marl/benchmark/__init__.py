@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.benchmark.audits import Audit as Audit
+    from iglu_marl.benchmark.audits import Audit, Control, read_audits, write_audits
     from iglu_marl.benchmark.audits import audit as audit
-    from iglu_marl.benchmark.audits import read_audits as read_audits
-    from iglu_marl.benchmark.audits import write_audits as write_audits
-    from iglu_marl.benchmark.catalog import FAMILIES as FAMILIES
-    from iglu_marl.benchmark.catalog import GRID_ACTIONS as GRID_ACTIONS
-    from iglu_marl.benchmark.catalog import MODEL_LEVELS as MODEL_LEVELS
+    from iglu_marl.benchmark.catalog import FAMILIES, GRID_ACTIONS
+    from iglu_marl.benchmark.catalog import MODEL_LEVELS as MODEL_RUNGS
     from iglu_marl.benchmark.catalog import Level as Level
+    from iglu_marl.benchmark.catalog import Level as Rung
     from iglu_marl.benchmark.catalog import find as find
     from iglu_marl.benchmark.catalog import levels as levels
+    from iglu_marl.benchmark.catalog import levels as rungs
     from iglu_marl.benchmark.catalog import make as make
     from iglu_marl.benchmark.models import reference_results as reference_results
     from iglu_marl.benchmark.models import run_models as run_models
@@ -32,14 +31,8 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.benchmark.protocol import run as run
     from iglu_marl.benchmark.protocol import verify as verify
     from iglu_marl.benchmark.results import Result as Result
+    from iglu_marl.benchmark.results import Run
     from iglu_marl.benchmark.results import read_result as read_result
+    from iglu_marl.benchmark.splits import HeldOut
 
-_RENAMED = {
-    "rungs": "iglu_marl.benchmark.catalog:levels",
-    "Rung": "iglu_marl.benchmark.catalog:Level",
-    "MODEL_RUNGS": "iglu_marl.benchmark.catalog:MODEL_LEVELS",
-    "Control": "iglu_marl.benchmark.audits:Control",
-    "HeldOut": "iglu_marl.benchmark.splits:HeldOut",
-    "Run": "iglu_marl.benchmark.results:Run",
-}
-__getattr__, __dir__, __all__ = lazy_exports(__name__, ("report", "splits"), renamed=_RENAMED)
+__getattr__, __dir__, __all__ = lazy_exports(__name__, ("report", "splits"))

@@ -36,10 +36,11 @@ from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.evaluation.selection import digest
-from iglu_marl.language import At, Build, CellEdit, EditKind, Shape, render
-from iglu_marl.language import Sequence as InstructionSequence
+from iglu_marl.language import At, Build, CellEdit, Shape, render
+from iglu_marl.language.blocks import EditKind
 from iglu_marl.language.grammar.speaker import spelled
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction
+from iglu_marl.language.verbs import Sequence as InstructionSequence
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
 from iglu_marl.tasks.source import FiniteSource
 

@@ -22,12 +22,13 @@ Levels = Annotated[
 def _chosen(names: list[str] | None) -> list[str]:
     """Return the names of the given levels, and of all levels of given families."""
     from iglu_marl import benchmark
+    from iglu_marl.benchmark.catalog import FAMILIES
 
     found: dict[str, None] = {}
-    everything = [*benchmark.FAMILIES, *(level.name for level in benchmark.levels())]
-    for name in names or list(benchmark.FAMILIES):
+    everything = [*FAMILIES, *(level.name for level in benchmark.levels())]
+    for name in names or list(FAMILIES):
         opt.expect_one_of("NAMES", name, everything)
-        family = name if name in benchmark.FAMILIES else None
+        family = name if name in FAMILIES else None
         parts = benchmark.levels(family) if family else (benchmark.find(name),)
         found.update(dict.fromkeys(level.name for level in parts))
     return list(found)
@@ -36,8 +37,9 @@ def _chosen(names: list[str] | None) -> list[str]:
 def list_levels(names: Levels = None, as_json: opt.Json = False) -> None:
     """List the levels: tasks, what is held out, and whether the shortcut baselines fail."""
     from iglu_marl import benchmark
+    from iglu_marl.benchmark.audits import read_audits
 
-    audits = benchmark.read_audits()
+    audits = read_audits()
     chosen = [benchmark.find(name) for name in _chosen(names)]
     if as_json:
         rows = [
@@ -83,6 +85,7 @@ def audit_levels(
 ) -> bool:
     """Compute the shortcut baselines and references of levels. Exit code 1 if a baseline beats chance."""
     from iglu_marl import benchmark
+    from iglu_marl.benchmark.audits import write_audits
     from iglu_marl.benchmark.report import audit_table
 
     if quick:
@@ -98,7 +101,7 @@ def audit_levels(
 
             found[name] = benchmark.audit(name, budget=budget, tasks=tasks, games=games, progress=show)
             if output is not None:  # each at once: a later one may be stopped
-                benchmark.write_audits([found[name]], output)
+                write_audits([found[name]], output)
     if as_json:
         print(
             json.dumps(

@@ -10,6 +10,7 @@ from typer import Argument
 
 from iglu_marl import data
 from iglu_marl.commands.options import one_of
+from iglu_marl.data.dataset import Dataset
 
 CORPORA = ("bundled", "iglu-multiturn", "iglu-singleturn", "mdc")
 
@@ -19,7 +20,7 @@ def source_argument(*names: str) -> Any:
     return Argument(metavar="SOURCE", help=f"Source: {', '.join(names)}.", callback=one_of(*names))
 
 
-def open_corpus(name: str, path: Path | None) -> data.Dataset | Mapping[str, Any]:
+def open_corpus(name: str, path: Path | None) -> Dataset | Mapping[str, Any]:
     """Return a corpus as a dataset. The bundled sessions and packs without dialogues come by structure."""
     if name == "bundled":
         return data.bundled.load()

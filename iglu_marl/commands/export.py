@@ -14,15 +14,18 @@ from iglu_marl.commands.options import Json, PackPath, integer, one_of, output_t
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.parsing import PlaceholderError
+from iglu_marl.data.dataset import Dataset
 from iglu_marl.data.packs.archive import MemberError
 from iglu_marl.data.packs.registry import PACKS
+from iglu_marl.data.parquet import write_parquet
 from iglu_marl.data.progress import track
+from iglu_marl.data.report import Report
 
 POV_SIZE = (64, 64)
 
 
 def _world_files(
-    name: str, path: Path | None, names: list[str], report: data.Report[Any], shown: bool
+    name: str, path: Path | None, names: list[str], report: Report[Any], shown: bool
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the readable world files of an IGLU pack by name, and note the damaged ones in the report."""
     from iglu_marl.recording.action_logs import LogSkip
@@ -44,7 +47,7 @@ def _minari(
     from iglu_marl.recording.action_logs import write_action_logs
 
     names = [*corpus.worlds, *corpus.worlds.damaged]
-    report: data.Report[Any] = data.Report()
+    report: Report[Any] = Report()
     made = write_action_logs(
         _world_files(name, path, names, report, shown),
         output,
@@ -85,14 +88,14 @@ def export(
     elif form == "tasks":
         facts["tasks"] = data.write_tasks(output, open_corpus(source, path))
     elif form == "parquet":
-        facts |= data.write_parquet(output, open_corpus(source, path), info=PACKS.get(source))
+        facts |= write_parquet(output, open_corpus(source, path), info=PACKS.get(source))
     else:
         if source == "iglu-singleturn":
             raise ConfigError(
                 "--format layout needs sessions of several turns, which iglu-singleturn does not have"
             )
         corpus = open_corpus(source, path)
-        report = data.write_sessions(output, corpus.tasks if isinstance(corpus, data.Dataset) else corpus)
+        report = data.write_sessions(output, corpus.tasks if isinstance(corpus, Dataset) else corpus)
         facts |= {"sessions": report.sessions, "turns": report.turns, "noted": report.counts}
     if not print_json(as_json, facts):
         console.print(", ".join(f"{key} {_shown(value)}" for key, value in facts.items()))

@@ -27,7 +27,7 @@ def pairs(count: int, seed: int, kind: str = "both") -> Iterator[tuple[Record, B
     """Yield records about random worlds: record, world, yaw of the builder, whether the world is new."""
     from iglu_marl.language.generator import Generator
     from iglu_marl.language.questions import KINDS
-    from iglu_marl.language.scene import Scene
+    from iglu_marl.language.scene.graph import Scene
     from iglu_marl.language.scene.random_scenes import SIMPLE, VARIED, random_world
 
     rng = np.random.default_rng(seed)
@@ -81,7 +81,7 @@ def parse(
     from iglu_marl.commands.task_selection import find_structure
     from iglu_marl.language import questions
     from iglu_marl.language.phrases import things_in_words
-    from iglu_marl.language.scene import Scene
+    from iglu_marl.language.scene.graph import Scene
     from iglu_marl.language.scene.interpreter import answer
 
     found = questions.parse(text)

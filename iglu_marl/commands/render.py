@@ -156,8 +156,8 @@ def render_replay(
     as_json: opt.Json = False,
 ) -> None:
     """Write a page that replays a recorded game, or a new one of the scripted agents, in a browser."""
-    from iglu_marl.rendering import ReplayRecorder, read_replay
-    from iglu_marl.rendering.html import write_replay
+    from iglu_marl.rendering import ReplayRecorder
+    from iglu_marl.rendering.html import read_replay, write_replay
 
     recorder = ReplayRecorder()
     if game is not None and game.suffix.lower() in (".html", ".htm", ".json"):

@@ -65,11 +65,12 @@ def serve(
         import uvicorn
     from iglu_marl.commands.task_selection import all_tasks
     from iglu_marl.core.dialogue import Role
-    from iglu_marl.web import ServerOptions, create_app, warm_up
+    from iglu_marl.web import ServerOptions, create_app
     from iglu_marl.web.limits import MESSAGE_BYTES
     from iglu_marl.web.options import AGENTS
     from iglu_marl.web.rooms import check_agents
     from iglu_marl.web.server import example_sentences
+    from iglu_marl.web.warming import warm_up
 
     hosts = tuple(dict.fromkeys([*LOCAL, host, *(public_host or ())]))
     opt.expect("--host", host, host in LOCAL or bool(public_host), "127.0.0.1, or also a --public-host")

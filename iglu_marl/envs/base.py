@@ -33,12 +33,13 @@ def make_renderer(config: GameConfig) -> Renderer:
     """Return the renderer of a configuration. Raises `RenderError` if OpenGL is missing."""
     if not isinstance(config.renderer, str):
         return config.renderer
-    from iglu_marl.rendering import Painter, opengl
+    from iglu_marl.rendering import Painter
+    from iglu_marl.rendering.opengl import renderer
 
     if config.renderer == "opengl":
-        return opengl.OpenGLRenderer()
-    if config.renderer == "auto" and math.prod(config.pov_size) >= opengl.LARGE and opengl.gpu_present():
-        return opengl.AutoRenderer()
+        return renderer.OpenGLRenderer()
+    if config.renderer == "auto" and math.prod(config.pov_size) >= renderer.LARGE and renderer.gpu_present():
+        return renderer.AutoRenderer()
     return Painter()
 
 

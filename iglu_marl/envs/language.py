@@ -46,7 +46,7 @@ from iglu_marl.language.goals import (
     program_of,
     statement_goals,
 )
-from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.scene.random_scenes import Piece, are_pieces, arrange, draw_pieces

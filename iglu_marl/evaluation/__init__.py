@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
+    from iglu_marl.evaluation.evaluation import DEFAULTS
     from iglu_marl.evaluation.evaluation import evaluate as evaluate
-    from iglu_marl.evaluation.open_loop import OpenLoop as OpenLoop
+    from iglu_marl.evaluation.open_loop import OpenLoop
     from iglu_marl.evaluation.open_loop import best_open_loop as best_open_loop
+    from iglu_marl.evaluation.results import MEASURES, is_scored
     from iglu_marl.evaluation.results import Evaluation as Evaluation
+    from iglu_marl.evaluation.selection import digest, factory, named
     from iglu_marl.evaluation.selection import tasks_of as tasks_of
 
-_RENAMED = {
-    "DEFAULTS": "iglu_marl.evaluation.evaluation:DEFAULTS",
-    **{name: f"iglu_marl.evaluation.results:{name}" for name in ("MEASURES", "is_scored")},
-    **{name: f"iglu_marl.evaluation.selection:{name}" for name in ("digest", "factory", "named")},
-}
 __getattr__, __dir__, __all__ = lazy_exports(
-    __name__, ("action_prediction", "clarification", "language_metrics", "metrics"), renamed=_RENAMED
+    __name__, ("action_prediction", "clarification", "language_metrics", "metrics")
 )

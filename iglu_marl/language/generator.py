@@ -12,7 +12,8 @@ import numpy as np
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.language.phrases import LIKENESS, Link, Phrase, things_in_words
 from iglu_marl.language.questions import KINDS, Question, Slot, Template, question_templates
-from iglu_marl.language.scene import MIXED, Scene, Thing, kernels
+from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene.graph import MIXED, Scene, Thing
 from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import COLOR_WORDS, DIRECTIONS, RELATIONS, SHAPE_NAMES, Program
 

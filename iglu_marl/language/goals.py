@@ -18,7 +18,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.language.generator import read_names
 from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.questions import STATEMENT, Question, parse
-from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import Programs, answer
 from iglu_marl.language.scene.program import COLOR_WORDS, RELATIONS, SHAPE_NAMES, Program, Type
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR
-from iglu_marl.language.scene import Thing
+from iglu_marl.language.scene.graph import Thing
 from iglu_marl.language.scene.program import (
     COLOR_WORDS,
     EXTREMES,

@@ -32,7 +32,8 @@ from iglu_marl.language.regions import (
     outer,
 )
 from iglu_marl.language.regions import Item as Item
-from iglu_marl.language.scene import cells_of, find, kernels, table_of
+from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene.graph import cells_of, find, table_of
 from iglu_marl.language.scene.program import DIRECTIONS, RELATIONS, SHAPE_NAMES
 from iglu_marl.language.shapes import (
     COMPASS,

@@ -26,6 +26,8 @@ are JSON values; a NumPy array or number keeps its type: `{"~": "float32", "shap
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from iglu_marl.core.lazy import deprecated_names
 from iglu_marl.recording.reading import Recording as Recording
 from iglu_marl.recording.reading import read_recording as read_recording
@@ -33,14 +35,18 @@ from iglu_marl.recording.reading import repair as repair
 from iglu_marl.recording.replaying import replay as replay
 from iglu_marl.recording.writing import Recorder as Recorder
 
-_MOVED = {  # exports of version 0.2, by their module
-    "reading": ("RecordedMove", "Repaired"),
-    "values": (
-        *("FORMAT", "LAYOUT", "VERSION", "checksum"),
-        *("from_json", "task_from_json", "task_to_json", "to_json"),
-    ),
-    "writing": ("view_of",),
-}
-__getattr__ = deprecated_names(
-    __name__, {name: f"{__name__}.{module}:{name}" for module, names in _MOVED.items() for name in names}
-)
+if TYPE_CHECKING:  # former exports
+    from iglu_marl.recording.reading import RecordedMove, Repaired
+    from iglu_marl.recording.values import (
+        FORMAT,
+        LAYOUT,
+        VERSION,
+        checksum,
+        from_json,
+        task_from_json,
+        task_to_json,
+        to_json,
+    )
+    from iglu_marl.recording.writing import view_of
+
+__getattr__ = deprecated_names(__name__)

@@ -1,11 +1,11 @@
 """Deprecated: use `iglu_marl.recording.action_logs`."""
 
+from typing import TYPE_CHECKING
+
 from iglu_marl.core.lazy import deprecated_names
 
-__getattr__ = deprecated_names(
-    __name__,
-    {
-        "write_tapes": "iglu_marl.recording.action_logs:write_action_logs",
-        "TapeSkip": "iglu_marl.recording.action_logs:LogSkip",
-    },
-)
+if TYPE_CHECKING:
+    from iglu_marl.recording.action_logs import LogSkip as TapeSkip
+    from iglu_marl.recording.action_logs import write_action_logs as write_tapes
+
+__getattr__ = deprecated_names(__name__)

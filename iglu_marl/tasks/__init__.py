@@ -6,8 +6,9 @@ task from a source, a list, a function or an object of your own.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from iglu_marl.core.lazy import deprecated_names
-from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.tasks.bundled import BundledTasks, SessionTasks
 from iglu_marl.tasks.cube_tasks import CubeTasks
 from iglu_marl.tasks.curriculum import Curriculum
@@ -17,6 +18,13 @@ from iglu_marl.tasks.source import TaskSource, sample_task
 from iglu_marl.tasks.spawn_poses import SpawnPoses
 from iglu_marl.tasks.structures import StructureTasks
 from iglu_marl.tasks.task_set import TaskSet
+
+if TYPE_CHECKING:  # former exports
+    from iglu_marl.core.task import Subtasks, Task
+    from iglu_marl.tasks.bundled import default_tasks
+    from iglu_marl.tasks.source import FiniteSource, is_source
+    from iglu_marl.tasks.source import sample_task as draw
+    from iglu_marl.tasks.structures import Structure, load_structures
 
 __all__ = [
     "DUMMY_TASK",
@@ -28,20 +36,8 @@ __all__ = [
     "SessionTasks",
     "SpawnPoses",
     "StructureTasks",
-    "Subtasks",
-    "Task",
     "TaskSet",
     "TaskSource",
     "sample_task",
 ]
-__getattr__ = deprecated_names(
-    __name__,
-    {
-        "draw": "iglu_marl.tasks.source:sample_task",
-        "FiniteSource": "iglu_marl.tasks.source:FiniteSource",
-        "is_source": "iglu_marl.tasks.source:is_source",
-        "default_tasks": "iglu_marl.tasks.bundled:default_tasks",
-        "Structure": "iglu_marl.tasks.structures:Structure",
-        "load_structures": "iglu_marl.tasks.structures:load_structures",
-    },
-)
+__getattr__ = deprecated_names(__name__)

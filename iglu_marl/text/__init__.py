@@ -7,14 +7,12 @@
 ['system', 'user']
 """
 
-from iglu_marl.text.baselines import BASELINES, baseline_scores
+from iglu_marl.text.baselines import baseline_scores
 from iglu_marl.text.batch import TextGames, play_async
 from iglu_marl.text.export import message_reward, order_reward, rewards
-from iglu_marl.text.game import ChatMessage, TextGame
+from iglu_marl.text.game import TextGame
 
 __all__ = [
-    "BASELINES",
-    "ChatMessage",
     "TextGame",
     "TextGames",
     "baseline_scores",

@@ -29,7 +29,8 @@ from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.data.splits import SPLIT_VERSION, Split
 from iglu_marl.evaluation.action_prediction import Sample
 from iglu_marl.evaluation.metrics import change_counts
-from iglu_marl.language import Failure, expand, parse
+from iglu_marl.language import Failure, parse
+from iglu_marl.language.verbs import expand
 from iglu_marl.planning import Edit
 from iglu_marl.text.game import MESSAGE_LENGTH, NoBackend, TextGame, edits_of, order_text
 

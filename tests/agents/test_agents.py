@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import iglu_marl
-from iglu_marl import Agent, AgentError, Controls, Role, Task, Worlds, play
+from iglu_marl import Agent, AgentError, Controls, Role, Subtasks, Task, Worlds, play
 from iglu_marl import agents as all_agents
 from iglu_marl.agents import (
     OracleBuilder,
@@ -26,7 +26,7 @@ from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.step import sense_at
 from iglu_marl.language import CellEdit, TemplateCodec, parse, render, say
-from iglu_marl.tasks import DUMMY_TASK, RandomTasks, Subtasks
+from iglu_marl.tasks import DUMMY_TASK, RandomTasks
 
 BLUE, YELLOW, GREEN, ORANGE, PURPLE, RED = range(1, 7)
 SIGHTS = ("dialog", "pose", "grid")
@@ -79,7 +79,9 @@ MODELLED = {
     "LLMBuilder",
     "LearnedBuilder",
 }  # see test_llm.py and test_learned.py
-MAKERS = [getattr(all_agents, name) for name in all_agents.__all__ if name not in MODELLED | {"agents_for"}]
+MAKERS = [
+    getattr(all_agents, name) for name in all_agents.__all__ if name not in MODELLED | {"agents_for", "zoo"}
+]
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)

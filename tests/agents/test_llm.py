@@ -23,10 +23,10 @@ from requirements import ROOT
 import iglu_marl
 from iglu_marl import AgentError, ConfigError, Pose, Role, Task, Utterance, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
-from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, act_together, reading, world_text
+from iglu_marl.agents.llm import LLMSettings, Reply, RequestFailure, reading, world_text
 from iglu_marl.agents.llm.architect import examples as architect_examples
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount
-from iglu_marl.agents.llm.decision import GIVE_UP_AFTER
+from iglu_marl.agents.llm.decision import GIVE_UP_AFTER, act_together
 from iglu_marl.agents.llm.prompting import Prompts, quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, clip, read_message, read_order
 from iglu_marl.agents.llm.world_text import coordinates_text, describe_changes, describe_pose, layers_text

@@ -37,13 +37,13 @@ from iglu_marl.agents.llm import (
     TOOLS,
     ChatRequest,
     LLMSettings,
-    Message,
     Reply,
     RequestFailure,
-    make_backend,
 )
+from iglu_marl.agents.llm.backends import make_backend
 from iglu_marl.agents.llm.cache import ReplyCache
 from iglu_marl.agents.llm.endpoint import EndpointBackend
+from iglu_marl.agents.llm.messages import Message
 from iglu_marl.agents.llm.reading import read_order
 from iglu_marl.agents.llm.stats import Transcript
 from iglu_marl.cli import main

@@ -16,9 +16,11 @@ from requirements import require
 import iglu_marl
 from iglu_marl import AgentError, MissingExtraError, Role, Task
 from iglu_marl.agents import LLMArchitect, LLMBuilder
-from iglu_marl.agents.llm import ChatRequest, LLMSettings, Message, RequestFailure, act_together, make_backend
-from iglu_marl.agents.llm.backends import acquire_backend, release_backend
+from iglu_marl.agents.llm import ChatRequest, LLMSettings, RequestFailure
+from iglu_marl.agents.llm.backends import acquire_backend, make_backend, release_backend
+from iglu_marl.agents.llm.decision import act_together
 from iglu_marl.agents.llm.local import LocalBackend
+from iglu_marl.agents.llm.messages import Message
 from iglu_marl.agents.llm.reading import read_message
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.evaluation import evaluate

@@ -22,7 +22,6 @@ from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
 from iglu_marl.core.grid import blocks_to_grid, cell_index
 from iglu_marl.language import (
     At,
-    Beside,
     Blocks,
     Build,
     CellEdit,
@@ -34,8 +33,9 @@ from iglu_marl.language import (
     render,
     say,
 )
+from iglu_marl.language.references import Beside
 from iglu_marl.language.verbs import Pick
-from iglu_marl.planning import order_edits
+from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.support import supported_cells
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
 

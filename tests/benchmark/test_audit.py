@@ -10,8 +10,17 @@ import numpy as np
 import pytest
 
 from iglu_marl import DataError, Role
-from iglu_marl.benchmark import audit, find, levels, make, read_audits, write_audits
-from iglu_marl.benchmark.audits import CONTROLS, UNDEFINED, WITHOUT, Audit, Control, undefined
+from iglu_marl.benchmark import audit, find, levels, make
+from iglu_marl.benchmark.audits import (
+    CONTROLS,
+    UNDEFINED,
+    WITHOUT,
+    Audit,
+    Control,
+    read_audits,
+    undefined,
+    write_audits,
+)
 from iglu_marl.benchmark.controls import LinearBuilder, cells_of_tasks, open_loop, random_play, train
 from iglu_marl.benchmark.games import BuilderGames, features_for, judged
 from iglu_marl.benchmark.splits import NEAR, HeldOut, PlacedBlocks, some_of

@@ -11,7 +11,9 @@ import pytest
 from requirements import shared_folder
 
 from iglu_marl import ConfigError, DataError, Task
-from iglu_marl.benchmark import FAMILIES, Level, find, levels, make, read_audits
+from iglu_marl.benchmark import Level, find, levels, make
+from iglu_marl.benchmark.audits import read_audits
+from iglu_marl.benchmark.catalog import FAMILIES
 from iglu_marl.benchmark.splits import (
     AROUND,
     GROUND,
@@ -284,7 +286,7 @@ def test_the_old_names_are_deprecated() -> None:
 
     for old, new in {"rungs": "levels", "Rung": "Level", "MODEL_RUNGS": "MODEL_LEVELS"}.items():
         with pytest.warns(DeprecationWarning, match=new):
-            assert getattr(iglu_marl.benchmark, old) is getattr(iglu_marl.benchmark, new)
+            assert getattr(iglu_marl.benchmark, old) is getattr(iglu_marl.benchmark.catalog, new)
     audit = next(iter(read_audits().values()))
     with pytest.warns(DeprecationWarning, match="`level`"):
         assert audit.rung == audit.level

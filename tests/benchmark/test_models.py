@@ -12,14 +12,16 @@ import pytest
 from llm_server import LLMServer, Misbehaviour, architect_says, llm_server, obedient
 from requirements import shared_folder
 
-from iglu_marl.benchmark import MODEL_LEVELS, find, levels, read_result, reference_results, run_models
+from iglu_marl.benchmark import find, levels, read_result, reference_results, run_models
+from iglu_marl.benchmark.catalog import MODEL_LEVELS
 from iglu_marl.benchmark.models import EPISODES
 from iglu_marl.benchmark.report import markdown, model_table
 from iglu_marl.benchmark.results import digest_of
 from iglu_marl.benchmark.splits import some_of
 from iglu_marl.cli import main
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.language import Failure, expand, parse
+from iglu_marl.language import Failure, parse
+from iglu_marl.language.verbs import expand
 
 NAMES = [level.name for level in MODEL_LEVELS]
 HUMAN = "models-human-v0"

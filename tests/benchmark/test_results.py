@@ -18,18 +18,8 @@ from typer.testing import CliRunner
 from iglu_marl import AgentError, ConfigError, DataError, Role
 from iglu_marl.agents import RandomBuilder
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
-from iglu_marl.benchmark import (
-    OtherPlay,
-    Result,
-    cross_play,
-    find,
-    make,
-    read_audits,
-    read_result,
-    report,
-    run,
-    verify,
-)
+from iglu_marl.benchmark import OtherPlay, Result, cross_play, find, make, read_result, report, run, verify
+from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.models import reference_results
 from iglu_marl.benchmark.results import EpisodeRow, Run, checksum, improvement, iqm, means, versions
 from iglu_marl.benchmark.splits import SPLITS

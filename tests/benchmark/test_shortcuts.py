@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iglu_marl.benchmark import find, levels, make, read_audits
+from iglu_marl.benchmark import find, levels, make
+from iglu_marl.benchmark.audits import read_audits
 
 # Grid actions: turn right, left or round (1, 2, 3), look down (4), place one of six colours (11 to 16).
 CONSTANT = [(*turn, 4, color) for turn in ((), (1,), (2,), (3,)) for color in range(11, 17)]

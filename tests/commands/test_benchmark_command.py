@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from iglu_marl import ConfigError
-from iglu_marl.benchmark import find, levels, read_audits
+from iglu_marl.benchmark import find, levels
+from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.cli import app
 
 pytestmark = pytest.mark.system

@@ -29,9 +29,9 @@ from iglu_marl.cli import app
 from iglu_marl.core.errors import ConfigError, IgluMarlError, RenderError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.data import CDMDataset, bundled
-from iglu_marl.rendering import ReplayRecorder, read_replay
+from iglu_marl.rendering import ReplayRecorder
 from iglu_marl.rendering.corpus import CorpusSession, write_corpus
-from iglu_marl.rendering.html import replay_page
+from iglu_marl.rendering.html import read_replay, replay_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cache")]
 

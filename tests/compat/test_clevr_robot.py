@@ -8,7 +8,7 @@ import pytest
 from iglu_marl import ConfigError
 from iglu_marl.compat.clevr_robot import ClevrEnv
 from iglu_marl.language.goals import program_of
-from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import answer
 
 

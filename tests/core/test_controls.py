@@ -10,13 +10,12 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete
 from probing import IDS
 
-from iglu_marl import ActionError, Task
+from iglu_marl import ActionError, Task, parallel_env, raw_env
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls
 from iglu_marl.core.conventions import IGLU2021
 from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.envs import parallel_env, raw_env
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.planning.support import supported_cells
 

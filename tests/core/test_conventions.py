@@ -13,7 +13,8 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.conventions import IGLU2021, IGLU2022, OWN, SILENT_BUILDER_2021, Conventions
 from iglu_marl.core.grid import from_iglu2022_ids, index_of, to_iglu2022_ids
 from iglu_marl.core.task import Task
-from iglu_marl.envs import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
+from iglu_marl.envs import GridworldEnv, SilentBuilderEnv
+from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.vector import BuilderVectorEnv
 from iglu_marl.game import observations
 from iglu_marl.game.config import GameConfig

@@ -16,7 +16,7 @@ from made_packs import world_by_actions
 
 from iglu_marl import DataError
 from iglu_marl.core.controls import Controls
-from iglu_marl.data import bundled, nearest_controls, parse_action_log, read_recording, trajectory_of
+from iglu_marl.data import bundled, nearest_controls, read_recording, trajectory_of
 from iglu_marl.data.iglu.action_log import (
     ActionLog,
     AvatarMoved,
@@ -30,6 +30,7 @@ from iglu_marl.data.iglu.action_log import (
     Pressed,
     RecorderVersion,
     SetUp,
+    parse_action_log,
     to_blocks,
     undo_stride,
 )

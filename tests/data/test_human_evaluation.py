@@ -17,8 +17,14 @@ from made_packs import (
 )
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data import Unavailable, human_evaluation
-from iglu_marl.data.iglu.human_evaluation import COLUMNS, Annotation, CodeState, decode_completion_code
+from iglu_marl.data import human_evaluation
+from iglu_marl.data.iglu.human_evaluation import (
+    COLUMNS,
+    Annotation,
+    CodeState,
+    Unavailable,
+    decode_completion_code,
+)
 
 pytestmark = pytest.mark.usefixtures("cache")
 

@@ -25,15 +25,10 @@ from made_packs import (
 )
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.data import (
-    Bm25,
-    RankingTask,
-    Report,
-    clarifying_questions,
-    question_bank,
-)
-from iglu_marl.data.iglu.clarifying_questions import words
+from iglu_marl.data import RankingTask, clarifying_questions, question_bank
+from iglu_marl.data.iglu.clarifying_questions import Bm25, words
 from iglu_marl.data.iglu.singleturn import Game
+from iglu_marl.data.report import Report
 
 pytestmark = pytest.mark.usefixtures("cache")
 

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from iglu_marl import data
 from iglu_marl.core.task_source import TaskSource
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
@@ -62,13 +61,6 @@ def test_a_report_comes_back_from_json() -> None:
     assert Report.from_json(json.loads(json.dumps(report.to_json())), Why) == report
     with pytest.raises(KeyError):
         Report.from_json({**report.to_json(), "skipped": [["GONE", "", None, ""]]}, Why)
-
-
-@pytest.mark.parametrize("name", sorted(data._RENAMED))
-def test_earlier_names_are_found_with_a_warning(name: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"iglu_marl\.data\.{name} is now"):
-        assert callable(getattr(data, name))
-    assert name not in data.__all__
 
 
 def test_every_source_of_tasks_has_one_base() -> None:

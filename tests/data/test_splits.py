@@ -22,11 +22,11 @@ from iglu_marl.data import (
     MultiturnDataset,
     SingleturnDataset,
     Split,
-    SplitWarning,
     bundled,
     check_split,
     tasks_from_folder,
 )
+from iglu_marl.data.splits import SplitWarning
 from iglu_marl.tasks import SessionTasks, TaskSet
 
 pytestmark = pytest.mark.usefixtures("cache")

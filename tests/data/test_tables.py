@@ -33,12 +33,10 @@ from iglu_marl.data import (
     SingleturnDataset,
     bundled,
     statistics,
-    task_frame,
     utterance_frame,
-    write_parquet,
 )
 from iglu_marl.data.packs.registry import PACKS
-from iglu_marl.data.parquet import TASK_COLUMNS
+from iglu_marl.data.parquet import TASK_COLUMNS, task_frame, write_parquet
 from iglu_marl.data.utterances import UTTERANCE_COLUMNS
 
 pytestmark = pytest.mark.usefixtures("cache")

@@ -20,7 +20,6 @@ from iglu_marl.core.actions import Action
 from iglu_marl.core.grid import blocks_to_grid, in_zone
 from iglu_marl.data import (
     EpisodeRecorder,
-    SessionRecord,
     bundled,
     nearest_controls,
     read_recording,
@@ -30,7 +29,7 @@ from iglu_marl.data import (
 )
 from iglu_marl.data.iglu.action_log import Broke, Placed
 from iglu_marl.data.iglu.multiturn import EXACT
-from iglu_marl.data.iglu.writer import COLUMNS, WriteNote
+from iglu_marl.data.iglu.writer import COLUMNS, SessionRecord, WriteNote
 from iglu_marl.data.report import Report
 
 A, B = Role.ARCHITECT, Role.BUILDER

@@ -35,9 +35,8 @@ from probing import (
 from requirements import TEST_FOLDERS
 
 import iglu_marl
-from iglu_marl import GameConfig, Pose, Subtasks, Task, architect_builder_v0
+from iglu_marl import GameConfig, Pose, Subtasks, Task, architect_builder_v0, env, parallel_env, raw_env
 from iglu_marl.core.controls import CONTROLS
-from iglu_marl.envs import env, parallel_env, raw_env
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.game.config import COMPUTED_SIGHTS
 from iglu_marl.tasks import BundledTasks, Curriculum, RandomTasks, TaskSource

@@ -13,16 +13,16 @@ from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.kernels.records import WORLD, EpisodeRules
 from iglu_marl.core.state_bounds import BOUNDS
 from iglu_marl.envs import (
-    AECGame,
     GridworldEnv,
     GridworldVectorEnv,
     LiveGame,
-    ParallelGame,
     SilentBuilderEnv,
     SilentBuilderVectorEnv,
     VectorGame,
 )
+from iglu_marl.envs.aec import AECGame
 from iglu_marl.envs.documentation import spelled
+from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.single import GridworldOptions
 from iglu_marl.envs.vector import (
     BatchOptions,

@@ -24,7 +24,7 @@ from iglu_marl.envs.documentation import spelled
 from iglu_marl.envs.language import SPELLINGS, LanguageGoal, LanguageGoalOptions, make_language_goal
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.language.goals import Goal, GoalSpace, GoalTask, GoalTasks, statement_goals
-from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.scene.random_scenes import Piece, arrange, draw_pieces
 

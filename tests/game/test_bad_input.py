@@ -31,13 +31,15 @@ from iglu_marl import (
     from_iglu2022_ids,
     intersection_scores,
     maximal_intersection,
+    parallel_env,
     play,
+    raw_env,
     to_iglu2022_ids,
 )
 from iglu_marl.core.arguments import as_flag, as_number
 from iglu_marl.core.controls import CONTROLS, Controls
 from iglu_marl.core.grid import as_grid, blocks_to_grid, cell_index, color_id, color_name, grid_to_blocks
-from iglu_marl.envs import GridworldEnv, VectorGame, parallel_env, raw_env
+from iglu_marl.envs import GridworldEnv, VectorGame
 from iglu_marl.tasks import BundledTasks, CustomTasks, RandomTasks, SpawnPoses, TaskSet
 
 NAN, INF = float("nan"), float("inf")

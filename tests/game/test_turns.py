@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 from probing import IDS, Player, frozen
 
-from iglu_marl import Role, Subtasks, Task, play
-from iglu_marl.envs import env, parallel_env, raw_env
+from iglu_marl import Role, Subtasks, Task, env, parallel_env, play, raw_env
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"

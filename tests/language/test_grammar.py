@@ -7,8 +7,8 @@ import pytest
 
 from iglu_marl.core.errors import LanguageError
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.language import Construction, Context, Failure, constructions, done, outcomes, parse
-from iglu_marl.language.grammar.constructions import word_lists
+from iglu_marl.language import Context, Failure, constructions, done, outcomes, parse
+from iglu_marl.language.grammar.constructions import Construction, word_lists
 from iglu_marl.language.grammar.engine import Grammar, Parser
 from iglu_marl.language.grammar.expressions import accept
 from iglu_marl.language.grammar.speaker import Speaker, any_of, by_weight, every, plainest, spelled

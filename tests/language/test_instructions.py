@@ -14,24 +14,20 @@ from iglu_marl.language import (
     Blocks,
     CellEdit,
     DialogueAct,
-    EditKind,
     Failure,
-    Reason,
-    Sequence,
-    SmallTalk,
     TemplateCodec,
-    expand,
     outcomes,
     parse,
     parse_small_talk,
     render,
     say,
-    wordings,
 )
-from iglu_marl.language.instructions import MAX_CHARACTERS, MAX_WORDS
+from iglu_marl.language.blocks import EditKind, Reason
+from iglu_marl.language.dialogue_acts import SmallTalk
+from iglu_marl.language.instructions import MAX_CHARACTERS, MAX_WORDS, wordings
 from iglu_marl.language.shapes import Kind
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Instruction, Replace, Swap
+from iglu_marl.language.verbs import Instruction, Replace, Sequence, Swap, expand
 
 CODEC = TemplateCodec()
 RED, BLUE = 6, 1

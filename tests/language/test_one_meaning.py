@@ -25,7 +25,7 @@ from iglu_marl.language.references import (
     find_items,
     resolve,
 )
-from iglu_marl.language.scene import MIXED, Scene, Thing
+from iglu_marl.language.scene.graph import MIXED, Scene, Thing
 from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.scene.program import COLOR_WORDS, EXTREMES, RELATIONS, SHAPE_NAMES, Program
 from iglu_marl.language.scene.random_scenes import VARIED, random_world

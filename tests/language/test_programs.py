@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from iglu_marl import GridError, LanguageError, Worlds
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import Programs, ProgramStep, answer
 from iglu_marl.language.scene.program import (
     EXTREMES,

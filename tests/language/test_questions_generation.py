@@ -41,7 +41,7 @@ from iglu_marl.language.questions import (
     parse,
     question_templates,
 )
-from iglu_marl.language.scene import Scene
+from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.scene.program import COLOR_WORDS, Program
 from iglu_marl.language.scene.random_scenes import arrange, draw_pieces, random_world

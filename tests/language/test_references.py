@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iglu_marl.core.grid import blocks_to_grid, cells_of, grid_to_blocks
-from iglu_marl.language import At, Beside, Blocks, Context, Failure, Place, Reason, outcomes
+from iglu_marl.language import At, Blocks, Context, Failure, Place, outcomes
+from iglu_marl.language.blocks import Reason
 from iglu_marl.language.references import (
     Anaphor,
+    Beside,
     BuilderPosition,
     LastBlock,
     NextTo,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from iglu_marl import GridError, LanguageError, Worlds
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.language.scene import Scene, quarter_of
+from iglu_marl.language.scene.graph import Scene, quarter_of
 from iglu_marl.language.scene.program import RELATIONS
 
 R, B, G = (color_id(name) for name in ("red", "blue", "green"))

@@ -15,28 +15,25 @@ from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, blocks_to_grid, grid_to_blocks
 from iglu_marl.language import (
     At,
-    Beside,
     Blocks,
     Build,
     CellEdit,
     Context,
     Failure,
     Place,
-    Reason,
-    Sequence,
     Shape,
     TemplateCodec,
     done,
-    expand,
-    fits,
     outcomes,
     parse,
     progress,
     render,
-    wordings,
 )
-from iglu_marl.language.references import Anaphor, LastBlock, NextTo
-from iglu_marl.language.scene import kernels, table_of
+from iglu_marl.language.blocks import Reason
+from iglu_marl.language.instructions import fits, wordings
+from iglu_marl.language.references import Anaphor, Beside, LastBlock, NextTo
+from iglu_marl.language.scene import kernels
+from iglu_marl.language.scene.graph import table_of
 from iglu_marl.language.scene.program import SHAPE_NAMES
 from iglu_marl.language.shapes import Direction, Kind, plus, shape_cells
 from iglu_marl.language.verbs import (
@@ -49,7 +46,9 @@ from iglu_marl.language.verbs import (
     Pick,
     Remove,
     Replace,
+    Sequence,
     bind_referent,
+    expand,
 )
 
 CODEC = TemplateCodec()

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iglu_marl import language
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.errors import ConfigError, DialogueError
-from iglu_marl.language import SymbolCodec, TemplateCodec, make_codec
+from iglu_marl.language import TemplateCodec, make_codec
 from iglu_marl.language.grammar.reader import grammar
 from iglu_marl.language.templates import templates, words
-from iglu_marl.language.vocabulary import UNKNOWN
+from iglu_marl.language.vocabulary import UNKNOWN, SymbolCodec
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
 
@@ -132,9 +131,3 @@ def test_codecs_are_values(codec):
     assert twin == codec
     assert hash(twin) == hash(codec)
     assert SymbolCodec(7) != SymbolCodec(8)
-
-
-@pytest.mark.parametrize("old", sorted(language._RENAMED))
-def test_old_exports_are_found_with_a_warning(old: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"iglu_marl\.language\.{old} is now"):
-        assert getattr(language, old) is not None

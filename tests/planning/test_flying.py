@@ -8,11 +8,12 @@ from worlds import Block, world_with
 
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.planning import lower_bound, plan, replays
+from iglu_marl.planning import lower_bound, plan
 from iglu_marl.planning.flying import kernels
 from iglu_marl.planning.flying.kernels import Weights
 from iglu_marl.planning.flying.search import SEARCHES, BeamSearch, shortest_flight
 from iglu_marl.planning.flying.successors import _ALLOWED, _AROUND, Successors, routes
+from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import Problem
 
 

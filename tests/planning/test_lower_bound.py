@@ -13,7 +13,8 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.core.kernels.step import step_at, step_many
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.planning import Bound, lower_bound, plan
+from iglu_marl.planning import lower_bound, plan
+from iglu_marl.planning.lower_bound import Bound
 
 BOTH = pytest.mark.parametrize("controls", ["walking", "flying"])
 

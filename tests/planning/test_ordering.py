@@ -6,7 +6,7 @@ import numpy as np
 from worlds import BOTH, structure
 
 from iglu_marl.core.grid import blocks_to_grid
-from iglu_marl.planning import order_edits
+from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.support import shut_off, supported_cells
 
 

@@ -13,8 +13,10 @@ from worlds import BOTH, carry_out, dev_structures, structure, world_with
 from iglu_marl.core.errors import PlanningError
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.planning import edits_between, lower_bound, order_edits, plan, replays
-from iglu_marl.planning.problem import PLAN_LEVELS
+from iglu_marl.planning import lower_bound, plan
+from iglu_marl.planning.ordering import order_edits
+from iglu_marl.planning.planner import replays
+from iglu_marl.planning.problem import PLAN_LEVELS, edits_between
 
 # --- single edits -------------------------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ from iglu_marl.core.grid import blocks_to_grid, index_of
 from iglu_marl.core.kernels.ray import gaze
 from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.core.worlds import Pose, Worlds
-from iglu_marl.planning import lower_bound, plan, replays
+from iglu_marl.planning import lower_bound, plan
+from iglu_marl.planning.planner import replays
 from iglu_marl.planning.problem import PlanLevel, Problem, planning_state
 from iglu_marl.planning.raycast import bearing, blocked_by_body, cast_rays, turn_deg
 from iglu_marl.planning.simulation import Simulation, step

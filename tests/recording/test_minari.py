@@ -40,9 +40,10 @@ from iglu_marl import (
 )
 from iglu_marl.agents import OracleBuilder, RandomArchitect, RandomBuilder, agents_for
 from iglu_marl.cli import app
-from iglu_marl.data import Report, nearest_controls, trajectory_of
+from iglu_marl.data import nearest_controls, trajectory_of
 from iglu_marl.data import read_recording as read_tape
-from iglu_marl.language import SymbolCodec
+from iglu_marl.data.report import Report
+from iglu_marl.language.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording
 from iglu_marl.recording.action_logs import LogSkip, write_action_logs
 from iglu_marl.recording.offline import write_episodes, write_minari

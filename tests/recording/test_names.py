@@ -14,7 +14,7 @@ RENAMED = {
     "iglu_marl.recording:Repaired": "iglu_marl.recording.reading:Repaired",
     "iglu_marl.recording:view_of": "iglu_marl.recording.writing:view_of",
     "iglu_marl.recording.tapes:write_tapes": "iglu_marl.recording.action_logs:write_action_logs",
-    "iglu_marl.data:parse_tape": "iglu_marl.data:parse_action_log",
+    "iglu_marl.data:parse_tape": "iglu_marl.data.iglu.action_log:parse_action_log",
     "iglu_marl.data:Trajectory": "iglu_marl.data.iglu.trajectory:RecordedTrajectory",
 }
 

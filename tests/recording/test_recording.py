@@ -32,7 +32,7 @@ from iglu_marl.agents import (
 )
 from iglu_marl.cli import app, main
 from iglu_marl.core.controls import CONTROLS
-from iglu_marl.language import SymbolCodec
+from iglu_marl.language.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.values import LAYOUT, chained_line, from_json, task_from_json, task_to_json, to_json
 from iglu_marl.tasks import BundledTasks, RandomTasks

@@ -25,8 +25,8 @@ from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
 from iglu_marl.cli import app
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
-from iglu_marl.rendering import ReplayRecorder, read_replay
-from iglu_marl.rendering.html import replay_page, write_replay
+from iglu_marl.rendering import ReplayRecorder
+from iglu_marl.rendering.html import read_replay, replay_page, write_replay
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Lens
 from iglu_marl.tasks import BundledTasks

@@ -27,7 +27,8 @@ from iglu_marl.core.grid import blocks_to_grid, from_iglu2022_ids
 from iglu_marl.envs.base import make_renderer
 from iglu_marl.rendering import Painter, orbit
 from iglu_marl.rendering.colors import REMOVED
-from iglu_marl.rendering.opengl import AutoRenderer, OpenGLRenderer, egl, renderer
+from iglu_marl.rendering.opengl import egl, renderer
+from iglu_marl.rendering.opengl.renderer import AutoRenderer, OpenGLRenderer
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import EYE_LENS, Lens
 
@@ -365,7 +366,7 @@ def test_the_environment_is_left_alone(description):
     code = """
 import os
 before = dict(os.environ)
-from iglu_marl.rendering.opengl import OpenGLRenderer
+from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
 import numpy as np
 OpenGLRenderer().render_grid(np.zeros((9, 11, 11)), (0, 0, 0, 0, 0), (8, 8))
 assert dict(os.environ) == before, set(os.environ.items()) ^ set(before.items())
@@ -405,7 +406,7 @@ from witness import many_scenes
 from iglu_marl.core.errors import RenderError
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Lens
-from iglu_marl.rendering.opengl import OpenGLRenderer
+from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
 
 GPU = False
 
@@ -567,7 +568,8 @@ from witness import heap
 from iglu_marl.rendering import orbit
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Lens
-from iglu_marl.rendering.opengl import OpenGLRenderer, ScreenDrawer
+from iglu_marl.rendering.opengl.renderer import OpenGLRenderer
+from iglu_marl.rendering.opengl.screen import ScreenDrawer
 
 grid = heap(np.random.default_rng(1), 25)
 pose, box = (1.3, 0.4, 2.1, 25.0, -15.0), (100, 50, 420, 290)
@@ -797,9 +799,9 @@ def test_auto_is_the_painter(description, monkeypatch):
     assert type(make_renderer(GameConfig(renderer="painter", pov_size=(512, 512)))) is Painter
     assert type(make_renderer(GameConfig(renderer="opengl"))) is OpenGLRenderer
     monkeypatch.setattr(renderer, "gpu_present", lambda: False)
-    monkeypatch.setattr("iglu_marl.rendering.opengl.gpu_present", lambda: False, raising=False)
+    monkeypatch.setattr("iglu_marl.rendering.opengl.renderer.gpu_present", lambda: False, raising=False)
     assert type(make_renderer(GameConfig(pov_size=(512, 512)))) is Painter
-    monkeypatch.setattr("iglu_marl.rendering.opengl.gpu_present", lambda: True, raising=False)
+    monkeypatch.setattr("iglu_marl.rendering.opengl.renderer.gpu_present", lambda: True, raising=False)
     assert type(make_renderer(GameConfig(pov_size=(512, 512)))) is AutoRenderer
     assert type(make_renderer(GameConfig(pov_size=(64, 64)))) is Painter
 

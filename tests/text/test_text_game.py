@@ -14,7 +14,8 @@ from llm_server import architect_says, builder_does, obedient
 from iglu_marl import ConfigError, StateError, Task
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.planning import Edit
-from iglu_marl.text import ChatMessage, TextGame, TextGames, baseline_scores, play_async
+from iglu_marl.text import TextGame, TextGames, baseline_scores, play_async
+from iglu_marl.text.game import ChatMessage
 
 TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
 RED = '{"edits": [{"action": "place", "color": "red", "east": 2, "north": 3, "height": 1}]}'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iglu_marl.web import warm_up
+from iglu_marl.web.warming import warm_up
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -23,11 +23,8 @@ from iglu_marl import ConfigError, Role, Task, Worlds, replay  # noqa: E402
 from iglu_marl.core.controls import Controls  # noqa: E402
 from iglu_marl.core.grid import blocks_to_grid  # noqa: E402
 from iglu_marl.core.worlds import Pose  # noqa: E402
-from iglu_marl.web import (  # noqa: E402
-    ServerOptions,
-    Sessions,
-    create_app,
-)
+from iglu_marl.web import ServerOptions, create_app  # noqa: E402
+from iglu_marl.web.sessions import Sessions  # noqa: E402
 from iglu_marl.web.store import Store  # noqa: E402
 from iglu_marl.web.study import Condition, Study, SurveyQuestion  # noqa: E402
 

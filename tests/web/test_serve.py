@@ -40,7 +40,8 @@ STARTER = """
 import os, signal, sys
 from pathlib import Path
 import uvicorn
-from iglu_marl.web import ServerOptions, create_app, warm_up
+from iglu_marl.web import ServerOptions, create_app
+from iglu_marl.web.warming import warm_up
 
 warm_up()
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -11,6 +11,11 @@
 
 from __future__ import annotations
 
-from iglu_marl.language.scene.graph import MIXED, Scene, Thing, cells_of, find, plain, quarter_of, table_of
+from typing import TYPE_CHECKING
 
-__all__ = ["MIXED", "Scene", "Thing", "cells_of", "find", "plain", "quarter_of", "table_of"]
+from iglu_marl.core.lazy import deprecated_names
+
+if TYPE_CHECKING:  # former exports
+    from iglu_marl.language.scene.graph import MIXED, Scene, Thing, cells_of, find, quarter_of, table_of
+
+__getattr__ = deprecated_names(__name__)

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.rendering.opengl.egl import list_devices as list_devices
-    from iglu_marl.rendering.opengl.renderer import LARGE as LARGE
-    from iglu_marl.rendering.opengl.renderer import AutoRenderer as AutoRenderer
-    from iglu_marl.rendering.opengl.renderer import OpenGLRenderer as OpenGLRenderer
-    from iglu_marl.rendering.opengl.renderer import gpu_present as gpu_present
-    from iglu_marl.rendering.opengl.screen import ScreenDrawer as ScreenDrawer
+    from iglu_marl.rendering.opengl.egl import list_devices
+    from iglu_marl.rendering.opengl.renderer import LARGE, AutoRenderer, OpenGLRenderer, gpu_present
+    from iglu_marl.rendering.opengl.screen import ScreenDrawer
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

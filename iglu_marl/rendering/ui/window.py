@@ -19,7 +19,7 @@ from iglu_marl.rendering.ui.layers import ImageLayer, Layer, composite, scaled
 from iglu_marl.rendering.ui.screens import WINDOW_SIZE
 
 if TYPE_CHECKING:
-    from iglu_marl.rendering.opengl import ScreenDrawer
+    from iglu_marl.rendering.opengl.screen import ScreenDrawer
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -322,7 +322,7 @@ def _opengl(size: tuple[int, int]) -> ScreenDrawer:
     ):
         pygame.display.gl_set_attribute(name, value)
     pygame.display.set_mode(size, pygame.OPENGL | pygame.DOUBLEBUF | pygame.RESIZABLE, vsync=0)
-    from iglu_marl.rendering.opengl import ScreenDrawer
+    from iglu_marl.rendering.opengl.screen import ScreenDrawer
 
     return ScreenDrawer()
 
