@@ -82,6 +82,13 @@ class _AtOnce(Thinking):
         """Let an agent act now."""
         return act_at_once(agent, observation)
 
+    def close(self, agent: Agent) -> None:
+        """Close an agent now."""
+        agent.close()
+
+    def shutdown(self) -> None:
+        """Do nothing: there are no threads, and another rehearsal may follow."""
+
 
 class _Hands(RemoteHands):
     """The hands of a builder for whom an agent plays."""
