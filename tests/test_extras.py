@@ -46,7 +46,7 @@ print(json.dumps(ends))
 HIDDEN = [
     *(
         "pygame",
-        "OpenGL",
+        "moderngl",
         "imageio_ffmpeg",
         "pandas",
         "requests",
