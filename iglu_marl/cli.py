@@ -199,6 +199,8 @@ _add_group(
 _add_group(
     "study",
     "Follow a study with people in the browser, and export its data.",
+    texts=study.texts,
+    links=study.links,
     status=study.status,
     export=study.export,
     forget=study.forget,
