@@ -50,7 +50,7 @@ from iglu_marl.commands.replay import replay
 from iglu_marl.commands.serve import serve
 from iglu_marl.commands.serve_openenv import serve_openenv
 from iglu_marl.commands.tasks import tasks
-from iglu_marl.commands.train import train_edits, train_pov
+from iglu_marl.commands.train import train_edits, train_llm, train_pov
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
 from iglu_marl.core.files import usable_path
@@ -220,7 +220,9 @@ _add_group(
     export=export_prompts,
     benchmark=run_benchmark,
 )
-_add_group("train", "Train the models that come with the package.", edits=train_edits, pov=train_pov)
+_add_group(
+    "train", "Train the models that come with the package.", edits=train_edits, llm=train_llm, pov=train_pov
+)
 
 
 def main() -> None:
