@@ -23,6 +23,7 @@ from iglu_marl.commands.agents import agents
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.benchmark import (
     audit_levels,
+    demonstrate_level,
     list_levels,
     report_results,
     run_level,
@@ -205,6 +206,7 @@ _add_group(
     audit=audit_levels,
     verify=verify_result,
     report=report_results,
+    demonstrate=demonstrate_level,
 )
 _add_group(
     "llm",
