@@ -24,6 +24,7 @@ from iglu_marl.commands.agents import agents
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.benchmark import (
     audit_levels,
+    demonstrate_level,
     list_levels,
     report_results,
     run_level,
@@ -213,6 +214,7 @@ _add_group(
     audit=audit_levels,
     verify=verify_result,
     report=report_results,
+    demonstrate=demonstrate_level,
 )
 _add_group(
     "llm",
