@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 # What a line matches first decides; the reason why it is not run here.
 NOT_RUN = {
-    r"(IGLU_MARL_\w+=\d+ )?make ": "installs, or runs everything: CI does both",
+    r"(IGLU_MARL_\w+=\d+ )?make |pip install ": "installs, or runs everything: CI does both",
     r"\.ci/run": "is CI",
     r"docker ": "needs a daemon",
     r"(\.venv-\w+/bin/)?python examples/": "tests/examples/test_examples.py runs it, shortened",

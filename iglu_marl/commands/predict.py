@@ -186,14 +186,22 @@ def _predictors(
                 stack.callback(agent.close)
                 found[name] = agent
         for folder in models:
-            with extra("rl"):
-                from iglu_marl.agents.learned.checkpoint import TrainedModel
-            from iglu_marl.agents.learned.hybrid import Hybrid
-
-            how: Any = decoding
-            model = TrainedModel.named(folder, decoding=how, threads=1)
-            found[f"model-{folder.name}"] = Hybrid(model) if grammar else model
+            found[f"model-{folder.name}"] = _trained(folder, grammar, decoding)
         yield found
+
+
+def _trained(folder: Path, grammar: bool, decoding: Any) -> Predictor:
+    with extra("rl"):
+        from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.hybrid import Hybrid
+    from iglu_marl.agents.learned.language import DESCRIPTION, LanguageModel
+
+    if (folder / DESCRIPTION).is_file():
+        if grammar:
+            raise ConfigError(f"--grammar is for edit models, but {folder} holds a language model")
+        return LanguageModel.load(folder)
+    model = TrainedModel.named(folder, decoding=decoding, threads=1)
+    return Hybrid(model) if grammar else model
 
 
 def oracles(results: dict[str, Predictions]) -> Table:
