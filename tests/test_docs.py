@@ -331,7 +331,7 @@ def test_there_are_commands_and_wrong_ones_are_seen() -> None:
         "iglu-marl brew",
         "iglu-marl demo --seed x",
         "python examples/no_such_example.py",
-        "python examples/aec_loop.py --teapot 3",
+        "python examples/your_own_agent.py --teapot 3",
         "sudo x",
     ):
         with pytest.raises(Exception):  # noqa: B017 (several libraries')
