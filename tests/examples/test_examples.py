@@ -16,11 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from example_programs import load_example
 from llm_server import llm_server, obedient_to_the_last
 from made_packs import write_zip
 from requirements import ROOT, require
-
-from benchmarks.examples import load_example
 
 SMALL = {
     "aec_loop": {"steps": 60},
@@ -180,15 +179,13 @@ def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Pat
     for library, required in LIBRARIES.get(name, {}).items():
         require(required, importlib.util.find_spec(library), f"{library} is not installed")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "IGLU_MARL_CACHE": str(tmp_path / "cache")}
-    begun = arguments.replace("--resume", "")  # what goes on has been begun before
-    for line in dict.fromkeys((begun, arguments)):
-        with at_hand(line, tmp_path) as given:
-            command = [sys.executable, *shortened(name, given)]
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment
-            )
-        assert done.returncode == 0, done.stderr[-3000:]
-        assert done.stdout.strip()
+    with at_hand(arguments, tmp_path) as given:
+        command = [sys.executable, *shortened(name, given)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip()
 
 
 @pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported
