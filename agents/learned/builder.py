@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from iglu_marl.evaluation.action_prediction import Predictor, Situation, edited,
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.decoding import Decoding
+    from iglu_marl.agents.learned.language import LanguageModel
 
 MODEL_VARIABLE = "IGLU_MARL_MODEL"
 DEFAULT = "edits-v1"  # of the zoo
@@ -31,9 +34,9 @@ Grid = npt.NDArray[np.int8]
 class LearnedBuilder(BuilderBase):
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
-    model: the folder of a trained model (see `iglu-marl train edits`), one of the zoo, or any predictor of
-    `iglu_marl.evaluation.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never says
-    anything.
+    model: the folder of a trained model (see `iglu-marl train edits` and `train llm`), one of the zoo, or any
+    predictor of `iglu_marl.evaluation.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never
+    says anything.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. Of edits that cannot all be done it does those that
     can. What a turn is too short for goes on in the next, unless the architect says something new.
@@ -47,7 +50,7 @@ class LearnedBuilder(BuilderBase):
     ) -> None:
         super().__init__(Settings(controls, **options))
         self._executor = PlanExecutor(self.game, "LearnedBuilder")
-        self._predict: Predictor = model if callable(model) else _loaded(model)
+        self._predict: Predictor = model if callable(model) else load_model(model)
         self._forget(None)
 
     @classmethod
@@ -143,12 +146,22 @@ class LearnedBuilder(BuilderBase):
         return plan.actions[::-1] if plan.verdict == "built" else None
 
 
-def _loaded(model: str | os.PathLike[str] | Pretrained) -> TrainedModel:
+def load_model(
+    model: str | os.PathLike[str] | Pretrained, decoding: Decoding = "steps", threads: int = 0
+) -> TrainedModel | LanguageModel:
+    """Return a trained model: one of the zoo, or that of a folder, which may hold a language model.
+
+    threads: of PyTorch, in the whole process; 0: unchanged.
+    """
     with extra("rl"):
         from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.language import DESCRIPTION, LanguageModel
+
     if isinstance(model, Pretrained):
-        return TrainedModel.pretrained(model, decoding="steps")
-    return TrainedModel.load(model, decoding="steps")
+        return TrainedModel.pretrained(model, decoding)
+    if (Path(model) / DESCRIPTION).is_file():
+        return LanguageModel.load(model)
+    return TrainedModel.named(model, decoding=decoding, threads=threads)
 
 
 def _holds(grid: Grid, action: NetAction) -> bool:

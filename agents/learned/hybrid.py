@@ -16,6 +16,7 @@ from iglu_marl.language.repair import Understanding, understand, understand_answ
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.language import LanguageModel
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Hybrid:
     Else it is the model's.
     """
 
-    model: TrainedModel
+    model: TrainedModel | LanguageModel
 
     def __call__(self, situation: Situation) -> npt.NDArray[np.int8] | list[NetAction]:
         """Return the world afterwards, or actions."""
