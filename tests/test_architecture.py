@@ -53,6 +53,7 @@ FACADE_LAYER = 4
 # Library -> the only files (or folders) that may import it.
 OWNERS = {
     "moderngl": ["rendering/opengl/"],
+    "OpenGL": ["rendering/opengl/"],
     "pygame": ["rendering/ui/window.py"],
     "pandas": ["data/"],
     "requests": ["agents/llm/", "data/"],

@@ -47,6 +47,7 @@ HIDDEN = [
     *(
         "pygame",
         "moderngl",
+        "OpenGL",
         "imageio_ffmpeg",
         "pandas",
         "requests",

@@ -21,6 +21,7 @@ from iglu_marl.core.lazy import deprecated_names, parse_exports
 
 HEAVY = (
     "moderngl",
+    "OpenGL",
     "pygame",
     "pandas",
     "requests",

@@ -342,6 +342,7 @@ def test_every_extra_is_explained(root: Path) -> None:
         "numpy",
         "pygame",
         "moderngl",
+        "PyOpenGL",
         "pandas",
         "requests",
         "transformers",

@@ -87,7 +87,7 @@ def test_the_console_lines_of_a_page_run(name: str, tmp_path: Path) -> None:
             subprocess.run([sys.executable, "-c", snippet.code], cwd=tmp_path, check=True, timeout=120)
     if any("--minari" in line for line in lines_of(name)):
         require("minari", importlib.util.find_spec("minari"), "minari is not installed")
-    trained = {*zoo.zoo(), "learned", "hybrid"}
+    trained = {*zoo.zoo(), "learned"}
     if any(trained & {*shlex.split(line)} for line in lines_of(name)):
         require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
     environment = {

@@ -1,6 +1,6 @@
 """Language models that predict a builder's edits, fine-tuned on people's dialogues with a low-rank adapter.
 
-The model reads the world, the builder's earlier edits and the dialogue as text, and writes edits, one per line, as in
+The model reads the world, the builder's last edits and the dialogue as text, and writes edits, one per line, as in
 Nebula (Chaturvedi et al. 2024): `+red 0 1 -2` places, `-0 1 -2` removes. Coordinates are those of the builder's frame:
 blocks to its right, height from 1, blocks behind its middle line. Decoding follows the format and the world: a block is
 placed in an empty cell only, and only a filled one is emptied.
@@ -34,7 +34,7 @@ from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, NetAction, index_of
 from iglu_marl.evaluation.action_prediction import Sample, Situation
 
 DESCRIPTION, FORMAT, VERSION = "language.json", "iglu_marl language model of edits", 1
-SHOWN = 40  # blocks of the world, and earlier edits, the latest
+SHOWN = 40  # blocks of the world, and edits of the time before
 MOST_EDITS = 24
 
 
@@ -52,7 +52,7 @@ class LanguageConfig:
     batch_size: int = 16
     learning_rate: float = 1e-3
     rank: int = 8
-    prompt_tokens: int = 256
+    prompt_tokens: int = 512
     minutes: float = 0.0
     seed: int = 0
     device: str = "auto"
@@ -87,10 +87,14 @@ def edit_line(action: NetAction, turns: int) -> str:
 def prompt(situation: Situation, utterances: int) -> str:
     """Return a situation as text, with the last utterances of the dialogue."""
     turns, grid = frame(situation), situation.grid.ravel()
-    blocks = [NetAction(True, *cell_of(int(cell)), int(grid[cell])) for cell in np.flatnonzero(grid)]
-    done = [action for part in situation.history for action in part]
-    lines = ["World:\n", *(edit_line(action, turns) for action in blocks[:SHOWN])]
-    lines += ["Done:\n", *(edit_line(action, turns) for action in done[-SHOWN:])]
+    done = situation.history[-1][-SHOWN:] if situation.history else ()
+    latest = {action.cell for action in done}
+    cells = [cell for cell in np.flatnonzero(grid).tolist() if cell_of(cell) not in latest]
+    lines = [
+        "World:\n",
+        *(edit_line(NetAction(True, *cell_of(cell), int(grid[cell])), turns) for cell in cells[:SHOWN]),
+    ]
+    lines += ["Done:\n", *(edit_line(action, turns) for action in done)]
     first = max(0, len(situation.dialogue) - utterances)
     for index, said in enumerate(situation.dialogue[first:], first):
         new = "*" if index >= situation.new_from else ""

@@ -18,7 +18,6 @@ from iglu_marl.commands.output import new_path, printable, progress_bar, score, 
 from iglu_marl.commands.train import singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.extras import extra
 
 if TYPE_CHECKING:
     from iglu_marl.evaluation.action_prediction import Predictions, Predictor, Sample
@@ -168,6 +167,8 @@ def _predictors(
     decoding: str,
 ) -> Iterator[dict[str, Predictor]]:
     """Yield the predictors by name, and close agents afterwards."""
+    from iglu_marl.agents.learned.builder import load_model
+    from iglu_marl.agents.learned.hybrid import Hybrid
     from iglu_marl.agents.registry import game_options
     from iglu_marl.evaluation.action_prediction import BASELINES, SEES, AgentPredictor
     from iglu_marl.evaluation.selection import factory
@@ -186,22 +187,10 @@ def _predictors(
                 stack.callback(agent.close)
                 found[name] = agent
         for folder in models:
-            found[f"model-{folder.name}"] = _trained(folder, grammar, decoding)
+            how: Any = decoding
+            model = load_model(folder, how, threads=1)
+            found[f"model-{folder.name}"] = Hybrid(model) if grammar else model
         yield found
-
-
-def _trained(folder: Path, grammar: bool, decoding: Any) -> Predictor:
-    with extra("rl"):
-        from iglu_marl.agents.learned.checkpoint import TrainedModel
-    from iglu_marl.agents.learned.hybrid import Hybrid
-    from iglu_marl.agents.learned.language import DESCRIPTION, LanguageModel
-
-    if (folder / DESCRIPTION).is_file():
-        if grammar:
-            raise ConfigError(f"--grammar is for edit models, but {folder} holds a language model")
-        return LanguageModel.load(folder)
-    model = TrainedModel.named(folder, decoding=decoding, threads=1)
-    return Hybrid(model) if grammar else model
 
 
 def oracles(results: dict[str, Predictions]) -> Table:

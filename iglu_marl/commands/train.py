@@ -140,7 +140,7 @@ def train_llm(
     batch_size: Annotated[int, integer(1, "Samples per step.")] = 16,
     learning_rate: Annotated[float, Option(help="Maximum learning rate.", callback=positive)] = 1e-3,
     rank: Annotated[int, integer(1, "Rank of the adapter.")] = 8,
-    prompt_tokens: Annotated[int, integer(1, "Maximum number of tokens of a prompt.")] = 256,
+    prompt_tokens: Annotated[int, integer(1, "Maximum number of tokens of a prompt.")] = 512,
     minutes: Annotated[float, Option(help="No step begins after this time; 0: no limit.")] = 0.0,
     held_out: Annotated[int, integer(0, "Number of samples held out whose loss is measured.")] = 100,
     seed: Seed = 0,

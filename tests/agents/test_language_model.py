@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from requirements import require
+from requirements import ROOT, require
 from test_llm_local import save_model
 
 from iglu_marl import DataError, Dialogue, Role, Utterance
+from iglu_marl.agents.learned.builder import load_model
 from iglu_marl.core.grid import COLOR_NAMES, NetAction
 from iglu_marl.evaluation.action_prediction import Sample, Situation, edited, predict_actions
 
@@ -64,6 +65,19 @@ def test_a_frame_is_the_builders() -> None:
     assert shown == "World:\n+blue 0 1 -2\nDone:\n*Architect: remove the blue block\nEdits:\n"
 
 
+def test_the_page_shows_a_prompt() -> None:
+    from iglu_marl.agents.learned.language import edit_line, prompt
+
+    page = (ROOT / "docs" / "action_prediction.md").read_text("utf-8").partition("\n## A language model\n")[2]
+    said = ("a blue one in front of you", "a red one on top of it")
+    dialogue = Dialogue([Utterance(Role.ARCHITECT, text) for text in said])
+    done = NetAction(True, 0, -1, -2, 1)
+    grid = edited(np.zeros((9, 11, 11), np.int8), [done, NetAction(True, 3, -1, 0, 3)])
+    situation = Situation(dialogue, grid, 1, (0.0, 0.0, 0.0, 0.0, 0.0), ((done,),))
+    text = prompt(situation, 2) + edit_line(NetAction(True, 0, 0, -2, 6), 0)
+    assert f"```text\n{text}```" in page
+
+
 def test_long_dialogues_lose_their_oldest_utterances(base: Path) -> None:
     from transformers import AutoTokenizer
 
@@ -98,6 +112,8 @@ def test_a_model_learns_and_writes_only_what_the_world_allows(base: Path, tmp_pa
     loaded = LanguageModel.load(tmp_path / "tuned")
     assert loaded.fingerprint == model.fingerprint
     assert loaded(SAMPLES[0].situation) == model(SAMPLES[0].situation)
+    played = load_model(tmp_path / "tuned")
+    assert isinstance(played, LanguageModel), "a learned builder plays it"
     assert predict_actions(loaded, SAMPLES[:6], name="tuned").interval().value > 0.2
 
 

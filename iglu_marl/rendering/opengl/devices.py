@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from iglu_marl.core.errors import RenderError
+from iglu_marl.core.extras import extra
 from iglu_marl.core.text import plain_number
 
-LIBRARY = "libEGL.so.1"
 ADVICE = "Install a driver (on Debian: libegl1 libgl1-mesa-dri libopengl0), or draw with renderer='painter'"
 _EXTENSIONS, _CUDA_DEVICE, _DEVICE_UUID = 0x3055, 0x323A, 0x335C
 _HANDLE, _INT, _BOOL = ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint32
@@ -26,14 +29,29 @@ class Device:
     uuid: str = ""
 
 
+@contextmanager
+def environment(name: str, value: str) -> Iterator[None]:
+    """Set an environment variable inside the `with` block, unless it is set already."""
+    ours = name not in os.environ
+    os.environ.setdefault(name, value)
+    try:
+        yield
+    finally:
+        if ours:
+            os.environ.pop(name, None)
+
+
 @lru_cache(maxsize=1)
 def load_library() -> Any:
     """Return a function that gets extensions of EGL by name and C types. Raises `RenderError` without libEGL."""
+    with extra("opengl"):
+        import OpenGL  # noqa: F401 - reports that PyOpenGL is missing
     try:
-        find = ctypes.CDLL(LIBRARY).eglGetProcAddress
-    except (OSError, AttributeError) as error:
-        raise RenderError(f"no OpenGL here: {error}. {ADVICE}") from error
-    find.restype, find.argtypes = _HANDLE, (ctypes.c_char_p,)
+        with environment("PYOPENGL_PLATFORM", "egl"):
+            from OpenGL.platform.egl import EGLPlatform
+        find = EGLPlatform().getExtensionProcedure
+    except (ImportError, OSError, AttributeError) as error:
+        raise RenderError(f"no OpenGL here: libEGL cannot be loaded ({error}). {ADVICE}") from error
 
     def extension(name: str, *types: Any) -> Any:
         address = find(name.encode())

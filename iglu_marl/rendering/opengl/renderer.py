@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from iglu_marl.rendering.opengl import shaders
 from iglu_marl.rendering.opengl.devices import (
     ADVICE,
     Device,
+    environment,
     list_devices,
     load_library,
     preferred,
@@ -121,18 +121,6 @@ def _candidates(number: int | None, software: bool) -> list[Device]:
     if not 0 <= number < len(devices):
         raise RenderError(f"device is {number}, expected one of the {len(devices)} that EGL lists")
     return [devices[number]]
-
-
-@contextmanager
-def _without_threads() -> Iterator[None]:
-    """Let llvmpipe start no threads: it is faster for small pictures, and survives a fork."""
-    ours = "LP_NUM_THREADS" not in os.environ
-    os.environ.setdefault("LP_NUM_THREADS", "0")
-    try:
-        yield
-    finally:
-        if ours:
-            os.environ.pop("LP_NUM_THREADS", None)
 
 
 class _Drawer:
@@ -269,7 +257,9 @@ def _open(devices: list[Device]) -> tuple[Any, str]:
     for device in devices:
         for library in ("libGL.so.1", "libOpenGL.so.0"):
             try:
-                with _without_threads():
+                with environment(
+                    "LP_NUM_THREADS", "0"
+                ):  # no threads: faster for small pictures, and survives a fork
                     made = moderngl.create_context(
                         require=330,
                         standalone=True,
