@@ -102,10 +102,7 @@ EXTRAS = {
 }  # what the snippets of a page import besides
 PYTHONS = {
     "python",
-    *(
-        f".venv-{library}/bin/python"
-        for library in ("rllib", "agilerl", "benchmarl", "textarena", "trl", "verifiers")
-    ),
+    *(f".venv-{library}/bin/python" for library in ("rllib", "benchmarl", "trl", "verifiers")),
 }
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
 
