@@ -3,18 +3,21 @@
 - Pages link to files outside docs/ (examples, the README of the bundled data, CONTRIBUTING.md), as forges like it. Each
   of these files becomes a page of the site under project/, and the links lead there.
 - The tables of the grammar are made when the site is built: 1,800 rows are not kept in the repository.
+- The leaderboard is made of the result files in docs/learning.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+import tempfile
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
+from iglu_marl.benchmark.site import write_site
 from iglu_marl.language import constructions
 from iglu_marl.language.grammar.constructions import word_lists
 
@@ -47,6 +50,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, uri, content=_as_page(path, text), inclusion=inclusion))
         if path.suffix == ".md":
             waiting += _outside(text, path)
+    with tempfile.TemporaryDirectory() as folder:
+        write_site(sorted((DOCS / "learning").glob("*-v1_*.json")), folder)
+        for page in Path(folder).iterdir():
+            files.append(File.generated(config, f"leaderboard/{page.name}", content=page.read_bytes()))
     return files
 
 
