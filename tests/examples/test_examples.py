@@ -97,7 +97,7 @@ LIBRARIES = {
     "dagger_silent_builder": {"torch": "torch"},
     "hindsight_goals": {"matplotlib": "matplotlib"},
     "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
-    "ppo_builder": {"torch": "torch", "tensorboard": "rl"},
+    "ppo_builder": {"torch": "torch"},
     "ppo_symbols": {"torch": "torch"},
     "sb3_silent_builder": {"stable_baselines3": "rl"},
     "torchrl_two_agents": {"torchrl": "rl"},
