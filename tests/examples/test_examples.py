@@ -38,7 +38,6 @@ ELSEWHERE: dict[str, str] = {
     "dagger_silent_builder": "test_learning_silent.py",
     "ppo_symbols": "test_learning_symbols.py",
     "ppo_builder": "test_learning_builder.py",
-    "ray_rollouts": "test_rllib.py",
     "rllib_two_agents": "test_rllib.py",
     "agilerl_two_agents": "test_adapters.py",
     "benchmarl_two_agents": "test_adapters.py",
@@ -111,7 +110,6 @@ SHORT = {
     "parallel_loop": "--steps 60",
     "ppo_builder": "--total-steps 4096 --evaluations 1 --test-episodes 8 --final-episodes 8",
     "ppo_symbols": "--practice-updates 1 --updates 1 --games 64",
-    "ray_rollouts": "--worlds 4 --steps 50 --games 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "sb3_silent_builder": "--steps 256 --envs 2 --repeats 1 --tries 5",
     "scripted_pair": "",
@@ -124,7 +122,7 @@ SHORT = {
 }
 # Run by test_rllib.py and test_adapters.py, in environments of their own.
 APART = (
-    "ray_rollouts", "rllib_two_agents", "agilerl_two_agents", "benchmarl_two_agents", "textarena_game", "trl_builder",
+    "rllib_two_agents", "agilerl_two_agents", "benchmarl_two_agents", "textarena_game", "trl_builder",
     "verifiers_builder",
 )  # fmt: skip
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
