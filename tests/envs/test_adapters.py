@@ -1,6 +1,7 @@
 """The examples of libraries that need environments of their own, which `make adapters` makes.
 
-examples/benchmarl_two_agents.py learns a little; examples/trl_builder.py plays the game as strings, which `iglu-marl serve-openenv` serves.
+examples/benchmarl_two_agents.py learns a little; examples/trl_builder.py plays the game as strings, which
+`iglu-marl serve-openenv` serves.
 """
 
 from __future__ import annotations
