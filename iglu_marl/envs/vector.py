@@ -325,7 +325,7 @@ class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
     config: GameConfig | None
 
 
-class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
+class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):  # type: ignore[misc]  # architects
     """The keyword arguments of `SilentBuilderVectorEnv`."""
 
     action_space: ControlsName | None
@@ -339,6 +339,11 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     ours = {name: options[name] for name in BatchOptions.__annotations__ if name in options}
     theirs = {name: value for name, value in options.items() if name not in ours}
     if (architects := ours.get("architects")) is not None:
+        if not callable(architects):
+            raise ConfigError(
+                f"architects is {architects!r:.80}, expected None or a function that returns an agent: this "
+                "environment supports no teams yet"
+            )
         theirs["architect"] = architects()
     return ours, theirs
 

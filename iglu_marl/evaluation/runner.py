@@ -150,7 +150,7 @@ class Arena:
                 agents,
                 seed=seed,
                 options={"task": task},
-                on_step=lambda env: self._check(agents.values(), tally and tally(env)),
+                on_step=lambda env: self._watch(env, agents.values(), tally),
             )
         except (ServiceRefusedError, Stopped):
             raise
@@ -189,7 +189,9 @@ class Arena:
             row["grid"] = [list(block) for block in grid_to_blocks(game.grid)]
         return row
 
-    def _check(self, agents: Iterable[Agent], _: None = None) -> None:
+    def _watch(self, env: Any, agents: Iterable[Agent], tally: TeamTally | None) -> None:
+        if tally is not None:
+            tally(env)
         if self._is_stopped():
             raise Stopped
         check_service(agents)
