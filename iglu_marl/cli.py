@@ -29,6 +29,7 @@ from iglu_marl.commands.benchmark import (
     report_results,
     run_level,
     verify_result,
+    write_leaderboard,
 )
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.conformance import conformance
@@ -202,8 +203,10 @@ _add_group(
     "Follow a study with people in the browser, and export its data.",
     texts=study.texts,
     links=study.links,
+    rehearse=study.rehearse,
     status=study.status,
     export=study.export,
+    backup=study.backup,
     forget=study.forget,
 )
 _add_group(
@@ -214,6 +217,7 @@ _add_group(
     audit=audit_levels,
     verify=verify_result,
     report=report_results,
+    site=write_leaderboard,
     demonstrate=demonstrate_level,
 )
 _add_group(
