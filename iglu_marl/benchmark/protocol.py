@@ -247,7 +247,7 @@ class _Table:
         made = reference_env if plays_itself(builder) else make
         self.level, self._split = level, split
         self._env, twin = made(level, split), made(level, "train")
-        self._builder = factory(builder, Role.BUILDER)(twin)
+        self._builder: Any = factory(builder, Role.BUILDER)(twin)
         two = hasattr(self._env, "possible_agents")
         speakers = _speakers(level, split, pairs, seeds, place) if two else [("", None)]
         together = is_batch(self._builder)
