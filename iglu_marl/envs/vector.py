@@ -325,7 +325,7 @@ class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
     config: GameConfig | None
 
 
-class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):  # type: ignore[misc]  # architects
+class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
     """The keyword arguments of `SilentBuilderVectorEnv`."""
 
     action_space: ControlsName | None
