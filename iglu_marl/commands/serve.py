@@ -68,7 +68,7 @@ def serve(
     from iglu_marl.web import ServerOptions, create_app
     from iglu_marl.web.limits import MESSAGE_BYTES
     from iglu_marl.web.options import AGENTS
-    from iglu_marl.web.rooms import check_agents
+    from iglu_marl.web.rooms import SEATS, check_agents
     from iglu_marl.web.server import example_sentences
     from iglu_marl.web.warming import warm_up
 
@@ -94,7 +94,8 @@ def serve(
 
         sessions = Sessions(*open_study(study, db, folder))
     app = create_app(options, sessions)
-    print("Getting ready …", flush=True)
+    games = sum(1 for _ in folder.glob(f"*{SEATS}"))
+    print(f"Getting ready, with {games} games to resume …" if games else "Getting ready …", flush=True)
     warm_up()
     check_agents(options)
     example_sentences()
