@@ -83,7 +83,7 @@ def serve(
     from iglu_marl.web import ServerOptions, create_app
     from iglu_marl.web.limits import MESSAGE_BYTES, guarded
     from iglu_marl.web.options import AGENTS
-    from iglu_marl.web.rooms import check_agents
+    from iglu_marl.web.rooms import SEATS, check_agents
     from iglu_marl.web.server import example_sentences
     from iglu_marl.web.warming import warm_up
 
@@ -115,7 +115,8 @@ def serve(
 
         sessions = Sessions(*open_study(study, db, folder))
     app, proxies = create_app(options, sessions), proxy or ["127.0.0.1"]
-    print("Getting ready …", flush=True)
+    games = sum(1 for _ in folder.glob(f"*{SEATS}"))
+    print(f"Getting ready, with {games} games to resume …" if games else "Getting ready …", flush=True)
     warm_up()
     check_agents(options)
     example_sentences()

@@ -22,7 +22,7 @@ import numpy as np
 
 from iglu_marl.agents.registry import game_options, partner_for
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.errors import ConfigError, IgluMarlError, StateError
 from iglu_marl.core.files import PRIVATE, write_text
 from iglu_marl.core.kernels.records import STEP_S
 from iglu_marl.core.parsing import parse_json, read_file, wrap_errors
@@ -220,14 +220,19 @@ class Room:
         Raises `DataError` if another server has it or a file is damaged, `ReplayError` if it cannot be replayed.
         """
         file = path.with_suffix(".jsonl")
-        recorder = Recorder(file, private=True) if file.is_file() else None
-        if recorder is None or read_recording(file)[-1].end is not None:
-            if recorder is not None:
-                recorder.close()
+        if not file.is_file():
             path.unlink()
             return None
+        recorder = Recorder(file, private=True)
         try:
-            game = recorder.resume()
+            try:
+                game = recorder.resume()
+            except StateError:
+                if read_recording(file)[-1].end is None:
+                    raise
+                path.unlink()
+                recorder.close()
+                return None
             with wrap_errors(str(path)):
                 kept = parse_json(read_file(path, SEATS_LIMIT), str(path))
                 now = clock.monotonic()

@@ -218,7 +218,7 @@ def example_sentences() -> dict[str, list[str]]:
     from iglu_marl.language import constructions
 
     def of(*categories: str, said: bool = False) -> list[str]:
-        found = [one.example for one in constructions() if one.category in categories and one.said >= said]
+        found = (one.example for one in constructions() if one.category in categories and one.said >= said)
         plain = (text for text in found if text and not re.search(r"\b(from|at|around) on top", text))
         return list(dict.fromkeys(f"{text[0].upper()}{text[1:]}." for text in plain))
 
