@@ -503,11 +503,14 @@ class Portion(Reference):
     """The ends, corners, border, middle, inside or blocks of something.
 
     way: only those on this side; with "half", the half there; with "alternate", every second one from there.
+    layers: how many layers on this side. at: where the part lies in it, as a place of the zone.
     """
 
     of: Reference
     which: str
     way: Direction | None = None
+    layers: int = 1
+    at: Location | None = None
 
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return its blocks, one thing per block."""
@@ -523,8 +526,14 @@ class Portion(Reference):
         return list(dict.fromkeys(found))
 
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
+        if self.at is not None:
+            return [cell for (cell,) in _part_at(self.at, [item], setting)]
         if self.way is not None:
-            return _side_of(item, self.which, setting.vector_of(self.way))
+            vector, rest, found = setting.vector_of(self.way), item, list[Cell]()
+            for _ in range(self.layers if len(item) > 1 else 0):
+                found += _side_of(rest, self.which, vector) if rest else []
+                rest = tuple(cell for cell in rest if cell not in found)
+            return found or list(item)
         if self.which == "alternate":
             raise Unresolved(Reason.NO_DIRECTION, "from which end")
         if self.which == "free_ends":  # those that touch nothing else
@@ -637,7 +646,8 @@ class Blocks(Reference):
         if items and self.where is not None:
             if self.is_of_several:
                 return _in_each_part(self, items, setting)
-            items = self.where.fitting(self, items, setting) or _placed_on_part(self, items, setting)
+            found = self.where.fitting(self, items, setting) or _placed_on_part(self, items, setting)
+            items = found or _part_at(self.where, items, setting)
         if self.unless is not None:
             left_out = {cell for item in resolve(self.unless, setting) for cell in item}
             items = [item for item in items if not left_out.intersection(item)]
@@ -733,6 +743,8 @@ class Beside(Location):
         if isinstance(self.of, Anaphor) and setting.before is not None and all(map(setting.color_at, cells)):
             left = (setting.before[1] != 0) & (setting.grid == 0)  # "there" is where a part of it was removed
             cells = tuple(map(tuple, cells_in(left).tolist())) or cells
+        elif isinstance(self.of, Anaphor):
+            cells = tuple(cell for cell in cells if not setting.color_at(cell)) or cells
         return Anchors(cells, None, cells)
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
@@ -1096,6 +1108,22 @@ def _placed_on_part(reference: Blocks, items: list[Item], setting: Resolution) -
             continue
         found |= dict.fromkeys(fits)
     return list(found)
+
+
+def _part_at(where: Location, items: list[Item], setting: Resolution) -> list[Item]:
+    """Return the part of the only thing that lies like this place of the zone: "the roof in the north-west corner"."""
+    if len(items) != 1 or len(items[0]) == 1 or not isinstance(where, (Spot, Edge)):
+        return []
+    (item,), box = items, Box.of(items[0])
+    if isinstance(where, Edge):
+        return [(cell,) for cell in outermost(item, setting.vector_of(where.way))]
+    if {abs(where.x), abs(where.z)} - {0, REACH}:
+        return []
+    ends = [
+        {0: (one + two) / 2, REACH: two, -REACH: one}[at]
+        for at, one, two in ((where.x, box.low[0], box.high[0]), (where.z, box.low[2], box.high[2]))
+    ]
+    return [(cell,) for cell in outermost([cell for cell in item if [cell[0], cell[2]] == ends], (0, 1, 0))]
 
 
 def _in_each_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:

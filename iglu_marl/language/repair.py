@@ -40,7 +40,6 @@ from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.makers import counted
 from iglu_marl.language.grammar.reader import (
-    first_place,
     grammar,
     instruction_of_clauses,
     instruction_words,
@@ -88,6 +87,7 @@ from iglu_marl.language.verbs import (
     Sequence,
     SetFocus,
     bind_referent,
+    first_place,
     outcomes,
 )
 

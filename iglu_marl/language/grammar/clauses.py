@@ -18,12 +18,12 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
+from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, put
 from iglu_marl.language.placing import BlockSpec
-from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Edge, NextTo, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Sequence
+from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, first_place
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
@@ -37,7 +37,7 @@ _ORDER = re.compile(
 )
 """Words that say in which order coordinates are given."""
 _BREAKS = (".", ",")
-_ON = ((Direction.UP, 1),)
+_ON, _UNDER = ((Direction.UP, 1),), ((Direction.DOWN, 1),)
 _JOINING = ("and", "then", "but", "so")
 _IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man"}
 
@@ -120,6 +120,12 @@ def _listed(name: str) -> frozenset[str]:
 
 
 @cache
+def _fitting() -> frozenset[str]:
+    """Return the adjectives of things."""
+    return _listed("fitting") | _listed("adjective") | _listed("shape_word")
+
+
+@cache
 def _own_words() -> frozenset[str]:
     """Return the words that are no names."""
     from iglu_marl.language.grammar.reader import OF_CLAUSES, instruction_words
@@ -137,6 +143,13 @@ def asks_for_nothing(said: list[str]) -> bool:
     """Return whether words can be a remark: without colours, verbs of building, and unknown verbs."""
     unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in _listed("objects"))
     return bool(said) and not unknown and _changing().isdisjoint(said)
+
+
+@cache
+def _details() -> frozenset[str]:
+    """Return the words that say how something is built: colours, numbers and sides, and verbs that change it."""
+    verbs = {word for name in ("remove", "replace", "move", "mirror", "extend") for word in _listed(name)}
+    return (_rules().words_of("color", "number", "side") | verbs) - _listed("weak_verbs") - {"one", "a"}
 
 
 @cache
@@ -205,6 +218,7 @@ class ClauseReader:
         for part in cover.done:
             if isinstance(part, _Unread) and part.announces:
                 skipped.append(part.text)
+                parts += [] if part.about is None or unread else [part.about]
             elif isinstance(part, _Unread) and part.explains:
                 skipped += [part.text] * (not unread)
             elif isinstance(part, _Unread):
@@ -212,7 +226,7 @@ class ClauseReader:
                 unread.append(part.text)
             elif not unread:
                 parts.append(part)
-        found = tuple(_with_names(_with_colors(parts), self.names))
+        found = tuple(_with_names(_with_colors(_in_one_thing(parts)), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
     def _new_nouns(self) -> tuple[NewNoun, ...]:
@@ -220,7 +234,7 @@ class ClauseReader:
         new = [
             at for at, word in enumerate(self.said) if not self.parser.nouns.get(word, ("", False, True))[2]
         ]
-        new = [at for at in new if at + 1 not in new]  # the last one of a compound
+        new = [at for at in new if at + 1 not in new and not self._is_done(at)]  # the last one of a compound
         chosen = [at for at in new if self._introduces(at)]
         found: dict[str, NewNoun] = {}
         for at, following in zip(chosen, (*chosen[1:], len(self.said)), strict=False):
@@ -228,6 +242,12 @@ class ClauseReader:
             word, plural, _ = self.parser.nouns[self.said[at]]
             found.setdefault(word, NewNoun(word, plural, colors[0] if colors and len(chosen) > 1 else None))
         return tuple(found.values())
+
+    def _is_done(self, at: int) -> bool:
+        """Return whether a word is a verb: "it is waving", "nail a red one to it"."""
+        doing = self.said[at].endswith("ing") and self.said[max(0, at - 1)] in ("is", "are", "it's", "no")
+        inside = at + 1 not in self.breaks
+        return doing or (inside and not _listed("objects").isdisjoint(self.said[at + 1 : at + 2]))
 
     def _colors(self, at: int) -> list[int]:
         return [value for value, end, _ in self.parser.read("tint", at) if end == at + 1]
@@ -237,7 +257,7 @@ class ClauseReader:
         first = at
         while first and (
             self.said[first - 1] not in _own_words()
-            or self.said[first - 1] in _listed("fitting")
+            or self.said[first - 1] in _fitting()
             or (self._colors(first - 1) and first not in self.breaks)
         ):
             first -= 1
@@ -302,10 +322,22 @@ class ClauseReader:
         for _, end, cost in self.parser.read("idle", at):
             if self.said[end - 1] != "the" or not self.parser.read("tint", end):  # "the red block" exists
                 found.append((end, None, cost + 1))
+        if self._only_qualifies(at):
+            found.append((at + 1, None, 6))
         found = [one for one in found if one[0] > at]
         if at == 0 or at in self.breaks:
             found += self._unread(at, next(end for end in self.ends if end > at))
         return found
+
+    def _only_qualifies(self, at: int) -> bool:
+        """Return whether an unknown word is an adjective of a colour, or the verb of a place: "it nests on the roof"."""
+        before, after = self.said[at - 1 : at], self.said[at + 1 : at + 2]
+        if self.said[at] in _own_words() or not self.said[at].isalpha() or not before or not after:
+            return False
+        if self.parser.read("tint", at + 1):
+            return before[0] in ("a", "an", "the", "another", "one") or before[0] in _fitting()
+        verb = before[0] in ("it", "they", "that", "which", "and") or before[0] in self.parser.nouns
+        return verb and any(end > at + 2 for _, end, _ in self.parser.read("where", at + 1))
 
     def _whole(self, at: int) -> Iterator[tuple[int, Any, int]]:
         """Yield instructions and remarks, which begin behind a break or idle words."""
@@ -345,20 +377,70 @@ class ClauseReader:
                 yield end, value, cost + 1
 
     def _unread(self, at: int, stop: int) -> Iterator[tuple[int, Any, int]]:
-        """Yield the words up to the end of the sentence as a remark, an explanation, or not read."""
+        """Yield the words up to the end of the sentence as a remark, an explanation, or not read.
+
+        Words before a comma, behind which an instruction begins, are an announcement.
+        """
         rest, inside = self.said[at:stop], at != 0 and self.breaks[at] == ","
+        for comma in self.breaks if not inside else ():
+            before = self.said[at:comma]
+            if at < comma < stop and self._orders(comma):
+                yield from self._announcement(at, comma, 24)
+        about = None if inside else self._topic(at, stop)
         if rest[0] == "so" and _changing().isdisjoint(rest):
             yield stop, None, 12 + 2 * len(rest)  # what follows from the request
         if not (inside and self._goes_on(at)) and asks_for_nothing(rest):
             if _telling().isdisjoint(rest) and not any(is_number(word) or word == "minus" for word in rest):
-                yield stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
+                yield stop, about, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
         if inside and rest[0] in _listed("explaining") and _changing().isdisjoint(rest):
             yield stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)
         later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
         plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))
         if not inside and stop < len(self.said) and plain:
             yield stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)
+        elif not inside and stop < len(self.said):
+            yield from self._announcement(at, stop, 20)
         yield stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)
+
+    def _announcement(self, at: int, stop: int, cost: int) -> Iterator[tuple[int, Any, int]]:
+        """Yield words that say what will be built, not how: without colours, numbers and sides.
+
+        The thing that they name is what "it" means then; without "it" they must name none.
+        """
+        words, later = self.said[at:stop], self.said[stop:]
+        parts = words[0] in _changing() and not _listed("building").issuperset(words[:1])
+        if parts or not _details().isdisjoint(words):
+            return
+        about = self._topic(at, stop)
+        if about is not None or not self._things(at, stop):
+            yield stop, _Unread(" ".join(words), False, True, about=about), cost + 3 * len(words)
+
+    def _things(self, at: int, stop: int) -> list[Any]:
+        """Return the things that words name with an article."""
+        found: list[Any] = []
+        while at < stop:
+            read = self.parser.read("ref", at) if self.said[at] in ("the", "both") else ()
+            inside = [(end, -cost, value) for value, end, cost in read if end <= stop]
+            end, _, value = max(inside, key=lambda one: one[:2], default=(at + 1, 0, None))
+            found += [] if value is None else [value]
+            at = end
+        return found
+
+    def _topic(self, at: int, stop: int) -> SetFocus | None:
+        """Return the only thing that words name, if the rest of the text is about "it"."""
+        things = self._things(at, stop)
+        refers = not {"it", "its", "them", "they", "their"}.isdisjoint(self.said[stop:])
+        return SetFocus(things[0]) if refers and len(things) == 1 else None
+
+    def _orders(self, at: int) -> bool:
+        """Return whether an instruction with a verb begins at a word or behind idle ones."""
+        starts = {at} | {end for _, end, _ in self.parser.read("idle", at)}
+        verbs = _changing()
+        return any(
+            self.said[start] in verbs and any(self.parser.read("clause", start))
+            for start in starts
+            if start < len(self.said)
+        )
 
     def _goes_on(self, at: int) -> bool:
         """Return whether words behind a comma can belong to the request before it."""
@@ -371,7 +453,8 @@ class ClauseReader:
             return False
         while at and (self.said[at - 1] in ("the", "a", "an", "this") or self.parser.read("tint", at - 1)):
             at -= 1
-        return at == 0 or at in self.breaks or self.said[at - 1] not in _listed("not_new")
+        begins = any(end == at for _, end, _ in (self.parser.read("idle", at - 2) if at > 1 else ()))  # "begin with"
+        return at == 0 or at in self.breaks or begins or self.said[at - 1] not in _listed("not_new")
 
     def _after_idle(self, at: int) -> bool:
         starts = range(max(0, at - 4), at)
@@ -383,19 +466,24 @@ class _Unread:
     """Words that are not read.
 
     inside: from a comma on. announces, explains: before or behind a request, without colours and verbs of building.
+    about: what an announcement is about.
     """
 
     text: str
     inside: bool
     announces: bool = False
     explains: bool = False
+    about: SetFocus | None = None
 
 
 def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
     """Return whether a piece can be added: each is given once."""
     if isinstance(phrase, Modifiers):
-        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where}
-        return len(places | set(phrase.where)) <= 3
+        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where} | {*phrase.where}
+        upright = {
+            where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
+        }
+        return len(places) <= 3 and len(upright - {Anaphor()}) <= 1
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
@@ -416,6 +504,9 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         bare = set(given) <= {"name"} or (set(given) == {"name", "count"} and given["count"].value == 1)
         if bare and names and mods == Modifiers():
             return tuple(_Heading(part.value, part.plural, article="count" in given) for part in names), 4
+        kind = given.get("kind")
+        if kind and kind.word and set(given) <= {"kind", "count"} and mods == Modifiers():
+            return (_Heading(kind.word, kind.plural, article="count" in given),), 7
         made = _made(given, mods)
     except (DialogueError, GridError, LanguageError):
         return None
@@ -427,7 +518,7 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     if not called and "kind" in given and given["kind"].word:
         called = (_Heading(given["kind"].word, given["kind"].plural, True),)
     cost = 6 * (len(names) > 1) + sum(map(_lacking, goals))
-    return tuple(part for goal in goals for part in (goal, *called)), cost
+    return tuple(part for goal in goals for part in (goal, *(called if _places(goal) else ()))), cost
 
 
 def _lacking(goal: Any) -> int:
@@ -457,6 +548,12 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     }
     mods = mods.plus(Modifiers((value["level"],) if "level" in value else (), **own))
     mods = replace(mods, where=_within(mods.where))
+    if "above" in value:  # "red on the ground, on top of it yellow"
+        if "color" not in value or (count or 1) > 1 or "colors" in value:
+            return None
+        given = {**given, "colors": Property("colors", (value["color"], *value["above"]))}
+        given = {name: part for name, part in given.items() if name not in ("color", "above")}
+        return _made(given, mods)
     if "colors" in value:
         more = {*given} - _BESIDE_COLORS - ({"count"} if count == 1 else set())
         return _colored(value["colors"], kind, mods, more)
@@ -520,16 +617,8 @@ def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
     if on is None or part is None or isinstance(on.of, Spot):
         return wheres
-    whole: Any = on.of
-    if isinstance(part, Edge):
-        whole = Portion(whole, "blocks", part.way)
-    elif (abs(part.x), abs(part.z)) == (5, 5):
-        whole = part_corner((part.x, part.z), whole)
-    elif (part.x, part.z) == (0, 0):
-        whole = Portion(whole, "middle")
-    else:
-        return wheres
-    return (replace(on, of=whole), *(where for where in wheres if where not in (on, part)))
+    within = Portion(on.of, "blocks", at=part)
+    return (replace(on, of=within), *(where for where in wheres if where not in (on, part)))
 
 
 _Sized = tuple[Any, Modifiers, int] | None
@@ -573,8 +662,29 @@ def _sized(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
         return None if kind is Kind.WALL else lying(Kind.ROW if kind is Kind.BLOCK else kind, long=n)
     if high == 1:
         return kind, mods, 0
+    if kind is Kind.BLOCK and mods.like is not None:
+        return Kind.WALL, mods.plus(Modifiers(tall=high)), 0
     upright = kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN)
     return Kind.TOWER if upright else kind, mods.plus(Modifiers(tall=high)), high * upright
+
+
+def _in_one_thing(parts: list[Any]) -> list[Any]:
+    """Return instructions in which "in the other corner" is in the thing of the corner before: "on the bed, in ..."."""
+    found: list[Any] = []
+    whole: Any = None
+    for part in parts:
+        where = first_place(part)
+        of = getattr(where, "of", None)
+        if whole is not None and isinstance(part, (PlaceGoal, Repeat)) and isinstance(part.where, Spot):
+            part = replace(part, where=Beside(_ON, Portion(whole, "blocks", at=part.where)))
+        elif isinstance(of, Blocks) and isinstance(of.where, (Spot, Edge)) and where.offset == _ON:
+            whole = replace(of, where=None)
+        elif isinstance(of, Portion) and of.at is not None:
+            whole = of.of
+        elif where is not None:
+            whole = None
+        found.append(part)
+    return found
 
 
 def _with_colors(parts: list[Any]) -> list[Any]:

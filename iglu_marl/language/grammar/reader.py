@@ -43,6 +43,7 @@ from iglu_marl.language.verbs import (
     Replace,
     Sequence,
     SetFocus,
+    first_place,
 )
 
 MAX_WORDS = 220
@@ -289,13 +290,6 @@ def _apply_later_properties(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         else:
             found.append(part)
     return tuple(found)
-
-
-def first_place(part: Any) -> Any:
-    """Return the first place of a placement; None for anything else."""
-    if isinstance(part, Place):
-        return part.where
-    return part.where[0] if isinstance(part, PlaceGoal) and part.where else None
 
 
 def _beside(part: Any) -> Beside | None:
