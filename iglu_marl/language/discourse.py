@@ -107,7 +107,8 @@ class Discourse:
         question, self._overheard = self._overheard, ""
         heard = self._with_answer(question, text, pending, grid) if question and self._request else None
         if heard is None:
-            unanswered = bool(question) and self._refused and not _colored(text) and not begins_with_verb(text)
+            open_ = bool(question and self._request) and not self._followed
+            unanswered = open_ and not _colored(text) and not begins_with_verb(text)
             self._request = f"{self._request}, {text}" if unanswered else text
             heard = self._without_request(text, question, pending)
             if heard is None and unanswered:  # it belongs to the request that was not understood
@@ -314,7 +315,7 @@ def _states(text: str, question: str) -> bool:
 
 def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
     """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
-    said = [word for word in tokens(text) if word != "."]
+    said = [word for word in tokens(text, names) if word != "."]
     nouns = nouns_of(said, names, known_only=True)
     for words in (said, *bare(said, "")):
         readings = Parser(grammar(), words, nouns).read(category)

@@ -1123,7 +1123,8 @@ def _part_at(where: Location, items: list[Item], setting: Resolution) -> list[It
         {0: (one + two) / 2, REACH: two, -REACH: one}[at]
         for at, one, two in ((where.x, box.low[0], box.high[0]), (where.z, box.low[2], box.high[2]))
     ]
-    return [(cell,) for cell in outermost([cell for cell in item if [cell[0], cell[2]] == ends], (0, 1, 0))]
+    there = [cell for cell in item if [cell[0], cell[2]] == ends]
+    return [(cell,) for cell in (outermost(there, (0, 1, 0)) if there else ())]
 
 
 def _in_each_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:

@@ -9,7 +9,7 @@ import pytest
 
 from iglu_marl.core.grid import blocks_to_grid, cells_of, color_at, color_id
 from iglu_marl.language import Context, Failure, parse
-from iglu_marl.language.grammar.clauses import singular
+from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.grammar.reader import read_clauses
 from iglu_marl.language.repair import Understanding, is_remark, understand, understand_answer
 

@@ -19,6 +19,7 @@ from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, put
+from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Edge, NextTo, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
@@ -27,6 +28,7 @@ from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequ
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
+MAX_HEIGHT = 9
 MAX_WAYS = 6
 """Number of ways to read a text that are tried in the world."""
 _CUT, _SKIP, _CLOSE = 3, 40, 0
@@ -39,7 +41,6 @@ _ORDER = re.compile(
 _BREAKS = (".", ",")
 _ON, _UNDER = ((Direction.UP, 1),), ((Direction.DOWN, 1),)
 _JOINING = ("and", "then", "but", "so")
-_IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man"}
 
 
 def normal(text: str) -> str:
@@ -53,19 +54,6 @@ def normal(text: str) -> str:
     for pattern, words in templates()["rewritten_in_order"]:
         text = re.sub(pattern, words.format(one=one, two=two), text)
     return text
-
-
-def singular(word: str) -> tuple[str, bool]:
-    """Return the singular of a noun, and whether it is plural."""
-    if word in _IRREGULAR:
-        return _IRREGULAR[word], True
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y", True
-    if len(word) > 4 and word.endswith(("ches", "shes", "xes", "sses")):
-        return word[:-2], True
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1], True
-    return word, False
 
 
 @dataclass(frozen=True)
@@ -549,12 +537,13 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     mods = mods.plus(Modifiers((value["level"],) if "level" in value else (), **own))
     mods = replace(mods, where=_within(mods.where))
     if "above" in value:  # "red on the ground, on top of it yellow"
-        if "color" not in value or (count or 1) > 1 or "colors" in value:
+        if "color" not in value or "colors" in value:
             return None
-        given = {**given, "colors": Property("colors", (value["color"], *value["above"]))}
-        given = {name: part for name, part in given.items() if name not in ("color", "above")}
-        return _made(given, mods)
+        value["colors"] = ((value["color"],) * (count or 1) + value["above"])[:MAX_HEIGHT]
+        given, count = {name: part for name, part in given.items() if name not in ("color", "above", "count")}, 1
     if "colors" in value:
+        if "above" in value or given["colors"].axis:
+            mods = mods.plus(Modifiers(standing=True))
         more = {*given} - _BESIDE_COLORS - ({"count"} if count == 1 else set())
         return _colored(value["colors"], kind, mods, more)
     if (count or 1) > 1 or kind is Kind.ROW:

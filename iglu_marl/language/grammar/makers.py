@@ -11,6 +11,7 @@ from iglu_marl.language import placing, references, verbs
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import Contradiction
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
+from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.placing import ALIKE, FIGURES, SAME, BlockSpec, Sides, Spots
 from iglu_marl.language.references import (
     Anaphor,
@@ -596,6 +597,9 @@ def _at_places(
             else where
             for where in wheres
         )
+    spots = next((where for where in wheres if isinstance(where, Spots)), None)
+    if spots is not None and made.kind is Kind.BLOCK and made.count == len(spots.at):
+        made = replace(made, count=1, each=True)  # "two blocks, two and three east of the centre"
     in_place = Beside((), Anaphor())
     if in_place in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
         wheres = tuple(where for where in wheres if where != in_place)  # "in the corner instead"
@@ -1064,6 +1068,13 @@ __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "
 define("numbers_range", lambda n, m: accept(tuple(range(n, m + 1)), n <= m))
 define("columns_xz", lambda x, z: tuple((a, b) for a in x for b in z))
 define("spots_x", lambda x: Spots(tuple((a, 0) for a in x)) if len(x) > 1 else Spot(x[0], 0))
+
+
+def name_as(x: tuple[str, ...], of: Any) -> verbs.Name:
+    """Return a name of several words: "the lower ring"."""
+    one, plural = singular(x[-1])
+    require(len(x) < 4)
+    return verbs.Name(" ".join((*x[:-1], one)), of, plural)
 
 
 def spots_corners(n: int, m: int, place: Any) -> Any:
