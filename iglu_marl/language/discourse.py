@@ -121,7 +121,7 @@ class Discourse:
         return heard
 
     def overhear(self, text: str) -> None:
-        """Hear what somebody else says as the builder: a question about the last request, where it looks, and others."""
+        """Hear what somebody else says as the builder: a question about the last request, or where it looks."""
         if view := _LOOKING.search(text.lower()):
             self.context = replace(self.context, yaw_deg=90.0 * COMPASS.index(Direction(view[1])))
         self._overheard = text if "?" in text or set(text.lower().split()[:2]) & _ASKING else ""

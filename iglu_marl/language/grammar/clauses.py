@@ -318,7 +318,7 @@ class ClauseReader:
         return found
 
     def _only_qualifies(self, at: int) -> bool:
-        """Return whether an unknown word is an adjective of a colour, or the verb of a place: "it nests on the roof"."""
+        """Return whether an unknown word describes a colour, or is the verb of a place: "it nests on the roof"."""
         before, after = self.said[at - 1 : at], self.said[at + 1 : at + 2]
         if self.said[at] in _own_words() or not self.said[at].isalpha() or not before or not after:
             return False
@@ -371,7 +371,6 @@ class ClauseReader:
         """
         rest, inside = self.said[at:stop], at != 0 and self.breaks[at] == ","
         for comma in self.breaks if not inside else ():
-            before = self.said[at:comma]
             if at < comma < stop and self._orders(comma):
                 yield from self._announcement(at, comma, 24)
         about = None if inside else self._topic(at, stop)
@@ -395,7 +394,7 @@ class ClauseReader:
 
         The thing that they name is what "it" means then; without "it" they must name none.
         """
-        words, later = self.said[at:stop], self.said[stop:]
+        words = self.said[at:stop]
         parts = words[0] in _changing() and not _listed("building").issuperset(words[:1])
         if parts or not _details().isdisjoint(words):
             return
@@ -441,7 +440,9 @@ class ClauseReader:
             return False
         while at and (self.said[at - 1] in ("the", "a", "an", "this") or self.parser.read("tint", at - 1)):
             at -= 1
-        begins = any(end == at for _, end, _ in (self.parser.read("idle", at - 2) if at > 1 else ()))  # "begin with"
+        begins = any(
+            end == at for _, end, _ in (self.parser.read("idle", at - 2) if at > 1 else ())
+        )  # "begin with"
         return at == 0 or at in self.breaks or begins or self.said[at - 1] not in _listed("not_new")
 
     def _after_idle(self, at: int) -> bool:
@@ -467,7 +468,9 @@ class _Unread:
 def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
     """Return whether a piece can be added: each is given once."""
     if isinstance(phrase, Modifiers):
-        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where} | {*phrase.where}
+        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where} | {
+            *phrase.where
+        }
         upright = {
             where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
         }
@@ -540,7 +543,10 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
         if "color" not in value or "colors" in value:
             return None
         value["colors"] = ((value["color"],) * (count or 1) + value["above"])[:MAX_HEIGHT]
-        given, count = {name: part for name, part in given.items() if name not in ("color", "above", "count")}, 1
+        given, count = (
+            {name: part for name, part in given.items() if name not in ("color", "above", "count")},
+            1,
+        )
     if "colors" in value:
         if "above" in value or given["colors"].axis:
             mods = mods.plus(Modifiers(standing=True))

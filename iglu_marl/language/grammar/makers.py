@@ -34,7 +34,7 @@ from iglu_marl.language.references import (
     Union,
     is_several,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, dot, plus
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Ambiguous,
@@ -48,7 +48,6 @@ from iglu_marl.language.verbs import (
     Remove,
     Replace,
     Resize,
-    Rotate,
     Sequence,
     SetFocus,
 )
@@ -217,6 +216,8 @@ def _agreed(name: str, one: Any, two: Any) -> Any:
 
 define("is_a", lambda of, names: type(of).__name__ in names.split())
 define("size_of", lambda of: len(of))
+define("is_alike", lambda of: len(set(of)) < 2)
+define("both", lambda one, two: one.plus(two))
 define("reversed_", lambda of: of[::-1])
 
 
@@ -287,10 +288,6 @@ def between(one: Any, other: Any = None) -> Any:
     return Between(one, other)
 
 
-def corners_side(way: Direction) -> Each:
-    return Each(Spots(tuple((x, z) for x, z in CORNERS if dot((x, 0, z), VECTORS[way]) > 0)))
-
-
 def gap_in(of: Any) -> Any:
     """Return the free cells inside something, between its blocks."""
     if isinstance(of, (Blocks, Recent)) and of.kind is not Kind.BLOCK:
@@ -302,12 +299,6 @@ def gap_in(of: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------- references
-
-
-def part_corner(x: tuple[int, int], of: Any = None) -> Blocks:
-    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
-    east = Direction.EAST if x[0] > 0 else Direction.WEST
-    return Blocks(extreme=east, where=PartOf(Portion(of or Anaphor(), "corners", south)))
 
 
 def counted(core: Blocks, n: int | None = None) -> Blocks:
@@ -442,9 +433,7 @@ def _of_first(wheres: tuple[Any, ...], it: Any = None) -> tuple[Any, ...]:
     )
     if of is None or len(wheres) == 1:
         return wheres  # "east of the tower, against its top block"
-    found = {
-        where: of if where.of == it else _of_it(where.of, of) for where in wheres if hasattr(where, "of")
-    }
+    found = {where: of if where.of == it else of_it(where.of, of) for where in wheres if hasattr(where, "of")}
     return tuple(replace(where, of=found[where]) if where in found else where for where in wheres)
 
 
@@ -486,36 +475,8 @@ def mod_with(new: Any, where: Any) -> Any:
     return Modifiers(more=((new, stated),))
 
 
-def shape_mixed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
-    require(n in (None, len(p)) and len(set(p)) > 1)
-    return _shape(kind, (len(p),), ways), tuple(p)
-
-
-def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | None = None) -> Any:
-    stated = mods.plus(more)
-    require(n in (None, len(p)))
-    ways = () if stated.way is None else (stated.way,)
-    shape = shape_listed(kind, p, ways)
-    return build(shape, replace(stated, way=None))
-
-
-def mod_area(
-    n: int, m: int, d: int | None = None, high: bool = False, x: str | None = None, y: str | None = None
-) -> Any:
-    if d is not None:
-        return Modifiers(area=(n, m, d))
-    reject_if(y is not None and (x, y) not in (("x", "z"), ("z", "x")))
-    return Modifiers(area=(m, n) if high else (n, m), axis=x)
-
-
 def mod_where(where: Any) -> Modifiers:
     return Modifiers((where.where,), each=True) if isinstance(where, Each) else Modifiers((where,))
-
-
-def mods_more(one: Modifiers, more: Modifiers) -> Any:
-    made = one.plus(more)
-    require(len(made.where) <= 3)
-    return made
 
 
 def put(
@@ -630,12 +591,6 @@ def _with_likeness(made: BlockSpec, wheres: tuple[Any, ...]) -> BlockSpec:
     if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
         made = replace(made, like=replace(made.like, kind=made.kind))
     return made
-
-
-def put_filled(new: BlockSpec, mods: Modifiers, color: int, more: Modifiers) -> Any:
-    stated = mods.plus(more)
-    require(new.color == SAME)
-    return put(replace(new, color=color), stated)
 
 
 def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
@@ -946,13 +901,7 @@ def height_like(
     return Resize(of, n, True, like, color)
 
 
-def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
-    if isinstance(about, (Portion, Blocks)):
-        about = _of_it(about, of)
-    return Rotate(of, -q if left else q, about)
-
-
-def _of_it(reference: Any, of: Any) -> Any:
+def of_it(reference: Any, of: Any) -> Any:
     if isinstance(reference, Portion) and isinstance(reference.of, Anaphor):
         return replace(reference, of=of)
     if isinstance(reference, Blocks) and reference.where == PartOf(Anaphor()):
