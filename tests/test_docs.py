@@ -90,6 +90,7 @@ WITHOUT_SNIPPETS = {
     "docs/compatibility.md",
     "docs/conformance.md",
     "docs/gallery.md",
+    "docs/games.md",
     "docs/reliability.md",
     "docs/speed.md",
     "docs/studies.md",  # tests/web/test_study.py follows it
@@ -282,6 +283,8 @@ def check_command(command: str) -> None:
         context = group.make_context("iglu-marl", list(rest))
         name, command_of, options = group.resolve_command(context, rest)
         command_of.make_context(name, options, parent=context)
+    elif program == "pip":
+        assert rest[0] == "install"
     elif program in PYTHONS and rest:
         if rest[:2] == ["-m", "pytest"]:
             return
@@ -293,7 +296,9 @@ def check_command(command: str) -> None:
         for word in rest[1:]:
             assert not word.startswith("-") or takes(text, word.partition("=")[0]), f"{rest[0]} has no {word}"
     else:
-        assert (ROOT / program).is_file(), f"{program!r} is neither make nor iglu-marl nor a file here"
+        assert (ROOT / program).is_file(), (
+            f"{program!r} is neither make nor pip nor iglu-marl nor a file here"
+        )
 
 
 def test_options_have_their_present_names() -> None:
