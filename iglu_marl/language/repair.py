@@ -150,7 +150,9 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
         failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated
         heard = _understand_clauses(failure, grid, context)
         complete = heard is not None and not isinstance(heard.found, Failure) and not heard.unread
-        agrees = stated.reason is not Reason.CONTRADICTION or (heard is not None and _agrees(stated, heard, grid))
+        agrees = stated.reason is not Reason.CONTRADICTION or (
+            heard is not None and _agrees(stated, heard, grid)
+        )
         if heard is not None and agrees and (complete or not lacks):
             return heard
     if not isinstance(stated, Failure):

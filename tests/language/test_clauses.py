@@ -9,8 +9,8 @@ import pytest
 
 from iglu_marl.core.grid import blocks_to_grid, cells_of, color_at, color_id
 from iglu_marl.language import Context, Failure, parse
-from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.grammar.reader import read_clauses
+from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.repair import Understanding, is_remark, understand, understand_answer
 
 EMPTY = blocks_to_grid([])
@@ -75,7 +75,7 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
         (["a rainbow tower! red in the middle, on top yellow, then green"],
          column(0, 0, "red", 1) | column(0, 0, "yellow", 2) | column(0, 0, "green", 3)),
         # parts of a thing, as places of the zone and by layers
-        (["a blue quilt, 3 by 3, in the centre", "a red block on the quilt in the north-west corner and another one in the "
+        (["a blue quilt, 3 by 3, in the centre", "a red block on the quilt in the north-west corner and another in the "
           "south-east corner"],
          {(x, -1, z): color_id("blue") for x, z in product((-1, 0, 1), repeat=2)}
          | column(-1, -1, "red", 2) | column(1, 1, "red", 2)),
@@ -85,7 +85,8 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
         # announcements, and what they are about
         (["a red mast in the centre, 2 high", "The mast is not pretty enough. Paint its upper block yellow."],
          column(0, 0, "red", 1) | column(0, 0, "yellow", 2)),
-        (["I should like you to build a small bridge. Begin with a blue beam in the centre, 3 long from north to south."],
+        (["I should like you to build a small bridge. Begin with a blue beam in the centre, 3 long from "
+          "north to south."],
          {(0, -1, z): color_id("blue") for z in (-1, 0, 1)}),
         # a name of two words; one block at each of two places
         (["a ring of 8 blue blocks around the centre", "We call these the old hedge.", "make the old hedge green"],

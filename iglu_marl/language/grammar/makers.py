@@ -37,7 +37,6 @@ from iglu_marl.language.references import (
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
-    Ambiguous,
     AssertCount,
     Build,
     Correct,
@@ -231,8 +230,6 @@ def rejected() -> None:
 
 # ------------------------------------------------------------------------------------------------- small things
 
-define("color_more", lambda one, more: accept((one, *more), one not in more))
-
 
 def way_more(**ways: Direction) -> Any:
     stated = tuple(ways.values())
@@ -241,13 +238,6 @@ def way_more(**ways: Direction) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------- cells and places
-
-
-def spots_list(a: int, b: int, way: Direction, c: int | None = None) -> Any:
-    vector = VECTORS[way]
-    steps = [n for n in (a, b, c) if n is not None]
-    reject_if(len(set(steps)) < len(steps) or max(steps) > 5)
-    return Each(Spots(tuple((vector[0] * n, vector[2] * n) for n in steps)))
 
 
 def spot_steps(offset: Any) -> Any:
@@ -418,9 +408,6 @@ def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str 
     )
     require(isinstance(where, (At, Beside, NextTo, Spot)))
     return Build(formed, colors, where)
-
-
-define("put_as", lambda shape, new, mods: put(new, mods.plus(Modifiers(again=(("form", shape),)))))
 
 
 define("mod_shares", lambda places: Modifiers(also=_of_first(places, Anaphor()), split=True))
@@ -932,15 +919,6 @@ def remove(blocks: Any, where: Any = None) -> Any:
     return CellEdit(EditKind.REMOVE, single.where.cell, old_color=next(iter(single.colors), None))
 
 
-def take_off(blocks: Any, of: Any) -> Any:
-    reject_if(not isinstance(blocks, Blocks) or blocks.where is not None)
-    on_it = remove(replace(blocks, where=Beside(((Direction.UP, 1),), of)))
-    of_it = remove(replace(blocks, where=PartOf(of)))
-    if blocks.extreme is not None or blocks.middle:
-        return of_it
-    return on_it if blocks == Blocks(count=None) else Ambiguous((of_it, on_it))
-
-
 def colored(blocks: Any, color: int | None = None) -> Any:
     """Return the things of a colour: "the tower, instead of red"."""
     if color is None:
@@ -1024,11 +1002,6 @@ def name_as(x: tuple[str, ...], of: Any) -> verbs.Name:
     one, plural = singular(x[-1])
     require(len(x) < 4)
     return verbs.Name(" ".join((*x[:-1], one)), of, plural)
-
-
-def spots_corners(n: int, m: int, place: Any) -> Any:
-    reject_if(not isinstance(place, Spot) or n % 2 == 0 or m % 2 == 0)
-    return Spots(tuple((place.x + i * (n // 2), place.z + j * (m // 2)) for i in (-1, 1) for j in (-1, 1)))
 
 
 define("spot_xz", lambda at: accept(Spot(*at[0]), len(at) == 1))
