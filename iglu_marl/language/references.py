@@ -527,7 +527,7 @@ class Portion(Reference):
 
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
         if self.at is not None:
-            return [cell for (cell,) in _part_at(self.at, [item], setting)]
+            return _part_at(self.at, item, setting)
         if self.way is not None:
             vector, rest, found = setting.vector_of(self.way), item, list[Cell]()
             for _ in range(self.layers if len(item) > 1 else 0):
@@ -646,8 +646,7 @@ class Blocks(Reference):
         if items and self.where is not None:
             if self.is_of_several:
                 return _in_each_part(self, items, setting)
-            found = self.where.fitting(self, items, setting) or _placed_on_part(self, items, setting)
-            items = found or _part_at(self.where, items, setting)
+            items = self.where.fitting(self, items, setting) or _placed_on_part(self, items, setting)
         if self.unless is not None:
             left_out = {cell for item in resolve(self.unless, setting) for cell in item}
             items = [item for item in items if not left_out.intersection(item)]
@@ -1110,21 +1109,20 @@ def _placed_on_part(reference: Blocks, items: list[Item], setting: Resolution) -
     return list(found)
 
 
-def _part_at(where: Location, items: list[Item], setting: Resolution) -> list[Item]:
-    """Return the part of the only thing that lies like this place of the zone: "the roof in the north-west corner"."""
-    if len(items) != 1 or len(items[0]) == 1 or not isinstance(where, (Spot, Edge)):
-        return []
-    (item,), box = items, Box.of(items[0])
+def _part_at(where: Location, item: Item, setting: Resolution) -> list[Cell]:
+    """Return the part of a thing that lies in it like a place in the zone: "on the roof, in the north-west corner"."""
+    box = Box.of(item)
     if isinstance(where, Edge):
-        return [(cell,) for cell in outermost(item, setting.vector_of(where.way))]
-    if {abs(where.x), abs(where.z)} - {0, REACH}:
+        return outermost(item, setting.vector_of(where.way))
+    if not isinstance(where, Spot) or {abs(where.x), abs(where.z)} - {0, REACH}:
         return []
-    ends = [
-        {0: (one + two) / 2, REACH: two, -REACH: one}[at]
-        for at, one, two in ((where.x, box.low[0], box.high[0]), (where.z, box.low[2], box.high[2]))
-    ]
-    there = [cell for cell in item if [cell[0], cell[2]] == ends]
-    return [(cell,) for cell in (outermost(there, (0, 1, 0)) if there else ())]
+    middle = [(low + high) / 2 for low, high in zip(box.low, box.high, strict=True)]
+    x, z = (
+        {0: middle[axis], REACH: box.high[axis], -REACH: box.low[axis]}[at]
+        for axis, at in ((0, where.x), (2, where.z))
+    )
+    there = [cell for cell in item if (cell[0], cell[2]) == (x, z)]
+    return outermost(there, (0, 1, 0)) if there else []
 
 
 def _in_each_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:

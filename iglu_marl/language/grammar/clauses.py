@@ -21,10 +21,10 @@ from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, put
 from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.placing import BlockSpec
-from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Edge, NextTo, Portion, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, first_place
+from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Sequence, SetFocus
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
@@ -214,7 +214,7 @@ class ClauseReader:
                 unread.append(part.text)
             elif not unread:
                 parts.append(part)
-        found = tuple(_with_names(_with_colors(_in_one_thing(parts)), self.names))
+        found = tuple(_with_names(_with_colors(parts), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
     def _new_nouns(self) -> tuple[NewNoun, ...]:
@@ -474,7 +474,8 @@ def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
         upright = {
             where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
         }
-        return len(places) <= 3 and len(upright - {Anaphor()}) <= 1
+        spots = {where for where in places if isinstance(where, Spot)}
+        return len(places) <= 3 and len(upright - {Anaphor()}) <= 1 and len(spots) <= 1
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
@@ -610,7 +611,7 @@ def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
     on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
     part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
-    if on is None or part is None or isinstance(on.of, Spot):
+    if on is None or part is None or isinstance(on.of, Spot) or getattr(on.of, "where", None) is not None:
         return wheres
     within = Portion(on.of, "blocks", at=part)
     return (replace(on, of=within), *(where for where in wheres if where not in (on, part)))
@@ -661,25 +662,6 @@ def _sized(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
         return Kind.WALL, mods.plus(Modifiers(tall=high)), 0
     upright = kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN)
     return Kind.TOWER if upright else kind, mods.plus(Modifiers(tall=high)), high * upright
-
-
-def _in_one_thing(parts: list[Any]) -> list[Any]:
-    """Return instructions in which "in the other corner" is in the thing of the corner before: "on the bed, in ..."."""
-    found: list[Any] = []
-    whole: Any = None
-    for part in parts:
-        where = first_place(part)
-        of = getattr(where, "of", None)
-        if whole is not None and isinstance(part, (PlaceGoal, Repeat)) and isinstance(part.where, Spot):
-            part = replace(part, where=Beside(_ON, Portion(whole, "blocks", at=part.where)))
-        elif isinstance(of, Blocks) and isinstance(of.where, (Spot, Edge)) and where.offset == _ON:
-            whole = replace(of, where=None)
-        elif isinstance(of, Portion) and of.at is not None:
-            whole = of.of
-        elif where is not None:
-            whole = None
-        found.append(part)
-    return found
 
 
 def _with_colors(parts: list[Any]) -> list[Any]:
