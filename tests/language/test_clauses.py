@@ -75,6 +75,10 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
         (["a rainbow tower! red in the middle, on top yellow, then green"],
          column(0, 0, "red", 1) | column(0, 0, "yellow", 2) | column(0, 0, "green", 3)),
         # parts of a thing, by layers and sides
+        (["a blue quilt, 3 by 3, in the centre", "Now for the lamps. Please lay one red lamp on the quilt in the "
+          "north-west corner and another one in the north-east corner"],
+         {(x, -1, z): color_id("blue") for x, z in product((-1, 0, 1), repeat=2)}
+         | column(-1, -1, "red", 2) | column(1, -1, "red", 2)),
         (["a red mast in the centre, 4 high", "delete the top two layers of the mast"], column(0, 0, "red", 1, 2)),
         (["a green quilt, 3 by 3, in the centre", "a red block on the middle of the west side of the quilt"],
          {(x, -1, z): color_id("green") for x, z in product((-1, 0, 1), repeat=2)} | column(-1, 0, "red", 2)),

@@ -24,7 +24,7 @@ from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Sequence, SetFocus
+from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, first_place
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
@@ -214,7 +214,7 @@ class ClauseReader:
                 unread.append(part.text)
             elif not unread:
                 parts.append(part)
-        found = tuple(_with_names(_with_colors(parts), self.names))
+        found = tuple(_with_names(_with_colors(_in_one_thing(parts)), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
     def _new_nouns(self) -> tuple[NewNoun, ...]:
@@ -310,22 +310,10 @@ class ClauseReader:
         for _, end, cost in self.parser.read("idle", at):
             if self.said[end - 1] != "the" or not self.parser.read("tint", end):  # "the red block" exists
                 found.append((end, None, cost + 1))
-        if self._only_qualifies(at):
-            found.append((at + 1, None, 6))
         found = [one for one in found if one[0] > at]
         if at == 0 or at in self.breaks:
             found += self._unread(at, next(end for end in self.ends if end > at))
         return found
-
-    def _only_qualifies(self, at: int) -> bool:
-        """Return whether an unknown word describes a colour, or is the verb of a place: "it nests on the roof"."""
-        before, after = self.said[at - 1 : at], self.said[at + 1 : at + 2]
-        if self.said[at] in _own_words() or not self.said[at].isalpha() or not before or not after:
-            return False
-        if self.parser.read("tint", at + 1):
-            return before[0] in ("a", "an", "the", "another", "one") or before[0] in _fitting()
-        verb = before[0] in ("it", "they", "that", "which", "and") or before[0] in self.parser.nouns
-        return verb and any(end > at + 2 for _, end, _ in self.parser.read("where", at + 1))
 
     def _whole(self, at: int) -> Iterator[tuple[int, Any, int]]:
         """Yield instructions and remarks, which begin behind a break or idle words."""
@@ -662,6 +650,22 @@ def _sized(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
         return Kind.WALL, mods.plus(Modifiers(tall=high)), 0
     upright = kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN)
     return Kind.TOWER if upright else kind, mods.plus(Modifiers(tall=high)), high * upright
+
+
+def _in_one_thing(parts: list[Any]) -> list[Any]:
+    """Return instructions in which "and one in the other corner" is in the thing of the first corner."""
+    found: list[Any] = []
+    whole: Portion | None = None
+    for part in parts:
+        where = part.where if isinstance(part, Repeat) else first_place(part)
+        if isinstance(where, Spot) and whole is not None:
+            inside = Beside(_ON, replace(whole, at=where))
+            part = replace(part, where=(inside, *part.where[1:]) if isinstance(part, PlaceGoal) else inside)
+        elif where is not None:
+            of = getattr(where, "of", None)
+            whole = of if isinstance(of, Portion) and of.at is not None else None
+        found.append(part)
+    return found
 
 
 def _with_colors(parts: list[Any]) -> list[Any]:
