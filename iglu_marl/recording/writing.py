@@ -197,9 +197,7 @@ class Recorder:
             self._returns[name] = self._returns.get(name, 0.0) + value
         return paid
 
-    def note(
-        self, env: Any, actions: Mapping[Player, Any], rewards: Mapping[Player, float] | None = None
-    ) -> None:
+    def note(self, env: Any, actions: Mapping[Any, Any], rewards: Mapping[Any, float] | None = None) -> None:
         """Write the last move. The rewards default to those of the AEC environment.
 
         Raises `StateError` before `begin`, and `DataError` for actions that cannot be recorded.
