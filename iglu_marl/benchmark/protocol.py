@@ -27,7 +27,7 @@ from iglu_marl.evaluation.runner import RAY_PARTS
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory
-from iglu_marl.recording.values import from_json, to_json
+from iglu_marl.recording.values import from_json, name_of, to_json
 
 Curve = Sequence[tuple[int, float]]
 
@@ -288,7 +288,7 @@ class _Table:
 
             def keep(game: Trajectory, actions: dict[str, list[Any]] = actions) -> None:
                 for turn in game.turns if actions else ():
-                    actions[turn.role.value].append(to_json(turn.action))
+                    actions[name_of(turn.role)].append(to_json(turn.action))
 
             yield judged(self.level, self._env, agents, task, seed, keep), actions
 
