@@ -67,6 +67,7 @@ HIDDEN = [
         "uvicorn",
         "sqlalchemy",
         "openenv",
+        "mcp",
     ),
 ]
 WITHOUT = (
@@ -81,6 +82,7 @@ WITHOUT = (
 NEEDS = {
     "replay games.jsonl --video game.mp4": "video",
     "play --role builder": "window",
+    "mcp": "mcp",
     "watch": "window",
     "serve": "web",
     "study status study.toml": "web",
@@ -123,6 +125,7 @@ def test_the_extra_all_has_every_extra_that_goes_into_one_environment() -> None:
         "openenv",
         "verifiers",
         "textarena",
+        "inspect",
         "docs",
         "dev",
         "all",

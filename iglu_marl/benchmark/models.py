@@ -37,7 +37,7 @@ from iglu_marl.benchmark.model_tasks import (
     two_speakers,
     viewpoint,
 )
-from iglu_marl.benchmark.results import versions
+from iglu_marl.benchmark.results import Result, versions
 from iglu_marl.benchmark.splits import Structures, content_id
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, ServiceRefusedError
@@ -46,7 +46,7 @@ from iglu_marl.core.parsing import parse_json, read_file, wrap_errors
 from iglu_marl.data.packs.store import MissingPackError
 from iglu_marl.evaluation.in_flight import in_flight
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.metrics import Counts, change_counts
+from iglu_marl.evaluation.metrics import action_counts
 from iglu_marl.text.game import ChatMessage, TextGame
 from iglu_marl.text.rounds import Round, Rounds
 
@@ -246,9 +246,9 @@ class GameRow(NamedTuple):
     """Outcome of a game.
 
     game: number. unit: what it has in common with others (a structure, a session), for intervals. score: 0..1; see
-    `outcome`. rounds, right: number of rounds and of right ones. cells: right, made and asked changes. wrong: number
-    of wrong changes of cells. needless, missing: questions too many, and rounds without a needed one. words:
-    of the model. requests, tokens, cost: what it took. replies: the texts, from which the game can be repeated.
+    `outcome`. rounds, right: number of rounds and of right ones. cells: right, made and asked net actions. wrong:
+    number of wrong changes of cells. needless, missing: questions too many, and rounds without a needed one. words: of
+    the model. requests, tokens, cost: what it took. replies: the texts, from which the game can be repeated.
     """
 
     game: int
@@ -288,7 +288,7 @@ def outcome(level: ModelLevel, number: int, seed: int, game: TextGame) -> GameRo
     """
     made, counts = level.game(number, seed), game.counts
     if isinstance(made, Round):
-        found = change_counts(made.start, made.target, game.grid)
+        found = action_counts(made.start, made.target, game.grid)
         success = bool((game.grid == made.target).all()) and not counts["wrong"]
         return GameRow(
             number, content_id(game.task), float(success), success, 1, int(success), tuple(found), counts["wrong"],
@@ -296,9 +296,7 @@ def outcome(level: ModelLevel, number: int, seed: int, game: TextGame) -> GameRo
         )  # fmt: skip
     assert isinstance(game.partner, Rounds)
     played, needless, missing, points = game.partner.played, 0, 0, 0
-    lost = [
-        Counts(0, 0, int(np.count_nonzero(one.start != one.target))) for one in made.rounds[len(played) :]
-    ]
+    lost = [action_counts(one.start, one.target, one.start) for one in made.rounds[len(played) :]]
     for one, done in zip(made.rounds, played, strict=False):
         needless += max(0, done.asked - (one.ask == "needed"))
         missing += one.ask == "needed" and not done.asked
@@ -430,11 +428,11 @@ class ModelResult:
 
 
 @lru_cache(maxsize=1)
-def reference_results() -> tuple[ModelResult, ...]:
-    """Return the results that come with the package: policies without a model, and small models."""
+def reference_results() -> tuple[Result, ...]:
+    """Return the results of random and scripted agents on levels of version 0, which come with the package."""
     place = files("iglu_marl.benchmark") / ROWS
     with wrap_errors(str(place)):
-        return tuple(ModelResult.from_json(part) for part in parse_json(place.read_bytes(), str(place)))
+        return tuple(Result.from_json(part) for part in parse_json(place.read_bytes(), str(place)))
 
 
 # --------------------------------------------------------------------------------------------------------- playing

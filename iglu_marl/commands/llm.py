@@ -89,8 +89,8 @@ def run_benchmark(
         bool, Option("--dry-run", help="Estimate requests, tokens and cost; send nothing.")
     ] = False,
     references: Annotated[
-        bool, Option("--references/--no-references", help="Also show players without a model.")
-    ] = True,
+        bool, Option("--references/--no-references", help="Also play ask, guess and silent, for comparison.")
+    ] = False,
     output: Annotated[Path, opt.output_to("Output folder. An existing run in it is resumed.")] = Path(
         "iglu-marl-models"
     ),
@@ -102,7 +102,7 @@ def run_benchmark(
     """
     from iglu_marl.agents.llm.settings import LLMSettings
     from iglu_marl.benchmark.model_report import markdown
-    from iglu_marl.benchmark.models import estimate, reference_results, run_models
+    from iglu_marl.benchmark.models import estimate, run_models
     from iglu_marl.core.text import markdown_table
 
     console = text_console(as_json)
@@ -115,25 +115,24 @@ def run_benchmark(
         console.print(*markdown_table(heads, rows).split("\n"), sep="\n")
         return True
     kept = f"Finished games are in {output}; the same command resumes the run."
+    options: dict[str, Any] = {"games": episodes, "seed": seed, "salt": salt, "max_requests": max_requests}
+    command = " ".join(["iglu-marl", *sys.argv[1:]])
     with stoppable(lambda: kept):
         results = run_models(
             agent,
             level or (),
             partner=partner,
             name=name,
-            games=episodes,
-            seed=seed,
-            salt=salt,
-            max_requests=max_requests,
             output=output,
             concurrency=concurrency,
-            command=" ".join(["iglu-marl", *sys.argv[1:]]),
+            command=command,
             progress=lambda text: console.print(text, style="dim"),
+            **options,
         )
+        for player in ("ask", "guess", "silent") if references else ():
+            results += run_models(player, level or (), output=output / player, command=command, **options)
     print_json(as_json, [result.to_json() for result in results])
-    played = {result.key for result in results}
-    rows = [row for row in reference_results() if row.key in played] if references else []
-    console.print(*markdown([*rows, *results]).split("\n"), sep="\n")
+    console.print(*markdown(results).split("\n"), sep="\n")
     return not any(result.failed for result in results)
 
 

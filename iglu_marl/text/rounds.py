@@ -11,7 +11,7 @@ from iglu_marl.agents.llm.world_text import coordinates_text
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Task
-from iglu_marl.evaluation.metrics import Counts, change_counts
+from iglu_marl.evaluation.metrics import Counts, action_counts
 
 if TYPE_CHECKING:
     from iglu_marl.text.game import TextGame
@@ -39,7 +39,7 @@ class Round(NamedTuple):
 
 
 class Played(NamedTuple):
-    """Outcome of a round. counts: of the changed cells. asked: number of questions."""
+    """Outcome of a round. counts: of the net actions. asked: number of questions."""
 
     right: bool
     counts: Counts
@@ -86,7 +86,7 @@ class Rounds:
             game.dialogue = game.dialogue.say(Role.ARCHITECT, current.answer or ALL_SAID)
             return
         right = bool((game.grid == current.target).all())
-        counts = change_counts(current.start, current.target, game.grid)
+        counts = action_counts(current.start, current.target, game.grid)
         self.played.append(Played(right, counts, self._asked))
         self._asked, self.over = 0, len(self.played) == len(self.rounds)
         if not self.over:

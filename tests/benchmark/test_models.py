@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
+import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from llm_server import LLMServer, Misbehaviour, llm_server
 from requirements import shared_folder
 
 from iglu_marl.agents.llm import LLMSettings
+from iglu_marl.benchmark.catalog import MODEL_LEVELS
 from iglu_marl.benchmark.mcp import ToolGame, make_server
 from iglu_marl.benchmark.model_players import MUST_NOT_WIN, PLAYERS
 from iglu_marl.benchmark.model_report import compare, markdown, score_interval
@@ -26,8 +30,10 @@ from iglu_marl.benchmark.models import (
     estimate,
     find_level,
     outcome,
+    reference_results,
     run_models,
 )
+from iglu_marl.benchmark.report import model_table
 from iglu_marl.cli import main
 from iglu_marl.core.errors import ConfigError, ServiceRefusedError
 from iglu_marl.text.rounds import Rounds
@@ -184,14 +190,14 @@ def test_a_model_gets_a_row_with_what_it_took(tmp_path: Path, monkeypatch: pytes
         first = run("llm", level, 4, tmp_path / "out")
         assert (len(first.rows), first.failed) == (3, 1)
         assert first.marks == ["4 of 100 games", "1 games failed"]
-        sent = len(server.requests)
+        sent = len(server.seen)
         whole = run("llm", level, 4, tmp_path / "out")
         assert [row.success for row in whole.rows] == [True, False, True, False]
         again = run("llm", level, 4, tmp_path / "again")
-        assert len(server.requests) - sent == whole.rows[0].requests or len(server.requests) > sent
-        total = len(server.requests)
+        assert len(server.seen) - sent == whole.rows[0].requests, "only the spoilt game was played again"
+        total = len(server.seen)
         assert run("llm", level, 4, tmp_path / "third").rows == again.rows == whole.rows
-        assert len(server.requests) == total, "all replies came from the cache"
+        assert len(server.seen) == total, "all replies came from the cache"
     assert again.rows[0].cost > 0
     assert again.rows[0].prompt_tokens > 100
     assert again.served
@@ -348,3 +354,53 @@ def test_what_people_asked_for_is_played_where_it_is(tmp_path: Path, monkeypatch
     result = run("oracle", "models-human-v1", 20, tmp_path)
     assert all(row.success for row in result.rows)
     assert len({row.unit for row in result.rows}) > 1
+
+
+def test_rows_of_version_0_stay_readable() -> None:
+    found = reference_results()
+    assert {result.name for result in found} == {"random", "scripted", "oracle"}
+    assert {result.level for result in found} == {level.name for level in MODEL_LEVELS}
+    assert all(result.is_current for result in found)
+    assert "| `models-absolute-v0` | scripted | 20 | 100.0 " in model_table(found)
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_pays_for_no_reply_twice(
+    end: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """32 games in flight. After a kill only requests whose reply had not arrived are sent again."""
+    level, games = "models-clarification-v1", 40
+    known, sent = answers(level, games), Counter[str]()
+
+    def answer(messages: list[dict[str, Any]]) -> str:
+        sent[messages[-1]["content"]] += 1
+        time.sleep(0.3)
+        return known[messages[-1]["content"]]
+
+    with llm_server(answer) as server:
+        setting(monkeypatch, server, tmp_path / "cache", CONCURRENCY="32")
+        command = [
+            sys.executable,
+            "-m",
+            "iglu_marl",
+            "llm",
+            "benchmark",
+            "--level",
+            level,
+            "--episodes",
+            str(games),
+        ]
+        job = subprocess.Popen(
+            [*command, "-o", tmp_path / "out"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while sum(sent.values()) < 80:
+            time.sleep(0.05)
+            assert job.poll() is None
+        assert server.most_at_once == 32
+        job.send_signal(end)
+        job.wait(60)
+        result = run("llm", level, games, tmp_path / "out")
+    assert len(result.rows) == games
+    twice = sum(count - 1 for count in sent.values())
+    assert twice == 0 if end is signal.SIGINT else twice <= 32
+    assert sum(row.requests for row in result.rows) == len(sent)
