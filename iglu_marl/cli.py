@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -52,6 +53,7 @@ from iglu_marl.commands.tasks import tasks
 from iglu_marl.commands.train import train_edits, train_pov
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
+from iglu_marl.core.files import usable_path
 
 PANELS = {
     "Play": ("demo", "play", "watch", "tasks", "agents"),
@@ -127,11 +129,15 @@ def _options(
 
 
 def _with_option_names(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the command with error messages that name its options instead of arguments of the API."""
+    """Return the command with a check of its paths, and errors that name its options, not arguments of the API."""
 
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
         try:
+            for value in options.values():
+                for path in value if isinstance(value, list) else [value]:
+                    if isinstance(path, Path):
+                        usable_path(path, named=False)
             return command(*arguments, **options)
         except IgluMarlError as error:
             error.args = (in_options(str(error), command), *error.args[1:])
@@ -194,6 +200,8 @@ _add_group(
 _add_group(
     "study",
     "Follow a study with people in the browser, and export its data.",
+    texts=study.texts,
+    links=study.links,
     status=study.status,
     export=study.export,
     forget=study.forget,

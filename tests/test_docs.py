@@ -90,6 +90,7 @@ WITHOUT_SNIPPETS = {
     "docs/compatibility.md",
     "docs/conformance.md",
     "docs/gallery.md",
+    "docs/games.md",
     "docs/reliability.md",
     "docs/speed.md",
     "docs/studies.md",  # tests/web/test_study.py follows it

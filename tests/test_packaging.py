@@ -437,6 +437,21 @@ def test_ci_checks_with_the_development_tools_alone(root: Path) -> None:
     )
 
 
+def test_what_forges_read_is_well_formed(root: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    forms = sorted((root / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+    for form in forms:
+        content = yaml.safe_load(form.read_text("utf-8"))
+        if form.stem != "config":
+            assert content["name"]
+            assert content["description"]
+            assert all(part["attributes"]["label"] for part in content["body"]), form
+    assert {"bug", "config", "feature", "result"} == {form.stem for form in forms}
+    pages = yaml.safe_load((root / ".github" / "workflows" / "pages.yml").read_text("utf-8"))
+    assert pages["permissions"] == {"contents": "read"}
+    assert pages["jobs"]["deploy"]["needs"] == "build"
+
+
 def test_a_release_is_tested_on_every_python_and_published_without_a_token(root: Path) -> None:
     yaml = pytest.importorskip("yaml")
     flow = yaml.safe_load((root / ".github" / "workflows" / "release.yml").read_text("utf-8"))

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from iglu_marl import Agent, AgentError, DataError, Role
 from iglu_marl.core.extras import extra
-from iglu_marl.core.files import atomic_write, write_text
+from iglu_marl.core.files import atomic_write, usable_path, write_text
 from iglu_marl.core.text import similar
 
 FOLDER = Path(__file__).with_name("weights")
@@ -108,7 +108,7 @@ class InRole:
 
 def zoo(folder: Path = FOLDER) -> list[str]:
     """Return the names of the trained agents that come with the package, sorted."""
-    return sorted(path.stem for path in folder.glob("*.json"))
+    return sorted(path.stem for path in usable_path(folder, named=False).glob("*.json"))
 
 
 @lru_cache(maxsize=64)

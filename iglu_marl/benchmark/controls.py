@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from iglu_marl.benchmark.catalog import Level
 from iglu_marl.benchmark.games import BuilderGames, Features, features_for
-from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.open_loop import Score, search
 
@@ -112,26 +110,20 @@ class LinearPolicy:
 
 
 class LinearBuilder:
-    """An agent that takes the most probable action of a `LinearPolicy`, in the environments of `make`."""
+    """A `BatchPlayer` that takes the most probable actions of a `LinearPolicy`, in the environments of `make`."""
 
     def __init__(self, policy: LinearPolicy) -> None:
-        self.policy, self._step = policy, 0
+        self.policy, self._count, self._step = policy, 0, 0
 
-    def reset(self, role: Role, seed: int | None) -> None:
-        """Start an episode. Raises `AgentError` if `role` is not the builder."""
-        if role != Role.BUILDER:
-            raise AgentError(f"a LinearBuilder cannot play the {role}")
-        self._step = 0
+    def begin(self, count: int, seed: int) -> None:
+        """Start `count` games."""
+        self._count, self._step = count, 0
 
-    def act(self, observation: Any) -> int:
-        """Return the number of the action."""
-        batch = {key: np.asarray(value)[None] for key, value in observation.items()}
-        logits = self.policy.logits(self.policy.features(batch, 1), self._step)
+    def act(self, observations: Any) -> npt.NDArray[np.int64]:
+        """Return the numbers of the actions, int64 [count]."""
+        logits = self.policy.logits(self.policy.features(observations, self._count), self._step)
         self._step += 1
-        return int(logits.argmax())
-
-    def close(self) -> None:
-        """Do nothing."""
+        return logits.argmax(axis=1)
 
 
 class _Adam:

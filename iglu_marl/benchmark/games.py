@@ -243,7 +243,9 @@ class Observing:
 def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
     """Return the observation with an empty dialogue."""
     dialog = observation["dialog"]
-    silence: Any = "" if isinstance(dialog, str) else np.zeros_like(dialog)
+    if isinstance(dialog, str):
+        return {**observation, "dialog": ""}
+    silence = np.full_like(dialog, "") if dialog.dtype == object else np.zeros_like(dialog)
     return {**observation, "dialog": silence}
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from iglu_marl.benchmark.batches import AgentBatch, BatchGame, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, current, find, make
 from iglu_marl.benchmark.games import Judged, Observing, judged, muted, plays_itself, reference_env, seeing
 from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result, versions
@@ -20,6 +21,7 @@ from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory
@@ -54,7 +56,8 @@ def run(
         level: a level or its name.
         agents: one entry per training seed: a builder, or (architect, builder). Each is a name of `iglu_marl.agents`,
             "module:attribute", a class with `for_env(env)`, or a function of the environment. That environment has the
-            spaces and settings of the level and tasks of the training split; the games are played in another one.
+            spaces and settings of the level and tasks of the training split; the games are played in another one. A
+            builder that is a `batches.BatchPlayer` plays all games of a run side by side.
         name: name of the agent in tables.
         split: split of the tasks.
         episodes: games per run. Tasks of a smaller split are repeated.
@@ -174,16 +177,17 @@ class _Table:
     ) -> None:
         builder = pairs[place][1]
         made = reference_env if plays_itself(builder) else make
-        self.level, self._env, twin = level, made(level, split), made(level, "train")
+        self.level, self._split = level, split
+        self._env, twin = made(level, split), made(level, "train")
         self._builder = factory(builder, Role.BUILDER)(twin)
         two = hasattr(self._env, "possible_agents")
         speakers = _speakers(level, split, pairs, seeds, place) if two else [("", None)]
-        self.partners = [
-            (name, None if spec is None else factory(spec, Role.ARCHITECT)(twin)) for name, spec in speakers
-        ]
+        together = is_batch(self._builder)
+        self.partners = [(name, _partner(spec, twin, together)) for name, spec in speakers]
         agents = [self._builder, *(architect for _, architect in self.partners)]
         self.privileged = any(getattr(agent, "privileged", False) for agent in agents)
-        self._close = [agent.close for agent in agents if agent is not None] + [self._env.close, twin.close]
+        used = [*agents, self._env, twin]
+        self._close = [part.close for part in used if hasattr(part, "close")]
 
     def __enter__(self) -> _Table:
         return self
@@ -196,6 +200,9 @@ class _Table:
         self, games: Sequence[Scheduled], control: str, record: bool = False
     ) -> Iterator[tuple[Judged, dict[str, list[Any]]]]:
         """Play games, and return each outcome with the actions by role (with `record`)."""
+        if is_batch(self._builder):
+            yield from self._play_together(games, control, record)
+            return
         for seed, (task, other, partner) in enumerate(games):
             builder, architect = self._builder, self.partners[partner][1]
             if control == "muted":
@@ -216,6 +223,44 @@ class _Table:
                     actions[turn.role.value].append(to_json(turn.action))
 
             yield judged(self.level, self._env, agents, task, seed, keep), actions
+
+    def _play_together(
+        self, games: Sequence[Scheduled], control: str, record: bool
+    ) -> list[tuple[Judged, dict[str, list[Any]]]]:
+        """Play the games of each partner side by side."""
+        found: dict[int, tuple[Judged, dict[str, list[Any]]]] = {}
+        options = {} if self.level.is_pair else {"info_keys": ("event",)}
+        for partner, (_, architect) in enumerate(self.partners):
+            own = [number for number, game in enumerate(games) if game.partner == partner]
+            if not own:
+                continue
+            change: dict[str, Callable[[Any], Any]] = {}
+            others = np.stack([games[number].other.target_grid for number in own])
+            if control == "muted":
+                change[BUILDER] = muted
+            elif control:
+                change[BUILDER if control == "hidden" else ARCHITECT] = seeing(others)
+            batch = []
+            for number in own:
+                task = games[number].task
+                if control == "scrambled" and architect is None:
+                    task = task.replace(dialog=games[number].other.dialog)
+                batch.append(BatchGame(number, task))
+            env = make(self.level, self._split, len(own), **options)
+            played = judged_many(self.level, env, architect, self._builder, batch, change, record)
+            found.update(zip(own, played, strict=True))
+            env.close()
+        return [found[number] for number in range(len(games))]
+
+
+def _partner(spec: Any, env: Any, together: bool) -> Any:
+    """Return the architect of a single game, or a `BatchPlayer` for many games (`together`)."""
+    if spec is None:
+        return None
+    architect = factory(spec, Role.ARCHITECT)(env)
+    if not together or is_batch(architect):
+        return architect
+    return AgentBatch(spec, Role.ARCHITECT, env)
 
 
 def _speakers(

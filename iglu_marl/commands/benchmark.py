@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import stoppable, text_console
+from iglu_marl.core.text import tables_as
 
 Levels = Annotated[
     list[str] | None,
@@ -193,6 +194,7 @@ def report_results(
         list[Path] | None, Option(help="A result file to compare with; several times for several.")
     ] = None,
     output: Annotated[Path | None, opt.output_to("Folder for benchmark.md, benchmark.csv and plots.")] = None,
+    form: opt.TableForm = None,
     as_json: opt.Json = False,
 ) -> None:
     """Print tables of result files, with the controls of the levels; write plots."""
@@ -206,7 +208,11 @@ def report_results(
     if as_json:
         print(json.dumps(report.entries(found)))
         return
+    document = report.markdown(found, published=known)
+    if form:
+        print(tables_as(form, document))
+        return
     console = text_console(as_json)
-    console.print(*report.markdown(found, published=known).split("\n"), sep="\n")
+    console.print(*document.split("\n"), sep="\n")
     if output is not None:
         console.print(f"Written: {', '.join(map(str, paths))}")

@@ -17,7 +17,6 @@ from iglu_marl.core.parsing import PlaceholderError
 from iglu_marl.data.dataset import Dataset
 from iglu_marl.data.packs.archive import MemberError
 from iglu_marl.data.packs.registry import PACKS
-from iglu_marl.data.parquet import write_parquet
 from iglu_marl.data.progress import track
 from iglu_marl.data.report import Report
 
@@ -88,6 +87,8 @@ def export(
     elif form == "tasks":
         facts["tasks"] = data.write_tasks(output, open_corpus(source, path))
     elif form == "parquet":
+        from iglu_marl.data.parquet import write_parquet
+
         facts |= write_parquet(output, open_corpus(source, path), info=PACKS.get(source))
     else:
         if source == "iglu-singleturn":

@@ -1,9 +1,11 @@
-"""`iglu-marl study`: count the participants of a study, export its data, delete a participant."""
+"""`iglu-marl study`: prepare a study, count its participants, export its data, delete a participant."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 from typer import Argument, Option
 
@@ -45,6 +47,33 @@ def status(
         return
     for row in rows or [{"condition": "nobody yet", "stage": "", "participants": 0}]:
         text_console().print(f"{row['condition']:20} {row['stage']:14} {row['participants']}")
+
+
+def texts() -> None:
+    """Print the texts of a study's pages as TOML, to be translated for the key `texts` of a study."""
+    with extra("web"):
+        from iglu_marl.web.server import page_texts
+    for text in page_texts():
+        print(f"{json.dumps(text, ensure_ascii=False)} = {json.dumps(text, ensure_ascii=False)}")
+
+
+def links(
+    file: StudyFile,
+    codes: Annotated[list[str], Argument(metavar="CODE…", help="Codes of participants.")],
+    address: Annotated[str, Option(help="Address of the server.")] = "http://127.0.0.1:8000",
+    folder: GamesFolder = GAMES_FOLDER,
+) -> None:
+    """Print a signed link for each participant of a study with `links = "signed"`."""
+    with extra("web"):
+        from iglu_marl.web.sessions import sign
+        from iglu_marl.web.study import CODE, read_study
+    from iglu_marl.core.errors import ConfigError
+
+    study = read_study(file)
+    for code in codes:
+        if CODE.fullmatch(code) is None:
+            raise ConfigError(f"the code is {code!r:.80}, expected letters, digits and . : @ - _")
+        print(f"{address}/?{study.participant}={quote(code)}&key={sign(folder, study.name, code)}")
 
 
 def export(

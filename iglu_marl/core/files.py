@@ -34,17 +34,16 @@ def opened(path: str | os.PathLike[str], how: str, mode: int | None = None) -> I
 
 def private_folder(path: str | os.PathLike[str]) -> Path:
     """Create a folder that only its owner may read, if it is missing. Return its path."""
-    folder = Path(path)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    return made_folder(path, mode=0o700)
 
 
-def made_folder(path: str | os.PathLike[str], error: type[IgluMarlError] = DataError) -> Path:
+def made_folder(
+    path: str | os.PathLike[str], error: type[IgluMarlError] = DataError, mode: int = 0o777
+) -> Path:
     """Create a folder and its parents if they are missing. Return its path. An `OSError` becomes `error`."""
     folder = usable_path(path, error, named=False)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode, parents=True, exist_ok=True)
     except OSError as fault:
         raise error(f"{folder} cannot be used as a folder: {error_reason(fault)}") from None
     return folder

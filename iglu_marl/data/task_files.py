@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.files import atomic_write
+from iglu_marl.core.files import atomic_write, usable_path
 from iglu_marl.core.parsing import MIB, decoded, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import paired_escapes, plain_number
@@ -209,7 +209,7 @@ def _read(
 
 def _files(place: Path, report: Report[TaskFileSkip]) -> list[Path]:
     """Return the task files at a place, sorted by path. Broken links go into the report."""
-    if place.is_file():
+    if usable_path(place, named=False).is_file():
         if place.suffix.lower() not in SUFFIXES:
             raise DataError(f"{place} is not a task file, expected one that ends in {', '.join(SUFFIXES)}")
         return [place]

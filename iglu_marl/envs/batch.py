@@ -126,6 +126,7 @@ class Batch:
             raise ConfigError(f"num_envs is {count!r}, expected an integer of 1 or more")
         self.count = int(count)
         self.setup, self.obs_spec, self.recorded = setup, obs_spec, recorded
+        self.keeps_dialogues = recorded  # else they are read from the observed tokens
         self.threads = ThreadPool(num_threads)
         self.worlds = Worlds(self.count)
         self.shown, self.sights = obs_spec.arrays(self.count), obs_spec.sights(self.count)
@@ -362,7 +363,7 @@ class Batch:
 
     def dialogue(self, world: int) -> Dialogue:
         """Return the dialogue of a world, as far as it is observed."""
-        if isinstance(self.chat, TokenChat) and not self.recorded:
+        if isinstance(self.chat, TokenChat) and not self.keeps_dialogues:
             return self.chat.dialogue_of(self.dialogs[world])
         dialogue: Dialogue = self.dialogues[world]
         return dialogue

@@ -110,8 +110,7 @@ def play(
     began = env.reset(seed=seed, options=options)
     trajectory = Trajectory(env.unwrapped.task, seed, returns=dict.fromkeys(by_role, 0.0))
     for number, (role, agent) in enumerate(by_role.items()):
-        own = None if seed is None else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-        begin(agent, role, own, trajectory.task)
+        begin(agent, role, None if seed is None else agent_seed(seed, number), trajectory.task)
     if hasattr(shown, "follow"):
         shown.follow(trajectory)
     shown(env)
@@ -122,6 +121,11 @@ def play(
             break
     trajectory._finish(env.unwrapped.episode, standstill.reached)
     return trajectory
+
+
+def agent_seed(seed: int, number: int) -> int:
+    """Return the seed of the agent with this number in a game of this seed."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
 
 
 class Standstill:

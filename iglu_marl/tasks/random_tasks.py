@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from iglu_marl.core.errors import DataError, TaskError
-from iglu_marl.core.files import atomic_write
+from iglu_marl.core.files import atomic_write, usable_path
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, ZONE_SHAPE, BlockGrid
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
@@ -170,7 +169,7 @@ class RandomTasks(TaskSource):
 
         Raises `DataError` if the file is missing, damaged or something else.
         """
-        if not Path(path).exists():
+        if not usable_path(path, named=False).exists():
             raise DataError(f"{path} does not exist; expected a file written by RandomTasks.dump")
         place = f"{path} is not a file of RandomTasks.dump"
         with wrap_errors(place):

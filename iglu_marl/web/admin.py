@@ -12,8 +12,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from iglu_marl.web.options import ServerOptions
-from iglu_marl.web.rooms import PERSON, Rooms
+from iglu_marl.web.options import PERSON, ServerOptions
+from iglu_marl.web.rooms import Rooms
 
 
 def knows(request: Request, secret: str) -> bool:

@@ -96,6 +96,23 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
+    "words",
+    [
+        "demo -o {}",
+        "record {}",
+        "film --world-file {} -o a.mp4",
+        "serve --folder {}",
+        "conformance --save {}",
+    ],
+)
+def test_a_path_of_5000_characters(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(IgluMarlError, match=r"x{40}"):
+        CliRunner().invoke(app, words.format("x" * 5000).split(), catch_exceptions=False)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         ("demo --controls discrete", "--controls is 'discrete', expected one of walking, flying"),
