@@ -292,7 +292,7 @@ class EndpointBackend:
         if status == 200:
             if fault is None:
                 served = self._redact(_served(answer, headers))
-                return self._read_answer(answer, content)._replace(served=served)
+                return _Attempt(*self._read_answer(answer, content)[:-1], served)
             # Status 200 with an error of the provider. Its code is used only if it is transient or 402.
             status = fault["code"] if fault.get("code") in (402, *_TRANSIENT) else 502
         fault = fault or {"message": content[:2000].decode("utf-8", "replace")}

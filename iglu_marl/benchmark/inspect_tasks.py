@@ -91,7 +91,7 @@ def judge() -> Any:
     async def score(state: TaskState, target: Target) -> Score:
         found = state.metadata["outcome"]
         shares = {name: float(found[name]) for name in MEASURES} | {"right": found["right"] / found["rounds"]}
-        return Score(value=shares, metadata={"cells": found["cells"], "unit": found["unit"]})
+        return Score(value=shares, metadata={"actions": found["actions"], "unit": found["unit"]})
 
     return score
 

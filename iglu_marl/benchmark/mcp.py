@@ -13,14 +13,11 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from iglu_marl.agents.llm.prompting import Prompts
 from iglu_marl.agents.llm.reading import Unreadable, read_order
 from iglu_marl.benchmark.models import GameRow, ModelLevel, ModelResult, outcome
-from iglu_marl.benchmark.results import versions
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import made_folder
-from iglu_marl.core.grid import COLOR_NAMES
 
 INSTRUCTIONS = (
     "A building game. look shows the rules and the state. A builder collects blocks with place and remove; say ends "
@@ -32,6 +29,7 @@ class ToolGame:
     """A game that is played by calls of tools. Errors of the player are `ValueError`.
 
     level: a level of `iglu_marl.benchmark.models`. seed: of the tasks. output: folder for the result file; None: none.
+    name: of the player in the result.
     """
 
     def __init__(
@@ -53,63 +51,54 @@ class ToolGame:
         """Return the rules and the state of the game, or its result."""
         if not self._chat:
             row = self.rows[self._number]
-            return f"The game is over: score {row.score:g}, {row.right} of {row.rounds} right. new_game starts another."
+            return f"The game is over: score {row.score:g}, {row.right} of {row.rounds} right. Play another: new_game."
         collected = f"\n\nCOLLECTED\n{json.dumps(self._edits)}" if self._edits else ""
         return "\n\n".join(str(part["content"]) for part in self._chat) + collected
 
     def place(self, color: str, east: int, north: int, height: int) -> str:
-        """Collect a block to place: color, blocks east and north of the centre (-5..5), height (1 on the ground)."""
-        if color not in COLOR_NAMES[1:]:
-            raise ValueError(f"color is {color!r:.40}, expected one of {', '.join(COLOR_NAMES[1:])}")
-        return self._collect(
-            {"action": "place", "color": color, "east": east, "north": north, "height": height}
-        )
+        """Collect a block to place: colour, blocks east and north of the centre (-5..5), height (1 on the ground)."""
+        return self._collect(action="place", color=color, east=east, north=north, height=height)
 
     def remove(self, east: int, north: int, height: int) -> str:
         """Collect a block to remove: blocks east and north of the centre (-5..5), height (1 on the ground)."""
-        return self._collect({"action": "remove", "east": east, "north": north, "height": height})
+        return self._collect(action="remove", east=east, north=north, height=height)
 
-    def _collect(self, edit: dict[str, Any]) -> str:
-        if not self._chat:
-            raise ValueError("the game is over: new_game starts another")
+    def _collect(self, **edit: Any) -> str:
+        self._expect_turn()
         if self._game.turn is Role.ARCHITECT:
             raise ValueError("an architect does not build, expected say")
+        edits = [*self._edits, edit]
         try:
-            read_order(
-                json.dumps({"edits": [*self._edits, edit]}), self._game.grid, self._game.settings.max_edits
-            )
+            read_order(json.dumps({"edits": edits}), self._game.grid, self._game.settings.max_edits)
         except Unreadable as problem:
             raise ValueError(str(problem)) from None
-        self._edits.append(edit)
-        return f"{len(self._edits)} collected; say ends the turn."
+        self._edits = edits
+        return f"{len(edits)} collected; say ends the turn."
 
     def say(self, text: str = "") -> str:
         """End the turn: build what was collected, send a message (empty: none), and look."""
-        if not self._chat:
-            raise ValueError("the game is over: new_game starts another")
+        self._expect_turn()
         reply = {"say": text} if self._game.turn is Role.ARCHITECT else {"edits": self._edits, "say": text}
         self._texts.append(json.dumps(reply))
         self._edits = []
-        self._chat, _, over, _ = self._game.step(self._texts[-1])
-        if over:
+        self._chat = self._game.step(self._texts[-1])[0]
+        if not self._chat:
             row = outcome(self.level, self._number, self.seed, self._game)
-            self.rows[self._number] = row._replace(requests=len(self._texts), replies=tuple(self._texts))
+            self.rows[self._number] = row._replace(requests=len(self._texts), replies=self._texts)
             if self.output is not None:
                 self.result().write(made_folder(self.output) / f"{self.level.name}.json")
         return self.look()
 
+    def _expect_turn(self) -> None:
+        if not self._chat:
+            raise ValueError("the game is over: new_game starts another")
+
     def result(self) -> ModelResult:
         """Return the finished games as a result."""
-        count = max(self.rows, default=-1) + 1
-        profile = {
-            "transport": "mcp",
-            "view": "layers",
-            "prompts": [Prompts(role.value).digest for role in Role],
-        }
+        count, today = max(self.rows, default=-1) + 1, datetime.now(timezone.utc).strftime("%Y-%m-%d")
         return ModelResult(
-            self.level.name, self.name, count, self.level.digest(self.seed, count), self.seed, profile,
-            tuple(self.rows[number] for number in sorted(self.rows)), versions=versions(),
-            date=datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+            self.level.name, self.name, count, self.level.digest(self.seed, count), self.seed, {"transport": "mcp"},
+            [self.rows[number] for number in sorted(self.rows)], date=today,
         )  # fmt: skip
 
 

@@ -17,14 +17,13 @@ instruction nor the context has what is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from iglu_marl.agents.llm.messages import Reply
 from iglu_marl.agents.llm.world_text import describe_changes
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.grid import BlockGrid, index_of
@@ -134,21 +133,3 @@ PLAYERS: dict[str, Player] = {
     "place and remove": place_and_remove,
 }  # fmt: skip
 MUST_NOT_WIN = tuple(islice(PLAYERS, 2, None))
-
-
-class PolicySeat:
-    """A player without a model at the table."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def answer(self, games: Sequence[TextGame], chats: Sequence[list[ChatMessage]]) -> list[Reply]:
-        """Return its replies."""
-        return [Reply(PLAYERS[self.name](game, chat)) for game, chat in zip(games, chats, strict=True)]
-
-    def profile(self) -> dict[str, Any]:
-        """Return its name."""
-        return {"player": self.name}
-
-    def close(self) -> None:
-        """Do nothing."""

@@ -17,6 +17,10 @@ HEADS = (
     "level", "agent", "setting", "games", "score", "rounds right", "F1", "wrong", "needless", "missing", "words",
     "replies", "tokens", "cost", "unread", "marks",
 )  # fmt: skip
+SUMS = (
+    "right", "rounds", "wrong", "needless", "missing", "words", "requests", "unread", "cost", "prompt_tokens",
+    "completion_tokens",
+)  # fmt: skip
 PAIR_HEADS = ("level", "first", "second", "difference", "p", "settings")
 
 
@@ -31,37 +35,26 @@ def score_interval(result: ModelResult) -> Interval:
 
 
 def table_rows(results: Sequence[ModelResult]) -> list[list[str]]:
-    """Return the columns `HEADS` of each result, by level, strict rows first; shares in per cent.
+    """Return the columns `HEADS` of each result, by level, rows without marks first; shares in per cent.
 
-    Words, replies and tokens are for each right change of a cell, needless and missing questions for each game.
+    Words, replies and tokens are for each right action; wrong changes and questions for each game.
     """
-    order = {level.name: number for number, level in enumerate(LEVELS)}
+    order = [level.name for level in LEVELS]
     rows = []
-    for one in sorted(results, key=lambda one: (order.get(one.level, len(order)), bool(one.marks))):
-        about = [f"`{one.level}`", markdown_text(one.name), one.setting, str(len(one.rows))]
-        if not one.rows:
-            rows.append([*about, *["–"] * (len(HEADS) - 5), "; ".join(one.marks)])
-            continue
-        total = {
-            name: sum(getattr(row, name) for row in one.rows)
-            for name in one.rows[0]._fields[4:17]
-            if name != "cells"
-        }
-        cells, games = micro(Counts(*row.cells) for row in one.rows), len(one.rows)
-        each = max(1, cells.right)
-        replies = sum(len(row.replies) for row in one.rows)
+    for one in sorted(results, key=lambda one: (order.index(one.level), bool(one.marks))):
+        total = {name: sum(getattr(row, name) for row in one.rows) for name in SUMS}
+        actions = micro(Counts(*row.actions) for row in one.rows)
         tokens = total["prompt_tokens"] + total["completion_tokens"]
+        each = [number / max(1, actions.right) for number in (total["words"], total["requests"], tokens)]
+        games = max(1, len(one.rows))
         rows.append(
             [
-                *about,
-                score_interval(one).text(lambda value: f"{100 * value:.1f}"),
-                f"{100 * total['right'] / total['rounds']:.1f}",
-                f"{100 * cells.f1:.1f}",
+                f"`{one.level}`", markdown_text(one.name), one.setting, str(len(one.rows)),
+                score_interval(one).text(lambda value: f"{100 * value:.1f}") if one.rows else "–",
+                f"{100 * total['right'] / max(1, total['rounds']):.1f}", f"{100 * actions.f1:.1f}",
                 *(f"{total[name] / games:.2f}" for name in ("wrong", "needless", "missing")),
-                *(f"{number / each:.1f}" if cells.right else "–" for number in (total["words"], replies, tokens)),
-                f"{total['cost']:.4g}" if tokens else "–",
-                str(total["unread"]),
-                "; ".join(one.marks) or "–",
+                *(f"{number:.1f}" if actions.right else "–" for number in each),
+                f"{total['cost']:.4g}", str(total["unread"]), "; ".join(one.marks) or "–",
             ]
         )  # fmt: skip
     return rows

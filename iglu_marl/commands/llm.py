@@ -81,6 +81,7 @@ def run_benchmark(
     episodes: Annotated[int | None, opt.integer(1, "Games of each level. Default: all.")] = None,
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
     concurrency: opt.Concurrency = None,
     max_requests: Annotated[int, opt.integer(0, "Maximum number of requests of a game. 0: the level's.")] = 0,
     seed: Annotated[int, opt.integer(0, "Seed of the tasks. 0: the public ones.")] = 0,

@@ -69,7 +69,7 @@ class NoBackend:
 
 
 @runtime_checkable
-class Partner(Protocol):
+class GamePartner(Protocol):
     """A partner that runs the game: it may change `target` and `grid`, and decides when the game is over."""
 
     over: bool
@@ -90,7 +90,7 @@ class TextGame:
     Args:
         role: role of the model: "builder", "architect" or "both".
         partner: name of the other agent (see `iglu_marl.agents.registry`); "none" for a builder that is given the
-            dialogue of the task; or an own `Partner`.
+            dialogue of the task; or an own `GamePartner`.
         tasks: anything that `iglu_marl.evaluation.tasks_of` accepts; "random" samples structures of up to 8 blocks.
         observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
         answers: format that the rules ask for, "json" (an architect: the plain message) or "tools"; both are read.
@@ -116,7 +116,7 @@ class TextGame:
     def __init__(
         self,
         role: str = "builder",
-        partner: str | Partner = "scripted",
+        partner: str | GamePartner = "scripted",
         tasks: Any = "random",
         *,
         observations: str = "full",
@@ -145,7 +145,7 @@ class TextGame:
         word_cost, error_cost = as_number("word_cost", word_cost), as_number("error_cost", error_cost)
         if max_replies is not None:
             max_replies = as_count("max_replies", max_replies, 1, 2**31 - 1, " or None")
-        if not isinstance(partner, (str, Partner)):
+        if not isinstance(partner, (str, GamePartner)):
             raise ConfigError(f"partner is {partner!r:.80}, expected an agent's name, or 'none'")
         if partner == "none" and role != "builder":
             raise ConfigError(f"partner is 'none' and role {role!r}, expected a partner, or role 'builder'")
@@ -238,7 +238,9 @@ class TextGame:
             cost += self.word_cost * len(said.split()) + (self.question_cost if role is Role.BUILDER else 0.0)
             self.counts["questions"] += role is Role.BUILDER
         gain = self.score - before
-        if isinstance(self.partner, Partner):  # it decides when the game is over, and may change the target
+        if isinstance(
+            self.partner, GamePartner
+        ):  # it decides when the game is over, and may change the target
             if not problem:
                 self.partner.answer(self, said)
             completed = self.partner.over
@@ -416,8 +418,8 @@ def _task_source(tasks: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------- partners
 
 
-def _partner(role: str, name: str | Partner) -> Partner | _Architect | _Builder | None:
-    if isinstance(name, Partner):
+def _partner(role: str, name: str | GamePartner) -> GamePartner | _Architect | _Builder | None:
+    if isinstance(name, GamePartner):
         return name
     if role == "both" or name == "none":
         return None

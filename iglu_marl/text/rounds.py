@@ -11,7 +11,6 @@ from iglu_marl.agents.llm.world_text import coordinates_text
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Task
-from iglu_marl.evaluation.metrics import Counts, action_counts
 
 if TYPE_CHECKING:
     from iglu_marl.text.game import TextGame
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 ALL_SAID = "I have said all that you need."
 
 
-class Round(NamedTuple):
+class InstructedRound(NamedTuple):
     """An instruction and the build that it asks for.
 
     text: the instruction; "" if `before` ends with it. start, target: int8 [9, 11, 11]. answer: reply to any question.
@@ -39,10 +38,10 @@ class Round(NamedTuple):
 
 
 class Played(NamedTuple):
-    """Outcome of a round. counts: of the net actions. asked: number of questions."""
+    """Outcome of a round. built: the world. asked: number of questions."""
 
     right: bool
-    counts: Counts
+    built: BlockGrid
     asked: int
 
 
@@ -59,7 +58,7 @@ class Rounds:
     """
 
     def __init__(
-        self, rounds: Sequence[Round], feedback: Literal["none", "right", "target"] = "right"
+        self, rounds: Sequence[InstructedRound], feedback: Literal["none", "right", "target"] = "right"
     ) -> None:
         self.rounds, self.feedback = tuple(rounds), feedback
         self.can_ask = any(part.ask != "never" for part in rounds)
@@ -86,13 +85,12 @@ class Rounds:
             game.dialogue = game.dialogue.say(Role.ARCHITECT, current.answer or ALL_SAID)
             return
         right = bool((game.grid == current.target).all())
-        counts = action_counts(current.start, current.target, game.grid)
-        self.played.append(Played(right, counts, self._asked))
+        self.played.append(Played(right, game.grid, self._asked))
         self._asked, self.over = 0, len(self.played) == len(self.rounds)
         if not self.over:
             self._instruct(game, self._comment(current, right))
 
-    def _comment(self, current: Round, right: bool) -> str:
+    def _comment(self, current: InstructedRound, right: bool) -> str:
         if self.feedback == "none":
             return ""
         if right or self.feedback == "right":

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -110,7 +111,7 @@ def test_viewpoints_mean_what_they_say() -> None:
         (cell,) = np.argwhere(one.start != one.target)
         found, text = np.array([cell[1] - 5, cell[2] - 5]), one.text
         if match := re.search(
-            r"of the (\w+) block and look (\w+)\. Walk (\w+) squares?, turn (\w+), walk (\w+), turn (\w+)",
+            r"of the (\w+) block and look (\w+)\. Walk (\w+), turn (\w+), walk (\w+), turn (\w+)",
             text,
         ):
             way = ways[match[2]]
@@ -118,7 +119,7 @@ def test_viewpoints_mean_what_they_say() -> None:
             way = right(way) if match[4] == "right" else -right(way)
             at = at + numbers[match[5]] * way
             at = at + (right(way) if match[6] == "right" else -right(way))
-        elif match := re.search(r"look (\w+), while.* (\w+) squares? (.*) the (\w+) one\.", text):
+        elif match := re.search(r"look (\w+)\. As .* (\w+) squares? (.*) the (\w+) one\.", text):
             way = ways[match[1]]
             side = {
                 "behind": way,
@@ -146,9 +147,10 @@ def test_viewpoints_mean_what_they_say() -> None:
 @pytest.mark.parametrize("level", [*QUICK, "models-sessions-v1"])
 def test_policies_do_not_win(level: str, tmp_path: Path) -> None:
     for player in MUST_NOT_WIN:
-        assert run(player, level, 12, tmp_path / player).rows
-        assert sum(row.score for row in run(player, level, 12, tmp_path / player).rows) <= 1, player
-    best = run("oracle", level, 12, tmp_path / "oracle")
+        rows = run(player, level, 8, tmp_path / player).rows
+        assert len(rows) == 8
+        assert sum(row.score for row in rows) <= 1, player
+    best = run("oracle", level, 8, tmp_path / "oracle")
     assert all(row.success and row.score == 1 for row in best.rows)
     assert best.verify() == []
 
@@ -189,7 +191,7 @@ def test_a_model_gets_a_row_with_what_it_took(tmp_path: Path, monkeypatch: pytes
         server.plan = [Misbehaviour(500)]
         first = run("llm", level, 4, tmp_path / "out")
         assert (len(first.rows), first.failed) == (3, 1)
-        assert first.marks == ["4 of 100 games", "1 games failed"]
+        assert first.marks == ["4 of 100 games", "1 of 4 games missing"]
         sent = len(server.seen)
         whole = run("llm", level, 4, tmp_path / "out")
         assert [row.success for row in whole.rows] == [True, False, True, False]
@@ -252,7 +254,7 @@ def test_edited_games_do_not_agree_with_their_replies(tmp_path: Path) -> None:
 def test_intervals_are_of_units_and_never_without_width(tmp_path: Path) -> None:
     best = run("oracle", "models-viewpoint-v1", 10, tmp_path / "a")
     assert score_interval(best).low < 0.8
-    few = ModelResult(**{**best.__dict__, "rows": tuple(row._replace(unit="one") for row in best.rows)})
+    few = ModelResult(**{**best.__dict__, "rows": [row._replace(unit="one") for row in best.rows]})
     assert score_interval(few).low < 0.25, "ten games of one structure say as much as one"
     (pair,) = compare([best, run("silent", "models-viewpoint-v1", 10, tmp_path / "b")])
     assert (pair.difference.value, pair.p < 0.01) == (1, True)
@@ -270,10 +272,8 @@ def test_two_models_play_together(tmp_path: Path) -> None:
     level = find_level("models-pair-v1")
     assert level.role == "both"
     silent = run("oracle", level.name, 1, tmp_path / "a", partner="silent")
-    assert (silent.partner, silent.rows[0].score, len(silent.rows[0].replies)) == ("silent", 0, 40)
-    read = run("reader", level.name, 1, tmp_path / "b")
-    assert read.rows[0].wrong == 0
-    assert 0 < read.rows[0].cells[0] <= 20
+    assert silent.profile["builder"] == {"player": "silent"}
+    assert (silent.rows[0].score, len(silent.rows[0].replies)) == (0, 40)
 
 
 def test_a_refused_key_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,17 +364,22 @@ def test_rows_of_version_0_stay_readable() -> None:
     assert "| `models-absolute-v0` | scripted | 20 | 100.0 " in model_table(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_stopped_pays_for_no_reply_twice(
     end: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """32 games in flight. After a kill only requests whose reply had not arrived are sent again."""
-    level, games = "models-clarification-v1", 40
+    level, games = "models-clarification-v1", 36
     known, sent = answers(level, games), Counter[str]()
+
+    all_there = threading.Barrier(32)
 
     def answer(messages: list[dict[str, Any]]) -> str:
         sent[messages[-1]["content"]] += 1
-        time.sleep(0.3)
+        if sum(sent.values()) <= 32:
+            all_there.wait(60)
+        time.sleep(0.2)
         return known[messages[-1]["content"]]
 
     with llm_server(answer) as server:
@@ -390,17 +395,18 @@ def test_a_run_that_is_stopped_pays_for_no_reply_twice(
             "--episodes",
             str(games),
         ]
-        job = subprocess.Popen(
+        with subprocess.Popen(
             [*command, "-o", tmp_path / "out"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        while sum(sent.values()) < 80:
-            time.sleep(0.05)
-            assert job.poll() is None
+        ) as job:
+            while sum(sent.values()) < 70 and job.poll() is None:
+                time.sleep(0.02)
+            job.send_signal(end)
+            job.wait(60)
+        assert job.returncode != 0
         assert server.most_at_once == 32
-        job.send_signal(end)
-        job.wait(60)
         result = run("llm", level, games, tmp_path / "out")
     assert len(result.rows) == games
     twice = sum(count - 1 for count in sent.values())
+    print("sent twice", twice)
     assert twice == 0 if end is signal.SIGINT else twice <= 32
     assert sum(row.requests for row in result.rows) == len(sent)
