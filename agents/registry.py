@@ -11,7 +11,7 @@ import gymnasium
 
 from iglu_marl import Agent, AgentError, GameConfig, Role
 from iglu_marl.agents.learned import zoo
-from iglu_marl.agents.learned.builder import HybridBuilder, LearnedBuilder
+from iglu_marl.agents.learned.builder import LearnedBuilder
 from iglu_marl.agents.llm.architect import LLMArchitect
 from iglu_marl.agents.llm.builder import LLMBuilder
 from iglu_marl.agents.llm.named import NamedModel
@@ -33,7 +33,6 @@ ARCHITECTS: dict[str, Any] = {
     **zoo.in_role(Role.ARCHITECT),
 }
 BUILDERS: dict[str, Any] = {
-    "hybrid": HybridBuilder,
     "learned": LearnedBuilder,
     "llm": LLMBuilder,
     "oracle": OracleBuilder,
@@ -53,8 +52,8 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
         env: an environment of iglu_marl.
         architect: "scripted", "random", "replay" (a recorded dialogue), "llm" (by environment variables),
             or a name of `iglu_marl.agents.scripted.partners` or `iglu_marl.agents.learned.zoo`.
-        builder: "scripted", "learned", "hybrid", "oracle", "random", "llm", or a name of the partners or the zoo. The
-            model of "learned" and "hybrid" is the folder in IGLU_MARL_MODEL, or one of the zoo.
+        builder: "scripted", "learned", "oracle", "random", "llm", or a name of the partners or the zoo. The
+            model of "learned" is the folder in IGLU_MARL_MODEL, or one of the zoo.
             For further names see `find`.
 
     Raises:

@@ -41,6 +41,4 @@ def main(steps: int = 300, seed: int = 0) -> float:
 
 
 if __name__ == "__main__":
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-    app.command()(main)
-    app()
+    typer.run(main)

@@ -76,6 +76,4 @@ def main(steps: int = 20_000, envs: int = 4, max_steps: int = 50, seed: int = 0)
 
 
 if __name__ == "__main__":
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-    app.command()(main)
-    app()
+    typer.run(main)

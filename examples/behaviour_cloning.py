@@ -151,6 +151,4 @@ def main(data: str | None = None, stride: int = 10, epochs: int = 10, seed: int 
 
 
 if __name__ == "__main__":
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-    app.command()(main)
-    app()
+    typer.run(main)

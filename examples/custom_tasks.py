@@ -59,6 +59,4 @@ def main(controls: Literal["flying", "walking"] = "flying", seed: int = 0) -> li
 
 
 if __name__ == "__main__":
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-    app.command()(main)
-    app()
+    typer.run(main)

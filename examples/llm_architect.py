@@ -89,9 +89,7 @@ def main(
 
 
 if __name__ == "__main__":
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-    app.command()(main)
     try:
-        app()
+        typer.run(main)
     except iglu_marl.IgluMarlError as error:
         raise SystemExit(f"error: {error}") from None

@@ -3,10 +3,9 @@
     python examples/ppo_builder.py --task target      # sees the structure that it is to build
     python examples/ppo_builder.py --task language    # reads what to build; some colour-place pairs are never trained
     python examples/ppo_builder.py --task pixels      # sees 64 x 64 pictures and nothing else
-    python examples/ppo_builder.py --task target --output runs/target --tensorboard
+    python examples/ppo_builder.py --task target --tensorboard runs/target
 
-Each task takes some minutes on one CPU thread; docs/learning.md has the curves. `--output` keeps network, optimiser and
-curriculum at every measurement, and `--resume` continues from there with new episodes. `--tensorboard` writes events.
+Each task takes some minutes on one CPU thread. `--tensorboard` writes events into a folder.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +34,6 @@ with extra("rl", script=True):
 
 Arrays = dict[str, np.ndarray]
 Tensors = dict[str, torch.Tensor]
-CHECKPOINT = "checkpoint.pt"
 
 
 @dataclass(frozen=True)
@@ -573,52 +570,8 @@ def update(
     return float(loss.detach())
 
 
-@dataclass
-class Run:
-    """State of a run; `number` is the next update."""
-
-    config: Config
-    policy: Policy
-    optimizer: torch.optim.Optimizer
-    training: TaskSource
-    number: int = 0
-    seconds: float = 0.0  # of the processor
-
-    def save(self, folder: Path) -> None:
-        """Write `checkpoint.pt` atomically."""
-        folder.mkdir(parents=True, exist_ok=True)
-        state = {
-            "config": asdict(self.config),
-            "policy": self.policy.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "random": torch.get_rng_state(),
-            "progress": (self.number, self.seconds),
-        }
-        if isinstance(self.training, Curriculum):
-            state["stage"] = self.training.stage
-        torch.save(state, folder / "checkpoint.new")
-        (folder / "checkpoint.new").replace(folder / CHECKPOINT)
-
-    def load(self, folder: Path) -> None:
-        """Resume from the file of `save`, which holds tensors and numbers only and cannot run code."""
-        state = torch.load(folder / CHECKPOINT, weights_only=True)
-        for name, value in asdict(self.config).items():
-            if state["config"][name] != value:
-                was = state["config"][name]
-                raise SystemExit(f"{folder / CHECKPOINT} is of a run with {name} {was!r}, not {value!r}")
-        self.policy.load_state_dict(state["policy"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"])
-        self.number, self.seconds = state["progress"]
-        if isinstance(self.training, Curriculum):
-            self.training.stage = state["stage"]
-
-
-def train(config: Config, folder: Path | None = None, resume: bool = False) -> Iterator[dict[str, Any]]:
-    """Train, and yield records of measurements; the last one, `final`, has more episodes.
-
-    folder: Place of the checkpoint. resume: Continue from it, with new episodes.
-    """
+def train(config: Config) -> Iterator[dict[str, Any]]:
+    """Train, and yield records of measurements; the last one, `final`, has more episodes."""
     torch.manual_seed(config.seed)
     task = TASKS[config.task](config)
     envs = task.make(task.training, config.num_envs)
@@ -627,23 +580,16 @@ def train(config: Config, folder: Path | None = None, resume: bool = False) -> I
     vocabulary = int(envs.single_observation_space["dialog"].high.max()) + 1 if "words" in example else 0
     policy = Policy(example, task.num_actions, vocabulary, config.hidden)
     optimizer = torch.optim.Adam(policy.parameters(), lr=config.learning_rate, eps=1e-5)
-    run = Run(config, policy, optimizer, task.training)
-    if resume and folder is not None:
-        run.load(folder)
-        seen, _ = envs.reset(seed=1_000_000 * (config.seed + 1) + run.number)
     rollout = Rollout(config, example)
     state = seen, np.zeros(config.num_envs, bool)
     updates = max(1, config.total_steps // rollout.chosen.size)
     marks = set(np.linspace(0, updates, config.evaluations + 1).astype(int)[:-1].tolist())
-    began, loss = time.process_time() - run.seconds, None
-    for number in range(run.number, updates + 1):
+    began, loss = time.process_time(), None
+    for number in range(updates + 1):
         final = number == updates
         if final or number in marks:
-            run.number, run.seconds = number, time.process_time() - began
-            if folder is not None:
-                run.save(folder)
             episodes = config.final_episodes if final else config.test_episodes
-            record = {"steps": number * rollout.chosen.size, "seconds": run.seconds}
+            record = {"steps": number * rollout.chosen.size, "seconds": time.process_time() - began}
             record |= {
                 "stage": getattr(task.training, "stage", 0),
                 "loss": loss,
@@ -664,19 +610,15 @@ def train(config: Config, folder: Path | None = None, resume: bool = False) -> I
     envs.close()
 
 
-def tensorboard_events(folder: Path) -> Any:
-    """Return a writer of TensorBoard events. Needs the library `tensorboard`."""
+def write_events(folder: Path, records: list[dict[str, Any]]) -> None:
+    """Write the measurements for TensorBoard. Needs the library `tensorboard`."""
     from torch.utils.tensorboard import SummaryWriter
 
-    return SummaryWriter(folder)
-
-
-def write_events(events: Any, record: dict[str, Any]) -> None:
-    for name, value in record.items():
-        numbers = value if isinstance(value, dict) else {"": value}
-        for part, number in numbers.items():
-            if number is not None and name != "steps":
-                events.add_scalar(f"{name}/{part}" if part else name, number, record["steps"])
+    with SummaryWriter(folder) as events:
+        for record in records:
+            for name, value in record.items():
+                for part, number in value.items() if isinstance(value, dict) else ():
+                    events.add_scalar(f"{name}/{part}", number, record["steps"])
 
 
 def line_of(record: dict[str, Any]) -> str:
@@ -694,9 +636,7 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--task", choices=sorted(TASKS), default="target")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
-    parser.add_argument("--output", type=Path, help="folder for the checkpoint and the events")
-    parser.add_argument("--resume", action="store_true", help="continue from the checkpoint in --output")
-    parser.add_argument("--tensorboard", action="store_true", help="write events into --output")
+    parser.add_argument("--tensorboard", type=Path, help="folder for events")
     for field in fields(Config):
         if field.name == "blind":
             parser.add_argument("--blind", action="store_true", help="hide target, instruction or picture")
@@ -705,19 +645,14 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
             parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind)
     given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
     torch.set_num_threads(given.pop("threads"))
-    folder, resume, tensorboard = given.pop("output", None), given.pop("resume"), given.pop("tensorboard")
-    if folder is None and (resume or tensorboard):
-        parser.error("--resume and --tensorboard need --output FOLDER")
-    if folder is not None and (folder / CHECKPOINT).exists() != resume:
-        parser.error(f"{folder} has {'no' if resume else 'a'} {CHECKPOINT}: --resume continues from one")
+    folder = given.pop("tensorboard", None)
     config = replace(Config(**PRESETS[given["task"]]), **given)
     records = []
-    with tensorboard_events(folder) if tensorboard else nullcontext() as events:
-        for record in train(config, folder, resume):
-            records.append(record)
-            print(line_of(record), flush=True)
-            if events is not None:
-                write_events(events, record)
+    for record in train(config):
+        records.append(record)
+        print(line_of(record), flush=True)
+    if folder is not None:
+        write_events(folder, records)
     return records
 
 

@@ -48,6 +48,4 @@ def main(episodes: int = 3, steps: int = 200, seed: int = 0) -> list[float]:
 
 
 if __name__ == "__main__":
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-    app.command()(main)
-    app()
+    typer.run(main)

@@ -88,6 +88,4 @@ def main(games: int = 3) -> None:
 
 
 if __name__ == "__main__":
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-    app.command()(main)
-    app()
+    typer.run(main)

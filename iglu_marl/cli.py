@@ -24,6 +24,7 @@ from iglu_marl.commands.agents import agents
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.benchmark import (
     audit_levels,
+    demonstrate_level,
     list_levels,
     report_results,
     run_level,
@@ -50,7 +51,7 @@ from iglu_marl.commands.replay import replay
 from iglu_marl.commands.serve import serve
 from iglu_marl.commands.serve_openenv import serve_openenv
 from iglu_marl.commands.tasks import tasks
-from iglu_marl.commands.train import train_edits, train_pov
+from iglu_marl.commands.train import train_edits, train_llm, train_pov
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
 from iglu_marl.core.files import usable_path
@@ -214,6 +215,7 @@ _add_group(
     audit=audit_levels,
     verify=verify_result,
     report=report_results,
+    demonstrate=demonstrate_level,
 )
 _add_group(
     "llm",
@@ -222,7 +224,9 @@ _add_group(
     benchmark=run_benchmark,
     report=report_models,
 )
-_add_group("train", "Train the models that come with the package.", edits=train_edits, pov=train_pov)
+_add_group(
+    "train", "Train the models that come with the package.", edits=train_edits, llm=train_llm, pov=train_pov
+)
 
 
 def main() -> None:

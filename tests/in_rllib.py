@@ -1,6 +1,6 @@
-"""What test_rllib.py asks of Ray and RLlib, run by the Python of the environment that has them; prints JSON.
+"""What test_rllib.py asks of RLlib, run by the Python of the environment that has them; prints JSON.
 
-.venv-rllib/bin/python tests/in_rllib.py rays | training
+.venv-rllib/bin/python tests/in_rllib.py
 """
 
 from __future__ import annotations
@@ -9,45 +9,10 @@ import contextlib
 import io
 import json
 import runpy
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-
-
-def plain(value: Any) -> Any:
-    """Rows without what depends on the clock."""
-    return [{key: part for key, part in row.items() if key != "seconds"} for row in value]
-
-
-def rays() -> dict[str, Any]:
-    """Two workers and none: the same rollouts, the same evaluation; and an evaluation that goes on where it was."""
-    example = runpy.run_path(str(EXAMPLES / "ray_rollouts.py"))
-    alone = example["rollouts"](0, 6, 50, 3)
-    tasks = example["tasks_of"]("bundled", count=4)
-    settings, rows = example["games"](tasks, 3, None)
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = {"workers": 2, "worlds": 6, "steps": 50, "count": 4, "seed": 3, "output": folder}
-        rolled, evaluation = example["main"](**arguments)
-        files = sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("games.jsonl"))
-        lines = [Path(folder, name).read_text().splitlines() for name in files]
-        Path(folder, files[0]).write_text("\n".join(lines[0][:-1]) + "\n" + lines[0][-1][:20])  # as if killed
-        kept = lines[1]
-        _, again = example["main"](**arguments)
-        resumed = Path(folder, files[1]).read_text().splitlines()
-    return {
-        "rollouts": all(np.array_equal(rolled[key], alone[key]) for key in alone),
-        "moved": bool(np.ptp(alone["poses"]) > 1) and bool(alone["rewards"].any()),
-        "rows": plain(evaluation.rows) == plain(rows),
-        "settings": evaluation.settings == settings,
-        "games": len(evaluation.rows),
-        "files": files,
-        "resumed": plain(again.rows) == plain(rows) and resumed == kept,
-    }
 
 
 def training() -> dict[str, Any]:
@@ -74,7 +39,7 @@ def main() -> None:
 
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        told = {"rays": rays, "training": training}[sys.argv[1]]()
+        told = training()
     print(
         json.dumps({"gymnasium": gymnasium.__version__, "printed": shown.getvalue().splitlines()[0], **told})
     )

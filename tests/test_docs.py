@@ -284,6 +284,8 @@ def check_command(command: str) -> None:
         context = group.make_context("iglu-marl", list(rest))
         name, command_of, options = group.resolve_command(context, rest)
         command_of.make_context(name, options, parent=context)
+    elif program == "pip":
+        assert rest[0] == "install"
     elif program in PYTHONS and rest:
         if rest[:2] == ["-m", "pytest"]:
             return
@@ -295,7 +297,9 @@ def check_command(command: str) -> None:
         for word in rest[1:]:
             assert not word.startswith("-") or takes(text, word.partition("=")[0]), f"{rest[0]} has no {word}"
     else:
-        assert (ROOT / program).is_file(), f"{program!r} is neither make nor iglu-marl nor a file here"
+        assert (ROOT / program).is_file(), (
+            f"{program!r} is neither make nor pip nor iglu-marl nor a file here"
+        )
 
 
 def test_options_have_their_present_names() -> None:

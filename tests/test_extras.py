@@ -46,6 +46,7 @@ print(json.dumps(ends))
 HIDDEN = [
     *(
         "pygame",
+        "moderngl",
         "OpenGL",
         "imageio_ffmpeg",
         "pandas",

@@ -341,6 +341,7 @@ def test_every_extra_is_explained(root: Path) -> None:
         "gymnasium",
         "numpy",
         "pygame",
+        "moderngl",
         "PyOpenGL",
         "pandas",
         "requests",
@@ -398,7 +399,7 @@ def test_the_editable_install_has_agents(root: Path, checkout: Path, tmp_path: P
 def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
     """A dependency that nothing lists breaks other people's installs only, so it is looked for here."""
     brought = {"rich", "typing-extensions"}  # by Typer and Gymnasium
-    known = {"PIL": "pillow", "OpenGL": "PyOpenGL", "pygame": "pygame-ce", "imageio_ffmpeg": "imageio-ffmpeg"}
+    known = {"PIL": "pillow", "pygame": "pygame-ce", "imageio_ffmpeg": "imageio-ffmpeg"}
     tables = project(root)["project"]
     listed = brought | {entry.split(">")[0].lower() for entry in tables["dependencies"]}  # type: ignore[index]
     (within,) = [entry for entry in tables["optional-dependencies"]["dev"] if entry.startswith("iglu_marl[")]  # type: ignore[index]

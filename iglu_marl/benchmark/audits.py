@@ -34,10 +34,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.benchmark.catalog import HasLevel, Level, current
 from iglu_marl.benchmark.controls import cells_of_tasks, open_loop, random_play, train
-from iglu_marl.benchmark.games import Observing, judged, reference_env, seeing
+from iglu_marl.benchmark.games import Observing, judged, reference_env, seeing, silent_architect
 from iglu_marl.benchmark.results import versions
 from iglu_marl.benchmark.splits import content_key, others, some_of
 from iglu_marl.core.dialogue import Role
@@ -230,7 +229,7 @@ def _scripted(
     player = factory(builder, Role.BUILDER)(env)
     names: Sequence[Any] = level.architects.get("test", ("scripted",))
     if builder == "oracle":
-        names = (_silent,)
+        names = (silent_architect,)
     two = hasattr(env, "possible_agents")
     speakers = [factory(name, Role.ARCHITECT)(env) for name in names] if two else [None]
     chosen = slice(None, None, max(1, len(tasks) // count))
@@ -245,10 +244,6 @@ def _scripted(
         found += judged(level, env, agents, task.replace(dialog=other.dialog), number).success
     env.close()
     return found / (number + 1), number + 1
-
-
-def _silent(env: Any) -> Agent:
-    return RandomArchitect.for_env(env, silence=1.0)
 
 
 # ----------------------------------------------------------------------------------------------------------- files

@@ -5,6 +5,7 @@ A `BatchPlayer` acts in a batch of games. `AgentBatch` makes one from agents tha
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from iglu_marl.benchmark.catalog import Level
 from iglu_marl.benchmark.games import Judged
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.core.task import Task
 from iglu_marl.envs.batch_observations import rows
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
@@ -33,7 +35,7 @@ class BatchPlayer(Protocol):
         """Start `count` games; the seed determines all randomness."""
 
     def act(self, observations: Any) -> Any:
-        """Return a batch of actions for a batch of observations."""
+        """Return a batch of actions for a batch of observations, which may hold only until the next step."""
 
 
 def is_batch(agent: Any) -> bool:
@@ -108,7 +110,7 @@ def judged_many(
 
     Args:
         level: the level.
-        env: `make(level, split, num_envs=len(games))`, of single builders with `info_keys=("event",)`.
+        env: `make(level, split, num_envs=len(games))`.
         architect: the architect of a two-agent level.
         builder: the builder.
         games: the games.
@@ -133,9 +135,10 @@ def judged_many(
         own = {BUILDER: seen} if architect is None else seen
         acts = {agent: player.act(changed[agent](own[agent])) for agent, player in players.items()}
         seen, _, *ends = env.step(acts[BUILDER] if architect is None else acts)
-        terminated, truncated, infos = ends if architect is None else (part[BUILDER] for part in ends)
-        acted += [acts] * record
-        changes += playing & np.isin(infos["event"], ("placed", "removed"))
+        terminated, truncated, _ = ends if architect is None else (part[BUILDER] for part in ends)
+        if record:
+            acted.append(copy.deepcopy(acts))
+        changes += playing & ((worlds.event == PLACED) | (worlds.event == REMOVED))
         for game in np.flatnonzero(playing & (terminated | truncated)).tolist():
             end = Trajectory(
                 tasks[game], seeds[game], terminated=bool(terminated[game]), grid=worlds.grid[game].copy()

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from iglu_marl.agents.learned.zoo import zoo
 from iglu_marl.agents.llm.named import NamedModel
+from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark.catalog import GRID_ACTIONS, Level, builder_env
 from iglu_marl.core.dialogue import Role
@@ -252,6 +253,11 @@ def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
 def seeing(target: Array) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """Return a function that replaces the target in an observation."""
     return lambda observation: {**observation, "target_grid": target.astype(observation["target_grid"].dtype)}
+
+
+def silent_architect(env: Any) -> Agent:
+    """Return an architect that says nothing."""
+    return RandomArchitect.for_env(env, silence=1.0)
 
 
 def plays_itself(builder: Any) -> bool:

@@ -229,7 +229,6 @@ class _Table:
     ) -> list[tuple[Judged, dict[str, list[Any]]]]:
         """Play the games of each partner side by side."""
         found: dict[int, tuple[Judged, dict[str, list[Any]]]] = {}
-        options = {} if self.level.is_pair else {"info_keys": ("event",)}
         for partner, (_, architect) in enumerate(self.partners):
             own = [number for number, game in enumerate(games) if game.partner == partner]
             if not own:
@@ -246,7 +245,7 @@ class _Table:
                 if control == "scrambled" and architect is None:
                     task = task.replace(dialog=games[number].other.dialog)
                 batch.append(BatchGame(number, task))
-            env = make(self.level, self._split, len(own), **options)
+            env = make(self.level, self._split, len(own), copy=False)
             played = judged_many(self.level, env, architect, self._builder, batch, change, record)
             found.update(zip(own, played, strict=True))
             env.close()

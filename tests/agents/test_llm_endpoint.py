@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from example_programs import load_example
 from llm_server import LLMServer, Misbehaviour, llm_server, obedient
 
 import iglu_marl
-from benchmarks.examples import load_example
 from iglu_marl import AgentError, ConfigError, Role, ServiceRefusedError, Task, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, RandomBuilder, ScriptedArchitect
 from iglu_marl.agents.llm import (

@@ -1,4 +1,4 @@
-"""RLlib, plain Ray, and the environments under the Gymnasium that RLlib pins.
+"""RLlib, and the environments under the Gymnasium that RLlib pins.
 
 These run in an environment of their own, whose Python is `.venv-rllib/bin/python` (`make rllib`) or what
 `IGLU_MARL_RLLIB_PYTHON` names. What is asked there stands in in_rllib.py.
@@ -42,30 +42,17 @@ def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
 
 
 @cache
-def told(what: str) -> dict[str, Any]:
+def told() -> dict[str, Any]:
     """The answer of in_rllib.py."""
-    done = run("tests/in_rllib.py", what)
+    done = run("tests/in_rllib.py")
     assert done.returncode == 0, done.stderr[-3000:]
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
-def test_ray_workers_give_what_one_process_gives() -> None:
-    """ray_rollouts: rollouts and evaluation by two workers; a shard that was cut off goes on, the other is kept."""
-    answer = told("rays")
-    assert answer["rollouts"]
-    assert answer["moved"]
-    assert answer["rows"]
-    assert answer["settings"]
-    assert answer["games"] == 4
-    assert answer["files"] == ["shard-000/games.jsonl", "shard-001/games.jsonl"]
-    assert answer["resumed"]
-    assert "300 steps by 2 workers" in answer["printed"]
-
-
 def test_rllib_trains_a_policy_for_each_role() -> None:
     """rllib_two_agents: RLlib's check of the environment, and an iteration of PPO with two env runners."""
-    answer = told("training")
+    answer = told()
     assert answer["spaces"] == {"architect_0": "MultiDiscrete([5 5])", "builder_0": "Discrete(7)"}
     assert answer["steps"] >= 200
     assert answer["runners"] == 2
@@ -76,7 +63,7 @@ def test_rllib_trains_a_policy_for_each_role() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [line for line in documented() if line[0] in ("ray_rollouts", "rllib_two_agents")]
+    ("name", "arguments"), [line for line in documented() if line[0] == "rllib_two_agents"]
 )
 def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Path) -> None:
     done = run(*shortened(name, arguments), cwd=tmp_path)
@@ -94,4 +81,4 @@ def test_rllib_pins_a_gymnasium_that_is_supported() -> None:
         *("tests/envs/test_contracts.py", "tests/envs/test_wrappers.py", "tests/envs/test_vector.py"),
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    assert told("rays")["gymnasium"].startswith("1.2.")
+    assert told()["gymnasium"].startswith("1.2.")

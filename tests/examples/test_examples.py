@@ -16,11 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from example_programs import load_example
 from llm_server import llm_server, obedient_to_the_last
 from made_packs import write_zip
 from requirements import ROOT, require
-
-from benchmarks.examples import load_example
 
 SMALL = {
     "aec_loop": {"steps": 60},
@@ -38,7 +37,6 @@ ELSEWHERE: dict[str, str] = {
     "dagger_silent_builder": "test_learning_silent.py",
     "ppo_symbols": "test_learning_symbols.py",
     "ppo_builder": "test_learning_builder.py",
-    "ray_rollouts": "test_rllib.py",
     "rllib_two_agents": "test_rllib.py",
     "agilerl_two_agents": "test_adapters.py",
     "benchmarl_two_agents": "test_adapters.py",
@@ -108,7 +106,6 @@ SHORT = {
     "parallel_loop": "--steps 60",
     "ppo_builder": "--total-steps 4096 --evaluations 1 --test-episodes 8 --final-episodes 8",
     "ppo_symbols": "--practice-updates 1 --updates 1 --games 64",
-    "ray_rollouts": "--worlds 4 --steps 50 --games 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "sb3_silent_builder": "--steps 256 --envs 2 --repeats 1 --tries 5",
     "scripted_pair": "",
@@ -121,7 +118,7 @@ SHORT = {
 }
 # Run by test_rllib.py and test_adapters.py, in environments of their own.
 APART = (
-    "ray_rollouts", "rllib_two_agents", "agilerl_two_agents", "benchmarl_two_agents", "textarena_game", "trl_builder",
+    "rllib_two_agents", "agilerl_two_agents", "benchmarl_two_agents", "textarena_game", "trl_builder",
     "verifiers_builder",
 )  # fmt: skip
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
@@ -180,15 +177,13 @@ def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Pat
     for library, required in LIBRARIES.get(name, {}).items():
         require(required, importlib.util.find_spec(library), f"{library} is not installed")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "IGLU_MARL_CACHE": str(tmp_path / "cache")}
-    begun = arguments.replace("--resume", "")  # what goes on has been begun before
-    for line in dict.fromkeys((begun, arguments)):
-        with at_hand(line, tmp_path) as given:
-            command = [sys.executable, *shortened(name, given)]
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment
-            )
-        assert done.returncode == 0, done.stderr[-3000:]
-        assert done.stdout.strip()
+    with at_hand(arguments, tmp_path) as given:
+        command = [sys.executable, *shortened(name, given)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=600, cwd=tmp_path, env=environment
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.strip()
 
 
 @pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported

@@ -9,9 +9,8 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from example_programs import load_example
 from requirements import require
-
-from benchmarks.examples import load_example
 
 
 def load(name: str) -> ModuleType:
