@@ -14,9 +14,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig, get_model
 from inspect_ai.scorer import Score, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState, solver
-from inspect_ai.tool import ToolInfo, ToolParams
 
-from iglu_marl.agents.llm.reading import text_of_calls
 from iglu_marl.benchmark.models import find_level, outcome
 from iglu_marl.text.game import ChatMessage as Part
 
@@ -24,12 +22,10 @@ MEASURES = ("score", "success", "right", "needless", "missing", "wrong", "words"
 
 
 @task
-def building(
-    level: str = "models-clarification-v1", games: int | None = None, seed: int = 0, tools: bool = False
-) -> Task:
+def building(level: str = "models-clarification-v1", games: int | None = None, seed: int = 0) -> Task:
     """Return the games of a level as a task.
 
-    level: name. games: number of games; None: all. seed: of the tasks. tools: ask for tool calls in place of JSON.
+    level: name. games: number of games; None: all. seed: of the tasks.
     """
     chosen = find_level(level)
     samples = []
@@ -40,32 +36,27 @@ def building(
         samples.append(Sample(text, id=f"{level}/{number}", metadata={"number": number, "unit": unit}))
     return Task(
         MemoryDataset(samples, name=level),
-        solver=play(level, seed, tools),
+        solver=play(level, seed),
         scorer=judge(),
         config=GenerateConfig(temperature=0.0, max_tokens=800),
     )
 
 
 @solver
-def play(level: str, seed: int, tools: bool) -> Any:
+def play(level: str, seed: int) -> Any:
     """Play a game: each turn is one request with the whole chat of the game."""
     chosen = find_level(level)
 
     async def solve(state: TaskState, generate: Any) -> TaskState:
         number = state.metadata["number"]
-        game, chat = chosen.start(number, seed, **({"answers": "tools"} if tools else {}))
+        game, chat = chosen.start(number, seed)
         said: list[ChatMessage] = []
         while chat:
             role = game.turn
             asked = [_message(part) for part in chat]
-            offered = [_tool(one["function"]) for one in game.tools] if tools else []
-            output = await get_model(role=role.value).generate(asked, tools=offered)
-            calls = [
-                {"function": {"name": call.function, "arguments": call.arguments}}
-                for call in output.message.tool_calls or []
-            ]
+            output = await get_model(role=role.value).generate(asked)
             said += [*asked[1:], output.message] if said else [*asked, output.message]
-            chat = (await asyncio.to_thread(game.step, text_of_calls(calls) or output.completion))[0]
+            chat = (await asyncio.to_thread(game.step, output.completion))[0]
             state.output = output
         state.messages = said
         state.metadata["outcome"] = outcome(chosen, number, seed, game)._asdict()
@@ -77,11 +68,6 @@ def play(level: str, seed: int, tools: bool) -> Any:
 def _message(part: Part) -> ChatMessage:
     kind = ChatMessageSystem if part["role"] == "system" else ChatMessageUser
     return kind(content=part["content"])
-
-
-def _tool(function: dict[str, Any]) -> ToolInfo:
-    parameters = ToolParams.model_validate(function["parameters"])
-    return ToolInfo(name=function["name"], description=function["description"], parameters=parameters)
 
 
 @scorer(metrics=[{name: [mean(), stderr(cluster="unit")] for name in MEASURES}])

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -424,8 +424,7 @@ class ModelSeat:
             return {"player": self.name}
         unused = ("attempts", "changes", "history", "max_edits")
         about = {name: value for name, value in self.settings.describe().items() if name not in unused}
-        prompts = [Prompts(role.value, self.settings.prompts).digest for role in Role]
-        return {**about, "prompts": prompts, "prompt_folder": self.settings.prompts}
+        return {**about, "prompts": [Prompts(role.value, self.settings.prompts).digest for role in Role]}
 
     def groups(self, numbers: Sequence[int], at_once: int | None) -> tuple[list[Sequence[int]], int]:
         """Return games to play in one batch, and the number of batches at once."""
@@ -440,23 +439,22 @@ class ModelSeat:
             release_backend(self.settings)
 
 
-def _game_options(profile: Mapping[str, Any]) -> dict[str, Any]:
-    found = {"view": profile.get("view", "layers"), "prompts": profile.get("prompt_folder", "")}
+def _game_options(profile: Mapping[str, Any], prompts: str = "") -> dict[str, Any]:
+    found = {"view": profile.get("view", "layers"), "prompts": prompts}
     return found | ({"max_replies": profile["max_requests"]} if profile.get("max_requests") else {})
 
 
 def play_games(
-    level: ModelLevel,
-    numbers: Sequence[int],
-    seed: int,
-    seats: Mapping[Role, ModelSeat],
-    profile: Mapping[str, Any],
+    level: ModelLevel, numbers: Sequence[int], seed: int, seats: Mapping[Role, ModelSeat], **options: Any
 ) -> list[GameRow | str]:
-    """Play games together, one reply of each at a time; return a row for each, or the failure that spoilt it."""
+    """Play games together, one reply of each at a time; return a row for each, or the failure that spoilt it.
+
+    options: those of `TextGame`.
+    """
     games, chats, spoilt = dict[int, TextGame](), dict[int, list[ChatMessage]](), dict[int, str]()
     replies: dict[int, list[Reply]] = {number: [] for number in numbers}
     for number in numbers:
-        games[number], chats[number] = level.start(number, seed, **_game_options(profile))
+        games[number], chats[number] = level.start(number, seed, **options)
     while any(chats.values()):
         for role, seat in seats.items():
             turn = [number for number in numbers if chats[number] and games[number].turn is role]
@@ -536,12 +534,8 @@ def run_models(
             with closing(log):
                 missing = sorted(set(range(count)) - {row.game for row in log.rows})
                 groups, at_once = seat.groups(missing, concurrency)
-
-                def work(
-                    group: Sequence[int], level: ModelLevel = level, profile: Any = profile
-                ) -> list[GameRow | str]:
-                    return play_games(level, group, seed, seats, profile)
-
+                options = _game_options(profile, seat.settings.prompts if seat.settings else "")
+                work = partial(play_games, level, seed=seed, seats=seats, **options)
                 for row in (row for _, rows in in_flight(work, groups, at_once) for row in rows):
                     if isinstance(row, str):
                         failed += 1
