@@ -8,7 +8,7 @@ instruction nor the context has what is missing.
 |---|---|---|
 | `oracle` | knows the target, asks where it is needed | names all remaining blocks |
 | `reader` | the scripted builder; it asks if it does not understand | names one block at a time |
-| `ask` | asks in each round, then knows the target | as `reader` |
+| `ask` | asks in each round, then knows the target; of another model always | as `reader` |
 | `guess` | never asks; random blocks on levels without questions | names random blocks |
 | `copy` | repeats its prompt | repeats its prompt, line by line |
 | `silent` | does nothing | says nothing |
@@ -83,7 +83,7 @@ def ask(game: TextGame, chat: list[ChatMessage]) -> str:
     """Ask in each round; then build what is meant."""
     if game.turn is Role.ARCHITECT:
         return reader(game, chat)
-    return _target(game) if _asked(game) else order_text([], QUESTION)
+    return _target(game) if _asked(game) and _round(game) else order_text([], QUESTION)
 
 
 def guess(game: TextGame, chat: list[ChatMessage]) -> str:

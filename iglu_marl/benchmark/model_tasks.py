@@ -149,7 +149,7 @@ def two_speakers(rng: Rng) -> RoundsGame:
     twelve trials.
     """
     kinds = {"Pia": ["full"] * 6 + ["as seen"] * 12, "Lisa": ["full"] * 6 + ["as seen"] * 4 + ["other"] * 8}
-    rounds = []
+    rounds: list[InstructedRound] = []
     for speaker in rng.permutation(list(kinds)).tolist():
         for kind in ["full", "full", *rng.permutation(kinds[speaker]).tolist()]:
             (_, (a, b)), (spot, (x, z)) = (list(_SPOTS.items())[at] for at in rng.permutation(9)[:2].tolist())
@@ -221,8 +221,9 @@ def viewpoint(rng: Rng) -> RoundsGame:
 
 def large(rng: Rng) -> RoundsGame:
     """A structure of 20 to 50 blocks in one message: two parts, and sometimes a mirror image of all."""
+    makers = (_walls, _chessboard, _stairs)
     while True:
-        parts = [part(rng) for part in rng.permutation([_walls, _chessboard, _stairs])[:2]]
+        parts = [part(rng) for part in (makers[n] for n in rng.permutation(3)[:2].tolist())]
         texts, blocks = [text for text, _ in parts], parts[0][1] | parts[1][1]
         size = sum(len(made) for _, made in parts)
         if rng.random() < 0.5:

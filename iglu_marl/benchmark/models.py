@@ -176,8 +176,8 @@ LEVELS: tuple[ModelLevel, ...] = (
     ModelLevel("models-viewpoint-v1", "One block, placed from somebody's point of view.", model_tasks.viewpoint),
     ModelLevel("models-large-v1", "A structure of 20 to 50 blocks, described at once.", model_tasks.large),
     ModelLevel("models-partners-v1", "Eight terse, mistaken and vague instructions.", model_tasks.partners),
-    ModelLevel("models-architect-v1", "A structure of 12 to 20 blocks, described to the scripted builder in 12 texts.",
-               structures=Structures(12, 20, 4, 4, 3), role="architect", games=30, max_replies=12),
+    ModelLevel("models-architect-v1", "A structure of 12 to 20 blocks, described to the scripted builder in 10 texts.",
+               structures=Structures(12, 20, 4, 4, 3), role="architect", games=30, max_replies=10),
     ModelLevel("models-pair-v1", "Two models together: a structure of 20 to 50 blocks within 40 replies.",
                structures=Structures(20, 50, 5, 5, 4), role="both", games=30, max_replies=40),
 )  # fmt: skip
@@ -525,7 +525,11 @@ def run_models(
             profile = seat.profile() | {"max_requests": max_requests}
             if partner and level.role == "both":
                 profile["builder"] = seats[Role.BUILDER].profile()
-            settings = {"level": level.name, "tasks": level.digest(seed, count), "profile": profile}
+            settings: dict[str, Any] = {
+                "level": level.name,
+                "tasks": level.digest(seed, count),
+                "profile": profile,
+            }
             log: RowLog[GameRow] = RowLog(
                 made_folder(output) / f"{level.name}.games.jsonl", settings, form=FORM, what="games of language models",
                 from_json=lambda row: GameRow(**row), to_json=lambda row: row._asdict(),
