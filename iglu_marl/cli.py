@@ -29,6 +29,7 @@ from iglu_marl.commands.benchmark import (
     report_results,
     run_level,
     verify_result,
+    write_leaderboard,
 )
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.conformance import conformance
@@ -215,6 +216,7 @@ _add_group(
     audit=audit_levels,
     verify=verify_result,
     report=report_results,
+    site=write_leaderboard,
     demonstrate=demonstrate_level,
 )
 _add_group(

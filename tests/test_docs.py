@@ -53,6 +53,7 @@ from iglu_marl.benchmark import levels, read_result, reference_results
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
 from iglu_marl.benchmark.report import audit_rows, model_table, overview_rows
+from iglu_marl.benchmark.report import level_rows as leaderboard_rows
 from iglu_marl.cli import app
 from iglu_marl.compat import conformance as tools
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
@@ -103,10 +104,7 @@ EXTRAS = {
 }  # what the snippets of a page import besides
 PYTHONS = {
     "python",
-    *(
-        f".venv-{library}/bin/python"
-        for library in ("rllib", "agilerl", "benchmarl", "textarena", "trl", "verifiers")
-    ),
+    *(f".venv-{library}/bin/python" for library in ("rllib", "benchmarl", "trl", "verifiers")),
 }
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
 
@@ -332,7 +330,7 @@ def test_there_are_commands_and_wrong_ones_are_seen() -> None:
         "iglu-marl brew",
         "iglu-marl demo --seed x",
         "python examples/no_such_example.py",
-        "python examples/aec_loop.py --teapot 3",
+        "python examples/your_own_agent.py --teapot 3",
         "sudo x",
     ):
         with pytest.raises(Exception):  # noqa: B017 (several libraries')
@@ -651,6 +649,9 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
         [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v0_*.json"))]
     ),
     "audits": lambda: audit_rows(read_audits()),
+    "leaderboard": lambda: leaderboard_rows(
+        [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v1_*.json"))]
+    ),
     "models": lambda: rows_of(model_table(reference_results())),
     "model-levels": lambda: [
         [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)] for one in MODEL_LEVELS

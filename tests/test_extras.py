@@ -121,11 +121,9 @@ def test_the_extra_all_has_every_extra_that_goes_into_one_environment() -> None:
     alone = {
         "rllib",
         "benchmarl",
-        "agilerl",
         "trl",
         "openenv",
         "verifiers",
-        "textarena",
         "inspect",
         "docs",
         "dev",

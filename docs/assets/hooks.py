@@ -4,6 +4,7 @@
   of these files becomes a page of the site under project/, and the links lead there.
 - The tables of the grammar are made when the site is built: 1,800 rows are not kept in the repository.
 - So are the games to watch, and the bundled corpus as pages.
+- The leaderboard is made of the result files in docs/learning.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
+from iglu_marl.benchmark.site import write_site
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.record import record
 from iglu_marl.commands.replay import replay
@@ -70,6 +72,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             _write_games(made)
     for path in made.rglob("*.html"):
         files.append(File.generated(config, path.relative_to(made).as_posix(), abs_src_path=str(path)))
+    with tempfile.TemporaryDirectory() as folder:
+        write_site(sorted((DOCS / "learning").glob("*-v1_*.json")), folder)
+        for page in Path(folder).iterdir():
+            files.append(File.generated(config, f"leaderboard/{page.name}", content=page.read_bytes()))
     return files
 
 

@@ -200,10 +200,19 @@ def judged(
     task: Task,
     seed: int,
     after: Played = lambda game: None,
+    on_step: Callable[[Any], None] = lambda env: None,
 ) -> Judged:
-    """Play a task in an environment of the level and apply the level's success rule. after: called with the game."""
+    """Play a task in an environment of the level and apply the level's success rule.
+
+    after: called with the game. on_step: as of `play`.
+    """
     changes = ChangeCounter()
-    game = play(env, dict(agents), seed=seed, options={"task": task}, on_step=changes)
+
+    def stepped(env: Any) -> None:
+        changes(env)
+        on_step(env)
+
+    game = play(env, dict(agents), seed=seed, options={"task": task}, on_step=stepped)
     after(game)
     success = level.is_success(task, game.completed, changes.count)
     f1 = float(game_metrics(game)["f1"])

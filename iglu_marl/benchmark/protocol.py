@@ -333,12 +333,8 @@ def verify(path: str | os.PathLike[str]) -> int:
             expected = row._replace(task=content_id(game.task), partner=partners[game.partner], success=won)
             if env is not None:
                 with wrap_errors(f"{place} cannot be replayed"):
-                    actions = parse_json(lines[at + number], place)
-                    agents: Mapping[Role, Agent] = {
-                        Role(name): Repeating(part) for name, part in actions.items()
-                    }
-                    replayed = judged(own, env, agents, game.task, row.seed)
-                expected = expected._replace(**replayed._asdict())
+                    outcome = _replay(own, env, lines[at + number], game.task, row.seed)
+                expected = expected._replace(**outcome._asdict())
             if row != expected:
                 raise DataError(f"{place} is {row}, expected {expected}")
         if env is not None:
@@ -348,6 +344,41 @@ def verify(path: str | os.PathLike[str]) -> int:
     if (found := digest_of(tasks)) != result.tasks:
         raise DataError(f"{path}: tasks is {result.tasks}, expected {found}")
     return len(lines)
+
+
+def replayed(
+    path: str | os.PathLike[str], number: int, on_step: Callable[[Any], None] = lambda env: None
+) -> Judged:
+    """Replay a recorded game of a result file and return its outcome.
+
+    number: number of the episode in the file. on_step: as of `play`.
+
+    Raises `DataError` if the game cannot be replayed.
+    """
+    result = read_result(path)
+    row = result.rows[number]
+    level, first = find(result.level).fold(row.run), number - row.seed
+    partners = list(dict.fromkeys(other.partner for other in result.rows[first : first + result.episodes]))
+    game = _scheduled(level, result.split, row.run, result.episodes, len(partners))[row.seed]
+    env = (reference_env if result.own_actions else make)(level, result.split)
+    with wrap_errors(f"{path}, episode {number} cannot be replayed"):
+        found = _replay(level, env, _recorded(Path(path), result)[number], game.task, row.seed, on_step)
+    env.close()
+    return found
+
+
+def _replay(
+    level: Level,
+    env: Any,
+    line: str,
+    task: Task,
+    seed: int,
+    on_step: Callable[[Any], None] = lambda env: None,
+) -> Judged:
+    """Play the actions of a line of recorded games."""
+    actions = parse_json(line, f"the game {seed}")
+    agents: Mapping[Role, Agent] = {Role(name): Repeating(part) for name, part in actions.items()}
+    return judged(level, env, agents, task, seed, on_step=on_step)
 
 
 def _expect_partners(place: str, level: Level, result: Result, partners: Sequence[str], seed: int) -> None:

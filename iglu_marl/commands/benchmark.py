@@ -250,3 +250,26 @@ def report_results(
     console.print(*document.split("\n"), sep="\n")
     if output is not None:
         console.print(f"Written: {', '.join(map(str, paths))}")
+
+
+def write_leaderboard(
+    folder: Annotated[Path, Argument(help="Folder of the pages.")],
+    results: Annotated[
+        list[Path] | None, Argument(help="Result files, or folders of them. Default: none.")
+    ] = None,
+    games: Annotated[int, opt.integer(0, "Recorded games to show for each result.")] = 2,
+    as_json: opt.Json = False,
+) -> None:
+    """Write the leaderboard as static pages: levels, controls, results, curves and games to watch."""
+    from iglu_marl.benchmark.site import write_site
+
+    files = [
+        path
+        for given in results or []
+        for path in (sorted(given.glob("*.json")) if given.is_dir() else [given])
+    ]
+    page = write_site(files, folder, games=games)
+    if as_json:
+        print(json.dumps({"page": str(page), "results": len(files)}))
+        return
+    text_console(as_json).print(f"{page}: {len(files)} results")

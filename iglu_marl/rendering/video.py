@@ -87,15 +87,16 @@ def _write_gif(path: Path, frames: Iterator[Picture], fps: float) -> None:
     The palette depends on all frames, so they wait, compressed, in memory. Nothing is dithered: noise would move.
     """
     kept, samples = [], []
-    shape: tuple[int, ...] = ()
+    size = (0, 0)
     for frame in frames:
-        shape, stride = frame.shape, max(1, math.isqrt(frame.shape[0] * frame.shape[1] // _SAMPLED))
+        size = frame.shape[1], frame.shape[0]
+        stride = max(1, math.isqrt(size[0] * size[1] // _SAMPLED))
         samples.append(frame[::stride, ::stride].reshape(1, -1, 3))
         kept.append(zlib.compress(frame.tobytes(), 1))
     # Pillow needs one of 256 entries for pixels that stay as they are
     palette = Image.fromarray(np.concatenate(samples, axis=1)).quantize(255, Image.Quantize.MEDIANCUT)
     pictures = (
-        Image.frombytes("RGB", shape[1::-1], zlib.decompress(data)).quantize(
+        Image.frombytes("RGB", size, zlib.decompress(data)).quantize(
             palette=palette, dither=Image.Dither.NONE
         )
         for data in kept

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from requirements import ROOT, require
+from test_learned import small_corpus
 from test_llm_local import save_model
+from typer.testing import CliRunner
 
 from iglu_marl import DataError, Dialogue, Role, Utterance
 from iglu_marl.agents.learned.builder import load_model
+from iglu_marl.cli import app
 from iglu_marl.core.grid import COLOR_NAMES, NetAction
 from iglu_marl.evaluation.action_prediction import Sample, Situation, edited, predict_actions
 
@@ -124,3 +128,20 @@ def test_damaged_folders_are_refused(tmp_path: Path) -> None:
         (tmp_path / "language.json").write_text(content)
         with pytest.raises(DataError, match="no language model of this version"):
             LanguageModel.load(tmp_path)
+
+
+def test_train_and_predict_from_the_command_line(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
+    pack, tuned = str(small_corpus(tmp_path / "pack")), str(tmp_path / "tuned")
+    train = ["train", "llm", "--base", str(base), "--data", pack, "--output", tuned, "--device", "cpu"]
+    done = CliRunner().invoke(app, [*train, "--held-out", "2", "--batch-size", "32", "--json"])
+    assert done.exit_code == 0, done.output
+    notes = json.loads(done.stdout)
+    assert notes["steps"] == 2
+    assert notes["held_out_loss"]["after"] != notes["held_out_loss"]["before"]
+    predict = ["predict", "--data", pack, "--trained", tuned, "--count", "2", "--json"]
+    done = CliRunner().invoke(app, [*predict, "--output", str(tmp_path / "predictions")])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["model-tuned"]["samples"] == 2

@@ -256,18 +256,12 @@ def _open(devices: list[Device]) -> tuple[Any, str]:
     reasons = []
     for device in devices:
         for library in ("libGL.so.1", "libOpenGL.so.0"):
+            options: dict[str, Any] = {"backend": "egl", "libegl": "libEGL.so.1", "libgl": library}
+            options["device_index"] = device.number
             try:
-                with environment(
-                    "LP_NUM_THREADS", "0"
-                ):  # no threads: faster for small pictures, and survives a fork
-                    made = moderngl.create_context(
-                        require=330,
-                        standalone=True,
-                        backend="egl",
-                        device_index=device.number,
-                        libegl="libEGL.so.1",
-                        libgl=library,
-                    )
+                # Without threads, llvmpipe is faster for small pictures, and survives a fork.
+                with environment("LP_NUM_THREADS", "0"):
+                    made = moderngl.create_context(require=330, standalone=True, **options)
             except Exception as error:  # moderngl raises no other kind
                 reasons.append(f"device {device.number}, {library}: {error}")
             else:

@@ -268,8 +268,10 @@ class Window:
 
     def _draw(self) -> None:
         if self._surface is not None:
+            surface = pygame.display.get_surface()
+            assert surface is not None
             picture = pygame.image.frombuffer(self._picture().tobytes(), self.size[::-1], "RGB")
-            pygame.display.get_surface().blit(picture, (0, 0))
+            surface.blit(picture, (0, 0))
             pygame.display.flip()
         self._is_stale = False
 
