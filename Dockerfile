@@ -5,8 +5,9 @@
 #   docker run --rm -p 127.0.0.1:8000:8000 iglu-marl serve --host 0.0.0.0 --public-host localhost
 FROM python:3.12-slim
 
+ARG EXTRAS=web
 COPY . /source
-RUN pip install --no-cache-dir '/source[web]' && rm -rf /source
+RUN pip install --no-cache-dir "/source[${EXTRAS}]" && rm -rf /source
 
 RUN useradd --create-home player && install -d -o player /games
 USER player

@@ -204,8 +204,10 @@ _add_group(
     "Follow a study with people in the browser, and export its data.",
     texts=study.texts,
     links=study.links,
+    rehearse=study.rehearse,
     status=study.status,
     export=study.export,
+    backup=study.backup,
     forget=study.forget,
 )
 _add_group(

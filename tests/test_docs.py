@@ -104,7 +104,7 @@ EXTRAS = {
 }  # what the snippets of a page import besides
 PYTHONS = {
     "python",
-    *(f".venv-{library}/bin/python" for library in ("rllib", "benchmarl", "trl", "verifiers")),
+    *(f".venv-{library}/bin/python" for library in ("rllib", "benchmarl", "trl")),
 }
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
 

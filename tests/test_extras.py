@@ -123,7 +123,6 @@ def test_the_extra_all_has_every_extra_that_goes_into_one_environment() -> None:
         "benchmarl",
         "trl",
         "openenv",
-        "verifiers",
         "inspect",
         "docs",
         "dev",

@@ -279,7 +279,8 @@ def test_the_container_copies_and_runs_what_there_is(root: Path) -> None:
     lines = (root / "Dockerfile").read_text("utf-8").splitlines()
     assert 'ENTRYPOINT ["iglu-marl"]' in lines
     extras = project(root)["project"]["optional-dependencies"]  # type: ignore[index]
-    (extra,) = re.findall(r"/source\[(\w+)\]", "\n".join(lines))
+    assert any("/source[${EXTRAS}]" in line for line in lines)
+    (extra,) = re.findall(r"^ARG EXTRAS=(\w+)$", "\n".join(lines), re.M)
     assert extra in extras
     ignored = (root / ".dockerignore").read_text("utf-8").split()
     assert {".git", ".venv*"} <= set(ignored)

@@ -344,7 +344,7 @@ class Batch:
         np.logical_or(*self.ends(), out=self.over)
         return bool(self.over.any())
 
-    def ends(self) -> tuple[Array, Array]:
+    def ends(self) -> tuple[Any, Any]:
         """Return which episodes are terminated and which truncated, bool [count]; views for lone builders."""
         ends = self.shown.terminated, self.shown.truncated
         if self.team == 1:

@@ -117,7 +117,7 @@ class VectorTeam(VectorGame):
 
     def _rewards(self) -> ByAgent:
         earned = list(np.nan_to_num(self._earned).T)
-        paid = self.config.pay_team(earned, list(self._spoken.T))  # type: ignore[arg-type]
+        paid = self.config.pay_team(earned, list(self._spoken.T))
         return {agent: np.array(reward) for agent, reward in zip(self.possible_agents, paid, strict=True)}
 
     # -- what is seen

@@ -29,6 +29,9 @@ class TeamTally:
 
     def __init__(self) -> None:
         self.counts: dict[str, dict[str, float]] = {}
+        self._editors = np.full(ZONE_SHAPE, NOBODY)  # who edited a cell last
+        self._steps = self._seen = np.zeros(0)  # of each builder before this move
+        self._said = 0
 
     def __call__(self, env: Any) -> None:
         """Add the last move of a game."""

@@ -92,7 +92,7 @@ class _Player:
                 env.heard.words = move.heard or ""
             return {Role.BUILDER: float(env.step(actions[Role.BUILDER])[1])}
         if self.recording.view == "live":
-            return dict(env.tick(*from_actions(actions)).rewards)
+            return dict(env.tick(*from_actions(dict[Any, Any](actions))).rewards)
         players = players_of(env)
         if self.recording.view == "parallel":
             paid = env.step({name: actions[player] for name, player in players.items() if player in actions})[

@@ -518,12 +518,12 @@ class Room:
 class Rooms:
     """All games of a server, and the tokens that open them."""
 
-    def __init__(self, options: ServerOptions) -> None:
+    def __init__(self, options: ServerOptions, thinking: Thinking | None = None) -> None:
         self.options = options
         self.rooms: dict[str, Room] = {}
         self._tokens: dict[str, tuple[Room, Role, Seat | None]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
-        self._thinking = Thinking(options.processes)
+        self._thinking = thinking or Thinking(options.processes)
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
         self._slots: list[list[Room]] = [[] for _ in range(SLOTS)]  # rooms that tick together
         self.draining = False  # no new games, because the server is going to end
@@ -607,11 +607,14 @@ class Rooms:
         """Check all rooms once a second, while the server runs."""
         while True:
             await asyncio.sleep(1.0)
-            now = clock.monotonic()
-            for room in tuple(self.rooms.values()):
-                room.check(now)
-                if room.over and now - room.over_at > KEPT_S and not room.clients:
-                    self._forget(room)
+            self.check(clock.monotonic())
+
+    def check(self, now: float) -> None:
+        """Check all rooms: who is away for too long, and what is over."""
+        for room in tuple(self.rooms.values()):
+            room.check(now)
+            if room.over and now - room.over_at > KEPT_S and not room.clients:
+                self._forget(room)
 
     def _forget(self, room: Room) -> None:
         del self.rooms[room.name]

@@ -1,7 +1,7 @@
 """The examples of libraries that need environments of their own, which `make adapters` makes.
 
-examples/benchmarl_two_agents.py learns a little; examples/trl_builder.py and examples/verifiers_builder.py play the
-game as strings, which `iglu-marl serve-openenv` serves.
+examples/benchmarl_two_agents.py learns a little; examples/trl_builder.py plays the game as strings, which
+`iglu-marl serve-openenv` serves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from iglu_marl.cli import app
 EXAMPLES = {
     "benchmarl_two_agents": r"mean return -?\d",
     "trl_builder": r"mean reward \d",
-    "verifiers_builder": r"mean reward 1\.00",
 }
 
 
