@@ -311,7 +311,7 @@ class BatchOptions(TypedDict, total=False):
     make_architect: Callable[[], Agent] | None
 
 
-class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):  # type: ignore[misc]  # architects
+class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
     """The keyword arguments of `GridworldVectorEnv`."""
 
     action_space: ControlsName | None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z
@@ -29,6 +31,7 @@ from iglu_marl.core.kernels.score import count
 
 # Not the literals 0, 1 and -1, and cells as int64: Numba compiles a function, and all that it calls, for each type.
 AIR, ADDED, TAKEN = np.int8(0), np.int8(1), np.int8(-1)
+_wide: Any = np.int64
 
 
 @jit
@@ -54,7 +57,7 @@ def place(s, team):
     if not look(s):
         return PLACE_NO_HIT
     pose, before, color = s["pose"], s["before"], int(s["active"])
-    x, y, z = np.int64(before[0]), np.int64(before[1]), np.int64(before[2])
+    x, y, z = _wide(before[0]), _wide(before[1]), _wide(before[2])
     if x == NO_CELL:
         return PLACE_EYE_INSIDE
     if s["inventory"][color - 1] <= 0:
@@ -78,7 +81,7 @@ def remove(s):
     hit = s["hit"]
     if hit[1] == GROUND_Y:
         return REMOVE_GROUND
-    set_block(s, np.int64(hit[0]), np.int64(hit[1]), np.int64(hit[2]), AIR)
+    set_block(s, _wide(hit[0]), _wide(hit[1]), _wide(hit[2]), AIR)
     return REMOVED
 
 
@@ -161,6 +164,6 @@ def share_change(team, i):
         if k != i:
             s = team[k]
             inventory, own = s["inventory"].copy(), s["change"].copy()
-            set_block(s, np.int64(change[0]), np.int64(change[1]), np.int64(change[2]), change[4])
+            set_block(s, _wide(change[0]), _wide(change[1]), _wide(change[2]), change[4])
             s["inventory"][:], s["change"][:] = inventory, own
             s["record"] = max(int(s["record"]), int(s["best"]))
