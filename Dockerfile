@@ -5,14 +5,17 @@
 #   docker run --rm -p 127.0.0.1:8000:8000 iglu-marl serve --host 0.0.0.0 --public-host localhost
 FROM python:3.12-slim
 
+# Exactly these files of the dependencies, whatever the index offers (`make lock`).
+COPY requirements-container.txt /source/
+RUN pip install --no-cache-dir --require-hashes -r /source/requirements-container.txt
 COPY . /source
-RUN pip install --no-cache-dir '/source[web]' && rm -rf /source
+RUN pip install --no-cache-dir --no-deps --no-build-isolation '/source[web,postgresql]' && rm -rf /source
 
 RUN useradd --create-home player && install -d -o player /games
 USER player
 WORKDIR /games
-# The first game compiles the kernels; here, so that no container does it again.
-RUN iglu-marl demo --output /tmp/demo && rm -r /tmp/demo
+# The first games compile the kernels; here, so that no container does it again.
+RUN iglu-marl demo --output /tmp/demo && rm -r /tmp/demo && python -m iglu_marl.web.warming
 
 EXPOSE 8000
 ENTRYPOINT ["iglu-marl"]

@@ -11,7 +11,7 @@ DEV := $(VENV)/.installed-dev
 CODE := setup.py iglu_marl tests docs/assets $(wildcard agents benchmarks examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast check lint types format bench trust trust-quick docs docs-serve rllib adapters sbom clean
+.PHONY: help setup demo test test-fast check lint types format bench trust trust-quick docs docs-serve rllib adapters lock sbom clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
@@ -36,8 +36,9 @@ $(STAMP): pyproject.toml
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing iglu_marl into $(VENV): about 100 MB to download"
 	@$(PY) -m pip install --disable-pip-version-check -e .
-	@echo "Compiling the rules of the world, once: half a minute of computing"
+	@echo "Compiling the rules of the world, once: a minute of computing"
 	@$(VENV)/bin/iglu-marl demo --output $(VENV)/first-demo >/dev/null
+	@$(PY) -m iglu_marl.web.warming
 	@touch $@
 	@echo "Ready. Its commands come onto your path with:  source $(VENV)/bin/activate"
 
@@ -100,13 +101,22 @@ $(RLLIB_VENV)/.installed: $(STAMP)
 	@touch $@
 
 # Libraries that go with other versions of what the rest uses, each in an environment of its own.
-ADAPTERS := benchmarl openenv trl verifiers
+ADAPTERS := benchmarl inspect openenv trl
 adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries need environments of their own (10 GB)
 	IGLU_MARL_REQUIRE=adapters $(PY) -m pytest -q tests/envs/test_adapters.py
 .venv-%/.installed: $(STAMP)
 	@.venv-$*/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv-$*
 	@echo "Installing iglu_marl with $* into .venv-$*: 1 to 3 GB, more where PyTorch brings what GPUs need"
 	@.venv-$*/bin/python -m pip install --disable-pip-version-check -q -e '.[$*]' pytest
+	@touch $@
+
+lock: .venv-lock/.installed  ## pin what the container installs, with hashes, in requirements-container.txt
+	@echo 'setuptools>=77' > .venv-lock/build.in  # what builds the package
+	.venv-lock/bin/pip-compile -q --upgrade --generate-hashes --allow-unsafe --strip-extras --no-annotate --no-header \
+	  --no-emit-index-url --no-emit-find-links --extra web --extra postgresql -o requirements-container.txt pyproject.toml .venv-lock/build.in
+.venv-lock/.installed:
+	@python3.12 -m venv --clear .venv-lock  # the Python of the container
+	@.venv-lock/bin/python -m pip install --disable-pip-version-check -q 'pip-tools>=7.5'
 	@touch $@
 
 # The tool has an environment of its own, so that it is not in the list.

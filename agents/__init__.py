@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see
-    from iglu_marl.agents.bases import find_base as find_base
+    from iglu_marl.agents.bases import pretrained as pretrained
     from iglu_marl.agents.human.architect import HumanArchitect as HumanArchitect
     from iglu_marl.agents.human.builder import HumanBuilder as HumanBuilder
     from iglu_marl.agents.learned.builder import LearnedBuilder as LearnedBuilder
@@ -37,7 +37,7 @@ _MODULES = {
     "ScriptedArchitect": "scripted.architect",
     "ScriptedBuilder": "scripted.builder",
     "agents_for": "registry",
-    "find_base": "bases",
+    "pretrained": "bases",
     "zoo": "learned.zoo",
 }
 __all__ = sorted(_MODULES)

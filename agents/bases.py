@@ -51,7 +51,7 @@ PACKAGED = {
 """Short names."""
 
 
-def find_base(name: str) -> str:
+def pretrained(name: str) -> str:
     """Return where transformers loads a model from: a folder, or a name on the Hugging Face Hub.
 
     Args:

@@ -2,10 +2,8 @@
 
     python examples/ppo_builder.py --task target      # sees the structure that it is to build
     python examples/ppo_builder.py --task language    # reads what to build; some colour-place pairs are never trained
-    python examples/ppo_builder.py --task pixels      # sees 64 x 64 pictures and nothing else
-    python examples/ppo_builder.py --task target --tensorboard runs/target
 
-Each task takes some minutes on one CPU thread. `--tensorboard` writes events into a folder.
+Each task takes some minutes on one CPU thread.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -42,7 +39,7 @@ class Config:
 
     task: str = "target"
     seed: int = 0
-    blind: bool = False  # the control: hides the target, the instruction or the picture
+    blind: bool = False  # the control: hides the target or the instruction
     total_steps: int = 2_000_000  # environment steps, of all worlds together
     num_envs: int = 128
     rollout: int = 32  # steps of each world between two updates
@@ -73,18 +70,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "caution": 0.1,
         "cautious": (0.5, 0.9),
         "total_steps": 1_000_000,
-        "evaluations": 15,
-        "test_episodes": 128,
-    },
-    "pixels": {
-        "max_steps": 40,
-        "caution": 0.02,
-        "cautious": (0.25, 0.6),
-        "entropy": 0.02,
-        "total_steps": 200_000,
-        "num_envs": 64,
-        "minibatch": 256,
-        "epochs": 3,
         "evaluations": 15,
         "test_episodes": 128,
     },
@@ -334,70 +319,14 @@ class LanguageTask:
 
 
 def table_of(actions: list[dict[str, Any]]) -> Arrays:
-    """Return the actions of the discrete and human-level encodings as arrays by index; missing keys are 0."""
+    """Return the actions of the discrete encoding as arrays by index; missing keys are 0."""
     integers = ("move", "strafe", "jump", "attack", "use", "hotbar")
     table = {key: np.array([action.get(key, 0) for action in actions]) for key in integers}
     camera = np.array([action.get("camera", (0, 0)) for action in actions], np.float32)
     return {**table, "camera": camera}
 
 
-# ---------------------------------------------------------------------------------------------- pixels
-
-
-class Odd(TaskSource):
-    """Three blocks around the builder in three colours; the red one has to be removed."""
-
-    def sample(self, rng: np.random.Generator | None = None) -> Task:
-        rng = self.rng if rng is None else rng
-        colours = [6, *(rng.permutation(5)[:2] + 1).tolist()]
-        cells: list[tuple[int, int]] = []
-        while len(cells) < 3:  # in three directions, so that none hides another
-            x, z = rng.integers(-4, 5, size=2).tolist()
-            apart = all(x * a + z * b < 0.8 * np.hypot(x, z) * np.hypot(a, b) for a, b in cells)
-            if 2 <= np.hypot(x, z) <= 5 and apart:
-                cells.append((x, z))
-        blocks = [(x, -1, z, colour) for (x, z), colour in zip(cells, colours, strict=True)]
-        return Task("<Architect> Remove the red block.", blocks[1:], starting_grid=blocks)
-
-
-class PixelsTask:
-    """The builder sees 64 x 64 pixels, and nothing else: it has to find the red block among three, and to break it.
-
-    Controls: discrete, of which it uses turning by 10 and by 45 degrees, looking up and down by 15, and breaking.
-    """
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.price = (
-            config.right_scale
-        )  # of breaking a block that belongs there; the red one brings `wrong_scale`
-        self.splits = {"new": Odd()}
-        self.training: TaskSource = self.splits["new"]
-        turns = [{"camera": camera} for camera in ((-10, 0), (10, 0), (-45, 0), (45, 0), (0, 15), (0, -15))]
-        self.table = table_of([*turns, {"attack": 1}])
-        self.num_actions = len(self.table["attack"])
-
-    def make(self, tasks: TaskSource, num_envs: int) -> gym.vector.VectorEnv:
-        return gym.make_vec(
-            "IGLUGridworld-v0",
-            num_envs=num_envs,
-            tasks=tasks,
-            action_space="discrete",
-            pov_layout="chw",
-            max_steps=self.config.max_steps,
-            right_scale=self.config.right_scale,
-            wrong_scale=self.config.wrong_scale,
-            copy=False,
-        )
-
-    actions = LanguageTask.actions
-
-    def features(self, seen: Any) -> Arrays:
-        """Return the pictures, uint8 [n, 3, 64, 64]."""
-        return {"pov": np.zeros_like(seen["pov"]) if self.config.blind else seen["pov"]}
-
-
-TASKS: dict[str, Any] = {"target": TargetTask, "language": LanguageTask, "pixels": PixelsTask}
+TASKS: dict[str, Any] = {"target": TargetTask, "language": LanguageTask}
 
 
 # ---------------------------------------------------------------------------------------------- the network
@@ -426,31 +355,23 @@ class Reader(nn.Module):
 
 
 class Policy(nn.Module):
-    """Actor and critic on one MLP, with a reader for words and a small CNN for pictures."""
+    """Actor and critic on one MLP, with a reader for words."""
 
     def __init__(self, example: Arrays, num_actions: int, vocabulary: int, hidden: int) -> None:
         super().__init__()
-        size = example["state"].shape[1] if "state" in example else 0
+        size = example["state"].shape[1]
         if "words" in example:
             self.reader = Reader(vocabulary, 64)
             self.meaning, self.place = linear(64, hidden), linear(size, hidden)
-            size += hidden
-        if "pov" in example:
-            layers = [nn.Conv2d(3, 24, 8, 8), nn.ReLU(), nn.Conv2d(24, 32, 3), nn.ReLU(), nn.Flatten()]
-            self.eye = nn.Sequential(*layers, linear(32 * 6 * 6, hidden), nn.ReLU())
             size += hidden
         self.body = nn.Sequential(linear(size, hidden), nn.Tanh(), linear(hidden, hidden), nn.Tanh())
         self.actor, self.critic = linear(hidden, num_actions, 0.01), linear(hidden, 1, 1.0)
 
     def forward(self, seen: Tensors) -> tuple[torch.Tensor, torch.Tensor]:
         """Return logits float [n, actions] and values float [n]."""
-        parts = []
-        if "state" in seen:
-            parts.append(seen["state"])
+        parts = [seen["state"]]
         if "words" in seen:  # the product shows whether the named and the aimed place agree
             parts.append(self.meaning(self.reader(seen["words"])) * self.place(seen["state"]))
-        if "pov" in seen:
-            parts.append(self.eye(seen["pov"].float() / 255))
         inner = self.body(torch.cat(parts, dim=1))
         return self.actor(inner), self.critic(inner)[:, 0]
 
@@ -610,17 +531,6 @@ def train(config: Config) -> Iterator[dict[str, Any]]:
     envs.close()
 
 
-def write_events(folder: Path, records: list[dict[str, Any]]) -> None:
-    """Write the measurements for TensorBoard. Needs the library `tensorboard`."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    with SummaryWriter(folder) as events:
-        for record in records:
-            for name, value in record.items():
-                for part, number in value.items() if isinstance(value, dict) else ():
-                    events.add_scalar(f"{name}/{part}", number, record["steps"])
-
-
 def line_of(record: dict[str, Any]) -> str:
     shares = "  ".join(
         f"{split}: {value['success']:6.1%} in {value['length']:5.1f} steps, return {value['return']:+.2f}"
@@ -636,23 +546,19 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--task", choices=sorted(TASKS), default="target")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
-    parser.add_argument("--tensorboard", type=Path, help="folder for events")
     for field in fields(Config):
         if field.name == "blind":
-            parser.add_argument("--blind", action="store_true", help="hide target, instruction or picture")
+            parser.add_argument("--blind", action="store_true", help="hide target or instruction")
         elif field.name not in ("task", "cautious"):
             kind = float if isinstance(field.default, float) else int
             parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind)
     given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
     torch.set_num_threads(given.pop("threads"))
-    folder = given.pop("tensorboard", None)
     config = replace(Config(**PRESETS[given["task"]]), **given)
     records = []
     for record in train(config):
         records.append(record)
         print(line_of(record), flush=True)
-    if folder is not None:
-        write_events(folder, records)
     return records
 
 

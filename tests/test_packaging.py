@@ -20,8 +20,10 @@ import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 from requirements import require
 
 import iglu_marl
@@ -53,6 +55,7 @@ TOP_FILES = {
     "CITATION.cff",
     "CONTRIBUTING.md",
     "Dockerfile",
+    "requirements-container.txt",
     ".dockerignore",
     "Makefile",
     "NOTICES.md",
@@ -279,11 +282,40 @@ def test_the_container_copies_and_runs_what_there_is(root: Path) -> None:
     lines = (root / "Dockerfile").read_text("utf-8").splitlines()
     assert 'ENTRYPOINT ["iglu-marl"]' in lines
     extras = project(root)["project"]["optional-dependencies"]  # type: ignore[index]
-    (extra,) = re.findall(r"/source\[(\w+)\]", "\n".join(lines))
-    assert extra in extras
+    (named,) = re.findall(r"/source\[([\w,]+)\]", "\n".join(lines))
+    assert set(named.split(",")) <= set(extras)
     ignored = (root / ".dockerignore").read_text("utf-8").split()
     assert {".git", ".venv*"} <= set(ignored)
     assert not {"README.md", "pyproject.toml", "setup.py", "agents", "iglu_marl"} & set(ignored)
+
+
+def test_the_container_keeps_the_rules_of_hadolint(root: Path) -> None:
+    """Those that apply here, by their numbers; and all packages are pinned by hashes, in the versions promised."""
+    text = (root / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    steps = [line.split(None, 1) for line in text.splitlines() if line and not line.startswith("#")]
+    named = {key: [value for name, value in steps if name == key] for key, _ in steps}
+    assert all(
+        re.fullmatch(r"[\w./-]+:[\w.-]+", base) and ":latest" not in base for base in named["FROM"]
+    )  # DL3006, 7
+    assert named["USER"][-1] not in ("root", "0")  # DL3002
+    assert "ADD" not in named  # DL3020
+    assert all(value.startswith("/") for value in named["WORKDIR"])  # DL3000
+    assert all(json.loads(value) for value in named["ENTRYPOINT"] + named["CMD"])  # DL3025
+    for run in named["RUN"]:
+        assert not re.search(r"\b(sudo|cd|apt|wget|curl)\b|\|", run), run  # DL3003, 3004, 3027, 4006
+        for install in re.findall(r"pip install ([^&]*)", run):
+            assert "--no-cache-dir" in install  # DL3042
+            assert "--require-hashes" in install or "--no-deps" in install  # DL3013
+    entries = (root / "requirements-container.txt").read_text("utf-8").replace("\\\n", " ").splitlines()
+    pinned = re.compile(r"([\w.-]+)==([\w.!+]+)(?:\s+--hash=sha256:[0-9a-f]{64})+")
+    assert all(pinned.fullmatch(entry) for entry in entries)
+    found = dict(pinned.findall("\n".join(entries)))
+    tables: Any = project(root)["project"]
+    extras = tables["optional-dependencies"]
+    for entry in [*tables["dependencies"], *(extras["web"] + extras["postgresql"])]:
+        wanted = Requirement(entry)
+        if wanted.name != "tomli":  # for Python 3.10
+            assert wanted.specifier.contains(found[wanted.name.lower()]), entry
 
 
 def test_every_dependency_has_a_lower_bound_and_no_upper_one(root: Path) -> None:

@@ -25,7 +25,7 @@ import torch
 from torch.nn import functional
 
 from iglu_marl import ConfigError, DataError, Role
-from iglu_marl.agents.bases import find_base
+from iglu_marl.agents.bases import pretrained
 from iglu_marl.agents.learned.frames import CELLS, cell_of, frame_of, turned
 from iglu_marl.agents.learned.text import facing
 from iglu_marl.core.extras import extra
@@ -240,7 +240,7 @@ class LanguageModel:
 
 def _base(name: str, device: str, precision: str) -> tuple[Any, Any]:
     """Return a causal model and its tokenizer."""
-    source = find_base(name)
+    source = pretrained(name)
     with extra("pretrained"):
         import transformers
     tokenizer = transformers.AutoTokenizer.from_pretrained(source)

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from iglu_marl import AgentError
-from iglu_marl.agents.bases import find_base
+from iglu_marl.agents.bases import pretrained
 from iglu_marl.agents.llm.budget import Budget, TokenCount
 from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply, RequestFailure
 from iglu_marl.agents.llm.reading import is_mark, is_unfinished
@@ -198,7 +198,7 @@ class LocalBackend:
 
 
 def _load(settings: LLMSettings) -> tuple[Any, Any]:
-    source = find_base(settings.model)
+    source = pretrained(settings.model)
     with extra("llm"):
         import torch
         import transformers

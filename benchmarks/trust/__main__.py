@@ -19,6 +19,7 @@ DRIVERS: dict[str, tuple[list[str], list[str] | None]] = {
     "views": ([], ["--quick"]),
     "interfaces": ([], ["--quick"]),
     "faults": ([], ["--quick"]),
+    "server": ([], ["--quick"]),
     "fuzz": ([], ["--quick", "--target", "zip", "--target", "LLM reply", "--target", "action"]),
     "names": ([], ["--quick"]),
     "soak": (["--amount", "300"], ["--quick"]),

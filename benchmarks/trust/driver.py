@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "data")]  # what tests share
+sys.path[:0] = [str(ROOT / "tests" / name) for name in ("", "data", "web")]  # what tests share
 
 Figures = dict[str, Any]
 

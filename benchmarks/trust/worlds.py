@@ -1,8 +1,8 @@
 """Worlds under random controls of all encodings, with invariants checked after every step.
 
 The amount is a number of steps. Checked in each world: ranges of fields, at most one changed cell and its `change`,
-stock and number of blocks, clocks, turns, reward, ends; in some, score and completion against `oracle`, and that a
-single world gives the same bytes as in a batch.
+stock and number of blocks, clocks, turns, reward, ends; in some, score and completion against a second implementation,
+and that a single world gives the same bytes as in a batch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.trust import oracle
 from benchmarks.trust.driver import Figures, expect, main, show_progress
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls
 from iglu_marl.core.grid import ZONE_SHAPE
@@ -20,6 +19,8 @@ from iglu_marl.core.kernels.records import ARCHITECT, COVER, EpisodeRules
 from iglu_marl.core.state_bounds import check_state
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
+
+import reference_scores  # isort: skip  # in tests/
 
 QUICK, FULL = 300_000, 10_000_000
 COUNT = 1024  # worlds
@@ -180,18 +181,18 @@ class Round:
         yield "the seen stock", (state["seen_inventory"] == np.maximum(0, state["inventory"])).all(axis=1)
 
     def check_scores(self) -> int:
-        """Compare scores and completion of some worlds with the oracle."""
+        """Compare scores and completion of some worlds with the second implementation."""
         state = self.worlds.state
         for index in self.rng.choice(COUNT, ASKED, replace=False):
             task, rules = self.chosen[index]
             one = state[index]
             extent = one["target"] if task.full_grid is None else task.in_ids("iglu").full_grid
-            allowed = oracle.admissible(extent, rules.shifts == "inside", bool(one["invariant"]))
-            counts = oracle.match_counts(one["grid"], one["target"]) * allowed
+            allowed = reference_scores.admissible(extent, rules.shifts == "inside", bool(one["invariant"]))
+            counts = reference_scores.match_counts(one["grid"], one["target"]) * allowed
             expect((counts == one["matches"]).all(), f"match counts of world {index} ({self.place})")
             expect(counts.max() == one["best"], f"the intersection of world {index} ({self.place})")
             if rules.completion == "cover":
-                ends = oracle.covered(one["grid"], one["start"], one["target"], allowed)
+                ends = reference_scores.covered(one["grid"], one["start"], one["target"], allowed)
                 expect(ends == bool(one["terminated"]), f"the completion of world {index} ({self.place})")
         return ASKED
 

@@ -264,7 +264,7 @@ def builder_env(
         )
         chosen["architect"] = speaker()
         chosen["config"] = level.config(split, builder_can_ask=False, turn_steps=50, **(fields or {}))
-        batch["architects"] = speaker
+        batch["make_architect"] = speaker
     env = GridworldEnv(**chosen, **own)
     env.show_only([_KEYS.get(name, name) for name in shown])
     return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)

@@ -64,8 +64,9 @@ class GridOracle:
         self._waits = self._waiting = waits
         self._plan: list[int] = []
 
-    def reset(self, role: Role, seed: int | None, task: Task) -> None:
+    def reset(self, role: Role, seed: int | None, task: Task | None = None) -> None:
         """Plan the actions of an episode."""
+        assert task is not None  # since it is privileged
         self._plan = grid_actions(task)[::-1]
         self._waiting = self._waits
 

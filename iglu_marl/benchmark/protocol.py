@@ -22,6 +22,8 @@ from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
+from iglu_marl.evaluation.cluster import on_ray, slices
+from iglu_marl.evaluation.runner import RAY_PARTS
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory
@@ -44,6 +46,7 @@ def run(
     command: str = "",
     output: str | os.PathLike[str] | None = None,
     record: bool = False,
+    ray: str = "",
     progress: Callable[[str], None] = lambda _: None,
 ) -> Result:
     """Measure the agents of several training runs on a level.
@@ -68,7 +71,10 @@ def run(
         command: command that trained and measured the agents.
         output: path of the result file.
         record: whether to keep all games beside the result file, for `verify`.
-        progress: called with a line of text for each run, and with the `Result.flags` that do not depend on chance.
+        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `evaluation.cluster.on_ray`); "":
+            none. Does not change the result.
+        progress: called with a line of text for each part of the games, and with the `Result.flags` that do not depend
+            on chance.
 
     Raises:
         ConfigError: if `agents`, `episodes`, `seeds` or `curves` do not fit together, or `record` has no `output`.
@@ -90,25 +96,26 @@ def run(
     own_actions = {plays_itself(builder) for _, builder in pairs}
     if len(own_actions) > 1:
         raise ConfigError("agents mixes scripted builders, given by name, with others; expected one kind")
+    job = _Job(level, split, pairs, numbers, episodes, controls, record)
+    ends = slices(episodes, -(-RAY_PARTS // len(pairs)) if ray else 1)
+    parts = [_Part(place, *end) for place in range(len(pairs)) for end in ends]
+    done: dict[int, _Measured] = {}
+    for number, measured in on_ray(ray, _measure, job, parts) if ray else _one_by_one(job, parts):
+        done[number] = measured
+        progress(f"{level.name} part {len(done)} of {len(parts)}")
     found, rows, tasks, lines = [], [], [], []
-    privileged = False
     for place, seed in enumerate(numbers):
-        progress(f"{level.name} run {place + 1} of {len(pairs)}")
-        with _Table(level.fold(seed), split, pairs, numbers, place) as table:
-            games = _scheduled(table.level, split, seed, episodes, len(table.partners))
-            own = list(table.play(games, "", record))
-            taken = {
-                control: float(np.mean([game.success for game, _ in table.play(games, control)]))
-                for control in _controls_of(level) * controls
-            }
-            privileged |= table.privileged
-            for number, ((game, actions), part) in enumerate(zip(own, games, strict=True)):
-                partner = table.partners[part.partner][0]
-                rows.append(EpisodeRow(seed, content_id(part.task), partner, number, **game._asdict()))
-                lines.append(json.dumps(actions, separators=(",", ":")))
-        tasks += [part.task for part in games]
+        own = [done[place * len(ends) + number] for number in range(len(ends))]
+        rows += [row for part in own for row in part.rows]
+        lines += [line for part in own for line in part.lines]
+        tasks += [task for part in own for task in part.tasks]
+        taken = {
+            control: float(np.mean([won for part in own for won in part.controls[control]]))
+            for control in own[0].controls
+        }
         curve = tuple((int(steps), float(share)) for steps, share in curves[place]) if curves else ()
         found.append(Run(seed, means(rows[-episodes:]), taken, curve))
+    privileged = any(part.privileged for part in done.values())
     kept = ("", "")
     if record and output is not None:
         text = "\n".join(lines) + "\n"
@@ -125,9 +132,70 @@ def run(
     return result
 
 
-class Scheduled(NamedTuple):
-    """A game to play. other: task whose message or target a control gets. partner: number of the partner."""
+class _Job(NamedTuple):
+    """What all parts of a run share: the arguments of `run`."""
 
+    level: Level
+    split: SplitName
+    pairs: list[tuple[Any, Any]]
+    seeds: list[int]
+    episodes: int
+    controls: bool
+    record: bool
+
+
+class _Part(NamedTuple):
+    """The games first..end - 1 of a training run."""
+
+    place: int
+    first: int
+    end: int
+
+
+class _Measured(NamedTuple):
+    """Result of a part: rows, tasks and lines of recorded games, and the successes of each control."""
+
+    rows: list[EpisodeRow]
+    tasks: list[Task]
+    lines: list[str]
+    controls: dict[str, list[bool]]
+    privileged: bool
+
+
+def _measure(job: _Job, part: _Part) -> _Measured:
+    """Play a part of a run."""
+    seed = job.seeds[part.place]
+    with _Table(job.level.fold(seed), job.split, job.pairs, job.seeds, part.place) as table:
+        games = _scheduled(table.level, job.split, seed, job.episodes, len(table.partners))[
+            part.first : part.end
+        ]
+        played = list(table.play(games, "", job.record))
+        taken = {
+            control: [game.success for game, _ in table.play(games, control)]
+            for control in _controls_of(job.level) * job.controls
+        }
+        rows = [
+            EpisodeRow(
+                seed, content_id(game.task), table.partners[game.partner][0], game.number, **one._asdict()
+            )
+            for (one, _), game in zip(played, games, strict=True)
+        ]
+        lines = [json.dumps(actions, separators=(",", ":")) for _, actions in played]
+        return _Measured(rows, [game.task for game in games], lines, taken, table.privileged)
+
+
+def _one_by_one(job: _Job, parts: Sequence[_Part]) -> Iterator[tuple[int, _Measured]]:
+    for number, part in enumerate(parts):
+        yield number, _measure(job, part)
+
+
+class Scheduled(NamedTuple):
+    """A game to play.
+
+    number: its seed. other: task whose message or target a control gets. partner: number of the partner.
+    """
+
+    number: int
     task: Task
     other: Task
     partner: int
@@ -145,7 +213,7 @@ def _scheduled(level: Level, split: SplitName, seed: int, episodes: int, partner
     for number in range(episodes):
         turn, place = divmod(number // partners, len(tasks))
         other = rest[place][(first[place] + turn) % len(rest[place])]
-        found.append(Scheduled(tasks[place], other, number % partners))
+        found.append(Scheduled(number, tasks[place], other, number % partners))
     return found
 
 
@@ -179,7 +247,7 @@ class _Table:
         made = reference_env if plays_itself(builder) else make
         self.level, self._split = level, split
         self._env, twin = made(level, split), made(level, "train")
-        self._builder = factory(builder, Role.BUILDER)(twin)
+        self._builder: Any = factory(builder, Role.BUILDER)(twin)
         two = hasattr(self._env, "possible_agents")
         speakers = _speakers(level, split, pairs, seeds, place) if two else [("", None)]
         together = is_batch(self._builder)
@@ -203,7 +271,7 @@ class _Table:
         if is_batch(self._builder):
             yield from self._play_together(games, control, record)
             return
-        for seed, (task, other, partner) in enumerate(games):
+        for seed, task, other, partner in games:
             builder, architect = self._builder, self.partners[partner][1]
             if control == "muted":
                 builder = Observing(builder, muted)
@@ -244,7 +312,7 @@ class _Table:
                 task = games[number].task
                 if control == "scrambled" and architect is None:
                     task = task.replace(dialog=games[number].other.dialog)
-                batch.append(BatchGame(number, task))
+                batch.append(BatchGame(games[number].number, task))
             env = make(self.level, self._split, len(own), copy=False)
             played = judged_many(self.level, env, architect, self._builder, batch, change, record)
             found.update(zip(own, played, strict=True))

@@ -214,12 +214,8 @@ def level_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = N
             "–" if audit is None else audit.verdict,
             _share(reached.get("oracle")),
         ]
-        row = [
-            f"`{level.name}`",
-            _share(audit and audit.chance),
-            _share(audit and audit.best_without),
-            *about,
-        ]
+        first = (None, None) if audit is None else (audit.chance, audit.best_without)
+        row = [f"`{level.name}`", *map(_share, first), *about]
         own = [result for result in results if result.level == level.name]
         if own:
             best = max(own, key=lambda result: result.interval().value)

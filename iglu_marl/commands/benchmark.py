@@ -137,6 +137,7 @@ def run_level(
     ] = True,
     output: Annotated[Path | None, opt.output_to("The result file to write (JSON).")] = None,
     record: Annotated[bool, Option("--keep-games", help="Keep all games beside it, for `verify`.")] = False,
+    ray: opt.Ray = "",
     as_json: opt.Json = False,
 ) -> None:
     """Measure agents on a level."""
@@ -165,6 +166,7 @@ def run_level(
             controls=controls,
             output=output,
             record=record,
+            ray=ray,
             progress=lambda text: console.print(text, style="dim"),
         )
     if as_json:

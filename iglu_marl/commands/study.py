@@ -9,7 +9,17 @@ from urllib.parse import quote
 
 from typer import Argument, Option
 
-from iglu_marl.commands.options import GAMES_FOLDER, Database, GamesFolder, Json, MinariAgent, output_to
+from iglu_marl.commands.options import (
+    GAMES_FOLDER,
+    Data,
+    Database,
+    GamesFolder,
+    Json,
+    MinariAgent,
+    Seed,
+    Tasks,
+    output_to,
+)
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.extras import extra
 
@@ -32,6 +42,50 @@ def open_study(file: Path, db: str | None, folder: Path) -> tuple[Study, Store]:
         private_folder(folder)
         db = f"sqlite:///{(folder / 'studies.db').resolve()}"
     return study, Store(db)
+
+
+def rehearse(
+    file: StudyFile,
+    participants: Annotated[int, Option(help="Number of simulated participants.")] = 60,
+    every: Annotated[float, Option(help="Mean seconds between two arrivals.")] = 20.0,
+    dropouts: Annotated[float, Option(help="Share who leave for good at some moment.")] = 0.2,
+    slow: Annotated[float, Option(help="Share who take three times as long.")] = 0.2,
+    reloads: Annotated[float, Option(help="Share who lose the connection once.")] = 0.1,
+    pay: Annotated[float, Option(help="Pay per hour.")] = 12.0,
+    seed: Seed = 0,
+    tasks: Tasks = None,
+    data: Data = None,
+    output: Annotated[
+        Path | None, output_to("New folder with the data, as `study export` writes them.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Try a study with simulated participants, in simulated time: pairs, waits, balance, cost and problems.
+
+    Agents play for the participants. Language models among the partners are replaced by scripted agents.
+    """
+    from tempfile import TemporaryDirectory
+
+    from iglu_marl.commands.task_selection import all_tasks
+    from iglu_marl.core.files import new_folder
+
+    with extra("web"):
+        from iglu_marl.web.exporting import export_study
+        from iglu_marl.web.rehearsal import Crowd, run_rehearsal
+        from iglu_marl.web.study import read_study
+    crowd = Crowd(participants, every, dropouts, slow, reloads, pay, seed)
+    study, structures = read_study(file), all_tasks(tasks, data)
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        report, store = run_rehearsal(study, folder, structures, crowd)
+        if output is not None:
+            with new_folder(output, marker="participants.csv", private=True) as made:
+                export_study(store, study.name, folder, made)
+        store.close()
+    if not print_json(as_json, report):
+        for name, value in report.items():
+            for line in value if isinstance(value, list) and value else [value or "none"]:
+                text_console().print(f"{name:14} {line}")
 
 
 def status(
@@ -104,6 +158,19 @@ def export(
         paths = [output / path.parent.name / path.name for path in recordings]
         for name, episodes in write_datasets(paths, minari, agent).items():
             text_console().print(f"The dataset {name} has {episodes} episodes.")
+
+
+def backup(
+    file: StudyFile,
+    output: Annotated[Path, output_to("New file.")] = Path("studies-backup.db"),
+    db: Database = None,
+    folder: GamesFolder = GAMES_FOLDER,
+) -> None:
+    """Copy the database (SQLite) of a study while the server runs."""
+    _, store = open_study(file, db, folder)
+    store.backup(output)
+    store.close()
+    text_console().print(f"{output} has the database.")
 
 
 def forget(

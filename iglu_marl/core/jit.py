@@ -5,7 +5,7 @@ folder belongs to one state of all kernel files, and is named by their digest. S
 files. Nothing is written beside the sources.
 
 The folders are in the user's cache folder, or under `NUMBA_CACHE_DIR`. Without a cache, kernels are compiled in every
-process. The first compilation shows its progress on a terminal.
+process. Compilation shows its progress on a terminal.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 def jit(function: Function) -> Function:
     """Compile a function at its first call, or load it from the cache. Only kernel files are cached."""
     # No fastmath anywhere: the dynamics are exact to the last bit.
-    compiled = numba.njit(nogil=True)(function)
+    compiled = numba.njit(nogil=True, no_cfunc_wrapper=True)(function)
     # NUMBA_DISABLE_JIT leaves functions as they are. A generator that was loaded cannot be compiled into others.
     if compiled is not function and not isgeneratorfunction(function):
         with suppress(RuntimeError):  # no locator
@@ -111,7 +111,7 @@ class _Locator(caching.InTreeCacheLocator):
 
 
 class _Progress:
-    """A progress line on the error stream, if that is a terminal, during the first compilation of the kernels.
+    """A progress line on the error stream, if that is a terminal, while kernels are compiled.
 
     It counts compiled kernels, and is cleared when the compiler is done.
     """
@@ -123,9 +123,7 @@ class _Progress:
     def begin(self) -> None:
         """Count a kernel that is not in the cache, perhaps one that another calls."""
         if self._shown is None:
-            folder = cache_folder()
-            cold = folder is not None and not any(folder.glob("*.nbi"))
-            self._shown = cold and os.environ.get(PROGRESS_VARIABLE) != "0" and sys.stderr.isatty()
+            self._shown = os.environ.get(PROGRESS_VARIABLE) != "0" and sys.stderr.isatty()
         self._open += 1
         self._show()
 
@@ -136,7 +134,7 @@ class _Progress:
 
     def _show(self) -> None:
         if self._shown:
-            line = f"iglu_marl: compiling kernels, the first time only ({self._done} done)"
+            line = f"iglu_marl: compiling kernels, once for this version ({self._done} done)"
             sys.stderr.write(f"\r{line}" if self._open else "\r\x1b[K")
             sys.stderr.flush()
 

@@ -103,7 +103,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         are indices of `iglu_marl.rendering.palette.RGB`.
     info_keys: further keys of `infos`: "target_grid" and "event", as in the single environments.
 
-    architects: function that returns a live architect for each world; `prototype` needs one, too, which does not play.
+    make_architect: returns a live architect for each world; `prototype` needs one, too, which does not play.
         `iglu_marl.envs.vector_game` is for two learning agents.
     """
 
@@ -118,11 +118,11 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         grid_dtype: str = "int8",
         pov_layout: Layout = "hwc",
         info_keys: tuple[str, ...] = (),
-        architects: Callable[[], Agent] | None = None,
+        make_architect: Callable[[], Agent] | None = None,
     ) -> None:
-        if prototype.has_architect != (architects is not None):
+        if prototype.has_architect != (make_architect is not None):
             raise ConfigError(
-                "one of architect (in the prototype) and architects (a function that returns one for each world) is "
+                "one of architect (in the prototype) and make_architect (that returns one for each world) is "
                 "given, expected both or none; or use vectorization_mode='sync'"
             )
         if not isinstance(copy, bool):
@@ -155,8 +155,8 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         self._batch = prototype.make_batch(num_envs, obs_spec, num_threads)
         self.num_envs = self._batch.count
         self._live = None
-        if architects is not None:
-            self._live = LiveArchitects(self._batch, prototype, architects)
+        if make_architect is not None:
+            self._live = LiveArchitects(self._batch, prototype, make_architect)
         self._controls, self._records = prototype.setup.controls, np.zeros(self.num_envs, CONTROL)
         self.single_action_space = prototype.action_space
         self.single_observation_space = shown_space(space, obs_spec)
@@ -308,7 +308,7 @@ class BatchOptions(TypedDict, total=False):
     grid_dtype: str
     pov_layout: Layout
     info_keys: tuple[str, ...]
-    architects: Callable[[], Agent] | None
+    make_architect: Callable[[], Agent] | None
 
 
 class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):  # type: ignore[misc]  # architects
@@ -325,7 +325,7 @@ class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):  # ty
     config: GameConfig | None
 
 
-class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):  # type: ignore[misc]  # architects
+class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
     """The keyword arguments of `SilentBuilderVectorEnv`."""
 
     action_space: ControlsName | None
@@ -338,13 +338,8 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     """Split options into those of the batch and those of each environment."""
     ours = {name: options[name] for name in BatchOptions.__annotations__ if name in options}
     theirs = {name: value for name, value in options.items() if name not in ours}
-    if (architects := ours.get("architects")) is not None:
-        if not callable(architects):
-            raise ConfigError(
-                f"architects is {architects!r:.80}, expected None or a function that returns an agent: this "
-                "environment supports no teams yet"
-            )
-        theirs["architect"] = architects()
+    if (make_architect := ours.get("make_architect")) is not None:
+        theirs["architect"] = make_architect()
     return ours, theirs
 
 

@@ -24,6 +24,7 @@ from iglu_marl.core.processes import end_with_parent
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
+from iglu_marl.evaluation.cluster import on_ray, slices
 from iglu_marl.evaluation.in_flight import PerThread, in_flight
 from iglu_marl.evaluation.metrics import game_metrics, skills
 from iglu_marl.evaluation.results import Row
@@ -254,8 +255,26 @@ def _play_in_process(at_once: int) -> None:
         raise
 
 
-def games(plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int, concurrency: int) -> Iterator[Row]:
-    """Yield the rows of all jobs in the order of completion, with `concurrency` games at once per process."""
+RAY_PARTS = 64  # tasks of an evaluation on a Ray cluster
+
+
+def _play_part(job: tuple[EvaluationPlan, int], part: Sequence[EvaluationJob]) -> list[Row]:
+    plan, at_once = job
+    return list(_played(plan, part, at_once))
+
+
+def games(
+    plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int, concurrency: int, ray: str = ""
+) -> Iterator[Row]:
+    """Yield the rows of all jobs in the order of completion, with `concurrency` games at once per process.
+
+    ray: address of a Ray cluster that plays them; "": this machine.
+    """
+    if ray:
+        parts = [jobs[first:end] for first, end in slices(len(jobs), RAY_PARTS)]
+        for _, rows in on_ray(ray, _play_part, (plan, concurrency), parts):
+            yield from rows
+        return
     if processes == 1 or len(jobs) < 2:
         yield from _played(plan, jobs, concurrency)
         return

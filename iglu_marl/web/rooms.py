@@ -22,7 +22,7 @@ import numpy as np
 
 from iglu_marl.agents.registry import game_options, partner_for
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.errors import ConfigError, IgluMarlError, StateError
 from iglu_marl.core.files import PRIVATE, write_text
 from iglu_marl.core.kernels.records import STEP_S
 from iglu_marl.core.parsing import parse_json, read_file, wrap_errors
@@ -220,14 +220,19 @@ class Room:
         Raises `DataError` if another server has it or a file is damaged, `ReplayError` if it cannot be replayed.
         """
         file = path.with_suffix(".jsonl")
-        recorder = Recorder(file, private=True) if file.is_file() else None
-        if recorder is None or read_recording(file)[-1].end is not None:
-            if recorder is not None:
-                recorder.close()
+        if not file.is_file():
             path.unlink()
             return None
+        recorder = Recorder(file, private=True)
         try:
-            game = recorder.resume()
+            try:
+                game = recorder.resume()
+            except StateError:
+                if read_recording(file)[-1].end is None:
+                    raise
+                path.unlink()
+                recorder.close()
+                return None
             with wrap_errors(str(path)):
                 kept = parse_json(read_file(path, SEATS_LIMIT), str(path))
                 now = clock.monotonic()
@@ -518,12 +523,12 @@ class Room:
 class Rooms:
     """All games of a server, and the tokens that open them."""
 
-    def __init__(self, options: ServerOptions) -> None:
+    def __init__(self, options: ServerOptions, thinking: Thinking | None = None) -> None:
         self.options = options
         self.rooms: dict[str, Room] = {}
         self._tokens: dict[str, tuple[Room, Role, Seat | None]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
-        self._thinking = Thinking(options.processes)
+        self._thinking = thinking or Thinking(options.processes)
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
         self._slots: list[list[Room]] = [[] for _ in range(SLOTS)]  # rooms that tick together
         self.draining = False  # no new games, because the server is going to end
@@ -607,11 +612,14 @@ class Rooms:
         """Check all rooms once a second, while the server runs."""
         while True:
             await asyncio.sleep(1.0)
-            now = clock.monotonic()
-            for room in tuple(self.rooms.values()):
-                room.check(now)
-                if room.over and now - room.over_at > KEPT_S and not room.clients:
-                    self._forget(room)
+            self.check(clock.monotonic())
+
+    def check(self, now: float) -> None:
+        """Check all rooms: who is away for too long, and what is over."""
+        for room in tuple(self.rooms.values()):
+            room.check(now)
+            if room.over and now - room.over_at > KEPT_S and not room.clients:
+                self._forget(room)
 
     def _forget(self, room: Room) -> None:
         del self.rooms[room.name]

@@ -104,6 +104,8 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
             Route("/play", _page("play.html")),
             Route("/admin", admin.page),
+            Route("/api/admin", admin.act, methods=["POST"]),
+            Route("/metrics", admin.metrics),
             Route("/static/{name}", static_file),
             Route("/api/help", help_texts),
             Route("/healthz", health),
@@ -216,7 +218,7 @@ def example_sentences() -> dict[str, list[str]]:
     from iglu_marl.language import constructions
 
     def of(*categories: str, said: bool = False) -> list[str]:
-        found = [one.example for one in constructions() if one.category in categories and one.said >= said]
+        found = (one.example for one in constructions() if one.category in categories and one.said >= said)
         plain = (text for text in found if text and not re.search(r"\b(from|at|around) on top", text))
         return list(dict.fromkeys(f"{text[0].upper()}{text[1:]}." for text in plain))
 
@@ -242,10 +244,12 @@ async def help_texts(_: Request) -> Response:
 
 
 async def health(request: Request) -> Response:
-    """Answer with the number of running games, and how late their steps are (95 %)."""
+    """Answer with the number of running games, how late their steps are (95 %), and whether new games start."""
     rooms: Rooms = request.app.state.rooms
     running = sum(room.playing for room in rooms.rooms.values())
-    return JSONResponse({"games": running, "late_ms": round(1000 * rooms.lateness(), 1)})
+    return JSONResponse(
+        {"games": running, "late_ms": round(1000 * rooms.lateness(), 1), "full": rooms.is_full}
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- games
@@ -354,10 +358,9 @@ def _say(client: Client, message: dict[str, Any], words: Allowance) -> None:
         raise ConfigError(f"the message is too long, expected at most {limit} characters")
     if not words.take():
         raise ConfigError("You send messages too fast. Please wait a moment.")
-    known = type(typed_s) in (int, float) and 0 <= typed_s < 1e6
-    client.room.say(
-        client, text, how if how in ("button", "example") else "typed", float(typed_s) if known else 0.0
-    )
+    known = isinstance(typed_s, int | float) and 0 <= typed_s < 1e6
+    how = how if how in ("button", "example") else "typed"
+    client.room.say(client, text, how, float(typed_s or 0.0) if known else 0.0)
 
 
 async def _send_all(socket: WebSocket, client: Client) -> None:

@@ -53,6 +53,7 @@ AGAIN = (BROKEN, UNPLAYED)  # ends after which a game is played again
 CLOSE_S = (
     10.0  # for pending writes when the server ends; games whose end is not stored are found at the next start
 )
+JOIN_S = 10.0  # for the first message of a page that waits
 ASK_S = 1.0  # between looks at the queue for a page that waits
 
 
@@ -106,6 +107,66 @@ class Sessions:
 
         return endpoint
 
+    @property
+    def unwritten(self) -> int:
+        """Number of writes that wait for the database."""
+        return len(self._tasks)
+
+    async def under_way(self) -> list[dict[str, Any]]:
+        """Return code, condition, stage, game, partner's code and state of the participants who may still be there."""
+        rows = await self.store.call(db.under_way, self.study)
+        codes = {row["id"]: row["code"] for row in rows}
+        names = ("code", "condition", "stage", "game")
+        return [
+            {
+                **{name: row[name] for name in names},
+                "partner": codes.get(row["pair"], ""),
+                "state": self._state(row),
+            }
+            for row in rows
+        ]
+
+    def _state(self, row: dict[str, Any]) -> str:
+        """Return what a participant does now."""
+        room = self.rooms.room_of(self._seats.get((row["id"], row["game"]), ""))
+        if room is not None and not room.over:
+            seat = next(
+                (one for one in room.seats.values() if one.token == self._seats[row["id"], row["game"]]), None
+            )
+            away_s = clock.monotonic() - seat.away_at if seat is not None and seat.waits else 0.0
+            return f"away for {away_s:.0f} s" if away_s else f"plays {room.name}"
+        if row["id"] in self._pages:
+            return "waits"
+        return f"seen {max(0.0, clock.time() - row['seen']):.0f} s ago"
+
+    async def act(self, do: str, code: str, text: str) -> bool:
+        """Send a "message" to a participant, or "dismiss" it. Return False if that is not possible."""
+        row = next(
+            (one for one in await self.store.call(db.under_way, self.study) if one["code"] == code), None
+        )
+        if row is None or do not in ("message", "dismiss"):
+            return False
+        token, page = self._seats.get((row["id"], row["game"]), ""), self._pages.get(row["id"])
+        room = self.rooms.room_of(token)
+        role = (
+            next((one.role for one in room.seats.values() if one.token == token), None)
+            if room is not None
+            else None
+        )
+        self._keep(db.note, row["id"], do, {"text": text})
+        if do == "dismiss":
+            await self._advance(row, "dismissed")
+            if room is not None and role is not None:
+                room.ended_by = room.ended_by or role
+                room.end("dismissed")
+        elif room is not None and role is not None:
+            room.announce(text, role)
+        elif page is not None:
+            await page.send_json({"t": "note", "text": text})
+        else:
+            return False
+        return True
+
     async def status(self) -> list[dict[str, Any]]:
         """Return the number of participants by condition and stage."""
         return await self.store.call(db.status, self.study.name)
@@ -133,12 +194,16 @@ class Sessions:
                 roles = {row["participant"]: Role(row["role"]) for row in rows}
                 self._follow(room, {**people[0], "game": number}, roles)
 
-    async def close(self) -> None:
-        """Wait for pending writes, and close the database."""
+    async def settle(self) -> None:
+        """Wait for pending writes."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=CLOSE_S)
-            for task in self._tasks:
-                task.cancel()
+
+    async def close(self) -> None:
+        """Wait for pending writes, and close the database."""
+        await self.settle()
+        for task in self._tasks:
+            task.cancel()
         self.store.close()
 
     # -- requests of a participant
@@ -177,8 +242,9 @@ class Sessions:
             raise ConfigError(DEVICE)
         facts = {"device": device} if isinstance(touch, bool) else {}
         given = asked.get("parameters")
-        for name in study.parameters if isinstance(given, dict) else ():
-            if isinstance(value := given.get(name), str) and CODE.fullmatch(value):
+        parameters = given if isinstance(given, dict) else {}
+        for name in study.parameters:
+            if isinstance(value := parameters.get(name), str) and CODE.fullmatch(value):
                 facts[name] = value
         row = await self.store.call(db.enter, study, code, facts)
         return self._view(await self._participant(row["token"]))
@@ -266,6 +332,7 @@ class Sessions:
             await socket.close(POLICY)
             return
         await socket.accept()
+        deadline = clock.monotonic() + JOIN_S
         heard, last, state, ready = asyncio.ensure_future(socket.receive()), None, "", False
         row: dict[str, Any] = {}
         try:
@@ -282,6 +349,8 @@ class Sessions:
                     ready = said == {"t": "ready"}
                     heard = asyncio.ensure_future(socket.receive())
                 if not row:
+                    if clock.monotonic() > deadline:
+                        return
                     continue
                 answer = await self.game({"token": row["token"], "ready": ready})
                 ready = ready and "offered" in answer
@@ -300,12 +369,16 @@ class Sessions:
             heard.cancel()
             if row and self._pages.get(row["id"]) is socket:
                 del self._pages[row["id"]]
-                for queue in self._queues.values():
-                    queue.remove(row["id"])
+                self.stop_waiting(row["id"])
             if state:
                 self._keep(db.note, row["id"], "gone", {"game": row["game"]})
             with contextlib.suppress(RuntimeError, WebSocketDisconnect):
                 await socket.close()
+
+    def stop_waiting(self, participant: int) -> None:
+        """Remove a participant from the queues."""
+        for queue in self._queues.values():
+            queue.remove(participant)
 
     # -- games
 

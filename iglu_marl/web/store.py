@@ -153,6 +153,17 @@ class Store:
         with self._engine.begin() as connection:
             return work(connection, *arguments)
 
+    def backup(self, path: Path) -> None:
+        """Write a copy of an SQLite database to a new file, while it is in use. Raises `ConfigError`, `DataError`."""
+        if self._engine.dialect.name != "sqlite":
+            raise ConfigError("this database is not SQLite; use its own program for backups, such as pg_dump")
+        try:
+            with self._engine.connect() as connection:
+                connection.exec_driver_sql("VACUUM INTO ?", (str(path),))
+        except sql.exc.SQLAlchemyError as error:
+            raise DataError(f"the backup {path} cannot be written: {error!s:.200}") from None
+        path.chmod(PRIVATE)
+
     def close(self) -> None:
         """Finish pending calls, and close the database."""
         self._thread.shutdown()
@@ -398,6 +409,13 @@ def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
         .group_by(table.c.condition, table.c.stage)
         .order_by(table.c.condition, table.c.stage)
     )
+    return [dict(row) for row in found.mappings()]
+
+
+def under_way(connection: sql.Connection, study: Study) -> list[dict[str, Any]]:
+    """Return the participants who may still be there, as rows; the last arrived first."""
+    chosen = _counts(study) & PARTICIPANTS.c.stage.not_in(OVER)
+    found = connection.execute(sql.select(PARTICIPANTS).where(chosen).order_by(PARTICIPANTS.c.id.desc()))
     return [dict(row) for row in found.mappings()]
 
 

@@ -10,6 +10,8 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.grid import blocks_to_grid
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import LiveGame
+from iglu_marl.envs.vector import GridworldVectorEnv
+from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.web.inputs import RemoteHands
 
 SWITCH_S = 0.0005  # for which a busy thread may delay the others
@@ -17,7 +19,7 @@ GC_THRESHOLDS = 5000, 20, 100  # a full collection takes 50 ms, in which nothing
 
 
 def warm_up(agents: bool = True) -> None:
-    """Compile what a game needs (half a minute the first time, later a second), and tune the process for even ticks.
+    """Compile what a live game needs (half a minute the first time), and tune the process for even ticks.
 
     Busy threads give way sooner, and the garbage collector skips all present objects.
     """
@@ -37,3 +39,13 @@ def warm_up(agents: bool = True) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
+
+
+if __name__ == "__main__":  # `make setup`: nobody waits for compilation later
+    warm_up()
+    many = GridworldVectorEnv(2)
+    many.reset(seed=0)
+    many.step(many.action_space.sample())
+    games = VectorGame(2)
+    games.reset(seed=0)
+    games.step({name: games.batched_action_space(name).sample() for name in games.possible_agents})

@@ -81,7 +81,7 @@ MODELLED = {
 MAKERS = [
     getattr(all_agents, name)
     for name in all_agents.__all__
-    if name not in MODELLED | {"agents_for", "find_base", "zoo"}
+    if name not in MODELLED | {"agents_for", "pretrained", "zoo"}
 ]
 
 

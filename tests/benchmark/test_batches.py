@@ -40,7 +40,9 @@ def test_live_architects_say_in_many_worlds_what_they_say_in_one(level: Level, m
 
 
 def test_architects_of_vector_environments_by_name() -> None:
-    envs: Any = gym.make_vec("IGLUGridworldVector-v0", num_envs=2, turn_steps=5, architects=ScriptedArchitect)
+    envs: Any = gym.make_vec(
+        "IGLUGridworldVector-v0", num_envs=2, turn_steps=5, make_architect=ScriptedArchitect
+    )
     seen, _ = envs.reset(seed=0)
     assert all(text.startswith("<Architect> ") for text in seen["dialog"])
     with pytest.raises(ConfigError, match="expected both or none"):

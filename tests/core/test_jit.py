@@ -168,19 +168,17 @@ def on_a_terminal(code: str, cache: Path, **environment: str) -> str:
     return written.decode()
 
 
-def test_a_terminal_is_told_while_kernels_are_compiled_for_the_first_time(cache: Path) -> None:
+def test_a_terminal_shows_that_kernels_are_compiled(cache: Path) -> None:
     assert on_a_terminal(IMPORTS, cache) == ""
     assert on_a_terminal(KERNEL, cache.with_name("off"), IGLU_MARL_PROGRESS="0") == ""
     written = on_a_terminal(KERNEL, cache)
     lines = [part for part in written.split("\r") if "compiling" in part]
-    assert lines[0] == "iglu_marl: compiling kernels, the first time only (0 done)"
+    assert lines[0] == "iglu_marl: compiling kernels, once for this version (0 done)"
     assert "(2 done)" in lines[-1]
     assert "\n" not in written  # one line,
     assert written.endswith("\r\x1b[K")  # wiped out
     assert on_a_terminal(KERNEL, cache) == ""
-    assert (
-        on_a_terminal(KERNEL.replace('["9"]', '["12"]'), cache) == ""
-    )  # something else, the cache being warm
+    assert "compiling" in on_a_terminal(KERNEL.replace('["9"]', '["12"]'), cache)  # something else
 
 
 def test_nothing_is_told_where_there_is_no_terminal(cache: Path) -> None:

@@ -1,7 +1,7 @@
 """The examples of libraries that need environments of their own, which `make adapters` makes.
 
-examples/benchmarl_two_agents.py learns a little; examples/trl_builder.py and examples/verifiers_builder.py play the
-game as strings, which `iglu-marl serve-openenv` serves.
+examples/benchmarl_two_agents.py learns a little; examples/trl_builder.py plays the game as strings, which
+`iglu-marl serve-openenv` serves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from iglu_marl.cli import app
 EXAMPLES = {
     "benchmarl_two_agents": r"mean return -?\d",
     "trl_builder": r"mean reward \d",
-    "verifiers_builder": r"mean reward 1\.00",
 }
 
 
@@ -62,6 +61,11 @@ def test_the_documented_command_line_does_what_it_says(name: str, tmp_path: Path
                 library, tmp_path, ROOT / "examples" / f"{name}.py", *given.split(), *SHORT[name].split()
             )
         assert re.search(EXAMPLES[name], said)
+
+
+@pytest.mark.system
+def test_the_benchmark_of_models_is_a_task_of_inspect(tmp_path: Path) -> None:
+    assert run("inspect", tmp_path, ROOT / "tests" / "in_inspect.py").endswith("played\n")
 
 
 @pytest.mark.system

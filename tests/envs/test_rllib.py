@@ -1,4 +1,4 @@
-"""RLlib, and the environments under the Gymnasium that RLlib pins.
+"""RLlib, plain Ray, and the environments under the Gymnasium that RLlib pins.
 
 These run in an environment of their own, whose Python is `.venv-rllib/bin/python` (`make rllib`) or what
 `IGLU_MARL_RLLIB_PYTHON` names. What is asked there stands in in_rllib.py.
@@ -42,17 +42,29 @@ def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
 
 
 @cache
-def told() -> dict[str, Any]:
+def told(what: str) -> dict[str, Any]:
     """The answer of in_rllib.py."""
-    done = run("tests/in_rllib.py")
+    done = run("tests/in_rllib.py", what)
     assert done.returncode == 0, done.stderr[-3000:]
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 
+def test_a_cluster_that_loses_a_node_gives_what_one_process_gives() -> None:
+    """A run of the benchmark and an evaluation on three nodes, one killed midway; an evaluation that was cut off."""
+    answer = told("rays")
+    assert answer["lost"] == [1]  # after the first part
+    assert answer["parts"] >= 12  # a game each, and flags
+    assert answer["same"] == [True, True]  # result file and recordings, byte for byte
+    assert answer["verified"] == 12
+    assert answer["rows"]
+    assert answer["resumed"]
+    assert answer["games"] == 3
+
+
 def test_rllib_trains_a_policy_for_each_role() -> None:
     """rllib_two_agents: RLlib's check of the environment, and an iteration of PPO with two env runners."""
-    answer = told()
+    answer = told("training")
     assert answer["spaces"] == {"architect_0": "MultiDiscrete([5 5])", "builder_0": "Discrete(7)"}
     assert answer["steps"] >= 200
     assert answer["runners"] == 2
@@ -81,4 +93,4 @@ def test_rllib_pins_a_gymnasium_that_is_supported() -> None:
         *("tests/envs/test_contracts.py", "tests/envs/test_wrappers.py", "tests/envs/test_vector.py"),
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    assert told()["gymnasium"].startswith("1.2.")
+    assert told("rays")["gymnasium"].startswith("1.2.")

@@ -35,7 +35,6 @@ ELSEWHERE: dict[str, str] = {
     "rllib_two_agents": "test_rllib.py",
     "benchmarl_two_agents": "test_adapters.py",
     "trl_builder": "test_adapters.py",
-    "verifiers_builder": "test_adapters.py",
     "sb3_silent_builder": "test_frameworks.py",
     "torchrl_two_agents": "test_frameworks.py",
     "offline_minari": "test_offline_examples.py",
@@ -84,20 +83,18 @@ SHORT = {
     "sb3_silent_builder": "--steps 256 --envs 2 --repeats 1 --tries 5",
     "torchrl_two_agents": "--iterations 1 --batch 100",
     "trl_builder": "--steps 1 --generations 2",
-    "verifiers_builder": "--games 2",
     "your_own_agent": "",
 }
 # Run by test_rllib.py and test_adapters.py, in environments of their own.
 APART = (
     "rllib_two_agents", "benchmarl_two_agents", "trl_builder",
-    "verifiers_builder",
 )  # fmt: skip
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
     "dagger_silent_builder": {"torch": "torch"},
     "hindsight_goals": {"matplotlib": "matplotlib"},
     "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
-    "ppo_builder": {"torch": "torch", "tensorboard": "rl"},
+    "ppo_builder": {"torch": "torch"},
     "ppo_symbols": {"torch": "torch"},
     "sb3_silent_builder": {"stable_baselines3": "rl"},
     "torchrl_two_agents": {"torchrl": "rl"},
@@ -211,7 +208,7 @@ print(json.dumps(done))
 
 def test_examples_show_help_or_name_their_extra_in_a_line(root: Path) -> None:
     used = ("torch", "torchrl", "tensordict", "minari", "stable_baselines3", "sb3_contrib", "matplotlib")
-    others = ("ray", "benchmarl", "trl", "datasets", "transformers", "verifiers")
+    others = ("ray", "benchmarl", "trl", "datasets", "transformers")
     command = [sys.executable, "-c", BARE, json.dumps([*used, *others, "openai", "tokenizers", "h5py"])]
     run = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr

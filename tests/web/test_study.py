@@ -132,13 +132,16 @@ def ask(client: TestClient, path: str, **body: Any) -> dict[str, Any]:
     return {**told, "status": answer.status_code}
 
 
-def to_the_game(client: TestClient, code: str) -> str:
-    """Through consent and instructions; the participant's token."""
+def to_the_game(client: TestClient, code: str, **quiz: str) -> str:
+    """Through consent, instructions and quiz; the participant's token."""
     told = ask(client, "enter", code=code)
     token = str(told["token"])
     if told["stage"] == "consent":
         told = ask(client, "next", token=token, stage="consent", agree=True)
-    assert ask(client, "next", token=token, stage="instructions")["stage"] == "game", told
+    told = ask(client, "next", token=token, stage="instructions")
+    if quiz:
+        told = ask(client, "next", token=token, stage="quiz", answers=quiz)
+    assert told["stage"] == "game", told
     return token
 
 
@@ -438,7 +441,7 @@ def test_the_study_of_the_page_can_be_taken(tmp_path: Path, folder: Path) -> Non
     sessions = Sessions(read_study(study), Store(f"sqlite:///{folder / 'studies.db'}"))
     with TestClient(create_app(options, sessions)) as client:
         assert client.get("/api/texts").json()["parameter"] == "PROLIFIC_PID"
-        token = to_the_game(client, "me")
+        token = to_the_game(client, "me", who="ask")
         assert ask(client, "enter", token=token)["practice"]
         with joined(client, ask(client, "game", token=token)["play"]) as player:
             player.until("status", state="playing")

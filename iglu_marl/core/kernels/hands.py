@@ -27,8 +27,8 @@ from iglu_marl.core.kernels.records import (
 )
 from iglu_marl.core.kernels.score import count
 
-# Not the literal 0, for which Numba would compile `set_block` and all that it calls once more.
-AIR = np.int8(0)
+# Not the literals 0, 1 and -1, and cells as int64: Numba compiles a function, and all that it calls, for each type.
+AIR, ADDED, TAKEN = np.int8(0), np.int8(1), np.int8(-1)
 
 
 @jit
@@ -54,7 +54,7 @@ def place(s, team):
     if not look(s):
         return PLACE_NO_HIT
     pose, before, color = s["pose"], s["before"], int(s["active"])
-    x, y, z = int(before[0]), int(before[1]), int(before[2])
+    x, y, z = np.int64(before[0]), np.int64(before[1]), np.int64(before[2])
     if x == NO_CELL:
         return PLACE_EYE_INSIDE
     if s["inventory"][color - 1] <= 0:
@@ -78,7 +78,7 @@ def remove(s):
     hit = s["hit"]
     if hit[1] == GROUND_Y:
         return REMOVE_GROUND
-    set_block(s, int(hit[0]), int(hit[1]), int(hit[2]), AIR)
+    set_block(s, np.int64(hit[0]), np.int64(hit[1]), np.int64(hit[2]), AIR)
     return REMOVED
 
 
@@ -138,11 +138,11 @@ def set_block(s, x, y, z, color):
     if old != 0:
         inventory[old - 1] += 1
         s["blocks"] -= 1
-        count(s, iy, ix, iz, old, -1)
+        count(s, iy, ix, iz, old, TAKEN)
     if color != 0:
         inventory[color - 1] -= 1
         s["blocks"] += 1
-        count(s, iy, ix, iz, color, 1)
+        count(s, iy, ix, iz, color, ADDED)
     grid[iy, ix, iz] = color
     wanted = int(s["target"][iy, ix, iz])
     if wanted != s["start"][iy, ix, iz]:
@@ -161,6 +161,6 @@ def share_change(team, i):
         if k != i:
             s = team[k]
             inventory, own = s["inventory"].copy(), s["change"].copy()
-            set_block(s, int(change[0]), int(change[1]), int(change[2]), int(change[4]))
+            set_block(s, np.int64(change[0]), np.int64(change[1]), np.int64(change[2]), change[4])
             s["inventory"][:], s["change"][:] = inventory, own
             s["record"] = max(int(s["record"]), int(s["best"]))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from itertools import islice, product
 
 from iglu_marl.language.grammar.clauses import nouns_of
@@ -36,27 +36,28 @@ class Construction:
     Args:
         category: what it makes, such as "clause", "ref" (a reference) or "where" (a place).
         pattern: as in the grammar file, with <categories>, {word lists}, (one|other||only read) and [optional parts].
-        example: words that it reads; "" if they depend on other rules.
         said: whether agents say it too.
 
     """
 
     category: str
     pattern: str
-    example: str
     said: bool
+    _rule: Rule = field(repr=False, compare=False)
+
+    @cached_property
+    def example(self) -> str:
+        """Words that it reads; "" if they depend on other rules. A first use costs about 2 ms."""
+        rules = grammar()
+        return next(_readable(rules, rules.categories[self.category], self._rule, _examples()), "")
 
 
 @lru_cache(maxsize=1)
 def constructions() -> tuple[Construction, ...]:
     """Return all rules for instructions, answers and questions."""
-    rules = grammar()
-    examples = _examples(rules)
     return tuple(
-        Construction(
-            category.name, rule.pattern_text, next(_readable(rules, category, rule, examples), ""), rule.said
-        )
-        for category in rules.categories.values()
+        Construction(category.name, rule.pattern_text, rule.said, rule)
+        for category in grammar().categories.values()
         if category.name not in _WORDS
         for rule in category.rules
     )
@@ -68,8 +69,10 @@ def word_lists() -> dict[str, tuple[str, ...]]:
     return {name: tuple(dict.fromkeys(phrases)) for name, phrases in grammar().lists.items()}
 
 
-def _examples(rules: Grammar) -> dict[str, tuple[str, ...]]:
+@lru_cache(maxsize=1)
+def _examples() -> dict[str, tuple[str, ...]]:
     """Return a few texts per category, starting with the rules that need the fewest others."""
+    rules = grammar()
     found: dict[str, tuple[str, ...]] = _WORDS | _PLAIN
     grown = True
     while grown:

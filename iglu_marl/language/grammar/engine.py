@@ -299,6 +299,7 @@ class Grammar:
         return Rule(pattern, value, int(match["cost"] or 0), line, match["said"] is not None, when)
 
     def _check(self) -> None:
+        valued = {name for name, category in self.categories.items() if any(map(_has_value, category.rules))}
         for category in self.categories.values():
             if not category.rules:
                 raise LanguageError(f"no rules for the category {category.name!r}")
@@ -310,14 +311,10 @@ class Grammar:
                 for slot in slots_of(rule.pattern):
                     if slot.category not in OPEN and slot.category not in self.categories:
                         raise LanguageError(f"no category <{slot.category}> for the rule {rule.text!r}")
-                    if slot.name == "_" and any(map(self._has_value, self.categories[slot.category].rules)):
+                    if slot.name == "_" and slot.category in valued:
                         raise LanguageError(
                             f"<{slot.category}> has a value that the rule drops: {rule.text!r}"
                         )
-
-    @staticmethod
-    def _has_value(rule: Rule) -> bool:
-        return rule.value is not None or slots_of(rule.pattern) != []
 
     def _index(self) -> None:
         """Index rules and options by first word; "" stands for those that can be empty."""
@@ -373,14 +370,21 @@ class Grammar:
         return tuple(name for name in self.categories if name not in inside)
 
 
+def _has_value(rule: Rule) -> bool:
+    return rule.value is not None or slots_of(rule.pattern) != []
+
+
 def _table(entries: Iterable[tuple[Any, set[str]]]) -> dict[str, list[Any]]:
     """Index entries by first word, with "rest" for any other word and "" for none, cheapest first."""
-    stated = list(entries)
-    table: dict[str, list[Any]] = {}
-    for word in set().union({"rest", ""}, *(first - NAMES.keys() for _, first in stated)):
-        keys = ("",) if word == "" else (word, *[NUMBER] * is_number(word), "rest", "some", *NAMES, "")
-        met = {id(entry): entry for key in keys for entry, first in stated if key in first}
-        table[word] = list(met.values())
+    begun: dict[str, list[Any]] = {}
+    for entry, first in entries:
+        for word in first:
+            begun.setdefault(word, []).append(entry)
+    of_any = [entry for key in ("rest", "some", *NAMES, "") for entry in begun.get(key, ())]
+    table = {"": begun.get("", [])}
+    for word in {"rest", *begun} - NAMES.keys() - {""}:
+        own = begun.get(word, []) + (begun.get(NUMBER, []) if is_number(word) else [])
+        table[word] = list({id(entry): entry for entry in own + of_any}.values())
     return table
 
 
@@ -485,6 +489,7 @@ class Parser:
     ) -> None:
         self.grammar, self.said, self.nouns, self.quick = grammar, said, nouns, quick
         self._occurs: dict[int, bool] = {}  # whether the words of a rule occur
+        self._words = frozenset(said)
         self.memory: dict[tuple[str, int], list[Read]] = {}
         self.furthest = self.depth = 0
         self.against = (0, 0, 0, "")
@@ -526,7 +531,7 @@ class Parser:
     def _has_words(self, rule: Rule) -> bool:
         known = self._occurs.get(id(rule))
         if known is None:
-            known = not any(words.isdisjoint(self.said) for words in rule.required)
+            known = not any(words.isdisjoint(self._words) for words in rule.required)
             self._occurs[id(rule)] = known
         return known
 
