@@ -5,11 +5,12 @@
 #   docker run --rm -p 127.0.0.1:8000:8000 iglu-marl serve --host 0.0.0.0 --public-host localhost
 FROM python:3.12-slim
 
-# Exactly these files of the dependencies, whatever the index offers (`make lock`).
+# Exactly these files of what the extra `web` needs, whatever the index offers (`make lock`). Other extras are not pinned.
 COPY requirements-container.txt /source/
 RUN pip install --no-cache-dir --require-hashes -r /source/requirements-container.txt
+ARG EXTRAS=web
 COPY . /source
-RUN pip install --no-cache-dir --no-deps --no-build-isolation '/source[web]' && rm -rf /source
+RUN pip install --no-cache-dir --no-build-isolation "/source[${EXTRAS}]" && rm -rf /source
 
 RUN useradd --create-home player && install -d -o player /games
 USER player

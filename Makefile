@@ -101,7 +101,7 @@ $(RLLIB_VENV)/.installed: $(STAMP)
 	@touch $@
 
 # Libraries that go with other versions of what the rest uses, each in an environment of its own.
-ADAPTERS := agilerl benchmarl openenv textarena trl verifiers
+ADAPTERS := benchmarl openenv trl
 adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries need environments of their own (10 GB)
 	IGLU_MARL_REQUIRE=adapters $(PY) -m pytest -q tests/envs/test_adapters.py
 .venv-%/.installed: $(STAMP)

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see
+    from iglu_marl.agents.bases import pretrained as pretrained
     from iglu_marl.agents.human.architect import HumanArchitect as HumanArchitect
     from iglu_marl.agents.human.builder import HumanBuilder as HumanBuilder
-    from iglu_marl.agents.learned.builder import HybridBuilder as HybridBuilder
     from iglu_marl.agents.learned.builder import LearnedBuilder as LearnedBuilder
     from iglu_marl.agents.learned.zoo import zoo as zoo
     from iglu_marl.agents.llm.architect import LLMArchitect as LLMArchitect
@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # what type checkers and editors see
 _MODULES = {
     "HumanArchitect": "human.architect",
     "HumanBuilder": "human.builder",
-    "HybridBuilder": "learned.builder",
     "LLMArchitect": "llm.architect",
     "LLMBuilder": "llm.builder",
     "LearnedBuilder": "learned.builder",
@@ -38,6 +37,7 @@ _MODULES = {
     "ScriptedArchitect": "scripted.architect",
     "ScriptedBuilder": "scripted.builder",
     "agents_for": "registry",
+    "pretrained": "bases",
     "zoo": "learned.zoo",
 }
 __all__ = sorted(_MODULES)

@@ -11,7 +11,7 @@ import gymnasium
 
 from iglu_marl import Agent, AgentError, GameConfig, Role
 from iglu_marl.agents.learned import zoo
-from iglu_marl.agents.learned.builder import HybridBuilder, LearnedBuilder
+from iglu_marl.agents.learned.builder import LearnedBuilder
 from iglu_marl.agents.llm.architect import LLMArchitect
 from iglu_marl.agents.llm.builder import LLMBuilder
 from iglu_marl.agents.llm.named import NamedModel
@@ -21,6 +21,8 @@ from iglu_marl.agents.replay import ReplayArchitect
 from iglu_marl.agents.scripted import partners
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
+from iglu_marl.agents.settings import unwrap_game
+from iglu_marl.agents.team import TeamArchitect, TeamBuilder, TeamOracle
 from iglu_marl.core.imports import imported
 from iglu_marl.core.text import similar
 
@@ -33,7 +35,6 @@ ARCHITECTS: dict[str, Any] = {
     **zoo.in_role(Role.ARCHITECT),
 }
 BUILDERS: dict[str, Any] = {
-    "hybrid": HybridBuilder,
     "learned": LearnedBuilder,
     "llm": LLMBuilder,
     "oracle": OracleBuilder,
@@ -44,29 +45,48 @@ BUILDERS: dict[str, Any] = {
 }
 
 
-def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted") -> dict[Role, Agent]:
+def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted") -> dict[Any, Agent]:
     """Return agents for the action spaces and chat of an environment, ready for `iglu_marl.play`.
 
-    A single-agent environment contains its architect, so only the builder is returned.
+    A single-agent environment contains its architect, so only the builder is returned. Those of a team are returned by
+    name ("builder_1"); "scripted" and "oracle" are those of `iglu_marl.agents.team` then.
 
     Args:
         env: an environment of iglu_marl.
         architect: "scripted", "random", "replay" (a recorded dialogue), "llm" (by environment variables),
             or a name of `iglu_marl.agents.scripted.partners` or `iglu_marl.agents.learned.zoo`.
-        builder: "scripted", "learned", "hybrid", "oracle", "random", "llm", or a name of the partners or the zoo. The
-            model of "learned" and "hybrid" is the folder in IGLU_MARL_MODEL, or one of the zoo.
+        builder: "scripted", "learned", "oracle", "random", "llm", or a name of the partners or the zoo. The
+            model of "learned" is the folder in IGLU_MARL_MODEL, or one of the zoo.
             For further names see `find`.
 
     Raises:
         AgentError: for unknown names.
 
     """
-    makers = {
-        role: named(name, role) for role, name in ((Role.ARCHITECT, architect), (Role.BUILDER, builder))
-    }
+    names = {Role.ARCHITECT: architect, Role.BUILDER: builder}
+    makers = {role: named(name, role) for role, name in names.items()}
     if isinstance(getattr(env, "unwrapped", env), gymnasium.Env):
         del makers[Role.ARCHITECT]
+    elif (config := unwrap_game(env).config).is_team:
+        return {agent: seated(names[Role(agent.rpartition("_")[0])], env, agent) for agent in config.agents}
     return {role: maker.for_env(env) for role, maker in makers.items()}
+
+
+def seated(spec: Any, env: Any, agent: str) -> Agent:
+    """Return the agent that plays `agent` ("builder_1") in an environment, from a spec as of `factory`.
+
+    A class with `for_seat(env, agent)` is made by that. Raises `AgentError`.
+    """
+    role = Role(agent.rpartition("_")[0])
+    if spec in ("scripted", "oracle") and unwrap_game(env).config.is_team:
+        spec = (
+            {"architect": TeamArchitect, "builder": TeamBuilder}[role] if spec == "scripted" else TeamOracle
+        )
+    maker = named(spec, role) if isinstance(spec, str) else spec
+    if hasattr(maker, "for_seat"):
+        seat: Agent = maker.for_seat(env, agent)
+        return seat
+    return factory(maker, role)(env)
 
 
 def known(role: Role) -> dict[str, Any]:

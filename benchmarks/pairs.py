@@ -32,33 +32,20 @@ VERDICTS = ("built", "impossible", "unresolved")
 _SIGHTS = ("dialog", "inventory", "pose", "grid")
 
 
-# Settings of RandomTasks that "varied" takes in turn: low, tall, floating, dense, wide, scattered.
-VARIED: tuple[dict[str, Any], ...] = (
-    {"max_blocks": 8, "height_levels": 3, "num_colors": 6},
-    {"max_blocks": 20, "height_levels": 6, "num_colors": 6, "max_dist": 3},
-    {"max_blocks": 12, "height_levels": 9, "num_colors": 3, "max_dist": 4, "allow_float": True},
-    {"max_blocks": 27, "height_levels": 9, "num_colors": 4},
-    {"max_blocks": 20, "height_levels": 1, "num_colors": 2, "max_dist": 10},
-    {"max_blocks": 6, "height_levels": 9, "num_colors": 6, "max_dist": 10, "allow_float": True},
-)
-ZONE = (9, 11, 11)
-SOURCES = "random, varied, hard, adversarial, bundled, or a file of structures or turns"
+RANDOM: dict[str, Any] = {"max_blocks": 8, "height_levels": 3, "num_colors": 6}
+SOURCES = "random, adversarial, bundled, or a file of structures or turns"
 
 
 def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
     """Return the tasks of a source.
 
-    "random": up to 8 blocks, 3 layers, 6 colours. "varied": the settings `VARIED` in turn. "hard": see `hard_task`.
-    "adversarial": `benchmarks/adversarial.py`. "bundled", or a file of structures. The zip or folder of the IGLU
-    multi-turn data: every turn is a task, and `count` of them are sampled.
+    "random": up to 8 blocks, 3 layers, 6 colours. "adversarial": `benchmarks/adversarial.py`. "bundled", or a file of
+    structures. The zip or folder of the IGLU multi-turn data: every turn is a task, and `count` of them are sampled.
     """
     rng = np.random.default_rng(seed)
-    if source in ("random", "varied"):
-        makers = [RandomTasks(**settings) for settings in (VARIED if source == "varied" else VARIED[:1])]
-        made = (makers[number % len(makers)].sample(rng) for number in range(count or 200))
-        return [task.replace(task_id=f"{source}-{number}") for number, task in enumerate(made)]
-    if source == "hard":
-        return [hard_task(number, rng) for number in range(count or 200)]
+    if source == "random":
+        made = RandomTasks(**RANDOM)
+        return [made.sample(rng).replace(task_id=f"random-{number}") for number in range(count or 200)]
     if source == "adversarial":
         return adversarial_tasks()[:count]
     if source == "bundled" or source.endswith(".json"):
@@ -69,39 +56,6 @@ def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
     turns = [task for task in turns if not task.is_complete_at_start]
     chosen = rng.permutation(len(turns))[:count]
     return [turns[number].replace(task_id=f"{turns[number].task_id}#{number}") for number in sorted(chosen)]
-
-
-def hard_task(number: int, rng: np.random.Generator) -> Task:
-    """Return a structure that is hard to build: towers, a roof, a ring, a plane, a box, dots, or clutter."""
-    grid, start = np.zeros(ZONE, np.int8), np.zeros(ZONE, np.int8)
-    x, z = (int(v) for v in rng.integers(0, 8, 2))
-    top = int(rng.integers(3, 10))
-    kind = ("towers", "roof", "ring", "plane", "box", "dots", "clutter")[number % 7]
-    if kind == "towers":
-        for _ in range(int(rng.integers(1, 4))):
-            grid[: int(rng.integers(4, 10)), rng.integers(0, 11), rng.integers(0, 11)] = 1
-    elif kind == "roof":  # on one pillar
-        grid[:top, x, z] = 1
-        grid[top - 1, x : x + 3, z : z + 3] = 1
-    elif kind == "ring":
-        grid[top - 1, x : x + 3, z : z + 3] = 1
-        grid[top - 1, x + 1, z + 1] = 0
-    elif kind == "plane":
-        width = int(rng.integers(5, 11))
-        grid[int(rng.integers(0, 3)), :width, : 100 // width] = 1
-    elif kind == "box":
-        grid[: min(top, 5), x : x + 3, z : z + 3] = 1
-        grid[1, x + 1, z + 1] = 0
-    elif kind == "dots":
-        grid[tuple(rng.integers(0, ZONE, (int(rng.integers(1, 8)), 3)).T)] = 1
-    else:
-        for world in (grid, start):
-            world[tuple(rng.integers(0, ZONE, (int(rng.integers(1, 30)), 3)).T)] = 1
-            world[tuple(rng.integers(0, (2, 11, 11), (int(rng.integers(1, 30)), 3)).T)] = 1
-    for world in (grid, start):
-        cells = np.argwhere(world)
-        world[tuple(cells.T)] = rng.permutation(np.repeat(np.arange(1, 7), 20))[: len(cells)]
-    return Task("", grid, starting_grid=start, task_id=f"{kind}-{number}")
 
 
 def play_one(task: Task, options: dict[str, Any], builder: str, seed: int) -> dict[str, Any]:
@@ -191,21 +145,13 @@ def show(rows: list[dict[str, Any]], console: Console, title: str) -> None:
             )
 
 
-def task_parser(
-    name: str, about: str | None, controls: tuple[str, ...], source: str
-) -> argparse.ArgumentParser:
-    """Return a parser with the options that name controls and tasks. source: the default of --tasks."""
-    parser = make_parser(name, about)
-    parser.add_argument("--controls", choices=controls, default="flying")
-    parser.add_argument("--tasks", default=source, help=SOURCES)
+def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = make_parser("pairs", __doc__)
+    parser.add_argument("--controls", choices=CONTROLS, default="flying")
+    parser.add_argument("--tasks", default="random", help=SOURCES)
     parser.add_argument("--count", type=int, help="number of tasks (default: 200 random ones, or all)")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="take only every Nth")
     parser.add_argument("--processes", type=int, default=1)
-    return parser
-
-
-def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = task_parser("pairs", __doc__, CONTROLS, "random")
     parser.add_argument("--level", choices=("blocks", "shapes"), default="blocks", help="what is asked for")
     parser.add_argument(
         "--references", choices=("none", "exact", "loose"), default="none", help="references to places"

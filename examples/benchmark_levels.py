@@ -2,8 +2,9 @@
 
     python examples/benchmark_levels.py --level see-place-v1 --seeds 6 --output see-place.json
 
-The learner is that of the shortcut baselines, a linear policy trained by REINFORCE with NumPy alone. Put your own in
-its place: what `train` returns is a function that makes a builder for an environment.
+The learner is that of the shortcut baselines, a network that imitates the oracle with NumPy alone, on the levels of a
+single builder without a live architect. Put your own in its place: what `train` returns is a function that makes a
+builder for an environment.
 """
 
 from __future__ import annotations
@@ -14,62 +15,60 @@ from typing import Any
 
 import typer
 
-from iglu_marl import Agent, benchmark
-from iglu_marl.benchmark.controls import LinearBuilder, LinearPolicy, cells_of_tasks
-from iglu_marl.benchmark.controls import train as train_linear
+from iglu_marl import benchmark
+from iglu_marl.benchmark.controls import ImitatingBuilder, cells_of_tasks, expert_actions, imitate
 from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.splits import some_of
 
-Maker = Callable[[Any], Agent]
 Curve = list[tuple[int, float]]
+SHARES = (0.125, 0.25, 0.5, 1.0)  # of the demonstrations, for the curve of sample efficiency
 
 
-def train(level: benchmark.Level, budget: int, seed: int, every: int) -> tuple[Maker, Curve]:
-    """A builder for the level, trained on its training split, and what it reached there each `every` steps."""
+def train(level: benchmark.Level, games: int, seed: int) -> tuple[Callable[[Any], ImitatingBuilder], Curve]:
+    """A builder that imitates `games` demonstrations, and its success on the validation split by environment steps."""
     level = level.fold(seed)  # what is held out depends on the seed
-    tasks = some_of(level.tasks("train"), 256)
-    seen = cells_of_tasks(
-        [*tasks, *some_of(level.tasks("test"), 256)]
-    )  # which cells a policy has weights for
-    curve: Curve = [(0, 0.0)]
-
-    def measure(steps: int, policy: LinearPolicy) -> None:
-        if steps >= min(curve[-1][0] + every, budget):
-            curve.append((steps, float(policy.successes(tasks).mean())))
-
+    tasks, actions = expert_actions(level, some_of(level.tasks("train"), games, seed))
+    validation = some_of(level.tasks("validation"), 100)
+    cells = cells_of_tasks([*tasks, *validation, *some_of(level.tasks("test"), 256)])  # that have weights
     sees = (*level.sees, *(("target",) * level.sees_target))
-    policy = train_linear(level, tasks, sees, budget, seed, cells=seen, after=measure)
-    return lambda env: LinearBuilder(policy), curve
+    curve: Curve = [(0, 0.0)]
+    for share in SHARES:
+        count = max(1, round(share * len(tasks)))
+        policy = imitate(level, tasks[:count], actions[:count], sees, seed, cells=cells)
+        curve.append((sum(map(len, actions[:count])), float(policy.successes(validation).mean())))
+    return lambda env: ImitatingBuilder(policy), curve
 
 
 def main(
     level: str = "see-place-v1",
     seeds: int = 6,
-    budget: int | None = None,
+    demonstrations: int = 1000,
     episodes: int = 40,
     output: Path | None = None,
 ) -> benchmark.Result:
     """Train for each seed, measure all runs on the test split, and show the report.
 
-    budget: environment steps of each run; the level's by default. output: the result file.
+    demonstrations: games of the oracle that each run imitates. episodes: test games per run. output: the result file.
     """
     step = benchmark.find(level)
-    steps = step.budget if budget is None else budget
     runs = []
     for seed in range(seeds):
-        runs.append(train(step, steps, seed, every=max(1, steps // 20)))
+        runs.append(train(step, demonstrations, seed))
+        steps, share = runs[-1][1][-1]
         print(
-            f"seed {seed}: {runs[-1][1][-1][1]:.2f} of the training split after {steps:,} steps", flush=True
+            f"seed {seed}: {share:.2f} of the validation split after {steps:,} steps of the oracle",
+            flush=True,
         )
     makers, curves = zip(*runs, strict=True)
+    options = f"--level {level} --seeds {seeds} --demonstrations {demonstrations} --episodes {episodes}"
     result = benchmark.run(
         step,
         makers,
-        name="linear policy",
+        name="imitation of the oracle",
         episodes=episodes,
         curves=curves,
-        budget=steps,
-        command=f"examples/benchmark_levels.py --level {level} --seeds {seeds} --budget {steps} --episodes {episodes}",
+        budget=max(curve[-1][0] for curve in curves),
+        command=f"examples/benchmark_levels.py {options}",
         output=output,
     )
     print(markdown([result]))
@@ -77,6 +76,4 @@ def main(
 
 
 if __name__ == "__main__":
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-    app.command()(main)
-    app()
+    typer.run(main)

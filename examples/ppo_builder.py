@@ -2,11 +2,8 @@
 
     python examples/ppo_builder.py --task target      # sees the structure that it is to build
     python examples/ppo_builder.py --task language    # reads what to build; some colour-place pairs are never trained
-    python examples/ppo_builder.py --task pixels      # sees 64 x 64 pictures and nothing else
-    python examples/ppo_builder.py --task target --output runs/target --tensorboard
 
-Each task takes some minutes on one CPU thread; docs/learning.md has the curves. `--output` keeps network, optimiser and
-curriculum at every measurement, and `--resume` continues from there with new episodes. `--tensorboard` writes events.
+Each task takes some minutes on one CPU thread.
 """
 
 from __future__ import annotations
@@ -14,10 +11,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -36,7 +31,6 @@ with extra("rl", script=True):
 
 Arrays = dict[str, np.ndarray]
 Tensors = dict[str, torch.Tensor]
-CHECKPOINT = "checkpoint.pt"
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,7 @@ class Config:
 
     task: str = "target"
     seed: int = 0
-    blind: bool = False  # the control: hides the target, the instruction or the picture
+    blind: bool = False  # the control: hides the target or the instruction
     total_steps: int = 2_000_000  # environment steps, of all worlds together
     num_envs: int = 128
     rollout: int = 32  # steps of each world between two updates
@@ -76,18 +70,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "caution": 0.1,
         "cautious": (0.5, 0.9),
         "total_steps": 1_000_000,
-        "evaluations": 15,
-        "test_episodes": 128,
-    },
-    "pixels": {
-        "max_steps": 40,
-        "caution": 0.02,
-        "cautious": (0.25, 0.6),
-        "entropy": 0.02,
-        "total_steps": 200_000,
-        "num_envs": 64,
-        "minibatch": 256,
-        "epochs": 3,
         "evaluations": 15,
         "test_episodes": 128,
     },
@@ -337,70 +319,14 @@ class LanguageTask:
 
 
 def table_of(actions: list[dict[str, Any]]) -> Arrays:
-    """Return the actions of the discrete and human-level encodings as arrays by index; missing keys are 0."""
+    """Return the actions of the discrete encoding as arrays by index; missing keys are 0."""
     integers = ("move", "strafe", "jump", "attack", "use", "hotbar")
     table = {key: np.array([action.get(key, 0) for action in actions]) for key in integers}
     camera = np.array([action.get("camera", (0, 0)) for action in actions], np.float32)
     return {**table, "camera": camera}
 
 
-# ---------------------------------------------------------------------------------------------- pixels
-
-
-class Odd(TaskSource):
-    """Three blocks around the builder in three colours; the red one has to be removed."""
-
-    def sample(self, rng: np.random.Generator | None = None) -> Task:
-        rng = self.rng if rng is None else rng
-        colours = [6, *(rng.permutation(5)[:2] + 1).tolist()]
-        cells: list[tuple[int, int]] = []
-        while len(cells) < 3:  # in three directions, so that none hides another
-            x, z = rng.integers(-4, 5, size=2).tolist()
-            apart = all(x * a + z * b < 0.8 * np.hypot(x, z) * np.hypot(a, b) for a, b in cells)
-            if 2 <= np.hypot(x, z) <= 5 and apart:
-                cells.append((x, z))
-        blocks = [(x, -1, z, colour) for (x, z), colour in zip(cells, colours, strict=True)]
-        return Task("<Architect> Remove the red block.", blocks[1:], starting_grid=blocks)
-
-
-class PixelsTask:
-    """The builder sees 64 x 64 pixels, and nothing else: it has to find the red block among three, and to break it.
-
-    Controls: discrete, of which it uses turning by 10 and by 45 degrees, looking up and down by 15, and breaking.
-    """
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.price = (
-            config.right_scale
-        )  # of breaking a block that belongs there; the red one brings `wrong_scale`
-        self.splits = {"new": Odd()}
-        self.training: TaskSource = self.splits["new"]
-        turns = [{"camera": camera} for camera in ((-10, 0), (10, 0), (-45, 0), (45, 0), (0, 15), (0, -15))]
-        self.table = table_of([*turns, {"attack": 1}])
-        self.num_actions = len(self.table["attack"])
-
-    def make(self, tasks: TaskSource, num_envs: int) -> gym.vector.VectorEnv:
-        return gym.make_vec(
-            "IGLUGridworld-v0",
-            num_envs=num_envs,
-            tasks=tasks,
-            action_space="discrete",
-            pov_layout="chw",
-            max_steps=self.config.max_steps,
-            right_scale=self.config.right_scale,
-            wrong_scale=self.config.wrong_scale,
-            copy=False,
-        )
-
-    actions = LanguageTask.actions
-
-    def features(self, seen: Any) -> Arrays:
-        """Return the pictures, uint8 [n, 3, 64, 64]."""
-        return {"pov": np.zeros_like(seen["pov"]) if self.config.blind else seen["pov"]}
-
-
-TASKS: dict[str, Any] = {"target": TargetTask, "language": LanguageTask, "pixels": PixelsTask}
+TASKS: dict[str, Any] = {"target": TargetTask, "language": LanguageTask}
 
 
 # ---------------------------------------------------------------------------------------------- the network
@@ -429,31 +355,23 @@ class Reader(nn.Module):
 
 
 class Policy(nn.Module):
-    """Actor and critic on one MLP, with a reader for words and a small CNN for pictures."""
+    """Actor and critic on one MLP, with a reader for words."""
 
     def __init__(self, example: Arrays, num_actions: int, vocabulary: int, hidden: int) -> None:
         super().__init__()
-        size = example["state"].shape[1] if "state" in example else 0
+        size = example["state"].shape[1]
         if "words" in example:
             self.reader = Reader(vocabulary, 64)
             self.meaning, self.place = linear(64, hidden), linear(size, hidden)
-            size += hidden
-        if "pov" in example:
-            layers = [nn.Conv2d(3, 24, 8, 8), nn.ReLU(), nn.Conv2d(24, 32, 3), nn.ReLU(), nn.Flatten()]
-            self.eye = nn.Sequential(*layers, linear(32 * 6 * 6, hidden), nn.ReLU())
             size += hidden
         self.body = nn.Sequential(linear(size, hidden), nn.Tanh(), linear(hidden, hidden), nn.Tanh())
         self.actor, self.critic = linear(hidden, num_actions, 0.01), linear(hidden, 1, 1.0)
 
     def forward(self, seen: Tensors) -> tuple[torch.Tensor, torch.Tensor]:
         """Return logits float [n, actions] and values float [n]."""
-        parts = []
-        if "state" in seen:
-            parts.append(seen["state"])
+        parts = [seen["state"]]
         if "words" in seen:  # the product shows whether the named and the aimed place agree
             parts.append(self.meaning(self.reader(seen["words"])) * self.place(seen["state"]))
-        if "pov" in seen:
-            parts.append(self.eye(seen["pov"].float() / 255))
         inner = self.body(torch.cat(parts, dim=1))
         return self.actor(inner), self.critic(inner)[:, 0]
 
@@ -573,52 +491,8 @@ def update(
     return float(loss.detach())
 
 
-@dataclass
-class Run:
-    """State of a run; `number` is the next update."""
-
-    config: Config
-    policy: Policy
-    optimizer: torch.optim.Optimizer
-    training: TaskSource
-    number: int = 0
-    seconds: float = 0.0  # of the processor
-
-    def save(self, folder: Path) -> None:
-        """Write `checkpoint.pt` atomically."""
-        folder.mkdir(parents=True, exist_ok=True)
-        state = {
-            "config": asdict(self.config),
-            "policy": self.policy.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "random": torch.get_rng_state(),
-            "progress": (self.number, self.seconds),
-        }
-        if isinstance(self.training, Curriculum):
-            state["stage"] = self.training.stage
-        torch.save(state, folder / "checkpoint.new")
-        (folder / "checkpoint.new").replace(folder / CHECKPOINT)
-
-    def load(self, folder: Path) -> None:
-        """Resume from the file of `save`, which holds tensors and numbers only and cannot run code."""
-        state = torch.load(folder / CHECKPOINT, weights_only=True)
-        for name, value in asdict(self.config).items():
-            if state["config"][name] != value:
-                was = state["config"][name]
-                raise SystemExit(f"{folder / CHECKPOINT} is of a run with {name} {was!r}, not {value!r}")
-        self.policy.load_state_dict(state["policy"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"])
-        self.number, self.seconds = state["progress"]
-        if isinstance(self.training, Curriculum):
-            self.training.stage = state["stage"]
-
-
-def train(config: Config, folder: Path | None = None, resume: bool = False) -> Iterator[dict[str, Any]]:
-    """Train, and yield records of measurements; the last one, `final`, has more episodes.
-
-    folder: Place of the checkpoint. resume: Continue from it, with new episodes.
-    """
+def train(config: Config) -> Iterator[dict[str, Any]]:
+    """Train, and yield records of measurements; the last one, `final`, has more episodes."""
     torch.manual_seed(config.seed)
     task = TASKS[config.task](config)
     envs = task.make(task.training, config.num_envs)
@@ -627,23 +501,16 @@ def train(config: Config, folder: Path | None = None, resume: bool = False) -> I
     vocabulary = int(envs.single_observation_space["dialog"].high.max()) + 1 if "words" in example else 0
     policy = Policy(example, task.num_actions, vocabulary, config.hidden)
     optimizer = torch.optim.Adam(policy.parameters(), lr=config.learning_rate, eps=1e-5)
-    run = Run(config, policy, optimizer, task.training)
-    if resume and folder is not None:
-        run.load(folder)
-        seen, _ = envs.reset(seed=1_000_000 * (config.seed + 1) + run.number)
     rollout = Rollout(config, example)
     state = seen, np.zeros(config.num_envs, bool)
     updates = max(1, config.total_steps // rollout.chosen.size)
     marks = set(np.linspace(0, updates, config.evaluations + 1).astype(int)[:-1].tolist())
-    began, loss = time.process_time() - run.seconds, None
-    for number in range(run.number, updates + 1):
+    began, loss = time.process_time(), None
+    for number in range(updates + 1):
         final = number == updates
         if final or number in marks:
-            run.number, run.seconds = number, time.process_time() - began
-            if folder is not None:
-                run.save(folder)
             episodes = config.final_episodes if final else config.test_episodes
-            record = {"steps": number * rollout.chosen.size, "seconds": run.seconds}
+            record = {"steps": number * rollout.chosen.size, "seconds": time.process_time() - began}
             record |= {
                 "stage": getattr(task.training, "stage", 0),
                 "loss": loss,
@@ -664,21 +531,6 @@ def train(config: Config, folder: Path | None = None, resume: bool = False) -> I
     envs.close()
 
 
-def tensorboard_events(folder: Path) -> Any:
-    """Return a writer of TensorBoard events. Needs the library `tensorboard`."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(folder)
-
-
-def write_events(events: Any, record: dict[str, Any]) -> None:
-    for name, value in record.items():
-        numbers = value if isinstance(value, dict) else {"": value}
-        for part, number in numbers.items():
-            if number is not None and name != "steps":
-                events.add_scalar(f"{name}/{part}" if part else name, number, record["steps"])
-
-
 def line_of(record: dict[str, Any]) -> str:
     shares = "  ".join(
         f"{split}: {value['success']:6.1%} in {value['length']:5.1f} steps, return {value['return']:+.2f}"
@@ -694,30 +546,19 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--task", choices=sorted(TASKS), default="target")
     parser.add_argument("--threads", type=int, default=1, help="threads of torch")
-    parser.add_argument("--output", type=Path, help="folder for the checkpoint and the events")
-    parser.add_argument("--resume", action="store_true", help="continue from the checkpoint in --output")
-    parser.add_argument("--tensorboard", action="store_true", help="write events into --output")
     for field in fields(Config):
         if field.name == "blind":
-            parser.add_argument("--blind", action="store_true", help="hide target, instruction or picture")
+            parser.add_argument("--blind", action="store_true", help="hide target or instruction")
         elif field.name not in ("task", "cautious"):
             kind = float if isinstance(field.default, float) else int
             parser.add_argument(f"--{field.name.replace('_', '-')}", type=kind)
     given = {name: value for name, value in vars(parser.parse_args(arguments)).items() if value is not None}
     torch.set_num_threads(given.pop("threads"))
-    folder, resume, tensorboard = given.pop("output", None), given.pop("resume"), given.pop("tensorboard")
-    if folder is None and (resume or tensorboard):
-        parser.error("--resume and --tensorboard need --output FOLDER")
-    if folder is not None and (folder / CHECKPOINT).exists() != resume:
-        parser.error(f"{folder} has {'no' if resume else 'a'} {CHECKPOINT}: --resume continues from one")
     config = replace(Config(**PRESETS[given["task"]]), **given)
     records = []
-    with tensorboard_events(folder) if tensorboard else nullcontext() as events:
-        for record in train(config, folder, resume):
-            records.append(record)
-            print(line_of(record), flush=True)
-            if events is not None:
-                write_events(events, record)
+    for record in train(config):
+        records.append(record)
+        print(line_of(record), flush=True)
     return records
 
 

@@ -151,6 +151,4 @@ def summary(data: Any) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
-    app.command()(main)
-    app()
+    typer.run(main)

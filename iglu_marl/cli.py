@@ -24,10 +24,12 @@ from iglu_marl.commands.agents import agents
 from iglu_marl.commands.bench import bench
 from iglu_marl.commands.benchmark import (
     audit_levels,
+    demonstrate_level,
     list_levels,
     report_results,
     run_level,
     verify_result,
+    write_leaderboard,
 )
 from iglu_marl.commands.browse import browse
 from iglu_marl.commands.conformance import conformance
@@ -50,7 +52,7 @@ from iglu_marl.commands.replay import replay
 from iglu_marl.commands.serve import serve
 from iglu_marl.commands.serve_openenv import serve_openenv
 from iglu_marl.commands.tasks import tasks
-from iglu_marl.commands.train import train_edits, train_pov
+from iglu_marl.commands.train import train_edits, train_llm, train_pov
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
 from iglu_marl.core.files import usable_path
@@ -199,8 +201,12 @@ _add_group(
 _add_group(
     "study",
     "Follow a study with people in the browser, and export its data.",
+    texts=study.texts,
+    links=study.links,
+    rehearse=study.rehearse,
     status=study.status,
     export=study.export,
+    backup=study.backup,
     forget=study.forget,
 )
 _add_group(
@@ -211,6 +217,8 @@ _add_group(
     audit=audit_levels,
     verify=verify_result,
     report=report_results,
+    site=write_leaderboard,
+    demonstrate=demonstrate_level,
 )
 _add_group(
     "llm",
@@ -218,7 +226,9 @@ _add_group(
     export=export_prompts,
     benchmark=run_benchmark,
 )
-_add_group("train", "Train the models that come with the package.", edits=train_edits, pov=train_pov)
+_add_group(
+    "train", "Train the models that come with the package.", edits=train_edits, llm=train_llm, pov=train_pov
+)
 
 
 def main() -> None:

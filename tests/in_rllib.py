@@ -14,8 +14,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -25,28 +23,54 @@ def plain(value: Any) -> Any:
 
 
 def rays() -> dict[str, Any]:
-    """Two workers and none: the same rollouts, the same evaluation; and an evaluation that goes on where it was."""
-    example = runpy.run_path(str(EXAMPLES / "ray_rollouts.py"))
-    alone = example["rollouts"](0, 6, 50, 3)
-    tasks = example["tasks_of"]("bundled", count=4)
-    settings, rows = example["games"](tasks, 3, None)
+    """A cluster of three nodes, of which one is killed: the rows and recordings of one process, every game once."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from iglu_marl import benchmark
+    from iglu_marl.evaluation import evaluate, tasks_of
+
+    options: dict[str, Any] = {"episodes": 6, "record": True, "seeds": (0, 1)}
+    tasks = tasks_of("bundled", count=3)
+    games: dict[str, Any] = {"controls": "flying", "seed": 3, "examples": 0, "progress": False}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    ray.init(address=cluster.address, log_to_driver=False)
+    lost: list[int] = []
+    parts: list[str] = []
+
+    def kill(part: str) -> None:
+        parts.append(part)
+        if not lost:
+            cluster.remove_node(nodes[0], allow_graceful=False)
+            lost.append(len(parts))
+
     with tempfile.TemporaryDirectory() as folder:
-        arguments = {"workers": 2, "worlds": 6, "steps": 50, "count": 4, "seed": 3, "output": folder}
-        rolled, evaluation = example["main"](**arguments)
-        files = sorted(str(path.relative_to(folder)) for path in Path(folder).rglob("games.jsonl"))
-        lines = [Path(folder, name).read_text().splitlines() for name in files]
-        Path(folder, files[0]).write_text("\n".join(lines[0][:-1]) + "\n" + lines[0][-1][:20])  # as if killed
-        kept = lines[1]
-        _, again = example["main"](**arguments)
-        resumed = Path(folder, files[1]).read_text().splitlines()
+        one, many = (Path(folder, name, "kept.json") for name in ("one", "many"))
+        one.parent.mkdir()
+        many.parent.mkdir()
+        for path, more in ((one, {}), (many, {"ray": "auto", "progress": kill})):
+            benchmark.run("told-place-v1", ["scripted", "random"], output=path, **options, **more)
+        names = ("kept.json", "kept.games.jsonl")
+        same = [(one.parent / name).read_text() == (many.parent / name).read_text() for name in names]
+        verified = benchmark.verify(many)
+        log = Path(folder, "evaluation")
+        rows = evaluate("scripted", "scripted", tasks, output=log, ray="auto", **games).rows
+        kept = (log / "games.jsonl").read_text().splitlines()
+        (log / "games.jsonl").write_text("\n".join(kept[:-1]) + "\n" + kept[-1][:20])  # as if killed
+        again = evaluate("scripted", "scripted", tasks, output=log, ray="auto", **games).rows
+    ray.shutdown()
+    cluster.shutdown()
+    alone = evaluate("scripted", "scripted", tasks, **games).rows
+    print("three nodes")
     return {
-        "rollouts": all(np.array_equal(rolled[key], alone[key]) for key in alone),
-        "moved": bool(np.ptp(alone["poses"]) > 1) and bool(alone["rewards"].any()),
-        "rows": plain(evaluation.rows) == plain(rows),
-        "settings": evaluation.settings == settings,
-        "games": len(evaluation.rows),
-        "files": files,
-        "resumed": plain(again.rows) == plain(rows) and resumed == kept,
+        "lost": lost,
+        "parts": len(parts),
+        "same": same,
+        "verified": verified,
+        "rows": plain(rows) == plain(alone),
+        "resumed": plain(again) == plain(alone),
+        "games": len(rows),
     }
 
 

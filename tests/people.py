@@ -104,7 +104,7 @@ class PlayedWindow(Window):
         self.script: Iterator[None] | None = script
 
     def poll(self) -> list[Any]:
-        if self.drawn_by and self.script is not None:
+        if self._surface is not None and self.script is not None:
             try:
                 next(self.script)
             except StopIteration:

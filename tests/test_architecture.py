@@ -52,6 +52,7 @@ FACADE_LAYER = 4
 
 # Library -> the only files (or folders) that may import it.
 OWNERS = {
+    "moderngl": ["rendering/opengl/"],
     "OpenGL": ["rendering/opengl/"],
     "pygame": ["rendering/ui/window.py"],
     "pandas": ["data/"],
@@ -407,7 +408,7 @@ CLEAN = {
     "iglu_marl/tasks/sources.py": "from iglu_marl.data.packs.store import get\nfrom iglu_marl.core import grid\n",
     "iglu_marl/data/packs/store.py": "import pandas as pd, requests\nfrom iglu_marl._version import __version__\n",
     "iglu_marl/rendering/kernels.py": "from iglu_marl.core.jit import jit\nfrom . import palette\n",
-    "iglu_marl/rendering/opengl/drawer.py": "def context():\n    from OpenGL import GL\n",
+    "iglu_marl/rendering/opengl/renderer.py": "def context():\n    import moderngl\n",
     "iglu_marl/rendering/ui/window.py": "import pygame\n",
     "iglu_marl/envs/aec.py": "import pettingzoo\nfrom iglu_marl.game import a\nfrom ..rendering import b\n",
     "iglu_marl/compat/gridworld.py": "from iglu_marl.envs import aec\n",
@@ -476,7 +477,7 @@ FAULTS = {
     "a package without a layer": ("iglu_marl/attic/box.py", "import math", "has no layer"),
     "a module without a layer": ("iglu_marl/helpers.py", "import math", "has no layer"),
     # homes
-    "OpenGL": ("iglu_marl/rendering/orbit.py", "def f():\n    import OpenGL.GL", "imports OpenGL"),
+    "moderngl": ("iglu_marl/rendering/orbit.py", "def f():\n    import moderngl", "imports moderngl"),
     "pygame": ("iglu_marl/envs/single.py", "import pygame", "imports pygame"),
     "pandas": ("iglu_marl/tasks/sources.py", "import pandas as pd", "imports pandas"),
     "requests": ("agents/scripted.py", "from requests import get", "imports requests"),

@@ -240,7 +240,7 @@ def read_feedback(path: Path) -> Read:
     found = human_evaluation(path / "human_agent_feedback.csv")
     str(found.report()).encode()
     told = [str(part) for part in (found.games, found.tasks) if not part]
-    return Read({row.hit_id for row in found.feedback}, [*map(str, found.skipped), *told])
+    return Read({row.hit_id for row in found.feedback}, [*map(str, found.report().skipped), *told])
 
 
 def read_questions(path: Path) -> Read:
@@ -838,7 +838,7 @@ def test_questions_and_feedback_follow_links_too(tmp_path: Path) -> None:
     assert list(question_bank(place, report)) == ["q_1"]
     links = sum(path.is_symlink() for path in place.rglob("*"))
     assert report.file_counts == {"link": links}
-    assert human_evaluation(place).report().left_out == links
+    assert len(human_evaluation(place).report().files) == links
     for name in ("human_agent_feedback.csv", "question_bank.csv"):
         (place / name).unlink()
     for read in (question_bank, clarifying_questions, human_evaluation):

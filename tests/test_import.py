@@ -20,6 +20,7 @@ import iglu_marl
 from iglu_marl.core.lazy import deprecated_names, parse_exports
 
 HEAVY = (
+    "moderngl",
     "OpenGL",
     "pygame",
     "pandas",
@@ -195,9 +196,6 @@ for module in pkgutil.walk_packages(iglu_marl.__path__, "iglu_marl."):
     except ModuleNotFoundError as error:
         extras = ("openenv", "sqlalchemy", "starlette", "torch", "transformers", "uvicorn")
         if error.name.split(".")[0] not in extras:
-            raise
-    except iglu_marl.RenderError as error:  # a machine without OpenGL says so, and in those modules alone
-        if not (module.name.startswith("iglu_marl.rendering.opengl.") and "no OpenGL here" in str(error)):
             raise
 import numpy
 from iglu_marl.core import grid, jit

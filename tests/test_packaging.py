@@ -281,7 +281,8 @@ def test_the_container_copies_and_runs_what_there_is(root: Path) -> None:
     lines = (root / "Dockerfile").read_text("utf-8").splitlines()
     assert 'ENTRYPOINT ["iglu-marl"]' in lines
     extras = project(root)["project"]["optional-dependencies"]  # type: ignore[index]
-    (extra,) = re.findall(r"/source\[(\w+)\]", "\n".join(lines))
+    assert any("/source[${EXTRAS}]" in line for line in lines)
+    (extra,) = re.findall(r"^ARG EXTRAS=(\w+)$", "\n".join(lines), re.M)
     assert extra in extras
     ignored = (root / ".dockerignore").read_text("utf-8").split()
     assert {".git", ".venv*"} <= set(ignored)
@@ -304,7 +305,7 @@ def test_the_container_keeps_the_rules_of_hadolint(root: Path) -> None:
         assert not re.search(r"\b(sudo|cd|apt|wget|curl)\b|\|", run), run  # DL3003, 3004, 3027, 4006
         for install in re.findall(r"pip install ([^&]*)", run):
             assert "--no-cache-dir" in install  # DL3042
-            assert "--require-hashes" in install or "--no-deps" in install  # DL3013
+            assert "--require-hashes" in install or "--no-build-isolation" in install  # DL3013
     entries = (root / "requirements-container.txt").read_text("utf-8").replace("\\\n", " ").splitlines()
     pinned = re.compile(r"([\w.-]+)==([\w.!+]+)(?:\s+--hash=sha256:[0-9a-f]{64})+")
     assert all(pinned.fullmatch(entry) for entry in entries)
@@ -371,6 +372,7 @@ def test_every_extra_is_explained(root: Path) -> None:
         "gymnasium",
         "numpy",
         "pygame",
+        "moderngl",
         "PyOpenGL",
         "pandas",
         "requests",
@@ -428,7 +430,7 @@ def test_the_editable_install_has_agents(root: Path, checkout: Path, tmp_path: P
 def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
     """A dependency that nothing lists breaks other people's installs only, so it is looked for here."""
     brought = {"rich", "typing-extensions"}  # by Typer and Gymnasium
-    known = {"PIL": "pillow", "OpenGL": "PyOpenGL", "pygame": "pygame-ce", "imageio_ffmpeg": "imageio-ffmpeg"}
+    known = {"PIL": "pillow", "pygame": "pygame-ce", "imageio_ffmpeg": "imageio-ffmpeg"}
     tables = project(root)["project"]
     listed = brought | {entry.split(">")[0].lower() for entry in tables["dependencies"]}  # type: ignore[index]
     (within,) = [entry for entry in tables["optional-dependencies"]["dev"] if entry.startswith("iglu_marl[")]  # type: ignore[index]
@@ -465,6 +467,21 @@ def test_ci_checks_with_the_development_tools_alone(root: Path) -> None:
     assert (
         steps.index("\nmake setup\n") < steps.index("\nmake check\n") < steps.index("pip install -q -e '.[")
     )
+
+
+def test_what_forges_read_is_well_formed(root: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    forms = sorted((root / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+    for form in forms:
+        content = yaml.safe_load(form.read_text("utf-8"))
+        if form.stem != "config":
+            assert content["name"]
+            assert content["description"]
+            assert all(part["attributes"]["label"] for part in content["body"]), form
+    assert {"bug", "config", "feature", "result"} == {form.stem for form in forms}
+    pages = yaml.safe_load((root / ".github" / "workflows" / "pages.yml").read_text("utf-8"))
+    assert pages["permissions"] == {"contents": "read"}
+    assert pages["jobs"]["deploy"]["needs"] == "build"
 
 
 def test_a_release_is_tested_on_every_python_and_published_without_a_token(root: Path) -> None:

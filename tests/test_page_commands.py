@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 # What a line matches first decides; the reason why it is not run here.
 NOT_RUN = {
-    r"(IGLU_MARL_\w+=\d+ )?make ": "installs, or runs everything: CI does both",
+    r"(IGLU_MARL_\w+=\d+ )?make |pip install ": "installs, or runs everything: CI does both",
     r"\.ci/run": "is CI",
     r"docker ": "needs a daemon",
     r"(\.venv-\w+/bin/)?python examples/": "tests/examples/test_examples.py runs it, shortened",
@@ -87,7 +87,7 @@ def test_the_console_lines_of_a_page_run(name: str, tmp_path: Path) -> None:
             subprocess.run([sys.executable, "-c", snippet.code], cwd=tmp_path, check=True, timeout=120)
     if any("--minari" in line for line in lines_of(name)):
         require("minari", importlib.util.find_spec("minari"), "minari is not installed")
-    trained = {*zoo.zoo(), "learned", "hybrid"}
+    trained = {*zoo.zoo(), "learned"}
     if any(trained & {*shlex.split(line)} for line in lines_of(name)):
         require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
     environment = {

@@ -51,7 +51,8 @@ PLAYERS = (
 # Ids of levels, keys of files and old names, which stay.
 KEPT = re.compile(r"\btold-[a-z]+(-v0)?|([\"`])(told|rungs?|model_rungs)\2", re.IGNORECASE)
 TABLE = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)  # generated from the code
-DEPRECATED = re.compile(r'"\w+": "[\w.]+:\w+"')  # old name -> place of the new one (iglu_marl/core/lazy.py)
+# Former names: `from module import name as former` below `if TYPE_CHECKING:` (iglu_marl/core/lazy.py).
+DEPRECATED = re.compile(r"(?<=    from )[\w.]+ import \w+ as \w+$", re.MULTILINE)
 NOT_READ = ("docs/changes.md",)  # generated from the history
 
 

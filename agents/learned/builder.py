@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from typing_extensions import Self, Unpack
 
 from iglu_marl import Dialogue, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
-from iglu_marl.agents.learned.hybrid import Hybrid
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
@@ -23,6 +23,8 @@ from iglu_marl.evaluation.action_prediction import Predictor, Situation, edited,
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.decoding import Decoding
+    from iglu_marl.agents.learned.language import LanguageModel
 
 MODEL_VARIABLE = "IGLU_MARL_MODEL"
 DEFAULT = "edits-v1"  # of the zoo
@@ -32,9 +34,9 @@ Grid = npt.NDArray[np.int8]
 class LearnedBuilder(BuilderBase):
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
-    model: the folder of a trained model (see `iglu-marl train edits`), one of the zoo, or any predictor of
-    `iglu_marl.evaluation.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never says
-    anything.
+    model: the folder of a trained model (see `iglu-marl train edits` and `train llm`), one of the zoo, or any
+    predictor of `iglu_marl.evaluation.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never
+    says anything.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. Of edits that cannot all be done it does those that
     can. What a turn is too short for goes on in the next, unless the architect says something new.
@@ -48,7 +50,7 @@ class LearnedBuilder(BuilderBase):
     ) -> None:
         super().__init__(Settings(controls, **options))
         self._executor = PlanExecutor(self.game, "LearnedBuilder")
-        self._predict: Predictor = model if callable(model) else _loaded(model)
+        self._predict: Predictor = model if callable(model) else load_model(model)
         self._forget(None)
 
     @classmethod
@@ -77,7 +79,6 @@ class LearnedBuilder(BuilderBase):
         self._heeded = 0  # how many utterances there were when it last began to act
         self._new_from = 0
         self._history: list[tuple[NetAction, ...]] = []
-        self._question = ""  # what is to be asked at once
         self._intended: list[NetAction] = []  # the edits of the plan at hand
         self._before: Grid | None = None  # the world that they were meant for
         self._goal: Grid | None = None
@@ -96,8 +97,7 @@ class LearnedBuilder(BuilderBase):
             return self._with_words(executor.state.wait())
         if any(said.role is Role.ARCHITECT for said in self._said[self._heeded :]):
             self._decide()
-        question, self._question = self._question, ""
-        return self._with_words(executor.act(), question)
+        return self._with_words(executor.act())
 
     # -- decide
 
@@ -107,7 +107,11 @@ class LearnedBuilder(BuilderBase):
         self._remember()
         now = executor.state.grid.copy()
         situation = Situation(Dialogue(self._said), now, self._new_from, executor.pose, tuple(self._history))
-        self._intended = self._edits(situation)
+        found = self._predict(situation)
+        if isinstance(found, np.ndarray):
+            self._intended = net_edits(situation.grid, found)
+        else:
+            self._intended = [NetAction(*one) for one in found]
         self._before, self._heeded = now, len(self._said)
         executor.steps, self._goal = [], now
         whole = edited(now, self._intended)
@@ -120,13 +124,6 @@ class LearnedBuilder(BuilderBase):
             further = self._way_to(more)
             if further is not None:
                 executor.steps, self._goal = further, more
-
-    def _edits(self, situation: Situation) -> list[NetAction]:
-        """What it makes of a situation."""
-        found = self._predict(situation)
-        if isinstance(found, np.ndarray):
-            return net_edits(situation.grid, found)
-        return [NetAction(*one) for one in found]
 
     def _remember(self) -> None:
         """Add the intended edits that were carried out to the history."""
@@ -149,35 +146,22 @@ class LearnedBuilder(BuilderBase):
         return plan.actions[::-1] if plan.verdict == "built" else None
 
 
-class HybridBuilder(LearnedBuilder):
-    """A `LearnedBuilder` that follows the grammar where it understands, and asks if grammar and model are unsure."""
+def load_model(
+    model: str | os.PathLike[str] | Pretrained, decoding: Decoding = "steps", threads: int = 0
+) -> TrainedModel | LanguageModel:
+    """Return a trained model: one of the zoo, or that of a folder, which may hold a language model.
 
-    def __init__(
-        self,
-        model: str | os.PathLike[str] | Pretrained | Hybrid,
-        controls: ControlsName = "walking",
-        **options: Unpack[Options],
-    ) -> None:
-        self._hybrid = model if isinstance(model, Hybrid) else Hybrid(_loaded(model))
-        super().__init__(self._hybrid, controls, **options)
-
-    def _edits(self, situation: Situation) -> list[NetAction]:
-        """Return predicted edits; none if it has to ask."""
-        if self.can_ask:
-            self._question = self._hybrid.question(situation, self._fits)
-        return [] if self._question else super()._edits(situation)
-
-    def _fits(self, text: str) -> bool:
-        length = len(self._dialogue.codec.encode(text)) if self._dialogue.tokens else len(text)
-        return length <= self.game.max_length
-
-
-def _loaded(model: str | os.PathLike[str] | Pretrained) -> TrainedModel:
+    threads: of PyTorch, in the whole process; 0: unchanged.
+    """
     with extra("rl"):
         from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.language import DESCRIPTION, LanguageModel
+
     if isinstance(model, Pretrained):
-        return TrainedModel.pretrained(model, decoding="steps")
-    return TrainedModel.load(model, decoding="steps")
+        return TrainedModel.pretrained(model, decoding)
+    if (Path(model) / DESCRIPTION).is_file():
+        return LanguageModel.load(model)
+    return TrainedModel.named(model, decoding=decoding, threads=threads)
 
 
 def _holds(grid: Grid, action: NetAction) -> bool:

@@ -75,12 +75,6 @@ class TrainedModel:
             made.update(name.encode() + part.cpu().numpy().tobytes())
         return made.hexdigest()
 
-    def sureness(self, situation: Situation) -> float:
-        """Return the probability of the most probable action."""
-        return float(
-            marginals(self.model, [example_of(situation, self.vocabulary)], device=self.device).max()
-        )
-
     @property
     def description(self) -> dict[str, Any]:
         """Return the content of `model.json`."""

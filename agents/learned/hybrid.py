@@ -1,4 +1,4 @@
-"""A predictor that combines the grammar with a trained model, and asks if both are unsure."""
+"""A predictor that combines the grammar with a trained model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import Role
-from iglu_marl.agents.scripted.asking import Fits, objection
 from iglu_marl.core.grid import NetAction
 from iglu_marl.evaluation.action_prediction import Situation
 from iglu_marl.language import Context, Failure, parse_small_talk
@@ -17,21 +16,19 @@ from iglu_marl.language.repair import Understanding, understand, understand_answ
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
-
-UNSURE = 0.15  # of a model: its most probable next action is less probable than this
+    from iglu_marl.agents.learned.language import LanguageModel
 
 
 @dataclass
 class Hybrid:
-    """A predictor, and what a builder with a voice asks.
+    """A predictor that asks the grammar first, then the model.
 
     What the architect said since the builder last did something is read by the grammar, one utterance after the other;
     an utterance that lacks something may be completed by the next. If all of it can be done, that is the prediction.
     Else it is the model's.
     """
 
-    model: TrainedModel
-    unsure: float = UNSURE
+    model: TrainedModel | LanguageModel
 
     def __call__(self, situation: Situation) -> npt.NDArray[np.int8] | list[NetAction]:
         """Return the world afterwards, or actions."""
@@ -42,22 +39,6 @@ class Hybrid:
     def fingerprint(self) -> str:
         """Hash of the model."""
         return self.model.fingerprint
-
-    def question(self, situation: Situation, fits: Fits) -> str:
-        """Return a question to ask instead of acting; "" if there is none.
-
-        fits: whether a text fits a message.
-        """
-        failed = self._read(situation)
-        if not isinstance(failed, Understanding) or failed.question is None:
-            return ""
-        if situation.dialogue and situation.dialogue[-1].role is Role.BUILDER:
-            return ""
-        if self.model.sureness(situation) >= self.unsure:
-            return ""
-        asked = objection(failed, fits, situation.grid, _context(situation))
-        before = [said.text for said in situation.dialogue if said.role is Role.BUILDER]
-        return "" if asked in before[-1:] else asked  # once is enough
 
     def _read(self, situation: Situation) -> npt.NDArray[np.int8] | Understanding | None:
         """Return the world that all new utterances lead to, or the one that failed; None without any."""

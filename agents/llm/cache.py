@@ -17,16 +17,6 @@ _LARGEST = 16_000_000  # bytes
 _log = logging.getLogger(__name__)
 
 
-def default_folder() -> Path:
-    """Return the cache folder: below `IGLU_MARL_CACHE` if set, else in the user's cache folder."""
-    place = os.environ.get("IGLU_MARL_CACHE")
-    if place:
-        return Path(place).expanduser() / "llm"
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("iglu_marl", appauthor=False)) / "llm"
-
-
 class ReplyCache:
     """Cached replies. Several processes can share a folder, since files are moved into place whole.
 

@@ -25,12 +25,13 @@ import numpy as np
 
 from iglu_marl import ConfigError
 from iglu_marl.agents.llm.budget import Budget, RateLimit, TokenCount, shared_file
-from iglu_marl.agents.llm.cache import ReplyCache, default_folder
+from iglu_marl.agents.llm.cache import ReplyCache
 from iglu_marl.agents.llm.messages import ChatRequest, Reply, RequestFailure
 from iglu_marl.agents.llm.reading import is_unfinished, text_of_calls, text_of_content
 from iglu_marl.agents.llm.settings import LOOPBACK, PREFIX, LLMSettings, explain_cut_thoughts
 from iglu_marl.core.extras import extra
 from iglu_marl.core.text import strip_control
+from iglu_marl.data.packs.cache import cache_folder
 
 PER_MESSAGE, PER_REQUEST = 8, 32  # upper bounds of the tokens that a server adds (names of roles, marks)
 COMPLETIONS = "/chat/completions"
@@ -86,7 +87,9 @@ class EndpointBackend:
             sleep=sleep,
         )
         self._slots = threading.BoundedSemaphore(settings.concurrency)
-        self._cache = None if settings.cache == "off" else ReplyCache(settings.cache or default_folder())
+        self._cache = (
+            None if settings.cache == "off" else ReplyCache(settings.cache or cache_folder() / "llm")
+        )
         self._sleep, self._clock = sleep, clock
         self._rng = np.random.default_rng()  # for waiting times, which do not affect results
         self._idle: list[Any] = []  # sessions that no thread uses now

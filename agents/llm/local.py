@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from iglu_marl import AgentError
+from iglu_marl.agents.bases import pretrained
 from iglu_marl.agents.llm.budget import Budget, TokenCount
 from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply, RequestFailure
 from iglu_marl.agents.llm.reading import is_mark, is_unfinished
@@ -197,6 +198,7 @@ class LocalBackend:
 
 
 def _load(settings: LLMSettings) -> tuple[Any, Any]:
+    source = pretrained(settings.model)
     with extra("llm"):
         import torch
         import transformers
@@ -205,8 +207,8 @@ def _load(settings: LLMSettings) -> tuple[Any, Any]:
     if dtype == "auto":
         dtype = "bfloat16" if device == "cuda" else "float32"
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(settings.model)
-        model = transformers.AutoModelForCausalLM.from_pretrained(settings.model, dtype=getattr(torch, dtype))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+        model = transformers.AutoModelForCausalLM.from_pretrained(source, dtype=getattr(torch, dtype))
     except (OSError, ValueError, KeyError) as error:
         raise AgentError(
             f"the model {settings.model!r} could not be loaded, expected a folder with a causal chat model and its "

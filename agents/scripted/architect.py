@@ -336,6 +336,9 @@ class ScriptedArchitect:
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
         """Return what is wrong about a block that has stood too long at a wrong place; once per block."""
+        if not ((grid != 0) & (grid != target)).any():
+            self._standing.clear()
+            return ""
         situation = self._situation(grid, target)
         self._standing = Counter({cell: self._standing[cell] + 1 for cell in situation.wrong})
         for cell in self._standing:

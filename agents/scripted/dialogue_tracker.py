@@ -9,7 +9,7 @@ import numpy as np
 
 from iglu_marl import AgentError, Dialogue, DialogueError, Utterance
 from iglu_marl.agents.settings import MESSAGE_TOKENS
-from iglu_marl.core.dialogue import Codec, decode_dialogue
+from iglu_marl.core.dialogue import PAIR, Codec, Speaker, decode_dialogue
 from iglu_marl.language import TemplateCodec
 
 DIALOG_KEYS = ("dialog", "chat")  # "chat" in the environments of IGLU 2021
@@ -41,10 +41,18 @@ class DialogueTracker:
         codec: vocabulary of token chat; None = the templates.
         tokens: whether the chat uses tokens, until a dialog shows it.
         message_length: capacity of a token message.
+        speakers: of the game.
 
     """
 
-    def __init__(self, codec: Codec | None, message_length: int | None, tokens: bool = False) -> None:
+    def __init__(
+        self,
+        codec: Codec | None,
+        message_length: int | None,
+        tokens: bool = False,
+        speakers: tuple[Speaker, ...] = PAIR,
+    ) -> None:
+        self._speakers = speakers
         self.codec: Codec = TemplateCodec() if codec is None else codec
         self.message_length = message_length or MESSAGE_TOKENS
         self.tokens = tokens or codec is not None
@@ -73,7 +81,7 @@ class DialogueTracker:
                 return ()
             self.tokens = True
             try:
-                now = decode_dialogue(dialog, self.codec)
+                now = decode_dialogue(dialog, self.codec, self._speakers)
             except DialogueError as error:
                 raise AgentError(str(error)) from None
         else:

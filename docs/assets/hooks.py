@@ -3,18 +3,27 @@
 - Pages link to files outside docs/ (examples, the README of the bundled data, CONTRIBUTING.md), as forges like it. Each
   of these files becomes a page of the site under project/, and the links lead there.
 - The tables of the grammar are made when the site is built: 1,800 rows are not kept in the repository.
+- So are the games to watch, and the bundled corpus as pages.
+- The leaderboard is made of the result files in docs/learning.
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 import posixpath
 import re
+import tempfile
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
+from iglu_marl.benchmark.site import write_site
+from iglu_marl.commands.browse import browse
+from iglu_marl.commands.record import record
+from iglu_marl.commands.replay import replay
 from iglu_marl.language import constructions
 from iglu_marl.language.grammar.constructions import word_lists
 
@@ -27,6 +36,16 @@ _CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 _LANGUAGES = {".py": "python", ".yml": "yaml", ".toml": "toml"}
 
+# Structure, architect, builder, and what there is to see; seed 3.
+GAMES = (
+    ("lighthouse", "scripted", "scripted", "one instruction a turn"),
+    ("bridge", "vague", "asking", "colours and places are left out, and asked for"),
+    ("campfire", "mistaken", "careful", "wrong instructions, and their corrections"),
+    ("crown", "talkative", "forgetful", "remarks, and instructions that are forgotten"),
+    ("letter-k", "terse", "hasty", "few words, and slips that are repaired"),
+)
+
+_made = tempfile.TemporaryDirectory(prefix="iglu-marl-docs-")
 _sources: dict[str, Path] = {}  # page of the site -> the file outside docs/ that it shows
 
 
@@ -47,7 +66,36 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, uri, content=_as_page(path, text), inclusion=inclusion))
         if path.suffix == ".md":
             waiting += _outside(text, path)
+    made = Path(_made.name)
+    if not any(made.iterdir()):
+        with contextlib.redirect_stdout(io.StringIO()):
+            _write_games(made)
+    for path in made.rglob("*.html"):
+        files.append(File.generated(config, path.relative_to(made).as_posix(), abs_src_path=str(path)))
+    with tempfile.TemporaryDirectory() as folder:
+        write_site(sorted((DOCS / "learning").glob("*-v1_*.json")), folder)
+        for page in Path(folder).iterdir():
+            files.append(File.generated(config, f"leaderboard/{page.name}", content=page.read_bytes()))
     return files
+
+
+def _write_games(folder: Path) -> None:
+    """Play `GAMES`, and write them and the bundled corpus as pages."""
+    (folder / "games").mkdir()
+    for structure, architect, builder, _ in GAMES:
+        file = folder / f"{structure}.jsonl"
+        record(file, architect=architect, builder=builder, task=structure, seed=3, as_json=True)
+        replay([file], html=folder / "games" / f"{structure}.html", as_json=True)
+    browse("bundled", folder / "corpus", as_json=True)
+
+
+def _games() -> list[str]:
+    rows = [_row("structure", "architect", "builder", "to see", ""), _row(*["---"] * 5)]
+    return rows + [_row(*game[:3], game[3], f"[Watch](games/{game[0]}.html)") for game in GAMES]
+
+
+def _corpus() -> list[str]:
+    return ["[All sessions](corpus/index.html)"]
 
 
 def _row(*cells: str) -> str:
@@ -70,7 +118,8 @@ def _word_lists() -> list[str]:
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Fill in generated tables; lead links to files outside docs/ to their pages."""
-    for name, rows in {"constructions": _rules, "word-lists": _word_lists}.items():
+    made = {"constructions": _rules, "word-lists": _word_lists, "games": _games, "corpus": _corpus}
+    for name, rows in made.items():
         if (mark := f"<!-- generated: {name} -->") in markdown:
             markdown = markdown.replace(mark, "\n".join(rows()))
     here = page.file.src_uri

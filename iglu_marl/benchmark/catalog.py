@@ -12,10 +12,10 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from gymnasium.vector import SyncVectorEnv
 
 from iglu_marl.benchmark.splits import (
     AROUND,
@@ -210,8 +210,8 @@ def make(
     | `see`, `told`, `pictures` (one builder) | Gymnasium environment | Gymnasium vector environment |
     | `symbols`, `words`, `partners` (two agents) | parallel environment | `VectorGame` |
 
-    If a scripted architect speaks during a single-builder episode, `num_envs` returns a `SyncVectorEnv`. Builders with
-    grid actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target with
+    If a scripted architect speaks during a single-builder episode, each environment has its own. Builders with grid
+    actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target with
     `sees_target`) and gets empty infos. In two-agent games, the builder's info has the `event` of its last action.
 
     Args:
@@ -229,8 +229,6 @@ def make(
     if level.is_pair:
         config = level.config(split)
         env: Any = parallel_env(config) if num_envs is None else VectorGame(num_envs, config, **options)
-    elif level.is_live and num_envs is not None:
-        return SyncVectorEnv([lambda: builder_env(level, split)] * num_envs, **options)
     else:
         env = builder_env(level, split, num_envs=num_envs, **options)
     return discretize(env, table=GRID_ACTIONS) if level.controls == "grid" else env
@@ -259,11 +257,14 @@ def builder_env(
         "target_in_obs": "target" in shown,
         "config": level.config(split, builder_can_ask=False, **(fields or {})),
     }
-    if level.is_live and not alone and num_envs is None:
-        game = parallel_env(level.config(split))
-        chosen["architect"] = factory(level.architects[split][0], Role.ARCHITECT)(game)
-        chosen["config"] = level.config(split, builder_can_ask=False, turn_steps=50)
     batch, own = ({}, options) if num_envs is None else split_options(options)
+    if level.is_live and not alone:
+        speaker = partial(
+            factory(level.architects[split][0], Role.ARCHITECT), parallel_env(level.config(split))
+        )
+        chosen["architect"] = speaker()
+        chosen["config"] = level.config(split, builder_can_ask=False, turn_steps=50, **(fields or {}))
+        batch["make_architect"] = speaker
     env = GridworldEnv(**chosen, **own)
     env.show_only([_KEYS.get(name, name) for name in shown])
     return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)

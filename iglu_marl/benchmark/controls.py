@@ -1,35 +1,31 @@
-"""Trained shortcut baselines: action sequences, and linear policies of the time or of a part of the observation."""
+"""Trained shortcut baselines: action sequences, and imitation of an expert from a part of the observation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.catalog import Level
-from iglu_marl.benchmark.games import BuilderGames, Features, features_for
+from iglu_marl.agents.oracle import OracleBuilder
+from iglu_marl.benchmark.catalog import Level, builder_env
+from iglu_marl.benchmark.demonstrations import grid_actions
+from iglu_marl.benchmark.games import BuilderGames, Features, features_for, judged
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.open_loop import Score, search
+from iglu_marl.recording.rollout import Trajectory
 
 Floats = npt.NDArray[np.float32]
 Flags = npt.NDArray[np.bool_]
 
 TIMES = 64  # time bins of an episode
-_WORLDS, _BATCH = (8, 256), 16_384  # range of parallel games; approximate environment steps per update
-_ROWS = 8192  # largest number of observations per update
-_RATE, _ENTROPY, _DISCOUNT = 0.05, 0.05, 0.99
-_BEST = 1.0  # reward for a success, in addition to the game's
-
-
-def worlds_for(level: Level) -> int:
-    """Return the number of parallel games."""
-    least, most = _WORLDS
-    return int(np.clip(_BATCH // level.max_steps, least, most))
+HIDDEN = 128
+UPDATES, EPOCHS = 1000, 60  # the larger number of updates counts
+_RATE, _BATCH = 2e-3, 128  # of Adam
+_GAMES = 256  # demonstrations that are observed side by side
 
 
 def cells_of_tasks(tasks: Sequence[Task]) -> Flags:
@@ -78,26 +74,25 @@ def open_loop(level: Level, tasks: Sequence[Task], budget: int, seed: int) -> fl
 
 
 @dataclass
-class LinearPolicy:
-    """A softmax policy, linear in the observation features and the time.
+class Imitator:
+    """A network with one hidden layer that imitates demonstrations from observation features and the time.
 
-    level: the level that it plays. features: encoder of its observations. seen: weights, float32 [features, actions].
-    times: biases by time, float32 [TIMES, actions].
+    level: the level that it plays. features: encoder of its observations. weights: float32 arrays [inputs, HIDDEN],
+    [HIDDEN], [HIDDEN, actions], [actions]; the last TIMES inputs are the time, one-hot.
     """
 
     level: Level
     features: Features
-    seen: Floats
-    times: Floats
-
-    def moment(self, step: int) -> int:
-        """Return the row of `times` for a step of an episode."""
-        return step if self.level.max_steps <= TIMES else min(step * TIMES // self.level.max_steps, TIMES - 1)
+    weights: list[Floats]
 
     def logits(self, features: Floats, step: int) -> Floats:
-        """Return the logits of all actions, float32 [n, actions]."""
-        result: Floats = features @ self.seen + self.times[self.moment(step)]
-        return result
+        """Return the logits of all actions in a step of an episode, float32 [n, actions]."""
+        return self._forward(np.concatenate([features, times(self.level, [step] * len(features))], axis=1))[1]
+
+    def _forward(self, inputs: Floats) -> tuple[Floats, Floats]:
+        first, bias, second, last = self.weights
+        hidden: Floats = np.maximum(inputs @ first + bias, 0)
+        return hidden, hidden @ second + last
 
     def successes(self, tasks: Sequence[Task]) -> Flags:
         """Play one game per task with the most probable actions; return the successes, bool [n]."""
@@ -110,129 +105,113 @@ class LinearPolicy:
         games.close()
         return games.success
 
+    def fit(self, inputs: Floats, actions: npt.NDArray[np.int64], updates: int, seed: int) -> None:
+        """Maximise the log likelihood of actions, int64 [n], for inputs, float32 [n, inputs], by Adam."""
+        rng = np.random.default_rng(seed)
+        moments = [np.zeros((2, *part.shape), np.float32) for part in self.weights]
+        for count in range(1, updates + 1):
+            chosen = rng.integers(len(inputs), size=_BATCH)
+            scale = float(_RATE * np.sqrt(1 - 0.999**count) / (1 - 0.9**count))
+            gradients = self._gradients(inputs[chosen], actions[chosen])
+            for weight, gradient, (mean, square) in zip(self.weights, gradients, moments, strict=True):
+                mean += 0.1 * (gradient - mean)
+                square += 0.001 * (gradient**2 - square)
+                weight += scale * mean / (np.sqrt(square) + 1e-8)
 
-class LinearBuilder:
-    """An agent that takes the most probable action of a `LinearPolicy`, in the environments of `make`."""
+    def _gradients(self, inputs: Floats, actions: npt.NDArray[np.int64]) -> list[Floats]:
+        hidden, logits = self._forward(inputs)
+        chances = np.exp(logits - logits.max(axis=1, keepdims=True))
+        slope = -chances / chances.sum(axis=1, keepdims=True)
+        slope[np.arange(len(actions)), actions] += 1
+        slope /= len(actions)
+        back = (slope @ self.weights[2].T) * (hidden > 0)
+        return [inputs.T @ back, back.sum(axis=0), hidden.T @ slope, slope.sum(axis=0)]
 
-    def __init__(self, policy: LinearPolicy) -> None:
-        self.policy, self._step = policy, 0
 
-    def reset(self, role: Role, seed: int | None) -> None:
-        """Start an episode. Raises `AgentError` if `role` is not the builder."""
-        if role != Role.BUILDER:
-            raise AgentError(f"a LinearBuilder cannot play the {role}")
-        self._step = 0
+def times(level: Level, steps: Sequence[int]) -> Floats:
+    """Return the time of steps of an episode, one-hot, float32 [n, TIMES]."""
+    bins = np.minimum(np.array(steps) * min(1, TIMES / level.max_steps), TIMES - 1).astype(int)
+    return np.eye(TIMES, dtype=np.float32)[bins]
 
-    def act(self, observation: Any) -> int:
-        """Return the number of the action."""
-        batch = {key: np.asarray(value)[None] for key, value in observation.items()}
-        logits = self.policy.logits(self.policy.features(batch, 1), self._step)
+
+class ImitatingBuilder:
+    """A `BatchPlayer` that takes the most probable actions of an `Imitator`, in the environments of `make`."""
+
+    def __init__(self, policy: Imitator) -> None:
+        self.policy, self._count, self._step = policy, 0, 0
+
+    def begin(self, count: int, seed: int) -> None:
+        """Start `count` games."""
+        self._count, self._step = count, 0
+
+    def act(self, observations: Any) -> npt.NDArray[np.int64]:
+        """Return the numbers of the actions, int64 [count]."""
+        logits = self.policy.logits(self.policy.features(observations, self._count), self._step)
         self._step += 1
-        return int(logits.argmax())
-
-    def close(self) -> None:
-        """Do nothing."""
+        return logits.argmax(axis=1)
 
 
-class _Adam:
-    """Adam optimizer that changes arrays in place."""
+def expert_actions(level: Level, tasks: Sequence[Task]) -> tuple[list[Task], list[list[int]]]:
+    """Return the tasks that an expert with the target completes by the level's rule, and its actions in each."""
+    if level.controls == "grid":
+        return list(tasks), [grid_actions(task) for task in tasks]
+    env = builder_env(level, "test", alone=True, sees=("grid", "pose"))
+    builder = OracleBuilder.for_env(env, level="fast")
+    done, found = [], []
+    for task in tasks:
+        kept: list[int] = []
 
-    def __init__(self, arrays: Sequence[Floats]) -> None:
-        self.arrays, self._count = list(arrays), 0
-        self._moments = [(np.zeros_like(array), np.zeros_like(array)) for array in arrays]
+        def keep(game: Trajectory, kept: list[int] = kept) -> None:
+            kept += [int(turn.action) for turn in game.turns]
 
-    def step(self, gradients: Sequence[Floats]) -> None:
-        """Ascend the gradients."""
-        self._count += 1
-        scale = _RATE * np.sqrt(1 - 0.999**self._count) / (1 - 0.9**self._count)
-        for array, gradient, (mean, square) in zip(self.arrays, gradients, self._moments, strict=True):
-            mean += 0.1 * (gradient - mean)
-            square += 0.001 * (gradient**2 - square)
-            array += scale * mean / (np.sqrt(square) + 1e-8)
+        if judged(level, env, {Role.BUILDER: builder}, task, 0, keep).success:
+            done.append(task)
+            found.append(kept)
+    env.close()
+    return done, found
 
 
-def train(
+def imitate(
     level: Level,
     tasks: Sequence[Task],
+    demonstrations: Sequence[Sequence[int]],
     sees: Sequence[str],
-    budget: int,
     seed: int,
     *,
     cells: Flags | None = None,
-    after: Callable[[int, LinearPolicy], None] = lambda steps, policy: None,
-) -> LinearPolicy:
-    """Train a `LinearPolicy` with REINFORCE (baselines by time, Adam).
+    updates: int | None = None,
+) -> Imitator:
+    """Train an `Imitator` on demonstrations.
 
-    level: a level; its reward is used, plus 1 for a success. tasks: tasks for training. sees: observation fields of
-    `Features`; () trains on the time alone. budget: environment steps. seed: seed of tasks and actions. cells: cells
-    of the grids to observe; None: those that the tasks fill. after: called after each update with the environment
-    steps so far and the policy.
+    level: a level. tasks: tasks of the demonstrations. demonstrations: the actions of an expert in each. sees:
+    observation fields of `Features`; () trains on the time alone. seed: seed of the weights and batches. cells: cells
+    of the grids to observe; None: those that the tasks fill. updates: number of batches;
+    None: `UPDATES`, or `EPOCHS` passes over all steps if these are more.
     """
-    rng = np.random.default_rng(seed)
     features = features_for(level, sees, cells_of_tasks(tasks) if cells is None else cells)
-    games = BuilderGames(level, worlds_for(level), features)
-    width = games.begin([tasks[0]] * games.count).shape[1]
-    shapes = (width, games.actions), (TIMES, games.actions)
-    policy = LinearPolicy(level, features, *(np.zeros(shape, np.float32) for shape in shapes))
-    adam, spent = _Adam([policy.seen, policy.times]), 0
-    while spent < budget:
-        drawn = [tasks[number] for number in rng.integers(len(tasks), size=games.count)]
-        spent += _update(policy, adam, games, drawn, rng)
-        after(spent, policy)
+    inputs: list[Floats] = []
+    targets: list[int] = []
+    games = BuilderGames(level, min(_GAMES, len(tasks)), features)
+    for first in range(0, len(tasks), games.count):
+        part = list(demonstrations[first : first + games.count])
+        own = list(tasks[first : first + games.count])
+        seen = games.begin(own + own[:1] * (games.count - len(own)))
+        for step in range(max(map(len, part))):
+            alive = [number for number, actions in enumerate(part) if step < len(actions)]
+            inputs.append(np.concatenate([seen[alive], times(level, [step] * len(alive))], axis=1))
+            targets += [part[number][step] for number in alive]
+            acts = np.zeros(games.count, np.int64)
+            acts[alive] = targets[len(targets) - len(alive) :]
+            seen, _ = games.step(acts)
+    count = games.actions
     games.close()
+    data = np.concatenate(inputs)
+    rng, width = np.random.default_rng(seed), data.shape[1]
+    shapes = ((width, HIDDEN), (HIDDEN,), (HIDDEN, count), (count,))
+    sizes = (np.sqrt(2 / width), 0, 0.01, 0)
+    weights = [
+        (rng.normal(size=shape) * size).astype(np.float32) for shape, size in zip(shapes, sizes, strict=True)
+    ]
+    policy = Imitator(level, features, weights)
+    policy.fit(data, np.array(targets), updates or max(UPDATES, EPOCHS * len(data) // _BATCH), seed)
     return policy
-
-
-def _update(
-    policy: LinearPolicy, adam: _Adam, games: BuilderGames, tasks: Sequence[Task], rng: np.random.Generator
-) -> int:
-    """Play a batch of episodes and update the policy; return the number of environment steps."""
-    steps, features = games.level.max_steps, games.begin(tasks)
-    keep = rng.random(steps) < _ROWS / (games.count * steps)
-    rows, rewards, alive = [], [], []
-    for step in range(steps):
-        playing, before = games.playing, games.success
-        logits = policy.logits(features, step)
-        actions = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
-        if keep[step]:
-            rows.append((step, features, logits, actions))
-        features, reward = games.step(actions)
-        rewards.append(reward + _BEST * (games.success & ~before))
-        alive.append(playing)
-        if not games.playing.any():
-            break
-    returns = np.zeros((len(rewards), games.count), np.float32)
-    ahead = np.zeros(games.count)
-    for step in reversed(range(len(rewards))):
-        returns[step] = ahead = rewards[step] + _DISCOUNT * ahead
-    if rows:
-        adam.step(_gradients(policy, rows, returns, np.array(alive), steps))
-    return int(np.sum(alive))
-
-
-def _gradients(
-    policy: LinearPolicy,
-    rows: Sequence[tuple[int, Floats, Floats, npt.NDArray[np.int64]]],
-    returns: Floats,
-    alive: Flags,
-    steps: int,
-) -> list[Floats]:
-    """Return the gradients of mean(advantage × log probability + entropy), for `seen` and `times`."""
-    seen, times = np.zeros_like(policy.seen), np.zeros_like(policy.times)
-    count = max(1, sum(int(alive[step].sum()) for step, *_ in rows))
-    gains = {
-        step: np.where(alive[step], returns[step] - returns[step][alive[step]].mean(), 0) for step, *_ in rows
-    }
-    for step, features, logits, actions in rows:
-        log = logits - logits.max(axis=1, keepdims=True)
-        chances = np.exp(log)
-        chances /= chances.sum(axis=1, keepdims=True)
-        log = np.log(chances + 1e-12)
-        slope = -chances * gains[step][:, None]
-        slope[np.arange(len(actions)), actions] += gains[step]
-        surprise = -(chances * log).sum(axis=1, keepdims=True)
-        slope -= _ENTROPY * chances * (log + surprise) * alive[step][:, None]
-        slope = (slope / count).astype(np.float32)
-        seen += features.T @ slope
-        times[policy.moment(step)] += slope.sum(axis=0)
-    return [seen, times]

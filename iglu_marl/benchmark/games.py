@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from iglu_marl.agents.learned.zoo import zoo
 from iglu_marl.agents.llm.named import NamedModel
+from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark.catalog import GRID_ACTIONS, Level, builder_env
 from iglu_marl.core.dialogue import Role
@@ -199,10 +200,19 @@ def judged(
     task: Task,
     seed: int,
     after: Played = lambda game: None,
+    on_step: Callable[[Any], None] = lambda env: None,
 ) -> Judged:
-    """Play a task in an environment of the level and apply the level's success rule. after: called with the game."""
+    """Play a task in an environment of the level and apply the level's success rule.
+
+    after: called with the game. on_step: as of `play`.
+    """
     changes = ChangeCounter()
-    game = play(env, dict(agents), seed=seed, options={"task": task}, on_step=changes)
+
+    def stepped(env: Any) -> None:
+        changes(env)
+        on_step(env)
+
+    game = play(env, dict(agents), seed=seed, options={"task": task}, on_step=stepped)
     after(game)
     success = level.is_success(task, game.completed, changes.count)
     f1 = float(game_metrics(game)["f1"])
@@ -243,13 +253,20 @@ class Observing:
 def muted(observation: Mapping[str, Any]) -> dict[str, Any]:
     """Return the observation with an empty dialogue."""
     dialog = observation["dialog"]
-    silence: Any = "" if isinstance(dialog, str) else np.zeros_like(dialog)
+    if isinstance(dialog, str):
+        return {**observation, "dialog": ""}
+    silence = np.full_like(dialog, "") if dialog.dtype == object else np.zeros_like(dialog)
     return {**observation, "dialog": silence}
 
 
 def seeing(target: Array) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """Return a function that replaces the target in an observation."""
     return lambda observation: {**observation, "target_grid": target.astype(observation["target_grid"].dtype)}
+
+
+def silent_architect(env: Any) -> Agent:
+    """Return an architect that says nothing."""
+    return RandomArchitect.for_env(env, silence=1.0)
 
 
 def plays_itself(builder: Any) -> bool:

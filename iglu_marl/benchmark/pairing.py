@@ -1,70 +1,24 @@
-"""Cross-play: every architect with every builder, learned or scripted, in batches of games.
-
-A `BatchPlayer` acts in a batch of games. `AgentBatch` makes one from agents that play a single game each.
-"""
+"""Cross-play: every architect with every builder, learned or scripted, in batches of games."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.benchmark.batches import AgentBatch, BatchPlayer, is_batch
 from iglu_marl.benchmark.catalog import Level, find, make
 from iglu_marl.benchmark.games import Judge, plays_itself, reference_env
 from iglu_marl.benchmark.splits import SplitName, some_of
 from iglu_marl.core.arguments import MAX_SEED, as_count
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.envs.batch_observations import rows
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.envs.vector_game import VectorGame
-from iglu_marl.evaluation.selection import factory
-from iglu_marl.game.agent import Agent
 
 Array = npt.NDArray[Any]
-
-
-class BatchPlayer(Protocol):
-    """An agent that plays one role in a batch of games."""
-
-    def begin(self, count: int, seed: int) -> None:
-        """Start `count` games; the seed determines all randomness."""
-
-    def act(self, observations: Any) -> Any:
-        """Return a batch of actions for a batch of observations."""
-
-
-class AgentBatch:
-    """A `BatchPlayer` made of one agent per game.
-
-    spec: an agent, as for `iglu_marl.evaluation.evaluate`. env: a single game like those of the batch.
-    """
-
-    def __init__(self, spec: Any, role: Role, env: Any) -> None:
-        self._make, self._role, self._env = factory(spec, role), role, env
-        self.agents: list[Agent] = []
-
-    def begin(self, count: int, seed: int) -> None:
-        """Reset an agent for each game."""
-        while len(self.agents) < count:
-            self.agents.append(self._make(self._env))
-        for number, agent in enumerate(self.agents[:count]):
-            agent.reset(self._role, seed + number)
-
-    def act(self, observations: Any) -> Any:
-        """Return the actions of all agents."""
-        count = len(next(iter(observations.values())))
-        return _stacked(
-            [agent.act(rows(observations, game)) for game, agent in enumerate(self.agents[:count])]
-        )
-
-
-def _stacked(actions: Sequence[Any]) -> Any:
-    if isinstance(actions[0], Mapping):
-        return {key: _stacked([action[key] for action in actions]) for key in actions[0]}
-    return np.stack([np.asarray(action) for action in actions])
 
 
 def cross_play(
@@ -118,7 +72,7 @@ def _games(level: Level, split: SplitName, count: int, own_actions: bool) -> tup
 
 
 def _player(spec: Any, role: Role, env: Any) -> BatchPlayer:
-    if callable(getattr(spec, "begin", None)) and callable(getattr(spec, "act", None)):
+    if is_batch(spec):
         player: BatchPlayer = spec
         return player
     return AgentBatch(spec, role, env)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from iglu_marl.benchmark.batches import AgentBatch, BatchGame, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, current, find, make
 from iglu_marl.benchmark.games import Judged, Observing, judged, muted, plays_itself, reference_env, seeing
 from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result, versions
@@ -20,10 +21,13 @@ from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.files import write_text
 from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Task
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
+from iglu_marl.evaluation.cluster import on_ray, slices
+from iglu_marl.evaluation.runner import RAY_PARTS
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory
-from iglu_marl.recording.values import from_json, to_json
+from iglu_marl.recording.values import from_json, name_of, to_json
 
 Curve = Sequence[tuple[int, float]]
 
@@ -42,6 +46,7 @@ def run(
     command: str = "",
     output: str | os.PathLike[str] | None = None,
     record: bool = False,
+    ray: str = "",
     progress: Callable[[str], None] = lambda _: None,
 ) -> Result:
     """Measure the agents of several training runs on a level.
@@ -54,7 +59,8 @@ def run(
         level: a level or its name.
         agents: one entry per training seed: a builder, or (architect, builder). Each is a name of `iglu_marl.agents`,
             "module:attribute", a class with `for_env(env)`, or a function of the environment. That environment has the
-            spaces and settings of the level and tasks of the training split; the games are played in another one.
+            spaces and settings of the level and tasks of the training split; the games are played in another one. A
+            builder that is a `batches.BatchPlayer` plays all games of a run side by side.
         name: name of the agent in tables.
         split: split of the tasks.
         episodes: games per run. Tasks of a smaller split are repeated.
@@ -65,7 +71,10 @@ def run(
         command: command that trained and measured the agents.
         output: path of the result file.
         record: whether to keep all games beside the result file, for `verify`.
-        progress: called with a line of text for each run, and with the `Result.flags` that do not depend on chance.
+        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `evaluation.cluster.on_ray`); "":
+            none. Does not change the result.
+        progress: called with a line of text for each part of the games, and with the `Result.flags` that do not depend
+            on chance.
 
     Raises:
         ConfigError: if `agents`, `episodes`, `seeds` or `curves` do not fit together, or `record` has no `output`.
@@ -87,25 +96,26 @@ def run(
     own_actions = {plays_itself(builder) for _, builder in pairs}
     if len(own_actions) > 1:
         raise ConfigError("agents mixes scripted builders, given by name, with others; expected one kind")
+    job = _Job(level, split, pairs, numbers, episodes, controls, record)
+    ends = slices(episodes, -(-RAY_PARTS // len(pairs)) if ray else 1)
+    parts = [_Part(place, *end) for place in range(len(pairs)) for end in ends]
+    done: dict[int, _Measured] = {}
+    for number, measured in on_ray(ray, _measure, job, parts) if ray else _one_by_one(job, parts):
+        done[number] = measured
+        progress(f"{level.name} part {len(done)} of {len(parts)}")
     found, rows, tasks, lines = [], [], [], []
-    privileged = False
     for place, seed in enumerate(numbers):
-        progress(f"{level.name} run {place + 1} of {len(pairs)}")
-        with _Table(level.fold(seed), split, pairs, numbers, place) as table:
-            games = _scheduled(table.level, split, seed, episodes, len(table.partners))
-            own = list(table.play(games, "", record))
-            taken = {
-                control: float(np.mean([game.success for game, _ in table.play(games, control)]))
-                for control in _controls_of(level) * controls
-            }
-            privileged |= table.privileged
-            for number, ((game, actions), part) in enumerate(zip(own, games, strict=True)):
-                partner = table.partners[part.partner][0]
-                rows.append(EpisodeRow(seed, content_id(part.task), partner, number, **game._asdict()))
-                lines.append(json.dumps(actions, separators=(",", ":")))
-        tasks += [part.task for part in games]
+        own = [done[place * len(ends) + number] for number in range(len(ends))]
+        rows += [row for part in own for row in part.rows]
+        lines += [line for part in own for line in part.lines]
+        tasks += [task for part in own for task in part.tasks]
+        taken = {
+            control: float(np.mean([won for part in own for won in part.controls[control]]))
+            for control in own[0].controls
+        }
         curve = tuple((int(steps), float(share)) for steps, share in curves[place]) if curves else ()
         found.append(Run(seed, means(rows[-episodes:]), taken, curve))
+    privileged = any(part.privileged for part in done.values())
     kept = ("", "")
     if record and output is not None:
         text = "\n".join(lines) + "\n"
@@ -122,9 +132,70 @@ def run(
     return result
 
 
-class Scheduled(NamedTuple):
-    """A game to play. other: task whose message or target a control gets. partner: number of the partner."""
+class _Job(NamedTuple):
+    """What all parts of a run share: the arguments of `run`."""
 
+    level: Level
+    split: SplitName
+    pairs: list[tuple[Any, Any]]
+    seeds: list[int]
+    episodes: int
+    controls: bool
+    record: bool
+
+
+class _Part(NamedTuple):
+    """The games first..end - 1 of a training run."""
+
+    place: int
+    first: int
+    end: int
+
+
+class _Measured(NamedTuple):
+    """Result of a part: rows, tasks and lines of recorded games, and the successes of each control."""
+
+    rows: list[EpisodeRow]
+    tasks: list[Task]
+    lines: list[str]
+    controls: dict[str, list[bool]]
+    privileged: bool
+
+
+def _measure(job: _Job, part: _Part) -> _Measured:
+    """Play a part of a run."""
+    seed = job.seeds[part.place]
+    with _Table(job.level.fold(seed), job.split, job.pairs, job.seeds, part.place) as table:
+        games = _scheduled(table.level, job.split, seed, job.episodes, len(table.partners))[
+            part.first : part.end
+        ]
+        played = list(table.play(games, "", job.record))
+        taken = {
+            control: [game.success for game, _ in table.play(games, control)]
+            for control in _controls_of(job.level) * job.controls
+        }
+        rows = [
+            EpisodeRow(
+                seed, content_id(game.task), table.partners[game.partner][0], game.number, **one._asdict()
+            )
+            for (one, _), game in zip(played, games, strict=True)
+        ]
+        lines = [json.dumps(actions, separators=(",", ":")) for _, actions in played]
+        return _Measured(rows, [game.task for game in games], lines, taken, table.privileged)
+
+
+def _one_by_one(job: _Job, parts: Sequence[_Part]) -> Iterator[tuple[int, _Measured]]:
+    for number, part in enumerate(parts):
+        yield number, _measure(job, part)
+
+
+class Scheduled(NamedTuple):
+    """A game to play.
+
+    number: its seed. other: task whose message or target a control gets. partner: number of the partner.
+    """
+
+    number: int
     task: Task
     other: Task
     partner: int
@@ -142,7 +213,7 @@ def _scheduled(level: Level, split: SplitName, seed: int, episodes: int, partner
     for number in range(episodes):
         turn, place = divmod(number // partners, len(tasks))
         other = rest[place][(first[place] + turn) % len(rest[place])]
-        found.append(Scheduled(tasks[place], other, number % partners))
+        found.append(Scheduled(number, tasks[place], other, number % partners))
     return found
 
 
@@ -174,16 +245,17 @@ class _Table:
     ) -> None:
         builder = pairs[place][1]
         made = reference_env if plays_itself(builder) else make
-        self.level, self._env, twin = level, made(level, split), made(level, "train")
-        self._builder = factory(builder, Role.BUILDER)(twin)
+        self.level, self._split = level, split
+        self._env, twin = made(level, split), made(level, "train")
+        self._builder: Any = factory(builder, Role.BUILDER)(twin)
         two = hasattr(self._env, "possible_agents")
         speakers = _speakers(level, split, pairs, seeds, place) if two else [("", None)]
-        self.partners = [
-            (name, None if spec is None else factory(spec, Role.ARCHITECT)(twin)) for name, spec in speakers
-        ]
+        together = is_batch(self._builder)
+        self.partners = [(name, _partner(spec, twin, together)) for name, spec in speakers]
         agents = [self._builder, *(architect for _, architect in self.partners)]
         self.privileged = any(getattr(agent, "privileged", False) for agent in agents)
-        self._close = [agent.close for agent in agents if agent is not None] + [self._env.close, twin.close]
+        used = [*agents, self._env, twin]
+        self._close = [part.close for part in used if hasattr(part, "close")]
 
     def __enter__(self) -> _Table:
         return self
@@ -196,7 +268,10 @@ class _Table:
         self, games: Sequence[Scheduled], control: str, record: bool = False
     ) -> Iterator[tuple[Judged, dict[str, list[Any]]]]:
         """Play games, and return each outcome with the actions by role (with `record`)."""
-        for seed, (task, other, partner) in enumerate(games):
+        if is_batch(self._builder):
+            yield from self._play_together(games, control, record)
+            return
+        for seed, task, other, partner in games:
             builder, architect = self._builder, self.partners[partner][1]
             if control == "muted":
                 builder = Observing(builder, muted)
@@ -213,9 +288,46 @@ class _Table:
 
             def keep(game: Trajectory, actions: dict[str, list[Any]] = actions) -> None:
                 for turn in game.turns if actions else ():
-                    actions[turn.role.value].append(to_json(turn.action))
+                    actions[name_of(turn.role)].append(to_json(turn.action))
 
             yield judged(self.level, self._env, agents, task, seed, keep), actions
+
+    def _play_together(
+        self, games: Sequence[Scheduled], control: str, record: bool
+    ) -> list[tuple[Judged, dict[str, list[Any]]]]:
+        """Play the games of each partner side by side."""
+        found: dict[int, tuple[Judged, dict[str, list[Any]]]] = {}
+        for partner, (_, architect) in enumerate(self.partners):
+            own = [number for number, game in enumerate(games) if game.partner == partner]
+            if not own:
+                continue
+            change: dict[str, Callable[[Any], Any]] = {}
+            others = np.stack([games[number].other.target_grid for number in own])
+            if control == "muted":
+                change[BUILDER] = muted
+            elif control:
+                change[BUILDER if control == "hidden" else ARCHITECT] = seeing(others)
+            batch = []
+            for number in own:
+                task = games[number].task
+                if control == "scrambled" and architect is None:
+                    task = task.replace(dialog=games[number].other.dialog)
+                batch.append(BatchGame(games[number].number, task))
+            env = make(self.level, self._split, len(own), copy=False)
+            played = judged_many(self.level, env, architect, self._builder, batch, change, record)
+            found.update(zip(own, played, strict=True))
+            env.close()
+        return [found[number] for number in range(len(games))]
+
+
+def _partner(spec: Any, env: Any, together: bool) -> Any:
+    """Return the architect of a single game, or a `BatchPlayer` for many games (`together`)."""
+    if spec is None:
+        return None
+    architect = factory(spec, Role.ARCHITECT)(env)
+    if not together or is_batch(architect):
+        return architect
+    return AgentBatch(spec, Role.ARCHITECT, env)
 
 
 def _speakers(
@@ -289,12 +401,8 @@ def verify(path: str | os.PathLike[str]) -> int:
             expected = row._replace(task=content_id(game.task), partner=partners[game.partner], success=won)
             if env is not None:
                 with wrap_errors(f"{place} cannot be replayed"):
-                    actions = parse_json(lines[at + number], place)
-                    agents: Mapping[Role, Agent] = {
-                        Role(name): Repeating(part) for name, part in actions.items()
-                    }
-                    replayed = judged(own, env, agents, game.task, row.seed)
-                expected = expected._replace(**replayed._asdict())
+                    outcome = _replay(own, env, lines[at + number], game.task, row.seed)
+                expected = expected._replace(**outcome._asdict())
             if row != expected:
                 raise DataError(f"{place} is {row}, expected {expected}")
         if env is not None:
@@ -304,6 +412,41 @@ def verify(path: str | os.PathLike[str]) -> int:
     if (found := digest_of(tasks)) != result.tasks:
         raise DataError(f"{path}: tasks is {result.tasks}, expected {found}")
     return len(lines)
+
+
+def replayed(
+    path: str | os.PathLike[str], number: int, on_step: Callable[[Any], None] = lambda env: None
+) -> Judged:
+    """Replay a recorded game of a result file and return its outcome.
+
+    number: number of the episode in the file. on_step: as of `play`.
+
+    Raises `DataError` if the game cannot be replayed.
+    """
+    result = read_result(path)
+    row = result.rows[number]
+    level, first = find(result.level).fold(row.run), number - row.seed
+    partners = list(dict.fromkeys(other.partner for other in result.rows[first : first + result.episodes]))
+    game = _scheduled(level, result.split, row.run, result.episodes, len(partners))[row.seed]
+    env = (reference_env if result.own_actions else make)(level, result.split)
+    with wrap_errors(f"{path}, episode {number} cannot be replayed"):
+        found = _replay(level, env, _recorded(Path(path), result)[number], game.task, row.seed, on_step)
+    env.close()
+    return found
+
+
+def _replay(
+    level: Level,
+    env: Any,
+    line: str,
+    task: Task,
+    seed: int,
+    on_step: Callable[[Any], None] = lambda env: None,
+) -> Judged:
+    """Play the actions of a line of recorded games."""
+    actions = parse_json(line, f"the game {seed}")
+    agents: Mapping[Role, Agent] = {Role(name): Repeating(part) for name, part in actions.items()}
+    return judged(level, env, agents, task, seed, on_step=on_step)
 
 
 def _expect_partners(place: str, level: Level, result: Result, partners: Sequence[str], seed: int) -> None:

@@ -140,13 +140,11 @@ def _without_and_with(audit: Audit | None) -> list[str]:
     """Return chance, the best shortcut baseline, its steps, the scripted builder and the oracle."""
     if audit is None:
         return ["–"] * 5
-    without = [part for name in WITHOUT if (part := audit.controls.get(name)) is not None]
-    best = max((part.success for part in without), default=None)
-    steps = max((part.budget for part in without), default=0)
+    steps = max((part.budget for name in WITHOUT if (part := audit.controls.get(name))), default=0)
     reached = [
         part.success if (part := audit.controls.get(name)) else None for name in ("scripted", "oracle")
     ]
-    return [_share(audit.chance), _share(best), f"{steps:,}", *map(_share, reached)]
+    return [_share(audit.chance), _share(audit.best_without), f"{steps:,}", *map(_share, reached)]
 
 
 def overview_rows(results: Sequence[Result]) -> list[list[str]]:
@@ -197,6 +195,34 @@ def markdown(
             ("level", "agent", "published", "its success", "probability of improvement"), lines
         )
     return text
+
+
+LEVEL_HEADS = (
+    "level", "chance", "best without", "full", "controls", "oracle", "best agent", "runs", "success", "gap",
+)  # fmt: skip
+
+
+def level_rows(results: Sequence[Result], audits: Mapping[str, Audit] | None = None) -> list[list[str]]:
+    """Return the columns `LEVEL_HEADS` for each level: its controls, its best agent, and the gap to the oracle."""
+    known = read_audits() if audits is None else audits
+    rows = []
+    for level in levels():
+        audit = known.get(level.name)
+        reached = {} if audit is None else {n: part.success for n, part in audit.controls.items() if part}
+        about = [
+            _share(reached.get("full")),
+            "–" if audit is None else audit.verdict,
+            _share(reached.get("oracle")),
+        ]
+        first = (None, None) if audit is None else (audit.chance, audit.best_without)
+        row = [f"`{level.name}`", *map(_share, first), *about]
+        own = [result for result in results if result.level == level.name]
+        if own:
+            best = max(own, key=lambda result: result.interval().value)
+            gap = reached.get("oracle", 1.0) - best.interval().value
+            row += [markdown_text(best.name), str(len(best.runs)), _interval(best.interval()), _share(gap)]
+        rows.append(row + ["–"] * (len(LEVEL_HEADS) - len(row)))
+    return rows
 
 
 AUDIT_HEADS = ("level", "tasks", "steps", "chance", *CONTROLS, "verdict")

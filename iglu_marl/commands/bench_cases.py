@@ -38,7 +38,7 @@ BUSY_POSE = (0.0, -0.25, 0.0, 0.0, -35.0)
 Grid = npt.NDArray[np.int8]
 
 
-class Round(NamedTuple):
+class Workload(NamedTuple):
     """One round of a case: a function, and the units of work of one call."""
 
     run: Callable[[], Any]
@@ -51,7 +51,7 @@ class BenchCase:
 
     group: str
     name: str
-    prepare: Callable[[], Round]
+    prepare: Callable[[], Workload]
     quick: bool = True  # measured with --quick
     count: int = 1  # worlds
 
@@ -91,22 +91,22 @@ def walk(shape: Any, edits: bool = True) -> Any:
 # ------------------------------------------------------------------------------------------------------ single
 
 
-def _env_round(env: Any, actions: list[Any]) -> Round:
+def _env_round(env: Any, actions: list[Any]) -> Workload:
     def run() -> None:
         step = env.step
         for action in actions:
             step(action)
 
-    return Round(run, len(actions))
+    return Workload(run, len(actions))
 
 
-def _single(blocks: int = 0, **options: Any) -> Round:
+def _single(blocks: int = 0, **options: Any) -> Workload:
     env = gym.make("IGLUGridworld-v0", max_steps=NO_END, **options)
     env.reset(seed=0, options={"task": scenes(blocks, 1)[0]})
     return _env_round(env, walk(2000, edits=blocks == 0).tolist())
 
 
-def _busy(**options: Any) -> Round:
+def _busy(**options: Any) -> Workload:
     env = gym.make("IGLUGridworld-v0", max_steps=NO_END, **options)
     env.reset(
         seed=0, options={"task": Task("", scene(20), starting_grid=[], invariant=True), "pose": BUSY_POSE}
@@ -114,14 +114,14 @@ def _busy(**options: Any) -> Round:
     return _env_round(env, BUSY * 300)
 
 
-def _busy_flier() -> Round:
+def _busy_flier() -> Workload:
     env = gym.make("IGLUGridworld-v0", action_space="flying", render=False, max_steps=NO_END)
     env.reset(options={"task": Task("", scene(20)), "pose": (0, 2, 0, 0, -60)})
     env.action_space.seed(0)
     return _env_round(env, [env.action_space.sample() for _ in range(2000)])
 
 
-def _reset(max_cache: int) -> Round:
+def _reset(max_cache: int) -> Workload:
     tasks = RandomTasks(max_blocks=20, max_dist=8, num_colors=6, max_cache=max_cache)
     env = gym.make("IGLUGridworld-v0", render=False, tasks=tasks)
     env.reset(seed=0)
@@ -130,7 +130,7 @@ def _reset(max_cache: int) -> Round:
         for _ in range(500):
             env.reset()
 
-    return Round(run, 500)
+    return Workload(run, 500)
 
 
 SINGLE = [
@@ -154,17 +154,17 @@ SINGLE = [
 # ------------------------------------------------------------------------------------------------------- score
 
 
-def _intersection(blocks: int) -> Round:
+def _intersection(blocks: int) -> Workload:
     pairs = [(scene(blocks, seed), scene(blocks, seed + 100)) for seed in range(20)]
 
     def run() -> None:
         for grid, target in pairs:
             maximal_intersection(grid, target)
 
-    return Round(run, len(pairs))
+    return Workload(run, len(pairs))
 
 
-def _edit() -> Round:
+def _edit() -> Workload:
     """Place and break blocks in a batch."""
     worlds = Worlds(256)
     for index in range(256):
@@ -177,7 +177,7 @@ def _edit() -> Round:
         for batch in batches:
             worlds.step(batch)
 
-    return Round(run, 512)
+    return Workload(run, 512)
 
 
 SCORE = [
@@ -191,7 +191,7 @@ SCORE = [
 # -------------------------------------------------------------------------------------------------- two agents
 
 
-def _aec(chat: Literal["text", "tokens"]) -> Round:
+def _aec(chat: Literal["text", "tokens"]) -> Workload:
     env = raw_env(tasks=Task("", FULL), chat=chat, turn_steps=1, max_steps=None, max_turns=None)
     rng = np.random.default_rng(0)
     tokens = [rng.integers(1, 100, 16) for _ in range(100)]
@@ -205,10 +205,10 @@ def _aec(chat: Literal["text", "tokens"]) -> Round:
             env.step(utterance)
             env.step(action)
 
-    return Round(run, 2 * len(script))
+    return Workload(run, 2 * len(script))
 
 
-def _parallel() -> Round:
+def _parallel() -> Workload:
     env = parallel_env(tasks=Task("", FULL), builder_sees=("inventory", "compass", "dialog"), max_turns=None)
     actions = walk(200).tolist()
 
@@ -217,10 +217,10 @@ def _parallel() -> Round:
         for action in actions:
             env.step({"architect_0": "", "builder_0": action})
 
-    return Round(run, len(actions))
+    return Workload(run, len(actions))
 
 
-def _games(count: int) -> Round:
+def _games(count: int) -> Workload:
     games = VectorGame(
         count, tasks=targets(), builder_sees=("inventory", "compass", "dialog"), copy=False, max_steps=200
     )
@@ -233,7 +233,7 @@ def _games(count: int) -> Round:
         for words, actions in script:
             games.step({"architect_0": words, "builder_0": actions})
 
-    return Round(run, 8 * count)
+    return Workload(run, 8 * count)
 
 
 TWO_AGENTS = [
@@ -251,7 +251,7 @@ TWO_AGENTS = [
 # ------------------------------------------------------------------------------------------------------ vector
 
 
-def _vector(count: int, tasks: list[Task], edits: bool = True, **options: Any) -> Round:
+def _vector(count: int, tasks: list[Task], edits: bool = True, **options: Any) -> Workload:
     """Step a vector environment whose episodes last 200 steps."""
     env = gym.make_vec(
         "IGLUGridworld-v0", num_envs=count, tasks=tasks, **{"max_steps": 200, "copy": False, **options}
@@ -266,14 +266,14 @@ def _vector(count: int, tasks: list[Task], edits: bool = True, **options: Any) -
         for batch in actions:
             env.step(batch)
 
-    return Round(run, len(actions) * count)
+    return Workload(run, len(actions) * count)
 
 
-def _state(count: int, **options: Any) -> Round:
+def _state(count: int, **options: Any) -> Workload:
     return _vector(count, targets(), render=False, vector_state=True, **options)
 
 
-def _pixels(count: int, blocks: int = 20, **options: Any) -> Round:
+def _pixels(count: int, blocks: int = 20, **options: Any) -> Workload:
     return _vector(count, scenes(blocks), edits=False, **options)
 
 
@@ -303,14 +303,14 @@ VECTOR = [
 # ----------------------------------------------------------------------------------------------------- painter
 
 
-def _painter(count: int, blocks: int) -> Round:
+def _painter(count: int, blocks: int) -> Workload:
     worlds, painter = Worlds(count), Painter()
     rng = np.random.default_rng(1)
     for index, task in zip(range(count), scenes(blocks) * (count // 50 + 1), strict=False):
         x, z, yaw, pitch = rng.uniform((-4, -4, 0, -40), (4, 4, 360, 10))
         worlds.spawn(index, task, pose=(x, 0.5, z, yaw, pitch))
     indices = list(range(count))
-    return Round(lambda: painter.render(worlds, indices, (64, 64)), count)
+    return Workload(lambda: painter.render(worlds, indices, (64, 64)), count)
 
 
 PAINTER = [
@@ -334,7 +334,7 @@ _QUESTIONS = (
 )
 
 
-def _answers(batched: bool) -> Round:
+def _answers(batched: bool) -> Workload:
     """Answer two typical programs in turn, each about its own world."""
     from iglu_marl.language import answer
     from iglu_marl.language.scene.interpreter import Programs
@@ -347,7 +347,7 @@ def _answers(batched: bool) -> Round:
         for grid, number in zip(grids, which, strict=True):
             answer(programs[int(number)], grid)
 
-    return Round((lambda: programs.ask_each(grids, which)) if batched else one_by_one, 100)
+    return Workload((lambda: programs.ask_each(grids, which)) if batched else one_by_one, 100)
 
 
 LANGUAGE = [

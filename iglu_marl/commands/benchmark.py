@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.output import stoppable, text_console
+from iglu_marl.core.text import tables_as
 
 Levels = Annotated[
     list[str] | None,
@@ -136,6 +137,7 @@ def run_level(
     ] = True,
     output: Annotated[Path | None, opt.output_to("The result file to write (JSON).")] = None,
     record: Annotated[bool, Option("--keep-games", help="Keep all games beside it, for `verify`.")] = False,
+    ray: opt.Ray = "",
     as_json: opt.Json = False,
 ) -> None:
     """Measure agents on a level."""
@@ -164,11 +166,46 @@ def run_level(
             controls=controls,
             output=output,
             record=record,
+            ray=ray,
             progress=lambda text: console.print(text, style="dim"),
         )
     if as_json:
         print(json.dumps(result.to_json()))
     console.print(*markdown([result]).split("\n"), sep="\n")
+
+
+def demonstrate_level(
+    level: Annotated[str, Argument(help="The name of a level.", autocompletion=opt.a_level)],
+    dataset: Annotated[str, Option(help="Id of the dataset. Default: such as iglu/see-place-train-v1.")] = "",
+    split: Annotated[str, opt.choice("train", "validation", "test")] = "train",
+    games: Annotated[int, opt.integer(1, "Games of the expert; those that fail are left out.")] = 100,
+    fold: Annotated[int, opt.integer(0, "Seed of the training run, which determines what is held out.")] = 0,
+    seed: Annotated[int, opt.integer(0, "Seed of the tasks and games.")] = 0,
+    as_json: opt.Json = False,
+) -> None:
+    """Write games of an expert on a level as a Minari dataset, for imitation."""
+    from iglu_marl.benchmark.demonstrations import write_demonstrations
+
+    name, _, version = level.rpartition("-v")
+    console = text_console(as_json)
+    with stoppable(lambda: "Nothing is written before all games are played."):
+        made = write_demonstrations(
+            level,
+            dataset or f"iglu/{name}-{split}-v{version}",
+            split,  # type: ignore[arg-type]  # checked
+            games,
+            fold=fold,
+            seed=seed,
+        )
+    found = {"dataset": made.spec.dataset_id, "episodes": made.total_episodes, "steps": made.total_steps}
+    if as_json:
+        print(
+            json.dumps(
+                {name: value if isinstance(value, str) else int(value) for name, value in found.items()}
+            )
+        )
+        return
+    console.print(f"{found['dataset']}: {found['episodes']} games, {found['steps']} steps of the builder")
 
 
 def verify_result(
@@ -193,6 +230,7 @@ def report_results(
         list[Path] | None, Option(help="A result file to compare with; several times for several.")
     ] = None,
     output: Annotated[Path | None, opt.output_to("Folder for benchmark.md, benchmark.csv and plots.")] = None,
+    form: opt.TableForm = None,
     as_json: opt.Json = False,
 ) -> None:
     """Print tables of result files, with the controls of the levels; write plots."""
@@ -206,7 +244,34 @@ def report_results(
     if as_json:
         print(json.dumps(report.entries(found)))
         return
+    document = report.markdown(found, published=known)
+    if form:
+        print(tables_as(form, document))
+        return
     console = text_console(as_json)
-    console.print(*report.markdown(found, published=known).split("\n"), sep="\n")
+    console.print(*document.split("\n"), sep="\n")
     if output is not None:
         console.print(f"Written: {', '.join(map(str, paths))}")
+
+
+def write_leaderboard(
+    folder: Annotated[Path, Argument(help="Folder of the pages.")],
+    results: Annotated[
+        list[Path] | None, Argument(help="Result files, or folders of them. Default: none.")
+    ] = None,
+    games: Annotated[int, opt.integer(0, "Recorded games to show for each result.")] = 2,
+    as_json: opt.Json = False,
+) -> None:
+    """Write the leaderboard as static pages: levels, controls, results, curves and games to watch."""
+    from iglu_marl.benchmark.site import write_site
+
+    files = [
+        path
+        for given in results or []
+        for path in (sorted(given.glob("*.json")) if given.is_dir() else [given])
+    ]
+    page = write_site(files, folder, games=games)
+    if as_json:
+        print(json.dumps({"page": str(page), "results": len(files)}))
+        return
+    text_console(as_json).print(f"{page}: {len(files)} results")

@@ -56,6 +56,7 @@ def evaluate(
     llm_view: opt.LLMView = None,
     concurrency: opt.Concurrency = None,
     processes: opt.Processes = 1,
+    ray: opt.Ray = "",
     examples: Annotated[int, opt.integer(0, "Number of tasks whose games the report shows.")] = 3,
     keep_going: opt.KeepGoing = False,
     seed: opt.Seed = 0,
@@ -65,6 +66,7 @@ def evaluate(
             "Output folder. An evaluation in it is resumed. Default: a new one in iglu-marl-evaluation/."
         ),
     ] = None,
+    form: opt.TableForm = None,
     as_json: opt.Json = False,
 ) -> bool:
     """Play every architect with every builder on the same tasks; write tables, plots and games.
@@ -72,7 +74,8 @@ def evaluate(
     Exit code 1 after errors.
     """
     from iglu_marl import evaluation
-    from iglu_marl.evaluation.report import model_lines, played, shown
+    from iglu_marl.core.text import tables_as
+    from iglu_marl.evaluation.report import markdown, model_lines, played, shown
     from iglu_marl.evaluation.results import is_scored
 
     architects, builders = architect or ["scripted"], builder or ["scripted"]
@@ -89,6 +92,7 @@ def evaluate(
             seed=seed,
             processes=processes,
             concurrency=concurrency,
+            ray=ray,
             output=output,
             controls=controls,
             chat=chat,
@@ -102,8 +106,8 @@ def evaluate(
             on_error="count" if keep_going else "raise",
             progress=False if as_json else None,
         )
-    if as_json:
-        print(json.dumps(result.to_json()))
+    if as_json or form:
+        print(json.dumps(result.to_json()) if as_json else tables_as(str(form), markdown(result)))
         return not any(row["error"] for row in result.rows)
     console = text_console()
     names = (Column(title, overflow="fold") for title in ("architect", "builder"))

@@ -21,7 +21,7 @@ from typer.models import OptionInfo
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.text import similar
+from iglu_marl.core.text import TABLE_FORMS, similar
 
 # ------------------------------------------------------------------------------------------------------ checks
 
@@ -183,6 +183,15 @@ def output_to(about: str, check: Check | None = None) -> Any:
 
 
 Json = Annotated[bool, Option("--json", help="Print the result as JSON only.")]
+TableForm = Annotated[
+    str | None,
+    Option(
+        "--format",
+        help=f"Print only the tables, as {_any_of(TABLE_FORMS)}.",
+        callback=one_of(*TABLE_FORMS),
+        autocompletion=completed_from(lambda: TABLE_FORMS),
+    ),
+]
 Seed = Annotated[int, integer(0, "Seed of all randomness.")]
 
 # tasks and corpora
@@ -238,6 +247,7 @@ Api = Annotated[
 ]
 TextView = Annotated[str, choice("layers", "coordinates", "auto", about="form of the world in the prompts")]
 Processes = Annotated[int, integer(1, "Number of processes.")]
+Ray = Annotated[str, Option(help="Play on a Ray cluster: its address, auto, or local to start one here.")]
 MinariAgent = Annotated[
     str, Option("--agent", help="With --minari: the agent to export, builder_0 or architect_0.")
 ]

@@ -18,7 +18,6 @@ from iglu_marl.commands.output import new_path, printable, progress_bar, score, 
 from iglu_marl.commands.train import singleturn_part
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.extras import extra
 
 if TYPE_CHECKING:
     from iglu_marl.evaluation.action_prediction import Predictions, Predictor, Sample
@@ -168,6 +167,8 @@ def _predictors(
     decoding: str,
 ) -> Iterator[dict[str, Predictor]]:
     """Yield the predictors by name, and close agents afterwards."""
+    from iglu_marl.agents.learned.builder import load_model
+    from iglu_marl.agents.learned.hybrid import Hybrid
     from iglu_marl.agents.registry import game_options
     from iglu_marl.evaluation.action_prediction import BASELINES, SEES, AgentPredictor
     from iglu_marl.evaluation.selection import factory
@@ -186,12 +187,8 @@ def _predictors(
                 stack.callback(agent.close)
                 found[name] = agent
         for folder in models:
-            with extra("rl"):
-                from iglu_marl.agents.learned.checkpoint import TrainedModel
-            from iglu_marl.agents.learned.hybrid import Hybrid
-
             how: Any = decoding
-            model = TrainedModel.named(folder, decoding=how, threads=1)
+            model = load_model(folder, how, threads=1)
             found[f"model-{folder.name}"] = Hybrid(model) if grammar else model
         yield found
 

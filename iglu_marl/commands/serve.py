@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -12,6 +13,15 @@ from iglu_marl.commands import options as opt
 from iglu_marl.commands.study import open_study
 from iglu_marl.core.extras import extra
 
+LIMITS = (
+    "games",
+    "games_per_address",
+    "connections_per_address",
+    "requests_per_s",
+    "header_s",
+    "free_mb",
+    "late_s",
+)  # of `ServerOptions`
 LOCAL = ("127.0.0.1", "localhost", "::1")
 # Processes of the scripted agents: two, so that one long plan does not delay all games. One core keeps the clock.
 PROCESSES = max(1, min(2, (os.cpu_count() or 1) - 1))
@@ -53,6 +63,10 @@ def serve(
             help="Address of a proxy whose X-Forwarded-For is believed; may be repeated. Default: 127.0.0.1."
         ),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        Option(metavar="NAME=NUMBER", help=f"Limit of the server; may be repeated: {', '.join(LIMITS)}."),
+    ] = None,
     gallery: Annotated[
         bool, Option("--gallery/--no-gallery", help="Let everyone watch recorded games.")
     ] = True,
@@ -63,10 +77,11 @@ def serve(
     """
     with extra("web"):
         import uvicorn
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     from iglu_marl.commands.task_selection import all_tasks
     from iglu_marl.core.dialogue import Role
     from iglu_marl.web import ServerOptions, create_app
-    from iglu_marl.web.limits import MESSAGE_BYTES
+    from iglu_marl.web.limits import MESSAGE_BYTES, guarded
     from iglu_marl.web.options import AGENTS
     from iglu_marl.web.rooms import SEATS, check_agents
     from iglu_marl.web.server import example_sentences
@@ -88,12 +103,18 @@ def serve(
         gallery=gallery,
         secret=secret,
     )
+    limits: dict[str, Any] = {}
+    for text in limit or ():
+        name, _, number = text.partition("=")
+        opt.expect("--limit", text, name in LIMITS and _is_number(number), "NAME=NUMBER, see --help")
+        limits[name] = type(getattr(options, name))(float(number))
+    options = dataclasses.replace(options, **limits)
     sessions = None
     if study is not None:
         from iglu_marl.web.sessions import Sessions
 
         sessions = Sessions(*open_study(study, db, folder))
-    app = create_app(options, sessions)
+    app, proxies = create_app(options, sessions), proxy or ["127.0.0.1"]
     games = sum(1 for _ in folder.glob(f"*{SEATS}"))
     print(f"Getting ready, with {games} games to resume …" if games else "Getting ready …", flush=True)
     warm_up()
@@ -107,10 +128,18 @@ def serve(
         host=host,
         port=port,
         log_level="warning",
+        http=guarded(HttpToolsProtocol, options.connections_per_address, options.header_s, proxies),
         ws="websockets-sansio",
         ws_max_size=2 * MESSAGE_BYTES,
         ws_per_message_deflate=False,
         server_header=False,
-        forwarded_allow_ips=proxy or ["127.0.0.1"],
+        forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=3,
     )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) > 0
+    except ValueError:
+        return False

@@ -1,13 +1,25 @@
-"""`iglu-marl study`: count the participants of a study, export its data, delete a participant."""
+"""`iglu-marl study`: prepare a study, count its participants, export its data, delete a participant."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote
 
 from typer import Argument, Option
 
-from iglu_marl.commands.options import GAMES_FOLDER, Database, GamesFolder, Json, MinariAgent, output_to
+from iglu_marl.commands.options import (
+    GAMES_FOLDER,
+    Data,
+    Database,
+    GamesFolder,
+    Json,
+    MinariAgent,
+    Seed,
+    Tasks,
+    output_to,
+)
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.extras import extra
 
@@ -32,6 +44,50 @@ def open_study(file: Path, db: str | None, folder: Path) -> tuple[Study, Store]:
     return study, Store(db)
 
 
+def rehearse(
+    file: StudyFile,
+    participants: Annotated[int, Option(help="Number of simulated participants.")] = 60,
+    every: Annotated[float, Option(help="Mean seconds between two arrivals.")] = 20.0,
+    dropouts: Annotated[float, Option(help="Share who leave for good at some moment.")] = 0.2,
+    slow: Annotated[float, Option(help="Share who take three times as long.")] = 0.2,
+    reloads: Annotated[float, Option(help="Share who lose the connection once.")] = 0.1,
+    pay: Annotated[float, Option(help="Pay per hour.")] = 12.0,
+    seed: Seed = 0,
+    tasks: Tasks = None,
+    data: Data = None,
+    output: Annotated[
+        Path | None, output_to("New folder with the data, as `study export` writes them.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Try a study with simulated participants, in simulated time: pairs, waits, balance, cost and problems.
+
+    Agents play for the participants. Language models among the partners are replaced by scripted agents.
+    """
+    from tempfile import TemporaryDirectory
+
+    from iglu_marl.commands.task_selection import all_tasks
+    from iglu_marl.core.files import new_folder
+
+    with extra("web"):
+        from iglu_marl.web.exporting import export_study
+        from iglu_marl.web.rehearsal import Crowd, run_rehearsal
+        from iglu_marl.web.study import read_study
+    crowd = Crowd(participants, every, dropouts, slow, reloads, pay, seed)
+    study, structures = read_study(file), all_tasks(tasks, data)
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        report, store = run_rehearsal(study, folder, structures, crowd)
+        if output is not None:
+            with new_folder(output, marker="participants.csv", private=True) as made:
+                export_study(store, study.name, folder, made)
+        store.close()
+    if not print_json(as_json, report):
+        for name, value in report.items():
+            for line in value if isinstance(value, list) and value else [value or "none"]:
+                text_console().print(f"{name:14} {line}")
+
+
 def status(
     file: StudyFile, db: Database = None, folder: GamesFolder = GAMES_FOLDER, as_json: Json = False
 ) -> None:
@@ -45,6 +101,33 @@ def status(
         return
     for row in rows or [{"condition": "nobody yet", "stage": "", "participants": 0}]:
         text_console().print(f"{row['condition']:20} {row['stage']:14} {row['participants']}")
+
+
+def texts() -> None:
+    """Print the texts of a study's pages as TOML, to be translated for the key `texts` of a study."""
+    with extra("web"):
+        from iglu_marl.web.server import page_texts
+    for text in page_texts():
+        print(f"{json.dumps(text, ensure_ascii=False)} = {json.dumps(text, ensure_ascii=False)}")
+
+
+def links(
+    file: StudyFile,
+    codes: Annotated[list[str], Argument(metavar="CODE…", help="Codes of participants.")],
+    address: Annotated[str, Option(help="Address of the server.")] = "http://127.0.0.1:8000",
+    folder: GamesFolder = GAMES_FOLDER,
+) -> None:
+    """Print a signed link for each participant of a study with `links = "signed"`."""
+    with extra("web"):
+        from iglu_marl.web.sessions import sign
+        from iglu_marl.web.study import CODE, read_study
+    from iglu_marl.core.errors import ConfigError
+
+    study = read_study(file)
+    for code in codes:
+        if CODE.fullmatch(code) is None:
+            raise ConfigError(f"the code is {code!r:.80}, expected letters, digits and . : @ - _")
+        print(f"{address}/?{study.participant}={quote(code)}&key={sign(folder, study.name, code)}")
 
 
 def export(
@@ -75,6 +158,19 @@ def export(
         paths = [output / path.parent.name / path.name for path in recordings]
         for name, episodes in write_datasets(paths, minari, agent).items():
             text_console().print(f"The dataset {name} has {episodes} episodes.")
+
+
+def backup(
+    file: StudyFile,
+    output: Annotated[Path, output_to("New file.")] = Path("studies-backup.db"),
+    db: Database = None,
+    folder: GamesFolder = GAMES_FOLDER,
+) -> None:
+    """Copy the database (SQLite) of a study while the server runs."""
+    _, store = open_study(file, db, folder)
+    store.backup(output)
+    store.close()
+    text_console().print(f"{output} has the database.")
 
 
 def forget(

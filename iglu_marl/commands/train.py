@@ -130,6 +130,55 @@ def singleturn_part(path: Path, part: str, structures: set[str] | None = None) -
             yield replace(sample, structure=structure)
 
 
+def train_llm(
+    output: Output,
+    base: Annotated[
+        str, Option(help="Base model: smollm2, a folder, or a name on the Hugging Face Hub.")
+    ] = "smollm2",
+    data: PackPath = None,
+    epochs: Annotated[int, integer(1, "Number of passes over the data.")] = 1,
+    batch_size: Annotated[int, integer(1, "Samples per step.")] = 16,
+    learning_rate: Annotated[float, Option(help="Maximum learning rate.", callback=positive)] = 1e-3,
+    rank: Annotated[int, integer(1, "Rank of the adapter.")] = 8,
+    prompt_tokens: Annotated[int, integer(1, "Maximum number of tokens of a prompt.")] = 512,
+    minutes: Annotated[float, Option(help="No step begins after this time; 0: no limit.")] = 0.0,
+    held_out: Annotated[int, integer(0, "Number of samples held out whose loss is measured.")] = 100,
+    seed: Seed = 0,
+    device: Annotated[str, Option(help="Device: auto, cpu, cuda, cuda:1, …")] = "auto",
+    precision: Annotated[str, choice("auto", "float32", "bfloat16", about="floating point format")] = "auto",
+    threads: Annotated[int, integer(0, "Threads; 0 leaves it to PyTorch.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Fine-tune a language model to predict edits from people's dialogues (needs the extra `pretrained`)."""
+    with extra("pretrained"):
+        from iglu_marl.agents.learned.language import LanguageConfig, train_language
+    from iglu_marl.data.mdc.corpus import Corpus
+
+    console = text_console(as_json)
+    config = LanguageConfig(
+        base=base,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        rank=rank,
+        prompt_tokens=prompt_tokens,
+        minutes=minutes,
+        seed=seed,
+        device=device,
+        precision=precision,
+        threads=threads,
+    )
+    samples, others = corpus_parts(Corpus.open(data))
+
+    def show(row: dict[str, float]) -> None:
+        console.print(f"step {row['step']:5.0f}  {row['seconds']:6.0f} s  loss {row['loss']:6.2f}")
+
+    with stoppable(lambda: "Nothing is kept: the adapter is written at the end; see --minutes."):
+        trained = train_language(samples, others[:held_out], output, config, on_step=show)
+    print_json(as_json, trained.notes)
+    console.print(f"Loss on the held-out samples {trained.notes['held_out_loss']}; adapter: {output}")
+
+
 def train_pov(
     output: Output,
     labels: Annotated[int, integer(1000, "Number of teacher actions for the policy.")] = 1_500_000,

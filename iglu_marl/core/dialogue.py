@@ -70,6 +70,11 @@ class Utterance:
             object.__setattr__(self, "text", text)
 
     @property
+    def speaker(self) -> str:
+        """The speaker: "architect" or "builder", where there are several with its number: "architect 0"."""
+        return self.role.value if self.number is None else f"{self.role.value} {self.number}"
+
+    @property
     def tag(self) -> str:
         """Prefix of the speaker's lines: that of the role, or `<Architect 0>`."""
         return self.role.tag if self.number is None else f"{self.role.tag[:-1]} {self.number}>"

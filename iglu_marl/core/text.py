@@ -1,9 +1,10 @@
-"""Texts from outside: numbers in them, safe display and storage, and tables in Markdown and CSV."""
+"""Texts from outside: numbers in them, safe display and storage, and tables in Markdown, CSV and LaTeX."""
 
 from __future__ import annotations
 
 import csv
 import difflib
+import html
 import io
 import re
 from collections.abc import Iterable, Sequence
@@ -92,6 +93,55 @@ def csv_text(lines: Iterable[Sequence[Any]]) -> str:
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows([_harmless(value) for value in line] for line in lines)
     return file.getvalue()
+
+
+TABLE_FORMS = ("markdown", "csv", "latex")
+_PLAIN = re.compile(r"\\([\\`*\[\]|~_])|[`*]")  # Markdown in cells: escapes, and marks that are left out
+_LATEX = {
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+}
+
+
+def tables_as(form: str, document: str) -> str:
+    """Return the tables of a Markdown document in one of `TABLE_FORMS`, with an empty line between two.
+
+    Markdown and LaTeX keep the headings, LaTeX as comments. LaTeX needs the package booktabs; columns after the first
+    that hold numbers are aligned right. CSV has plain texts.
+    """
+    parts = re.findall(r"^#+ .*\n|(?:^\|.*\|\n)+", document, re.MULTILINE)
+    if form == "markdown":
+        return "\n".join(parts)
+    found, heading = [], ""
+    for part in parts:
+        if part.startswith("#"):
+            heading = part.lstrip("#") if form == "latex" else ""
+            continue
+        lines = [_cells(line) for line in part.splitlines() if not line.startswith("| ---")]
+        found.append(f"%{heading}" * bool(heading) + (csv_text if form == "csv" else _latex_table)(lines))
+    return "\n".join(found)
+
+
+def _cells(line: str) -> list[str]:
+    """Return the plain texts of a Markdown table's line."""
+    texts = re.split(r"(?<!\\)\|", line.strip())[1:-1]
+    return [html.unescape(_PLAIN.sub(lambda found: found[1] or "", text.strip())) for text in texts]
+
+
+def _latex_table(lines: Sequence[Sequence[str]]) -> str:
+    heads, *rows = ([_latex_text(text) for text in line] for line in lines)
+    columns = [*zip(*rows, strict=True)][1:]
+    kinds = "".join("r" if any(text[:1].isdigit() for text in column) else "l" for column in columns)
+    body = [" & ".join(row) + r" \\" for row in rows]
+    begin, head = rf"\begin{{tabular}}{{l{kinds}}}", " & ".join(heads) + r" \\"
+    parts = (begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}")
+    return "\n".join(parts) + "\n"
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text).replace("–", "--")
 
 
 def _harmless(value: Any) -> Any:

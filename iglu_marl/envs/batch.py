@@ -109,6 +109,8 @@ class Batch:
         num_threads: threads that share the work.
         recorded: whether episodes begin after the architect's first turn, with the tasks' own dialogues.
         adapt: changes tasks.
+        team: number of builders of an episode. Worlds, observations and pictures have a row for each of them, tasks,
+            dialogues, `idle` and `over` one for the episode.
 
     """
 
@@ -121,14 +123,18 @@ class Batch:
         num_threads: int = 1,
         recorded: bool = False,
         adapt: Callable[[Task], Task] = _same,
+        team: int = 1,
     ) -> None:
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
             raise ConfigError(f"num_envs is {count!r}, expected an integer of 1 or more")
-        self.count = int(count)
+        self.count, self.team = int(count), team
+        self.rows = self.count * team
+        self.on_begin: Callable[[Indices], None] | None = None  # called with the episodes that start
         self.setup, self.obs_spec, self.recorded = setup, obs_spec, recorded
+        self.keeps_dialogues = recorded  # else they are read from the observed tokens
         self.threads = ThreadPool(num_threads)
-        self.worlds = Worlds(self.count)
-        self.shown, self.sights = obs_spec.arrays(self.count), obs_spec.sights(self.count)
+        self.worlds = Worlds(self.rows)
+        self.shown, self.sights = obs_spec.arrays(self.rows), obs_spec.sights(self.rows)
         self.everyone, self._nobody = np.arange(self.count), np.zeros(0, np.int64)
         self.idle = np.zeros(self.count, np.bool_)
         self.over = np.zeros(self.count, np.bool_)
@@ -159,10 +165,10 @@ class Batch:
         from iglu_marl.rendering.renderer import picture_shape
 
         if not self.pov.size:
-            self.pov = np.zeros((self.count, *picture_shape(size, obs_spec.layout)), np.uint8)
+            self.pov = np.zeros((self.rows, *picture_shape(size, obs_spec.layout)), np.uint8)
         renderer = self.setup.episode.renderer
         if isinstance(renderer, Painter):
-            grids = self.shown.scene.reshape(self.count, *ZONE_SHAPE)
+            grids = self.shown.scene.reshape(self.rows, *ZONE_SHAPE)
             self._draw = renderer.bind(grids, self.shown.eye, size, obs_spec.layout, self.pov)
         elif obs_spec.layout == "index":
             raise RenderError(
@@ -173,7 +179,7 @@ class Batch:
         """Update computed observations, and the pictures whose view changed."""
         obs_spec = self.obs_spec
         if obs_spec.computed:
-            self.threads.run(see_many, (self.worlds.state, self.sights), self.count, STEPS_PER_THREAD)
+            self.threads.run(see_many, (self.worlds.state, self.sights), self.rows, STEPS_PER_THREAD)
         if not obs_spec.pov:
             return
         stale = np.flatnonzero(self.shown.stale)
@@ -256,9 +262,24 @@ class Batch:
             tasks = [as_task(one) for one in tasks]
         if pose is None:
             return tasks, None
+        if self.team > 1:
+            return tasks, self._read_poses(pose)
         if np.ndim(pose) == 2 and len(pose) == self.count:
             return tasks, np.array([self.setup.read_pose(one) for one in pose], np.float64)
         return tasks, np.broadcast_to(np.array(self.setup.read_pose(pose), np.float64), (self.count, 5))
+
+    def _read_poses(self, pose: Any) -> Array:
+        """Return the poses of all builders of all teams, float64 [count, team, 5]."""
+        given = np.asarray(pose, object)
+        known = ((5,), (self.team, 5), (self.count, self.team, 5))
+        if given.shape not in known:
+            raise ConfigError(f"pose has the shape {given.shape}, expected one of {known}")
+        read = [self.setup.read_pose(one) for one in given.reshape(-1, 5).tolist()]
+        return np.broadcast_to(np.array(read, np.float64).reshape(given.shape), known[2])
+
+    def rows_of(self, chosen: Indices) -> Indices:
+        """Return the rows of the builders in these episodes, one after the other."""
+        return chosen if self.team == 1 else (chosen[:, None] * self.team + np.arange(self.team)).ravel()
 
     def reset_done(self, chosen: Indices) -> None:
         """Start the next episodes of worlds whose last one is over."""
@@ -267,12 +288,13 @@ class Batch:
 
     def _begin(self, chosen: Indices, numbers: Indices, poses: Array | None = None) -> None:
         prepared = self.prepared
-        words = self.worlds.state.view(np.uint64).reshape(self.count, -1)
+        words, rows = self.worlds.state.view(np.uint64).reshape(self.rows, -1), self.rows_of(chosen)
         if self.schedule is not None:
-            self.clock.close(chosen, self.worlds.steps[chosen])
-        begin_many(words, prepared.words, chosen, numbers, 0, len(chosen))
+            self.clock.close(chosen, self.worlds.steps[chosen * self.team])
+        begin_many(words, prepared.words, rows, np.repeat(numbers, self.team), 0, len(rows))
         if self.schedule is not None:
-            self.worlds.wrong_scale[chosen] = self.clock.value(self.schedule, chosen)
+            values = self.clock.value(self.schedule, chosen)
+            self.worlds.wrong_scale[rows] = np.repeat(values, self.team)
         self.tasks[chosen] = prepared.tasks[numbers]
         self._has_next[chosen] = prepared.has_next[numbers]
         self._objectives[chosen] = prepared.objectives[numbers]
@@ -281,11 +303,13 @@ class Batch:
         if poses is None and self._pose is not None:
             poses = np.broadcast_to(np.array(self._pose, np.float64), (self.count, 5))
         if poses is not None:
-            self.worlds.pose[chosen] = poses[chosen]
-            for world in chosen.tolist():
-                sense_at(self.worlds.state, world)
+            self.worlds.pose[rows] = poses[chosen].reshape(-1, 5)
+            for row in rows.tolist():
+                sense_at(self.worlds.state, row)
         self.dialogues[chosen] = prepared.dialogues[numbers]
         self.dialogs[chosen] = prepared.seen[numbers]
+        if self.on_begin is not None:
+            self.on_begin(chosen)
 
     def begin_next(self, mode: AutoresetMode) -> Indices:
         """Before a step, start the next episodes of worlds that are over. They are idle in this step."""
@@ -303,7 +327,8 @@ class Batch:
 
     def show(self, chosen: Indices) -> None:
         """Write all observations of the chosen worlds."""
-        show_many(self.worlds.state, chosen, np.zeros(self.count, np.bool_), self.shown, 0, len(chosen))
+        rows = self.rows_of(chosen)
+        show_many(self.worlds.state, rows, np.zeros(self.rows, np.bool_), self.shown, 0, len(rows))
 
     def advance(self, kernel: Kernel, arguments: tuple[Any, ...]) -> bool:
         """Run a step's kernel over all worlds. Return whether an episode is over."""
@@ -314,16 +339,23 @@ class Batch:
         if not ended:
             self.over[:] = False
             return False
-        shown = self.shown
-        for world in np.flatnonzero(shown.terminated & self._has_next).tolist():
+        for world in np.flatnonzero(self.ends()[0] & self._has_next).tolist():
             self._next_subtask(world)
-        np.logical_or(shown.terminated, shown.truncated, out=self.over)
+        np.logical_or(*self.ends(), out=self.over)
         return bool(self.over.any())
+
+    def ends(self) -> tuple[Any, Any]:
+        """Return which episodes are terminated and which truncated, bool [count]; views for lone builders."""
+        ends = self.shown.terminated, self.shown.truncated
+        if self.team == 1:
+            return ends
+        terminated, truncated = (each.reshape(self.count, self.team) for each in ends)
+        return terminated.any(axis=1), truncated.all(axis=1)
 
     def load_world(self, world: int) -> Any:
         """Copy a world into the episode of the setup, and return that."""
         episode = self.setup.episode
-        episode.worlds.state[0] = self.worlds.state[world]
+        episode.worlds.state[:] = self.worlds.state[world * self.team : (world + 1) * self.team]
         episode.task, episode.recorded = self.tasks[world], self.recorded
         episode.objective = self._objectives[world]
         episode.dialogue = self.dialogue(world)
@@ -362,7 +394,7 @@ class Batch:
 
     def dialogue(self, world: int) -> Dialogue:
         """Return the dialogue of a world, as far as it is observed."""
-        if isinstance(self.chat, TokenChat) and not self.recorded:
+        if isinstance(self.chat, TokenChat) and not self.keeps_dialogues:
             return self.chat.dialogue_of(self.dialogs[world])
         dialogue: Dialogue = self.dialogues[world]
         return dialogue
@@ -370,7 +402,7 @@ class Batch:
     def _next_subtask(self, world: int) -> None:
         episode = self.load_world(world)
         episode.next_subtask()
-        self.worlds.state[world] = episode.worlds.state[0]
+        self.worlds.state[world * self.team : (world + 1) * self.team] = episode.worlds.state
         task = episode.task
         assert task is not None
         self.tasks[world] = task
@@ -405,7 +437,7 @@ class Batch:
             wrong = [value for value in values if not (value is None or isinstance(value, kind))]
             if wrong:
                 raise StateError(f"the state's {name} hold {wrong[0]!r:.80}, expected a {kind.__name__}")
-        tokens = (0, self.chat.codec.size + 1) if isinstance(self.chat, TokenChat) else None
+        tokens = (0, self.chat.highest) if isinstance(self.chat, TokenChat) else None
         check_like(state.dialogs, self.dialogs, "dialogs", tokens)
         check_like(state.over, self.over, "over")
         self.sampling.check_state(state.sampling)

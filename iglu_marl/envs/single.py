@@ -42,7 +42,7 @@ from iglu_marl.game.observations import (
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, read_options
 from iglu_marl.tasks.bundled import default_tasks
 
-_MAX_SEED = 2**31 - 1
+MAX_ARCHITECT_SEED = 2**31 - 1
 
 
 def _default_render_mode() -> Literal["human"] | None:
@@ -121,6 +121,11 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._architect is not None
 
     @property
+    def architect_observer(self) -> Observer:
+        """What a live architect observes."""
+        return self._architect_observer
+
+    @property
     def setup(self) -> EnvCore:
         """Tasks, controls and renderer."""
         return self._setup
@@ -136,7 +141,10 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
 
     def make_batch(self, count: int, obs_spec: BatchObsSpec, num_threads: int) -> Batch:
         """Return a batch of `count` episodes."""
-        return Batch(count, self._setup, obs_spec, num_threads=num_threads, recorded=True, adapt=self._adapt)
+        recorded = not self.has_architect
+        return Batch(
+            count, self._setup, obs_spec, num_threads=num_threads, recorded=recorded, adapt=self._adapt
+        )
 
     # -- tasks
 
@@ -202,7 +210,10 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
             assert self._architect is not None
             assert self._setup.rng is not None
             begin(
-                self._architect, Role.ARCHITECT, int(self._setup.rng.integers(_MAX_SEED)), self._episode.task
+                self._architect,
+                Role.ARCHITECT,
+                int(self._setup.rng.integers(MAX_ARCHITECT_SEED)),
+                self._episode.task,
             )
         self._architect_speaks()
         if self.render_mode == "human":

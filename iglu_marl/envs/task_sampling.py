@@ -141,6 +141,7 @@ class TaskSampling:
         self._adapt = adapt
         self._generators: list[np.random.Generator | None] = [None] * count
         self._saved: list[Any] = [None] * count  # a generator's state, if unchanged since
+        self.ahead = INDEX_BUFFER  # indices that are sampled at once; 1 if others use the generators, too
         self._ahead = np.zeros((count, INDEX_BUFFER), np.int64)
         self._used = np.full(count, INDEX_BUFFER)
         self._source: Any = None
@@ -156,7 +157,7 @@ class TaskSampling:
                 self._saved[world] = None
                 self._used[world] = INDEX_BUFFER
 
-    def _generator(self, world: int) -> np.random.Generator:
+    def generator(self, world: int) -> np.random.Generator:
         """Return a world's generator, seeded from the system if it has no seed."""
         generator, saved = self._generators[world], self._saved[world]
         if generator is None:
@@ -190,7 +191,7 @@ class TaskSampling:
             return self._sample_finite(chosen)
         source, adapt, number_of = self._source, self._adapt, self.prepared.number_of
         self.prepared.make_room(len(chosen))
-        generator = self._generator
+        generator = self.generator
         drawn = [number_of(adapt(sample_task(source, generator(world)))) for world in chosen.tolist()]
         return np.array(drawn, np.int64)
 
@@ -213,9 +214,10 @@ class TaskSampling:
         used = self._used[chosen]
         for world in chosen[used == INDEX_BUFFER].tolist():
             # Sampling many at once gives the same numbers as sampling one at a time.
-            self._ahead[world] = self._generator(world).integers(len(self._tasks), size=INDEX_BUFFER)
-            self._used[world] = 0
-        used[used == INDEX_BUFFER] = 0
+            self._ahead[world, -self.ahead :] = self.generator(world).integers(
+                len(self._tasks), size=self.ahead
+            )
+        used[used == INDEX_BUFFER] = INDEX_BUFFER - self.ahead
         self._used[chosen] = used + 1
         return self._ahead[chosen, used]
 

@@ -150,6 +150,7 @@ class TwoAgentGame(SpacesByAgent):
         chat, architects, builders = episode.chat, agents[: config.architects], agents[config.architects :]
         self._builders = {agent: number for number, agent in enumerate(builders)}
         self._scored = {agent for agent in architects if config.sees is None or "all" in config.sees[agent]}
+        self._where = {agent: f"the action of {agent}" for agent in agents}  # for messages
         self._control = {agent: np.zeros(1, CONTROL) for agent in builders}
         self._observers: dict[str, Observer] = {
             **{agent: architect_observer(config, chat, draw_view) for agent in architects},
@@ -205,7 +206,7 @@ class TwoAgentGame(SpacesByAgent):
     def _read(self, agent: str, action: Any) -> tuple[Move, bool]:
         """Return an agent's move, and whether its text was cut. Changes nothing."""
         if agent not in self._builders:
-            text, cut = self._episode.chat.read(action, f"the action of {agent}")
+            text, cut = self._episode.chat.read(action, self._where[agent])
             return Say(text), cut
         control = self._control[agent]
         if not self.config.builder_can_ask:

@@ -6,7 +6,7 @@ rewards: world i after `reset(seed=s)` is the single environment after `reset(se
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,16 +16,25 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from typing_extensions import TypedDict, Unpack
 
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import advance_many
-from iglu_marl.core.kernels.records import CONTROL
+from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.kernels.sights import Sights
+from iglu_marl.core.kernels.step import speak_at
 from iglu_marl.core.threads import exclusive
-from iglu_marl.envs.batch import BatchState, HasBatch, read_mode
+from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
 from iglu_marl.envs.batch_observations import Copies, batched, rows, shown_space
 from iglu_marl.envs.documentation import batch_documented
-from iglu_marl.envs.single import GridworldEnv, GridworldOptions, SilentBuilderEnv, SingleAgentEnv
+from iglu_marl.envs.single import (
+    MAX_ARCHITECT_SEED,
+    GridworldEnv,
+    GridworldOptions,
+    SilentBuilderEnv,
+    SingleAgentEnv,
+)
+from iglu_marl.game.agent import Agent, begin
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.rendering.renderer import Layout
@@ -35,6 +44,44 @@ _EVENT_NAMES = np.array(EVENTS, object)
 
 Array = npt.NDArray[Any]
 Observations = dict[str, Any]
+
+
+class LiveArchitects:
+    """The scripted or learned architects of a batch: one for each world, which acts only in its turn.
+
+    They observe and say what the architect of a single environment does.
+    """
+
+    def __init__(self, batch: Batch, prototype: SingleAgentEnv, make: Callable[[], Agent]) -> None:
+        self._batch, self._observer = batch, prototype.architect_observer
+        self._agents = [make() for _ in range(batch.count)]
+        batch.keeps_dialogues, batch.sampling.ahead = True, 1
+
+    def begin(self, worlds: Array) -> None:
+        """Start the episodes of these worlds: each architect is reset, and speaks."""
+        batch = self._batch
+        for world in worlds.tolist():
+            seed = int(batch.sampling.generator(world).integers(MAX_ARCHITECT_SEED))
+            begin(self._agents[world], Role.ARCHITECT, seed, batch.tasks[world])
+        self.speak(worlds)
+
+    def speak(self, worlds: Array) -> None:
+        """Let the architects of these worlds speak or be silent; it is the builder's turn then."""
+        batch, chat = self._batch, self._batch.chat
+        for world in worlds.tolist():
+            seen = self._observer.observe(batch.load_world(world))
+            text, _ = chat.read(
+                self._agents[world].act(seen), f"the utterance of the architect of world {world}"
+            )
+            speak_at(batch.worlds.state, world)
+            if text:
+                batch.dialogues[world] = batch.dialogues[world].say(Role.ARCHITECT, text)
+                batch.dialogs[world] = chat.show(batch.dialogues[world])
+
+    def close(self) -> None:
+        """Close the architects."""
+        for agent in self._agents:
+            agent.close()
 
 
 class VectorState(NamedTuple):
@@ -56,8 +103,8 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         are indices of `iglu_marl.rendering.palette.RGB`.
     info_keys: further keys of `infos`: "target_grid" and "event", as in the single environments.
 
-    A live architect is not possible here. Use `gymnasium.make_vec(...,
-    vectorization_mode="sync")` or "async" with one, or `iglu_marl.envs.vector_game` for two learning agents.
+    make_architect: returns a live architect for each world; `prototype` needs one, too, which does not play.
+        `iglu_marl.envs.vector_game` is for two learning agents.
     """
 
     def __init__(
@@ -71,10 +118,12 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         grid_dtype: str = "int8",
         pov_layout: Layout = "hwc",
         info_keys: tuple[str, ...] = (),
+        make_architect: Callable[[], Agent] | None = None,
     ) -> None:
-        if prototype.has_architect:
+        if prototype.has_architect != (make_architect is not None):
             raise ConfigError(
-                "architect is given, expected none in a vector environment; use vectorization_mode='sync'"
+                "one of architect (in the prototype) and make_architect (that returns one for each world) is "
+                "given, expected both or none; or use vectorization_mode='sync'"
             )
         if not isinstance(copy, bool):
             raise ConfigError(f"copy is {copy!r}, expected True or False")
@@ -105,6 +154,9 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         )
         self._batch = prototype.make_batch(num_envs, obs_spec, num_threads)
         self.num_envs = self._batch.count
+        self._live = None
+        if make_architect is not None:
+            self._live = LiveArchitects(self._batch, prototype, make_architect)
         self._controls, self._records = prototype.setup.controls, np.zeros(self.num_envs, CONTROL)
         self.single_action_space = prototype.action_space
         self.single_observation_space = shown_space(space, obs_spec)
@@ -144,7 +196,9 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         options: `task` (a `Task`, or a list of one for each world), `pose` (five numbers, or five for each world), and
         `reset_mask` (bool [num_envs]: only these worlds).
         """
-        self._batch.reset(seed, options, self._prototype.first_pose)
+        chosen = self._batch.reset(seed, options, self._prototype.first_pose)
+        if self._live is not None:
+            self._live.begin(chosen)
         self._batch.refresh()
         return self._observations(), self._infos()
 
@@ -155,8 +209,11 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         if not batch.begun:
             raise StateError("the episodes have not begun: call reset() before step()")
         controls, numbers = self._controls.encode_many(actions, self.num_envs, self._records)
-        batch.begin_next(self.autoreset_mode)
+        fresh = batch.begin_next(self.autoreset_mode)
         any_over = batch.advance(advance_many, (controls, numbers, batch.idle))
+        if self._live is not None:
+            self._live.begin(fresh)
+            self._live.speak(np.flatnonzero((batch.worlds.floor == ARCHITECT) & ~batch.over))
         batch.refresh()
         shown = batch.shown
         if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):
@@ -167,6 +224,8 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         chosen = np.flatnonzero(batch.over)
         final = self._final(chosen)
         batch.reset_done(chosen)
+        if self._live is not None:
+            self._live.begin(chosen)
         batch.refresh()
         return self._observations(), reward, terminated, truncated, {**self._infos(), **final}
 
@@ -221,12 +280,14 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         """Close threads, window and renderer."""
         if hasattr(self, "_batch"):  # Gymnasium before 1.3 closes what could not be made, too
             self._batch.close()
+            if self._live is not None:
+                self._live.close()
 
     # -- saving
 
     @exclusive
     def get_state(self) -> VectorState:
-        """Return everything needed to resume from here: records, tasks, and states of generators."""
+        """Return everything needed to resume from here, except live architects."""
         return VectorState(self._batch.get_state())
 
     @exclusive
@@ -247,6 +308,7 @@ class BatchOptions(TypedDict, total=False):
     grid_dtype: str
     pov_layout: Layout
     info_keys: tuple[str, ...]
+    make_architect: Callable[[], Agent] | None
 
 
 class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
@@ -263,7 +325,7 @@ class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
     config: GameConfig | None
 
 
-class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
+class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):  # type: ignore[misc]  # architects
     """The keyword arguments of `SilentBuilderVectorEnv`."""
 
     action_space: ControlsName | None
@@ -275,7 +337,10 @@ class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split options into those of the batch and those of each environment."""
     ours = {name: options[name] for name in BatchOptions.__annotations__ if name in options}
-    return ours, {name: value for name, value in options.items() if name not in ours}
+    theirs = {name: value for name, value in options.items() if name not in ours}
+    if (make_architect := ours.get("make_architect")) is not None:
+        theirs["architect"] = make_architect()
+    return ours, theirs
 
 
 @batch_documented(BuilderVectorEnv, GridworldEnv)

@@ -41,19 +41,23 @@ SIGHTS = ("target_grid", "grid", "dialog", "pose")  # of the architect, where ma
 Array = npt.NDArray[Any]
 ByAgent = dict[str, Any]
 
+_OWN_OPTIONS = ("autoreset_mode", "num_threads", "copy", "grid_dtype", "pov_layout")
 _EVENT_NAMES = np.array(EVENTS, object)
 
 
 class VectorGameState(NamedTuple):
-    """A saved batch of games."""
+    """A saved batch of games. heard: the dialogues of agents of a team that do not hear all others."""
 
     batch: BatchState
     lengths: Array
+    heard: Array | None = None
 
 
 @documented
 class VectorGame(HasBatch, BatchedSpacesByAgent):
     """Architect and builder in `num_games` games; both act in every step, or with `turn_steps` in turns.
+
+    Games of a team (see `iglu_marl.envs.vector_team`) have all its agents, who act in every step, in order.
 
     config, options: as of `parallel_env`; `chat` is "tokens" here, and architects see no pictures and no texts.
     turn_steps: if given here (not in the config), games are played in turns as in `raw_env`. In each step of a game one
@@ -69,10 +73,21 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
 
     metadata: dict[str, Any] = METADATA
 
+    def __new__(
+        cls, num_games: int = 1, config: GameConfig | str | None = None, **options: Any
+    ) -> VectorGame:
+        """Return an object for one of each, or for a team."""
+        known = {name: value for name, value in options.items() if name not in _OWN_OPTIONS}
+        if cls is VectorGame and GameConfig.of(config, known).is_team:
+            from iglu_marl.envs.vector_team import VectorTeam
+
+            return super().__new__(VectorTeam)
+        return super().__new__(cls)
+
     def __init__(
         self,
         num_games: int = 1,
-        config: GameConfig | None = None,
+        config: GameConfig | str | None = None,
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         num_threads: int = 1,
@@ -83,12 +98,11 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
     ) -> None:
         if not isinstance(copy, bool):
             raise ConfigError(f"copy is {copy!r}, expected True or False")
-        if config is None:
+        if not isinstance(config, GameConfig):
             options.setdefault("chat", "tokens")
         self.in_turns = "turn_steps" in options
         self._single = (AECGame if self.in_turns else ParallelGame)(config, **options)
         self.config = self._single.config
-        self.config.check_pair("VectorGame")
         if self.config.chat != "tokens":
             raise ConfigError(
                 f"chat is {self.config.chat!r}, expected 'tokens' where many games are played at once"
@@ -118,17 +132,20 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
             grid_dtype=grid_dtype,
             layout=layout,
         )
-        self._batch = Batch(count, self._single.setup, obs_spec, num_threads=num_threads)
+        self._batch = Batch(
+            count, self._single.setup, obs_spec, num_threads=num_threads, team=self.config.builders
+        )
+        self._batch.on_begin = self._on_begin
         self.num_games = self._batch.count
         self._controls, self._records = self._single.setup.controls, np.zeros(count, CONTROL)
         self._copies = Copies()
 
     def _make_spaces(self) -> None:
         single, obs_spec = self._single, self._batch.obs_spec
-        self.possible_agents = list(AGENTS)
+        self.possible_agents = list(single.possible_agents)
         self.agents: list[str] = []
         self.observation_spaces = {
-            agent: shown_space(single.observation_spaces[agent], obs_spec) for agent in AGENTS
+            agent: shown_space(space, obs_spec) for agent, space in single.observation_spaces.items()
         }
         self.action_spaces = dict(single.action_spaces)
         self._set_batched(self.num_games)
@@ -142,6 +159,9 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         self._spoken = np.zeros(self.num_games, np.int32)
         self._marks = np.array([chat.codec.size, chat.codec.size + 1], np.int32)
         self._silence = np.zeros((self.num_games if self.config.builder_can_ask else 0, 1), np.int64)
+
+    def _on_begin(self, chosen: Array) -> None:
+        self._lengths[chosen] = 0
 
     # -- as PettingZoo has it
 
@@ -157,66 +177,79 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         seed: s seeds game i as `reset(seed=s + i)` seeds a `parallel_env`; or a list with a seed for each game.
         options: `task`, `pose` and `reset_mask` as in the vector environments.
         """
-        chosen = self._batch.reset(seed, options)
-        self._lengths[chosen] = 0
+        self._batch.reset(seed, options)
         self._batch.refresh()
-        self.agents = list(AGENTS)
+        self.agents = list(self.possible_agents)
         return self._observations(), self._infos()
 
     @exclusive
     def step(self, actions: Mapping[str, Any]) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
         """Run one step of every game: observations, rewards, terminations, truncations, infos by agent.
 
-        Both agents always need an action.
+        All agents always need an action.
         """
         batch = self._batch
         if not self.agents:
             raise StateError("the games have not begun: call reset() before step()")
-        said, replies, controls, numbers = self._read(actions)
+        moves = self._read(actions)
         fresh = batch.begin_next(self.autoreset_mode)
-        self._lengths[fresh] = 0
-        talk = Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks, self.in_turns)
-        silent, _ = self._controls.yielding()
-        any_over = batch.advance(converse_many, (controls, numbers, silent, batch.idle, talk))
-        self._spoken[fresh] = 0
+        any_over = self._advance(moves, fresh)
         batch.refresh()
-        shown = batch.shown
-        rewards = dict(zip(AGENTS, self.config.pay(shown.reward.copy(), self._spoken), strict=True))
+        rewards, agents = self._rewards(), self.possible_agents
+        terminated, truncated = batch.ends()
         ends = (
-            {agent: shown.terminated.copy() for agent in AGENTS},
-            {agent: shown.truncated.copy() for agent in AGENTS},
+            {agent: terminated.copy() for agent in agents},
+            {agent: truncated.copy() for agent in agents},
         )
         if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):
             return self._observations(), rewards, *ends, self._infos()
         chosen = np.flatnonzero(batch.over)
         final = self._final(chosen)
         batch.reset_done(chosen)
-        self._lengths[chosen] = 0
         batch.refresh()
         infos = self._infos()
-        for agent in AGENTS:
+        for agent in agents:
             infos[agent].update(final[agent])
         return self._observations(), rewards, *ends, infos
 
+    def _advance(self, moves: Any, fresh: Array) -> bool:
+        """Run the step in all games but the fresh ones. Return whether a game is over."""
+        batch, (said, replies, controls, numbers) = self._batch, moves
+        talk = Talk(batch.dialogs, self._lengths, self._spoken, said, replies, self._marks, self.in_turns)
+        silent, _ = self._controls.yielding()
+        any_over = batch.advance(converse_many, (controls, numbers, silent, batch.idle, talk))
+        self._spoken[fresh] = 0
+        return any_over
+
+    def _rewards(self) -> ByAgent:
+        paid = self.config.pay(self._batch.shown.reward.copy(), self._spoken)
+        return dict(zip(AGENTS, paid, strict=True))
+
     # -- actions
 
-    def _read(self, actions: Any) -> tuple[Array, Array, Array, Array]:
+    def _read(self, actions: Any) -> Any:
         """Return the utterances of both, int64, and the builder's controls. Changes nothing."""
-        if not isinstance(actions, Mapping) or actions.keys() != set(AGENTS):
+        self._check_agents(actions)
+        said = self._read_words(actions[ARCHITECT], f"the actions of {ARCHITECT}")
+        act, replies = self._read_act(BUILDER, actions[BUILDER])
+        return said, replies, *self._controls.encode_many(act, self.num_games, self._records)
+
+    def _check_agents(self, actions: Any) -> None:
+        if not isinstance(actions, Mapping) or actions.keys() != self.action_spaces.keys():
             got = sorted(map(str, actions)) if isinstance(actions, Mapping) else repr(actions)
             raise ActionError(
-                f"actions are for {got}, expected a dict with one batch each for {list(AGENTS)}"
+                f"actions are for {got}, expected a dict with one batch each for {self.possible_agents}"
             )
-        said = self._read_words(actions[ARCHITECT], f"the actions of {ARCHITECT}")
-        act, replies = actions[BUILDER], self._silence
-        if self.config.builder_can_ask:
-            if not isinstance(act, Mapping) or act.keys() != {"act", "say"}:
-                raise ActionError(
-                    f"the actions of {BUILDER} are {act!r:.80}, expected a dict with the keys act and say"
-                )
-            replies = self._read_words(act["say"], f"actions['say'] of {BUILDER}")
-            act = act["act"]
-        return said, replies, *self._controls.encode_many(act, self.num_games, self._records)
+
+    def _read_act(self, agent: str, act: Any) -> tuple[Any, Array]:
+        """Return the acts of a builder, and what it says."""
+        if not self.config.builder_can_ask:
+            return act, self._silence
+        if not isinstance(act, Mapping) or act.keys() != {"act", "say"}:
+            raise ActionError(
+                f"the actions of {agent} are {act!r:.80}, expected a dict with the keys act and say"
+            )
+        return act["act"], self._read_words(act["say"], f"actions['say'] of {agent}")
 
     def _read_words(self, value: Any, where: str) -> Array:
         return many_tokens(value, (self.num_games, self._chat.message_length), self._chat.codec.size, where)
@@ -237,15 +270,15 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         }
         return {
             agent: {key: views[key] for key in self.observation_spaces[agent].spaces}  # type: ignore[attr-defined]
-            for agent in AGENTS
+            for agent in self.possible_agents
         }
 
     def _observations(self) -> ByAgent:
         views = self._views()
         if not self.copy:
             return views
-        # The two share no memory: what both see is copied twice.
-        return {agent: self._copies.of(views[agent], agent) for agent in AGENTS}
+        # Agents share no memory: what two see is copied twice.
+        return {agent: self._copies.of(seen, agent) for agent, seen in views.items()}
 
     def _infos(self) -> dict[str, dict[str, Any]]:
         """Return the infos. The builder's do not depend on the target."""
@@ -262,7 +295,7 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         """Return the last observations and infos of games that ended: `final_obs` object [num_games], `final_info`."""
         views, infos = self._views(), self._infos()
         final: dict[str, dict[str, Any]] = {}
-        for agent in AGENTS:
+        for agent in self.possible_agents:
             last = rows(views[agent], chosen)
             entries = np.full(self.num_games, None, object)
             for number, game in enumerate(chosen.tolist()):
@@ -306,5 +339,5 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         check_like(state.lengths, self._lengths, "lengths", (0, self._chat.dialog_length))
         self._batch.set_state(state.batch)
         self._lengths[:] = state.lengths
-        self.agents = list(AGENTS) if self._batch.begun else []
+        self.agents = list(self.possible_agents) if self._batch.begun else []
         self._batch.refresh()

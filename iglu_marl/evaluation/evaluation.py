@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ def evaluate(
     seed: int = 0,
     processes: int = 1,
     concurrency: int | None = None,
+    ray: str = "",
     output: str | os.PathLike[str] | None = None,
     controls: str | None = None,
     chat: str | None = None,
@@ -93,6 +95,8 @@ def evaluate(
         processes: number of worker processes; does not change the result.
         concurrency: concurrent games per process; None: as many as LLM agents may send requests, else 1. Does not
             change the result.
+        ray: address of a Ray cluster that plays the games, "auto" or "local" (see `cluster.on_ray`); "": none. Does not
+            change the result. Limits of spending hold for each of its tasks.
         output: folder for finished games and reports. An existing evaluation in it is resumed.
         controls: action encoding of the builder.
         chat: kind of messages.
@@ -137,7 +141,8 @@ def evaluate(
         on_error,
     )
     concurrency = plan.concurrency() if concurrency is None else concurrency
-    rows = _played(plan, processes, concurrency, None if output is None else Path(output), progress)
+    play = partial(games, plan, processes=processes, concurrency=concurrency, ray=ray)
+    rows = _played(plan, play, None if output is None else Path(output), progress)
     settings = {
         **plan.settings(),
         "architects": list(plan.architects),
@@ -153,7 +158,7 @@ def evaluate(
 
 
 def _played(
-    plan: EvaluationPlan, processes: int, concurrency: int, output: Path | None, progress: bool | None
+    plan: EvaluationPlan, play: Callable[..., Iterable[Row]], output: Path | None, progress: bool | None
 ) -> list[Row]:
     """Return the rows of all games in the plan's order, from the log or played now."""
     jobs = list(plan.jobs())
@@ -172,7 +177,7 @@ def _played(
     try:
         with progress_bar(progress) as shown:
             bar = shown.add_task("games", total=len(jobs), completed=len(jobs) - len(left))
-            for row in games(plan, left, processes, concurrency):
+            for row in play(left):
                 rows[_id(row)] = row
                 log.add(row)
                 shown.advance(bar)

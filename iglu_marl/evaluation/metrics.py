@@ -29,7 +29,7 @@ from iglu_marl.core.errors import ConfigError, GridError
 from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, cells_of, color_at
 from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.scoring import Shifts, maximal_intersection
-from iglu_marl.recording.rollout import Trajectory
+from iglu_marl.recording.rollout import Trajectory, role_of
 
 SKILLS = ("flat", "flying", "diagonal", "tricky", "tall")
 """Skills that a structure requires; see `skills`."""
@@ -472,7 +472,7 @@ def _resampled(
 def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
     """Return all metrics of a game, JSON-ready; counts are [right, made, asked].
 
-    In a progressive session, the last turn's task counts.
+    In a progressive session, the last turn's task counts. "return" is the mean of the builders.
 
     Raises `GridError` if the game has no build.
     """
@@ -486,6 +486,7 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
     )
     changed = change_counts(task.start_grid, task.target_grid, built, invariant=free, shifts=shifts)
     acted = action_counts(task.start_grid, task.target_grid, built)
+    earned = [value for player, value in game.returns.items() if role_of(player) is Role.BUILDER]
     return {
         "completed": game.completed,
         "exact": whole.right == whole.made == whole.asked,
@@ -497,7 +498,7 @@ def game_metrics(game: Trajectory, *, shifts: Shifts = "all") -> dict[str, Any]:
         "f1": whole.f1,
         "change_f1": changed.f1,
         "action_f1": acted.f1,
-        "return": game.returns.get(Role.BUILDER, 0.0),
+        "return": float(np.mean(earned)) if earned else 0.0,
         "steps": game.builder_steps,
         "turns": game.architect_turns,
         **talk_counts(game.dialogue)._asdict(),

@@ -77,6 +77,15 @@ def _tables(evaluation: Evaluation) -> list[Table]:
     ]
     if models := evaluation.models():
         found.append(("Language models", _MODEL_COLUMNS, _model_rows(models), []))
+    if teams := evaluation.teams():
+        rows = [
+            [
+                str(one[name]) if isinstance(one.get(name, ""), str) else f"{one[name]:.3g}"
+                for name in _TEAM_COLUMNS
+            ]
+            for one in [dict.fromkeys(_TEAM_COLUMNS, "–") | one for one in teams]
+        ]
+        found.append(("Teams", _TEAM_COLUMNS, rows, ["Means of the games; see `TeamTally`."]))
     return found
 
 
@@ -137,6 +146,10 @@ def markdown(evaluation: Evaluation) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+_TEAM_COLUMNS = (
+    *("architect", "builder", "agent", "games", "steps", "idle", "placed", "removed", "earned", "conflicts"),
+    *("messages", "words"),
+)
 _MODEL_COLUMNS = (
     *("architect", "builder", "role", "games", "requests", "cache_hits", "retries", "prompt_tokens"),
     *("completion_tokens", "cost", "no_ops", "gave_up", "cut", "clipped", "failures"),

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from iglu_marl.agents.registry import seated
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ServiceError, ServiceRefusedError
 from iglu_marl.core.grid import grid_to_blocks
@@ -23,13 +24,16 @@ from iglu_marl.core.processes import end_with_parent
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.parallel import parallel_env
+from iglu_marl.evaluation.cluster import on_ray, slices
 from iglu_marl.evaluation.in_flight import PerThread, in_flight
 from iglu_marl.evaluation.metrics import game_metrics, skills
 from iglu_marl.evaluation.results import Row
-from iglu_marl.evaluation.selection import described, factory, games_at_once
+from iglu_marl.evaluation.selection import described, games_at_once
+from iglu_marl.evaluation.team import TeamTally
 from iglu_marl.game.agent import Agent, check_service, check_task, counts_of
 from iglu_marl.game.config import GameConfig
-from iglu_marl.recording.rollout import Trajectory, play
+from iglu_marl.recording.rollout import Player, Trajectory, play, players_of, role_of
+from iglu_marl.recording.values import name_of
 
 SHARED = "IGLU_MARL_SPENDING"
 """Environment variable with the folder in which agents of several processes share their budget."""
@@ -109,32 +113,36 @@ class Arena:
     def __init__(self, plan: EvaluationPlan, is_stopped: Callable[[], bool] = lambda: False) -> None:
         self.plan, self._is_stopped = plan, is_stopped
         self.env = plan.make_env()
-        self._made: dict[tuple[Role, str], Agent] = {}
-        for role, specs in ((Role.ARCHITECT, plan.architects), (Role.BUILDER, plan.builders)):
-            for agent in [self._agent(role, name) for name in specs]:
+        self._made: dict[tuple[str, str], Agent] = {}
+        self._players = players_of(self.env)
+        for seat in self._players:
+            for agent in [self._agent(seat, name) for name in self._specs(seat)]:
                 for task in plan.tasks:
                     check_task(agent, task)
 
-    def _agent(self, role: Role, name: str) -> Agent:
-        if (role, name) not in self._made:
-            specs = self.plan.architects if role is Role.ARCHITECT else self.plan.builders
-            agent = factory(specs[name], role)(self.env)
+    def _specs(self, seat: str) -> dict[str, Any]:
+        return self.plan.architects if role_of(seat) is Role.ARCHITECT else self.plan.builders
+
+    def _agent(self, seat: str, name: str) -> Agent:
+        if (seat, name) not in self._made:
+            agent = seated(self._specs(seat)[name], self.env, seat)
             if not isinstance(agent, Agent):
                 raise AgentError(
-                    f"{role.value} {name!r} is {agent!r:.60}, expected an object with reset, act and close"
+                    f"{role_of(seat).value} {name!r} is {agent!r:.60}, expected an object with reset, act and close"
                 )
-            self._made[role, name] = agent
-        return self._made[role, name]
+            self._made[seat, name] = agent
+        return self._made[seat, name]
 
     def play(self, job: EvaluationJob) -> Row:
         """Play a game and return its measures, JSON-ready."""
         plan, task = self.plan, self.plan.tasks[job.task]
         sequence = np.random.SeedSequence([plan.seed, int(job.key.replace("/", ""), 16), job.episode])
         seed = int(sequence.generate_state(1)[0])
-        agents = {
-            Role.ARCHITECT: self._agent(Role.ARCHITECT, job.architect),
-            Role.BUILDER: self._agent(Role.BUILDER, job.builder),
+        names = {Role.ARCHITECT: job.architect, Role.BUILDER: job.builder}
+        agents: dict[Player, Agent] = {
+            player: self._agent(seat, names[role_of(seat)]) for seat, player in self._players.items()
         }
+        tally = TeamTally() if self.env.unwrapped.config.is_team else None
         began, error, scored = time.perf_counter(), "", True
         try:
             game = play(
@@ -142,7 +150,7 @@ class Arena:
                 agents,
                 seed=seed,
                 options={"task": task},
-                on_step=lambda _: self._check(agents.values()),
+                on_step=lambda env: self._watch(env, agents.values(), tally),
             )
         except (ServiceRefusedError, Stopped):
             raise
@@ -164,19 +172,26 @@ class Arena:
             "scored": scored,
             "seconds": round(time.perf_counter() - began, 3),
         }
-        if "dialog" in self.env.unwrapped.config.builder_sees and getattr(
-            agents[Role.BUILDER], "reads", True
+        builders = [agent for player, agent in agents.items() if role_of(player) is Role.BUILDER]
+        if "dialog" in self.env.unwrapped.config.builder_sees and any(
+            getattr(agent, "reads", True) for agent in builders
         ):
             row["read"] = row["instructions"]
-        if counted := {role.value: found for role, agent in agents.items() if (found := counts_of(agent))}:
+        if counted := {
+            name_of(player): found for player, agent in agents.items() if (found := counts_of(agent))
+        }:
             row["models"] = counted
+        if tally is not None:
+            row["team"] = tally.counts
         if job.task in plan.examples and job.episode == 0:
             assert game.grid is not None
-            row["dialogue"] = [[said.role.value, said.text] for said in game.dialogue]
+            row["dialogue"] = [[said.speaker, said.text] for said in game.dialogue]
             row["grid"] = [list(block) for block in grid_to_blocks(game.grid)]
         return row
 
-    def _check(self, agents: Iterable[Agent]) -> None:
+    def _watch(self, env: Any, agents: Iterable[Agent], tally: TeamTally | None) -> None:
+        if tally is not None:
+            tally(env)
         if self._is_stopped():
             raise Stopped
         check_service(agents)
@@ -240,8 +255,26 @@ def _play_in_process(at_once: int) -> None:
         raise
 
 
-def games(plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int, concurrency: int) -> Iterator[Row]:
-    """Yield the rows of all jobs in the order of completion, with `concurrency` games at once per process."""
+RAY_PARTS = 64  # tasks of an evaluation on a Ray cluster
+
+
+def _play_part(job: tuple[EvaluationPlan, int], part: Sequence[EvaluationJob]) -> list[Row]:
+    plan, at_once = job
+    return list(_played(plan, part, at_once))
+
+
+def games(
+    plan: EvaluationPlan, jobs: list[EvaluationJob], processes: int, concurrency: int, ray: str = ""
+) -> Iterator[Row]:
+    """Yield the rows of all jobs in the order of completion, with `concurrency` games at once per process.
+
+    ray: address of a Ray cluster that plays them; "": this machine.
+    """
+    if ray:
+        parts = [jobs[first:end] for first, end in slices(len(jobs), RAY_PARTS)]
+        for _, rows in on_ray(ray, _play_part, (plan, concurrency), parts):
+            yield from rows
+        return
     if processes == 1 or len(jobs) < 2:
         yield from _played(plan, jobs, concurrency)
         return

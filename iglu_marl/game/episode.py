@@ -130,6 +130,11 @@ class Episode:
         return AGENTS[self.worlds.floor[0]]  # which is 0 or 1
 
     @property
+    def ended(self) -> tuple[bool, bool]:
+        """Whether the episode is terminated, and whether it is truncated."""
+        return bool(self.worlds.terminated.any()), bool(self.worlds.truncated.all())
+
+    @property
     def played_config(self) -> GameConfig:
         """The configuration with this episode's value in place of a schedule."""
         if self.config.wrong_schedule is None:

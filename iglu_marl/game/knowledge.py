@@ -92,11 +92,16 @@ def side_view(target: Array, side: str) -> npt.NDArray[np.int8]:
     Rows are layers from the lowest up, columns go from the viewer's left to the right: from the north, the first
     column is the easternmost.
     """
-    lines = target if side in ("north", "south") else target.transpose(0, 2, 1)
-    columns, depth = {"north": (-1, 1), "south": (1, -1), "west": (1, 1), "east": (-1, -1)}[side]
-    lines = lines[:, ::columns, ::depth]
+    lines = lines_of_sight(target, side)
     nearest = (lines != 0).argmax(axis=2)
     return np.take_along_axis(lines, nearest[:, :, None], axis=2)[:, :, 0].astype(np.int8)
+
+
+def lines_of_sight(grid: Array, side: str) -> Array:
+    """Return a view of a grid, [9, 11, 11]: layers, columns as in `side_view`, cells from the nearest on."""
+    lines = grid if side in ("north", "south") else grid.transpose(0, 2, 1)
+    columns, depth = {"north": (-1, 1), "south": (1, -1), "west": (1, 1), "east": (-1, -1)}[side]
+    return lines[:, ::columns, ::depth]
 
 
 def agents_of(architects: int, builders: int) -> tuple[str, ...]:

@@ -17,21 +17,28 @@ from iglu_marl.core.files import JsonLines, atomic_write, usable_path
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.recording.games import make_game
-from iglu_marl.recording.values import FORMAT, VERSION, checked_link, from_json, task_from_json
+from iglu_marl.recording.values import (
+    FORMAT,
+    VERSION,
+    checked_link,
+    from_json,
+    player_of,
+    task_from_json,
+)
 
 FILE_LIMIT = 4096 * MIB  # bytes
 
 
 @dataclass(frozen=True)
 class RecordedMove:
-    """A recorded move: its line in the file, actions and rewards by role, the utterance heard, and the checksum.
+    """A recorded move: its line in the file, actions and rewards by player, the utterance heard, and the checksum.
 
     `controls` is the builder's new encoding, if it changed before this move.
     """
 
     line: int
-    actions: dict[Role, Any]
-    rewards: dict[Role, float]
+    actions: dict[Role | str, Any]
+    rewards: dict[Role | str, float]
     heard: str | None
     state: str
     controls: dict[str, Any] | None = None
@@ -293,8 +300,8 @@ def _move(line: dict[str, Any], number: int, count: int, controls: Any) -> Recor
         _check_kinds(line, _MOVE)
         return RecordedMove(
             number,
-            {Role(name): from_json(action) for name, action in line["act"].items()},
-            {Role(name): float(value) for name, value in line.get("rewards", {}).items()},
+            {player_of(name): from_json(action) for name, action in line["act"].items()},
+            {player_of(name): float(value) for name, value in line.get("rewards", {}).items()},
             line.get("heard"),
             line["state"],
             controls,

@@ -136,6 +136,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         self.game = make_game(
             game, vocabulary=vocabulary, render_mode=render_mode, sees=sees, role=ROLES[agent]
         )
+        self.game.config.check_pair("RecordedEnv")
         self.metadata, self.render_mode = self.game.metadata, render_mode
         self.observation_space, self.action_space = self.game.observation_space, self.game.action_space
         self.partner: Agent | None = None

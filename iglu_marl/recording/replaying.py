@@ -13,8 +13,8 @@ from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, State
 from iglu_marl.core.text import fix_surrogates
 from iglu_marl.envs.live import from_actions
 from iglu_marl.recording.reading import RecordedMove, Recording, read_recording
-from iglu_marl.recording.rollout import Trajectory, Turn
-from iglu_marl.recording.values import LAYOUT, checksum
+from iglu_marl.recording.rollout import Player, Trajectory, Turn, players_of
+from iglu_marl.recording.values import LAYOUT, checksum, name_of
 
 
 class _Player:
@@ -62,7 +62,9 @@ class _Player:
             self.trajectory.returns[role] = self.trajectory.returns.get(role, 0.0) + value
         paid = {role: value for role, value in rewards.items() if value}
         if self.verify and paid != move.rewards:
-            got, kept = ({role.value: value for role, value in each.items()} for each in (paid, move.rewards))
+            got, kept = (
+                {name_of(one): value for one, value in each.items()} for each in (paid, move.rewards)
+            )
             raise self._differs(move.line, f"move {number} was paid {kept}, now {got}")
         for role, action in move.actions.items():
             self.trajectory.turns.append(Turn(role, action, rewards.get(role, 0.0)))
@@ -81,7 +83,7 @@ class _Player:
         self.env.set_state(old.get_state())
         old.close()
 
-    def _act(self, move: RecordedMove) -> dict[Role, float]:
+    def _act(self, move: RecordedMove) -> dict[Player, float]:
         if move.controls is not None:
             self._switch(move.controls)
         env, actions = self.env, move.actions
@@ -90,16 +92,19 @@ class _Player:
                 env.heard.words = move.heard or ""
             return {Role.BUILDER: float(env.step(actions[Role.BUILDER])[1])}
         if self.recording.view == "live":
-            return dict(env.tick(*from_actions(actions)).rewards)
+            return dict(env.tick(*from_actions(dict[Any, Any](actions))).rewards)
+        players = players_of(env)
         if self.recording.view == "parallel":
-            paid = env.step({f"{role.value}_0": action for role, action in actions.items()})[1]
+            paid = env.step({name: actions[player] for name, player in players.items() if player in actions})[
+                1
+            ]
         else:
-            ((role, action),) = actions.items()
-            if env.agent_selection != f"{role.value}_0":
-                raise StateError(f"it is the turn of {env.agent_selection}, not of the {role.value}")
+            ((player, action),) = actions.items()
+            if players[env.agent_selection] != player:
+                raise StateError(f"it is the turn of {env.agent_selection}, not of the {name_of(player)}")
             env.step(action)
             paid = env.rewards
-        return {Role(name.removesuffix("_0")): float(value) for name, value in paid.items()}
+        return {players[name]: float(value) for name, value in paid.items()}
 
     def end(self) -> Trajectory:
         self.trajectory._finish(self.env.episode)
@@ -109,9 +114,9 @@ class _Player:
             facts: dict[str, Any] = {name: getattr(self.trajectory, name) for name in names}
             facts["moves"] = len(self.recording.moves)
             facts["returns"] = {
-                role.value: self.trajectory.returns.get(role, 0.0)
-                for role in Role
-                if any(role in move.rewards for move in self.recording.moves)
+                name_of(player): self.trajectory.returns.get(player, 0.0)
+                for player in players_of(self.env).values()
+                if any(player in move.rewards for move in self.recording.moves)
             }
             for name, now in facts.items():
                 if ended.get(name) != now:

@@ -15,15 +15,16 @@ from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent, begin, is_idle
-from iglu_marl.game.config import check_pair
 
 OnStep = Callable[[Any], None]
+Player = Role | str
+"""Who plays: a role, or in a game of a team the name of an agent."""
 
 
 class Turn(NamedTuple):
-    """One action: role, action, and its immediate reward."""
+    """One action: the player, the action, and its immediate reward."""
 
-    role: Role
+    role: Player
     action: Any
     reward: float
 
@@ -35,7 +36,7 @@ class Trajectory:
     task: Task
     seed: int | None
     turns: list[Turn] = field(default_factory=list)
-    returns: dict[Role, float] = field(default_factory=dict)
+    returns: dict[Player, float] = field(default_factory=dict)
     terminated: bool = False
     truncated: bool = False
     dialogue: Dialogue = field(default_factory=Dialogue)
@@ -54,26 +55,42 @@ class Trajectory:
         worlds = episode.worlds
         self.task, self.dialogue, self.grid = episode.task, episode.dialogue, worlds.grid[0].copy()
         self.intersection, self.target_blocks = int(worlds.best[0]), int(worlds.target_blocks[0])
-        self.builder_steps, self.architect_turns = int(worlds.steps[0]), int(worlds.turns[0])
-        self.terminated = bool(worlds.terminated[0])
-        self.truncated = bool(worlds.truncated[0]) or (broken_off and not self.terminated)
+        self.builder_steps, self.architect_turns = int(worlds.steps.max()), int(worlds.turns[0])
+        self.terminated, truncated = episode.ended
+        self.truncated = truncated or (broken_off and not self.terminated)
 
 
-def _by_role(agents: Mapping[Any, Agent] | Agent, needed: tuple[Role, ...]) -> dict[Role, Agent]:
-    """Return agents by role, from a mapping with roles or PettingZoo names as keys, or from a single builder."""
+def players_of(env: Any) -> dict[str, Player]:
+    """Return the player of each agent by its name: its role, or in a game of a team the name itself."""
+    if isinstance(env, gymnasium.Env):
+        return {"builder_0": Role.BUILDER}
+    config = env.unwrapped.config
+    return {name: name if config.is_team else role_of(name) for name in config.agents}
+
+
+def role_of(player: Player) -> Role:
+    """Return the role of a player. Raises `ValueError` if it has none."""
+    return Role(str(player).rpartition("_")[0] or player)
+
+
+def _by_player(
+    agents: Mapping[Any, Agent] | Agent, players: Mapping[str, Player], single: bool
+) -> dict[Player, Agent]:
+    """Return agents by player, from a mapping with roles or PettingZoo names as keys, or from a single builder."""
     if not isinstance(agents, Mapping):
         agents = {Role.BUILDER: agents}
-    found: dict[Role, Agent] = {}
+    found: dict[Player, Agent] = {}
     for key, agent in agents.items():
-        name = str(key).removesuffix("_0")
-        if name not in tuple(Role):
-            raise AgentError(f"agents has the key {key!r}, expected 'architect' and 'builder'")
+        name = str(key) if str(key) in players else f"{key}_0"
+        if name not in players and not (single and name == "architect_0"):
+            expected = "'architect' and 'builder'" if Role.BUILDER in players.values() else ", ".join(players)
+            raise AgentError(f"agents has the key {key!r}, expected {expected}")
         if not isinstance(agent, Agent):
-            raise AgentError(f"the {name} is {agent!r:.80}, expected an object with reset, act and close")
-        found[Role(name)] = agent
-    if missing := [role.value for role in needed if role not in found]:
+            raise AgentError(f"the {key!s} is {agent!r:.80}, expected an object with reset, act and close")
+        found[players.get(name, Role.ARCHITECT)] = agent
+    if missing := [str(player) for player in players.values() if player not in found]:
         raise AgentError(f"agents lacks {' and '.join(missing)}, expected an agent for each role")
-    return {role: found[role] for role in needed}
+    return {player: found[player] for player in players.values()}
 
 
 def play(
@@ -86,12 +103,13 @@ def play(
 ) -> Trajectory:
     """Play one episode to its end. The agents are reset but not closed.
 
-    A two-agent game ends early (`truncated`) when both agents are `idle` (see `Agent`) and remain so after each of
-    them has acted again.
+    A game ends early (`truncated`) when all agents are `idle` (see `Agent`) and remain so after each of them has acted
+    again; a single-agent game does not.
 
     Args:
         env: an AEC, parallel or single-agent environment of this package, wrapped or not.
-        agents: `{"architect": …, "builder": …}` (or architect_0, builder_0); in a single-agent game the builder.
+        agents: `{"architect": …, "builder": …}` (or architect_0, builder_0), of a team `{"architect_0": …, …}`; in a
+            single-agent game the builder.
         seed: passed to `env.reset`; the agents' seeds derive from it.
         options: passed to `env.reset`.
         on_step: called with the environment after the reset and after each step. A method `follow` (see `Recorder`) is
@@ -99,24 +117,22 @@ def play(
 
     Raises:
         AgentError: if an agent is missing.
-        ConfigError: for a game of a team.
 
     """
-    check_pair(env, "play()")
     single = isinstance(env, gymnasium.Env)
-    by_role = _by_role(agents, (Role.BUILDER,) if single else (Role.ARCHITECT, Role.BUILDER))
+    players = players_of(env)
+    by_player = _by_player(agents, players, single)
     steps = _single_steps if single else _aec_steps if isinstance(env, AECEnv) else _parallel_steps
     shown = on_step or (lambda _: None)
     began = env.reset(seed=seed, options=options)
-    trajectory = Trajectory(env.unwrapped.task, seed, returns=dict.fromkeys(by_role, 0.0))
-    for number, (role, agent) in enumerate(by_role.items()):
-        own = None if seed is None else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-        begin(agent, role, own, trajectory.task)
+    trajectory = Trajectory(env.unwrapped.task, seed, returns=dict.fromkeys(by_player, 0.0))
+    for number, (player, agent) in enumerate(by_player.items()):
+        begin(agent, role_of(player), None if seed is None else agent_seed(seed, number), trajectory.task)
     if hasattr(shown, "follow"):
         shown.follow(trajectory)
     shown(env)
-    standstill = Standstill(by_role)
-    for acted in steps(env, by_role, trajectory, began):
+    standstill = Standstill(by_player)
+    for acted in steps(env, {name: by_player[player] for name, player in players.items()}, trajectory, began):
         shown(env)
         if not single and standstill.after(*acted):
             break
@@ -124,12 +140,17 @@ def play(
     return trajectory
 
 
+def agent_seed(seed: int, number: int) -> int:
+    """Return the seed of the agent with this number in a game of this seed."""
+    return int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+
+
 class Standstill:
     """Detects that all agents are idle, and still are after each of them has acted again."""
 
-    def __init__(self, agents: Mapping[Role, Agent]) -> None:
+    def __init__(self, agents: Mapping[Any, Agent]) -> None:
         self._agents = agents
-        self._rested: set[Role] = set()
+        self._rested: set[Player] = set()
         self._idle = False
 
     @property
@@ -137,52 +158,52 @@ class Standstill:
         """Whether the game stands still."""
         return len(self._rested) == len(self._agents)
 
-    def after(self, *roles: Role) -> bool:
-        """Return `reached` after these roles have acted."""
+    def after(self, *players: Player) -> bool:
+        """Return `reached` after these players have acted."""
         before, self._idle = self._idle, all(is_idle(agent) for agent in self._agents.values())
-        self._rested = self._rested.union(roles) if before and self._idle else set()
+        self._rested = self._rested.union(players) if before and self._idle else set()
         return self.reached
 
 
 def _aec_steps(
-    env: Any, agents: dict[Role, Agent], trajectory: Trajectory, _: None
-) -> Iterator[tuple[Role, ...]]:
-    """Play, and yield the acting roles after each step."""
+    env: Any, agents: dict[str, Agent], trajectory: Trajectory, _: None
+) -> Iterator[tuple[Player, ...]]:
+    """Play, and yield the acting players after each step."""
+    players = players_of(env)
     for name in env.agent_iter():
         observation, _, terminated, truncated, _ = env.last()
         if terminated or truncated:
             env.step(None)
             continue
-        role = Role(name.removesuffix("_0"))
-        action = agents[role].act(observation)
+        action = agents[name].act(observation)
         env.step(action)
-        trajectory.turns.append(Turn(role, action, float(env.rewards[name])))
-        for paid in agents:
-            trajectory.returns[paid] += env.rewards[f"{paid.value}_0"]
-        yield (role,)
+        trajectory.turns.append(Turn(players[name], action, float(env.rewards[name])))
+        for other, paid in players.items():
+            trajectory.returns[paid] += env.rewards[other]
+        yield (players[name],)
 
 
 def _parallel_steps(
-    env: Any, agents: dict[Role, Agent], trajectory: Trajectory, began: tuple[Any, Any]
-) -> Iterator[tuple[Role, ...]]:
+    env: Any, agents: dict[str, Agent], trajectory: Trajectory, began: tuple[Any, Any]
+) -> Iterator[tuple[Player, ...]]:
     observations, _ = began
-    names = {role: f"{role.value}_0" for role in agents}
+    players = players_of(env)
     while env.agents:
-        actions = {names[role]: agent.act(observations[names[role]]) for role, agent in agents.items()}
+        actions = {name: agent.act(observations[name]) for name, agent in agents.items()}
         observations, rewards, _, _, _ = env.step(actions)
-        for role, name in names.items():
-            trajectory.turns.append(Turn(role, actions[name], float(rewards[name])))
-            trajectory.returns[role] += rewards[name]
-        yield tuple(agents)
+        for name, player in players.items():
+            trajectory.turns.append(Turn(player, actions[name], float(rewards[name])))
+            trajectory.returns[player] += rewards[name]
+        yield tuple(players.values())
 
 
 def _single_steps(
-    env: Any, agents: dict[Role, Agent], trajectory: Trajectory, began: tuple[Any, Any]
-) -> Iterator[tuple[Role, ...]]:
+    env: Any, agents: dict[str, Agent], trajectory: Trajectory, began: tuple[Any, Any]
+) -> Iterator[tuple[Player, ...]]:
     observation, _ = began
     over = False
     while not over:
-        action = agents[Role.BUILDER].act(observation)
+        action = agents["builder_0"].act(observation)
         observation, reward, terminated, truncated, _ = env.step(action)
         trajectory.turns.append(Turn(Role.BUILDER, action, float(reward)))
         trajectory.returns[Role.BUILDER] += float(reward)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import platform
+import re
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
@@ -15,7 +16,7 @@ import numpy as np
 
 from iglu_marl._version import __version__
 from iglu_marl.core.controls import Controls
-from iglu_marl.core.dialogue import Dialogue, Utterance
+from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import json_line
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
@@ -34,16 +35,26 @@ LAYOUT = hashlib.blake2b(
 ).hexdigest()
 """Hash of the compared fields of the world's record. Checksums of another layout cannot be compared."""
 
+_ROLES = frozenset(role.value for role in Role)
 _MARK = "~"  # key of a NumPy value
 _DTYPES = frozenset(np.dtype(kind).name for kind in np.typecodes["AllInteger"] + np.typecodes["Float"] + "?")
 _PLAIN = frozenset((type(None), bool, int, str))
-_NOT_KEPT = (
-    "tasks",
-    "renderer",
-    "render_mode",
-    "vocabulary",
-    *TEAM_OPTIONS,
-)  # fields of the config, stored elsewhere
+_NOT_KEPT = ("tasks", "renderer", "render_mode", "vocabulary")  # fields of the config, stored elsewhere
+_AGENT = re.compile(r"(architect|builder)_[0-9]{1,2}")
+
+
+def name_of(player: Role | str) -> str:
+    """Return the key of a player in recordings: the role, or the name of an agent of a team."""
+    return Role(player).value if player in _ROLES else player_of(player)
+
+
+def player_of(name: str) -> Role | str:
+    """Return the player of a key in recordings. Raises `DataError` for another text."""
+    if name in _ROLES:
+        return Role(name)
+    if not _AGENT.fullmatch(name):
+        raise DataError(f"{name!r:.60} is no player, expected a role or the name of an agent")
+    return name
 
 
 @lru_cache
@@ -190,7 +201,10 @@ def checksum(episode: Episode) -> str:
 
     It covers the fields that the world's record had in version 0.1.0, so that recordings of all versions compare.
     """
-    made = hashlib.blake2b(episode.worlds.state.view(np.uint8)[:_COMPARED].data, digest_size=8)
+    rows = episode.worlds.state.view(np.uint8).reshape(len(episode.worlds), -1)
+    made = hashlib.blake2b(rows[0, :_COMPARED].data, digest_size=8)
+    for row in rows[1:]:  # of a team
+        made.update(row[:_COMPARED].data)
     made.update(episode.dialogue.text.encode("utf-8"))
     return made.hexdigest()
 
@@ -241,6 +255,7 @@ def config_to_json(config: GameConfig) -> dict[str, Any]:
         item.name: getattr(config, item.name)
         for item in dataclasses.fields(config)
         if item.name not in _NOT_KEPT
+        and (item.name not in TEAM_OPTIONS or getattr(config, item.name) != item.default)
     }
     vocabulary = config.vocabulary
     if not isinstance(vocabulary, (str, int)):

@@ -20,7 +20,7 @@ from iglu_marl.game.episode import Episode
 from iglu_marl.recording.games import observes
 from iglu_marl.recording.reading import read_recording
 from iglu_marl.recording.replaying import resumed
-from iglu_marl.recording.rollout import Trajectory
+from iglu_marl.recording.rollout import Player, Trajectory, players_of
 from iglu_marl.recording.values import (
     FORMAT,
     LAYOUT,
@@ -29,6 +29,7 @@ from iglu_marl.recording.values import (
     checksum,
     config_to_json,
     controls_to_json,
+    name_of,
     task_to_json,
     to_json,
     versions,
@@ -134,15 +135,12 @@ class Recorder:
             return
         new = game.turns[self._taken :]
         self._taken = len(game.turns)
-        rewards = {turn.role: turn.reward for turn in new}
-        if view_of(env) == "aec":
-            rewards = {Role(name.removesuffix("_0")): value for name, value in env.unwrapped.rewards.items()}
+        rewards = None if view_of(env) == "aec" else {turn.role: turn.reward for turn in new}
         self.note(env, {turn.role: turn.action for turn in new}, rewards)
 
     def begin(self, env: Any, seed: int | None) -> None:
         """Write the header of an episode, after `env.reset(seed)`."""
         view, episode = view_of(env), env.unwrapped.episode
-        episode.config.check_pair("a recording")
         worlds = episode.worlds
         self._live = view == "single" and not episode.recorded
         self._moves, self._turns, self._said = 0, int(worlds.turns[0]), len(episode.dialogue)
@@ -159,7 +157,7 @@ class Recorder:
                 "controls": controls_to_json(episode.controls),
                 "seed": None if seed is None else int(seed),
                 "task": task_to_json(episode.task),
-                "pose": worlds.pose[0].tolist(),
+                "pose": worlds.pose[0].tolist() if len(worlds) == 1 else worlds.pose.tolist(),
                 "recorded": episode.recorded,
                 "observes": observes(env),
                 "heard": heard,
@@ -192,25 +190,24 @@ class Recorder:
         self.episodes += 1
         return env
 
-    def _add(self, rewards: Mapping[Role, float]) -> dict[str, float]:
+    def _add(self, rewards: Mapping[Player, float]) -> dict[str, float]:
         """Add rewards to the returns; return those that are not 0, by name."""
-        paid = {role.value: float(value) for role, value in rewards.items() if value}
+        paid = {name_of(player): float(value) for player, value in rewards.items() if value}
         for name, value in paid.items():
             self._returns[name] = self._returns.get(name, 0.0) + value
         return paid
 
-    def note(
-        self, env: Any, actions: Mapping[Role, Any], rewards: Mapping[Role, float] | None = None
-    ) -> None:
+    def note(self, env: Any, actions: Mapping[Any, Any], rewards: Mapping[Any, float] | None = None) -> None:
         """Write the last move. The rewards default to those of the AEC environment.
 
         Raises `StateError` before `begin`, and `DataError` for actions that cannot be recorded.
         """
         if rewards is None:
-            rewards = {Role(name.removesuffix("_0")): paid for name, paid in env.unwrapped.rewards.items()}
-        self.write_move(env, {role: to_json(action) for role, action in actions.items()}, rewards)
+            players = players_of(env)
+            rewards = {players[name]: paid for name, paid in env.unwrapped.rewards.items()}
+        self.write_move(env, {player: to_json(action) for player, action in actions.items()}, rewards)
 
-    def write_move(self, env: Any, actions: Mapping[Role, Any], rewards: Mapping[Role, float]) -> None:
+    def write_move(self, env: Any, actions: Mapping[Player, Any], rewards: Mapping[Player, float]) -> None:
         """Write the last move, with actions as JSON (see `to_json`)."""
         if not self._open_episode:
             raise StateError("the recorder has not seen the reset that began this episode")
@@ -218,7 +215,7 @@ class Recorder:
         worlds = episode.worlds
         line: dict[str, Any] = {
             "n": self._moves,
-            "act": {Role(role).value: act for role, act in actions.items()},
+            "act": {name_of(player): act for player, act in actions.items()},
         }
         if paid := self._add(rewards):
             line["rewards"] = paid
@@ -229,7 +226,7 @@ class Recorder:
         line["state"] = checksum(episode)
         self._write(line)
         self._moves += 1
-        if worlds.terminated[0] or worlds.truncated[0]:
+        if any(episode.ended):
             self.end(env)
 
     def switch(self, env: Any) -> None:
@@ -241,10 +238,11 @@ class Recorder:
         if not self._open_episode:
             return
         worlds = env.unwrapped.episode.worlds
+        terminated, truncated = env.unwrapped.episode.ended
         facts = {
             "moves": self._moves,
-            "terminated": bool(worlds.terminated[0]),
-            "truncated": bool(worlds.truncated[0]),
+            "terminated": terminated,
+            "truncated": truncated,
             "returns": self._returns,
             "intersection": int(worlds.best[0]),
             "target_blocks": int(worlds.target_blocks[0]),
@@ -292,19 +290,25 @@ class _Recording:
 
 class _AECRecording(_Recording, BaseWrapper):  # type: ignore[misc]
     def step(self, action: Any) -> None:
-        role = Role(self.env.agent_selection.removesuffix("_0"))
+        players, agent = players_of(self), self.env.agent_selection
         encoded = to_json(action)  # before the step, since the caller may reuse the array
         super().step(action)
         if action is not None:
             paid = self.env.unwrapped.rewards
-            self.recorder.write_move(self, {role: encoded}, {each: paid[f"{each.value}_0"] for each in Role})
+            rewards = {player: paid[name] for name, player in players.items()}
+            self.recorder.write_move(self, {players[agent]: encoded}, rewards)
 
 
 class _ParallelRecording(_Recording, BaseParallelWrapper):  # type: ignore[misc]
     def step(self, actions: Any) -> Any:
-        encoded = {Role(str(name).removesuffix("_0")): to_json(act) for name, act in dict(actions).items()}
+        encoded = {str(name): to_json(act) for name, act in dict(actions).items()}
         done = super().step(actions)
-        self.recorder.write_move(self, encoded, {role: done[1][f"{role.value}_0"] for role in encoded})
+        players = players_of(self)
+        self.recorder.write_move(
+            self,
+            {players[name]: act for name, act in encoded.items()},
+            {player: done[1][name] for name, player in players.items()},
+        )
         return done
 
 

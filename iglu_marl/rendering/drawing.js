@@ -240,20 +240,25 @@ function isBehind(cell, pose, eye) {
   return [0, 1, 2].some((k) => (cell[k] - .5 >= high[k] && eye[k] < cell[k] - .5) || (cell[k] + .5 <= low[k] && eye[k] > cell[k] + .5));
 }
 
-function paintScene(painter, grid, ghost, pose, inside) {
+/** others: poses of further builders. */
+function paintScene(painter, grid, ghost, pose, inside, others = []) {
   const {pen, width, height} = painter;
   pen.lineJoin = pen.lineCap = "round";
   pen.clearRect(0, 0, width, height);
   if (inside) { pen.fillStyle = "rgb(128,176,255)"; pen.fillRect(0, 0, width, height); }
   if (painter.eye[1] > GROUND) paintBoard(painter, inside);
   const cells = cellsFrom(painter, grid, ghost);
-  if (!pose) { cells.forEach((cell) => paintCell(painter, cell, grid, ghost, inside)); return; }
-  const front = cells.filter((cell) => !isBehind(cell, pose, painter.eye));
-  cells.filter((cell) => isBehind(cell, pose, painter.eye)).forEach((cell) => paintCell(painter, cell, grid, ghost, inside));
-  paintBuilder(painter, pose);
-  front.forEach((cell) => paintCell(painter, cell, grid, ghost, inside));
-  if (front.length) shineThrough(painter, pose);
-  paintGaze(painter, pose, grid);
+  const far = (one) => Math.hypot(...one.slice(0, 3).map((value, k) => value - painter.eye[k]));
+  const builders = [...(pose ? [pose] : []), ...others].sort((a, b) => far(b) - far(a));
+  let left = cells;
+  for (const one of builders) {
+    left.filter((cell) => isBehind(cell, one, painter.eye)).forEach((cell) => paintCell(painter, cell, grid, ghost, inside));
+    left = left.filter((cell) => !isBehind(cell, one, painter.eye));
+    paintBuilder(painter, one);
+  }
+  left.forEach((cell) => paintCell(painter, cell, grid, ghost, inside));
+  if (left.length && !inside) builders.forEach((one) => shineThrough(painter, one));
+  if (pose) paintGaze(painter, pose, grid);
 }
 
 function paintCross(painter) {

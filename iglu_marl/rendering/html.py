@@ -12,6 +12,7 @@ up to a moment is valid.
 | `colors` | the six block colours, "#rrggbb" |
 | `moments` | number of moments |
 | `poses` | x, y, z of the eye (cells), yaw, pitch (degrees), one row a moment |
+| `others` | optional: poses of the other builders, a list of rows a moment |
 | `start` | blocks [x, y, z, colour id] before the first moment |
 | `edits` | [moment, x, y, z, colour id], id 0 for a removal, in order |
 | `dialogue` | [speaker, text], in order |
@@ -79,6 +80,7 @@ class ReplayRecorder:
         self._name = ""
         self._clock = 0
         self._poses: list[list[float]] = []
+        self._others: list[list[list[float]]] = []
         self._edits: list[list[int]] = []
         self._start: list[list[int]] = []
         self._grid = _EMPTY
@@ -108,6 +110,7 @@ class ReplayRecorder:
         grid: npt.ArrayLike,
         pose: Sequence[float] | npt.NDArray[np.floating[Any]],
         *,
+        others: Sequence[Sequence[float]] = (),
         dialogue: Sequence[tuple[str, str]] = (),
         target: npt.ArrayLike | None = None,
         aligned_target: npt.ArrayLike | None = None,
@@ -121,6 +124,7 @@ class ReplayRecorder:
         Args:
             grid: the build [9, 11, 11].
             pose: the eye's x, y, z (cells), yaw and pitch (degrees).
+            others: poses of the other builders.
             dialogue: all utterances so far, as (speaker, text).
             target: the target [9, 11, 11].
             aligned_target: the target as it lies over the build; the page shows it as a ghost.
@@ -149,6 +153,7 @@ class ReplayRecorder:
             self._note_edits(build, moment)
         self._grid = build
         self._poses.append([round(value, 3) for value in eye])
+        self._others.append([[round(value, 3) for value in check_pose(one)] for one in others])
         for name, value in facts.items():
             runs = self._runs.setdefault(name, [])
             if not runs or runs[-1][1] != value:
@@ -179,6 +184,7 @@ class ReplayRecorder:
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "moments": len(self._poses),
             "poses": [list(pose) for pose in self._poses],
+            **({"others": [[*poses] for poses in self._others]} if any(self._others) else {}),
             "start": self._start,
             "edits": [list(edit) for edit in self._edits],
             "dialogue": [list(line) for line in self._dialogue],
@@ -285,6 +291,12 @@ def check_replay(data: Any, name: str = "the replay") -> None:
     need(len(poses) == moments, "the number of poses", len(poses), f"that of moments, {moments}")
     for number, pose in enumerate(poses):
         need(_is_row(pose, 5, int, float), f"pose {number}", pose, "five numbers")
+    if "others" in data:
+        rows = data["others"]
+        need(isinstance(rows, _LIST) and len(rows) == moments, "'others'", rows, "a list of poses a moment")
+        for poses in rows:
+            fits = isinstance(poses, _LIST) and all(_is_row(pose, 5, int, float) for pose in poses)
+            need(fits, "a row of 'others'", poses, "poses of five numbers")
     for number, line in enumerate(data["dialogue"]):
         need(_is_row(line, 2, str), f"utterance {number}", line, "a speaker and a text")
     hexadecimal = _is_row(colors, 6, str) and all(re.fullmatch("#[0-9a-f]{6}", color) for color in colors)

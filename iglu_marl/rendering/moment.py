@@ -16,8 +16,8 @@ def status_of(episode: Any) -> dict[str, Any]:
         "floor": str(episode.floor.value),
         "intersection": int(worlds.best[0]),
         "target_blocks": int(worlds.target_blocks[0]),
-        "complete": bool(worlds.terminated[0]),
-        "over": bool(worlds.terminated[0] or worlds.truncated[0]),
+        "complete": episode.ended[0],
+        "over": any(episode.ended),
         "inventory": [int(count) for count in worlds.seen_inventory[0]],
         "active": int(worlds.active[0]),
     }
@@ -29,7 +29,8 @@ def moment_of(episode: Any) -> dict[str, Any]:
     return {
         "grid": worlds.grid[0],
         "pose": worlds.pose[0].tolist(),
-        "dialogue": [(utterance.role.value, utterance.text) for utterance in episode.dialogue],
+        "others": worlds.pose[1:].tolist(),
+        "dialogue": [(said.speaker, said.text) for said in episode.dialogue],
         "target": worlds.target[0],
         "aligned_target": worlds.aligned_target(0),
         "status": status_of(episode),

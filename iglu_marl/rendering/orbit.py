@@ -134,7 +134,7 @@ def orbit_view(
         azimuth_deg: direction of view, 0 north, 90 east.
         elevation_deg: angle downwards, 5..90.
         ghost: dense grid aligned with `grid`; missing blocks become translucent, wrong ones framed.
-        pose: a builder to draw: x, y, z of the eye (cells), yaw and pitch (degrees).
+        pose: a builder to draw: x, y, z of the eye (cells), yaw and pitch (degrees); or several, [n, 5].
         top: height (y) that must be visible; default: that of the blocks, at least 2.5.
         smoothing: samples per pixel and direction, 1..4.
 
@@ -184,7 +184,8 @@ def board_view(
     _draw_slab(picture, camera)
     _draw_compass(picture, camera)
     if pose is not None:
-        draw_avatar(picture, camera, solid, check_pose(pose))
+        for one in sorted(np.atleast_2d(pose), key=lambda one: -math.dist(one[:3], camera.pose[:3])):
+            draw_avatar(picture, camera, solid, check_pose(one))
     return np.array(picture.reduce(smoothing))
 
 

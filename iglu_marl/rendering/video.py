@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
@@ -16,8 +18,9 @@ from PIL import Image
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import atomic_write
-from iglu_marl.rendering.gif import write_gif
 from iglu_marl.rendering.renderer import Picture, check_picture
+
+_SAMPLED = 1 << 15  # pixels of a frame that the palette of a GIF is chosen by, about
 
 
 def write_png(path: str | os.PathLike[str], frame: Picture) -> Path:
@@ -53,7 +56,7 @@ def write_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: fl
         first = next(stream, None)
         if first is None:
             raise RenderError(f"no frames to write to {os.fspath(path)!r}")
-        write = write_gif if final.suffix.lower() == ".gif" else _write_mp4
+        write = _write_gif if final.suffix.lower() == ".gif" else _write_mp4
         write(temporary, chain([first], stream), fps)
     return final
 
@@ -76,6 +79,34 @@ def checked_name(path: str | os.PathLike[str], *suffixes: str) -> Path:
     if not final.parent.is_dir():
         raise RenderError(f"folder {str(final.parent)!r} for {final.name!r} does not exist")
     return final
+
+
+def _write_gif(path: Path, frames: Iterator[Picture], fps: float) -> None:
+    """Write a GIF that repeats for ever, with one palette for the whole film, so that flat areas do not flicker.
+
+    The palette depends on all frames, so they wait, compressed, in memory. Nothing is dithered: noise would move.
+    """
+    kept, samples = [], []
+    size = (0, 0)
+    for frame in frames:
+        size = frame.shape[1], frame.shape[0]
+        stride = max(1, math.isqrt(size[0] * size[1] // _SAMPLED))
+        samples.append(frame[::stride, ::stride].reshape(1, -1, 3))
+        kept.append(zlib.compress(frame.tobytes(), 1))
+    # Pillow needs one of 256 entries for pixels that stay as they are
+    palette = Image.fromarray(np.concatenate(samples, axis=1)).quantize(255, Image.Quantize.MEDIANCUT)
+    pictures = (
+        Image.frombytes("RGB", size, zlib.decompress(data)).quantize(
+            palette=palette, dither=Image.Dither.NONE
+        )
+        for data in kept
+    )
+    # Whole hundredths of a second, at least two: players slow down shorter ones.
+    hundredths = np.diff(np.rint(np.arange(len(kept) + 1) * max(100.0 / fps, 2.0)))
+    delays = (10 * hundredths).astype(int).tolist()
+    next(pictures).save(
+        path, "GIF", save_all=True, append_images=pictures, duration=delays, loop=0, disposal=1, optimize=True
+    )
 
 
 def _write_mp4(path: Path, frames: Iterator[Picture], fps: float) -> None:

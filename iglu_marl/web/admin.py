@@ -1,4 +1,4 @@
-"""The page /admin: games, lateness of ticks, and the state of a study, behind a password."""
+"""The page /admin, behind a password: games with their dialogues, participants of a study, and what to do with them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from iglu_marl.web.options import ServerOptions
-from iglu_marl.web.rooms import PERSON, Rooms
+from iglu_marl.core.dialogue import Role
+from iglu_marl.web.limits import json_of
+from iglu_marl.web.options import PERSON, ServerOptions
+from iglu_marl.web.rooms import Room
+
+LINES = 4  # of a dialogue
+GAME_COLUMNS = "game", "task", "one", "other", "state", "last said", ""
+PERSON_COLUMNS = "code", "condition", "stage", "game", "partner", "state", ""
 
 
 def knows(request: Request, secret: str) -> bool:
@@ -28,17 +34,24 @@ def knows(request: Request, secret: str) -> bool:
     return secrets.compare_digest(password, secret.encode())
 
 
+class Raw(str):
+    """HTML."""
+
+    __slots__ = ()
+
+
 def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return an HTML table; all values are escaped."""
+    """Return an HTML table; all values but `Raw` ones are escaped."""
 
     def row(tag: str, values: Iterable[Any]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(str(value))}</{tag}>" for value in values) + "</tr>"
+        shown = (value if isinstance(value, Raw) else html.escape(str(value)) for value in values)
+        return "<tr>" + "".join(f"<{tag}>{value}</{tag}>" for value in shown) + "</tr>"
 
     return f"<table>{row('th', head)}{''.join(row('td', values) for values in rows)}</table>"
 
 
-async def page(request: Request) -> Response:
-    """Answer with the page, or ask for the password."""
+def refusal(request: Request) -> Response | None:
+    """Return the response to a request without the password, or None."""
     options: ServerOptions = request.app.state.options
     if not options.secret:
         return PlainTextResponse("There is no such page.", 404)
@@ -46,30 +59,116 @@ async def page(request: Request) -> Response:
         return PlainTextResponse(
             "This page has a password.", 401, {"www-authenticate": 'Basic realm="admin"'}
         )
-    rooms: Rooms = request.app.state.rooms
-    games = [
-        (
-            room.name,
-            room.game.task.task_id,
-            *(seat.agent or f"{PERSON}{'' if seat.client else ' (away)'}" for seat in room.seats.values()),
-            room.status()["how"] or room.status()["state"],
-            f"{room.game.ticks / 20:.0f} s",
-        )
-        for room in rooms.rooms.values()
-    ]
-    parts = [
-        f"<p>Games in progress: {sum(room.playing for room in rooms.rooms.values())}. 95 % of the ticks of the last "
-        f"seconds were at most {1000 * rooms.lateness():.1f} ms late.</p>",
-        "<h2>Games</h2>",
-        table(("game", "task", "one", "other", "state", "time"), games),
-    ]
-    sessions = request.app.state.sessions
-    if sessions is not None:
-        rows = [tuple(row.values()) for row in await sessions.status()]
-        parts += ["<h2>Participants</h2>", table(("condition", "stage", "participants"), rows)]
+    return None
+
+
+async def page(request: Request) -> Response:
+    """Answer with the page; with `?live`, with the part of it that changes."""
+    if refused := refusal(request):
+        return refused
+    headers = {"cache-control": "no-store"}
+    if "live" in request.query_params:
+        return HTMLResponse(await _live(request), headers=headers)
     head = (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Server</title>'
-        '<link rel="stylesheet" href="/static/style.css"><link rel="stylesheet" href="/static/page.css"></head>'
+        '<link rel="stylesheet" href="/static/style.css"><link rel="stylesheet" href="/static/page.css">'
+        '<script type="module" src="/static/admin.js"></script></head>'
     )
-    body = f'<body class="plain"><main><h1>Server</h1>{"".join(parts)}</main></body></html>'
-    return HTMLResponse(head + body, headers={"cache-control": "no-store"})
+    body = f'<body class="plain admin"><main><h1>Server</h1><div id="live">{await _live(request)}</div></main></body>'
+    return HTMLResponse(f"{head}{body}</html>", headers=headers)
+
+
+async def _live(request: Request) -> str:
+    rooms, sessions = request.app.state.rooms, request.app.state.sessions
+    people = [] if sessions is None else await sessions.under_way()
+    doing = "admit" if rooms.draining else "drain"
+    parts = [
+        f"<p>Games in progress: {sum(room.playing for room in rooms.rooms.values())}. 95 % of the ticks of the last "
+        f"seconds were at most {1000 * rooms.lateness():.1f} ms late. Free space: {rooms.free_mb:.0f} MB. "
+        f"{'No new games start. ' if rooms.draining else ''}{_button(doing, 'server')}</p>",
+        "<h2>Games</h2>",
+        table(GAME_COLUMNS, [_game(room) for room in rooms.rooms.values() if not room.over]),
+    ]
+    if sessions is not None:
+        balance = [tuple(row.values()) for row in await sessions.status()]
+        parts += [
+            "<h2>Participants under way</h2>",
+            table(
+                PERSON_COLUMNS,
+                [(*one.values(), Raw(_buttons(("message", "dismiss"), one["code"]))) for one in people],
+            ),
+            "<h2>Balance</h2>",
+            table(("condition", "stage", "participants"), balance),
+        ]
+    return "".join(parts)
+
+
+def _game(room: Room) -> tuple[Any, ...]:
+    said = [f"{one.role.value}: {one.text}" for one in room.game.episode.dialogue.utterances[-LINES:]]
+    people = [f"{seat.agent or PERSON}{' (away)' if seat.waits else ''}" for seat in room.seats.values()]
+    watch = html.escape(f"/play#{room.watch[Role.ARCHITECT]}")
+    doing = "continue" if room.paused else "pause"
+    buttons = _buttons((doing, "message", "end"), room.name)
+    link = f'<a href="{watch}" target="_blank">watch</a>'
+    state = f"{room.status()['state']}, {room.game.ticks / 20:.0f} s"
+    return room.name, room.game.task.task_id, *people, state, "\n".join(said), Raw(f"{link} {buttons}")
+
+
+def _button(doing: str, subject: str) -> str:
+    return f'<button data-do="{doing}" data-subject="{html.escape(subject)}">{doing}</button>'
+
+
+def _buttons(doings: Iterable[str], subject: str) -> str:
+    return " ".join(_button(doing, subject) for doing in doings)
+
+
+async def act(request: Request) -> Response:
+    """{"do", "subject", "text"} of the page -> {}. subject: name of a game, code of a participant, or "server"."""
+    if refused := refusal(request):
+        return refused
+    if isinstance(asked := await json_of(request), Response):
+        return asked
+    rooms, sessions = request.app.state.rooms, request.app.state.sessions
+    do, subject, text = (str(asked.get(key, ""))[:500] for key in ("do", "subject", "text"))
+    room: Room | None = rooms.rooms.get(subject)
+    if subject == "server" and do in ("drain", "admit"):
+        rooms.draining = do == "drain"
+    elif room is not None and do in ("pause", "continue"):
+        room.pause(do == "pause")
+    elif room is not None and do == "message":
+        room.announce(text)
+    elif room is not None and do == "end":
+        room.end("dismissed")
+    elif sessions is None or not await sessions.act(do, subject, text):
+        return JSONResponse({"error": f"{do} {subject} cannot be done (any more)."}, 400)
+    return JSONResponse({})
+
+
+async def metrics(request: Request) -> Response:
+    """Answer with numbers in the text format of Prometheus."""
+    if refused := refusal(request):
+        return refused
+    rooms, sessions = request.app.state.rooms, request.app.state.sessions
+    going = [room for room in rooms.rooms.values() if not room.over]
+    found = [
+        ("games", "Games that are not over.", [("", len(going))]),
+        ("games_playing", "Games in which time passes.", [("", sum(room.playing for room in going))]),
+        ("connections", "Pages in games.", [("", sum(len(room.clients) for room in rooms.rooms.values()))]),
+        ("lateness_seconds", "Lateness of ticks, 95 %.", [("", round(rooms.lateness(), 4))]),
+        ("free_bytes", "Free space for recordings.", [("", 1e6 * rooms.free_mb)]),
+        ("draining", "Whether no new game starts.", [("", int(rooms.draining))]),
+    ]
+    if sessions is not None:
+        counts = [
+            (f'{{condition="{row["condition"]}",stage="{row["stage"]}"}}', row["participants"])
+            for row in await sessions.status()
+        ]
+        found += [
+            ("participants", "Participants by condition and stage.", counts),
+            ("unwritten", "Writes that wait for the database.", [("", sessions.unwritten)]),
+        ]
+    lines = []
+    for name, meaning, values in found:
+        lines += [f"# HELP iglu_marl_{name} {meaning}", f"# TYPE iglu_marl_{name} gauge"]
+        lines += [f"iglu_marl_{name}{labels} {value}" for labels, value in values]
+    return PlainTextResponse("\n".join(lines) + "\n")

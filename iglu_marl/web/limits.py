@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -135,3 +136,50 @@ class Guard:
             await send(message)
 
         return protected
+
+
+def guarded(protocol: Any, most: int, head_s: float, proxies: Container[str] = ()) -> Any:
+    """Return a subclass of a protocol class of uvicorn that limits connections of an address and waiting for a head.
+
+    most: open connections of an address. head_s: seconds in which the head of a request has to come. proxies: addresses
+    that have any number of connections.
+    """
+    connections: dict[str, set[Any]] = {}
+
+    class Guarded(protocol):  # type: ignore[misc]
+        late: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            address = address_of({"client": self.client})
+            there = {one for one in connections.pop(address, ()) if not one.is_closing()}
+            if len(there) >= most and address not in proxies:
+                transport.abort()
+            else:
+                there.add(transport)
+            connections[address] = there  # the last seen address is the last one
+            if len(connections) > ADDRESSES:
+                del connections[next(iter(connections))]
+            self.expect_head()
+
+        def expect_head(self) -> None:
+            self.heard()
+            self.late = self.loop.call_later(head_s, self.transport.abort)
+
+        def heard(self) -> None:
+            if self.late is not None:
+                self.late.cancel()
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            self.expect_head()
+
+        def on_headers_complete(self) -> None:
+            self.heard()
+            super().on_headers_complete()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self.heard()
+            super().connection_lost(error)
+
+    return Guarded

@@ -18,6 +18,20 @@ AGENTS: Mapping[Role, tuple[str, ...]] = {
     Role.BUILDER: ("scripted", "careful", "hasty", "forgetful", "asking"),
 }
 
+PERSON = "person"  # in place of an agent's name
+
+# What the server writes to participants; the `texts` of a study translate it.
+LINK = "This link is unknown here. Please use the link that you received."
+PLACEHOLDER = "The link has {0} in place of your code. Please open the study from the platform's page."
+NO_CODE = "This is no participant code."
+NOT_INVITED = "This code is not among those that were invited to the study."
+DEVICE = "This study cannot be done with this device. Please open the link with another one."
+FULL = "This study has all the participants that it needs. Thank you!"
+LATER = "That did not work. Please try again in a minute."
+ALIVE = "Are you still there? Do something, or the game ends in {0} s."
+STOPPED = "The other player has stopped working. You can continue, or leave the game."
+SERVER_TEXTS = (LINK, PLACEHOLDER, NO_CODE, NOT_INVITED, DEVICE, FULL, LATER, ALIVE, STOPPED)
+
 
 def shown_name(agent: str) -> str:
     """Return an agent's name as people see it: of a language model, without its endpoint."""
@@ -47,7 +61,10 @@ class ServerOptions:
     late_s: no new game starts while 5 % of all ticks are later than this.
     agents_named: whether people see which agent plays with them.
     examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
+    partner_name: how pages call the other player, whoever it is; "" = an agent by its name, or a person.
     share: whether players can let others watch by a link.
+    free_mb: free space for recordings below which no new game starts.
+    connections_per_address: open connections of an address. header_s: within which a request's head has to come.
     gallery: whether recorded games are public. back: text of the link that leaves a game.
     secret: the password of the page /admin; "" = there is no such page.
     """
@@ -68,7 +85,11 @@ class ServerOptions:
     late_s: float = 0.015
     agents_named: bool = True
     examples: Literal["agents", "always", "never"] = "agents"
+    partner_name: str = ""
     share: bool = True
+    free_mb: float = 200.0
+    connections_per_address: int = 100
+    header_s: float = 10.0
     gallery: bool = True
     back: str = "To the lobby"
     secret: str = field(default="", repr=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
@@ -76,10 +75,11 @@ def _act(agent: Agent, observation: Any) -> tuple[Agent, Any]:
     return agent, action
 
 
-def _at_once(work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+def act_at_once(agent: Agent, observation: Any) -> Future[tuple[Agent, Any]]:
+    """Let an agent act now; the result is as that of `Thinking.submit`."""
     done: Future[Any] = Future()
     try:
-        done.set_result(work(*arguments))
+        done.set_result(_act(agent, observation))
     except Exception as error:
         done.set_exception(error)
     return done
@@ -119,7 +119,7 @@ class Partner:
         spoken = game.episode.dialogue.last(_OTHER[self.role])
         edited = self.role == Role.ARCHITECT and game.edited > self._asked_at
         if is_ready(self._agent) and spoken is self._heard and not edited:
-            self._thought = _at_once(_act, self._agent, observation)
+            self._thought = act_at_once(self._agent, observation)
         else:
             self._thought = self._thinking.submit(self.name, self._agent, observation)
         self._asked_at, self._asked_about, self._heard = game.ticks, now, spoken

@@ -9,9 +9,10 @@ import json
 import logging
 import math
 import secrets
+import shutil
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,11 +31,11 @@ from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import begin
 from iglu_marl.recording import Recorder, read_recording
 from iglu_marl.rendering.palette import block_color
+from iglu_marl.web import clock
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
-from iglu_marl.web.options import AGENTS, ServerOptions, shown_name
+from iglu_marl.web.options import AGENTS, ALIVE, PERSON, STOPPED, ServerOptions, shown_name
 from iglu_marl.web.partners import Partner, Thinking
 
-PERSON = "person"  # in place of an agent's name
 WORDS_WAITING = 8  # queued messages of a person
 NOTES_WAITING = 200  # queued messages for a client
 OUTSIDE_TICKS = 2  # between frames of motion for views from outside; their pages interpolate
@@ -166,7 +167,9 @@ class Room:
         self.ended_by: Role | None = None  # who left, or was inactive for too long
         self.begun_at = 0.0  # when (monotonic) all were there first
         self.on_end: list[Callable[[Room], None]] = []
-        self.on_event: list[Callable[[str, Role], None]] = []  # joined, back, away, left
+        # joined, back, away, left, said, replaced
+        self.on_event: list[Callable[[str, Role, Mapping[str, Any]], None]] = []
+        self.paused = False  # by the admin
         self.recording = ""  # its file name
         self._thinking = thinking
         self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
@@ -232,7 +235,7 @@ class Room:
                 return None
             with wrap_errors(str(path)):
                 kept = parse_json(read_file(path, SEATS_LIMIT), str(path))
-                now = time.monotonic()
+                now = clock.monotonic()
                 acted = now if game.ticks else 0.0
                 seats = [
                     Seat(Role(role), **seat, away_at=now, active_at=now, acted_at=acted)
@@ -251,8 +254,8 @@ class Room:
 
     @property
     def playing(self) -> bool:
-        """Whether time passes: everybody is there, and the game is not over."""
-        return not self.over and not any(seat.waits for seat in self.seats.values())
+        """Whether time passes: everybody is there, and the game is neither paused nor over."""
+        return not (self.over or self.paused or any(seat.waits for seat in self.seats.values()))
 
     def run_tick(self) -> None:
         """Run a tick; if it fails, end this game, so that the others continue."""
@@ -291,7 +294,7 @@ class Room:
         except Exception as error:
             _log.warning("game %s: the %s has failed: %r", self.name, role.value, error)
             self._partners.pop(role).close()
-            self.announce(f"The {role.value} has stopped working. You can continue, or leave the game.")
+            self.announce(STOPPED)
             return "", None
         if action is None:
             return "", None
@@ -301,7 +304,7 @@ class Room:
         """End the game: complete, time, left, idle or failed. Further calls do nothing."""
         if self.over:
             return
-        self.over, self.over_at = how, time.monotonic()
+        self.over, self.over_at = how, clock.monotonic()
         for partner in self._partners.values():
             partner.close()
         if self._recorder is not None:
@@ -331,7 +334,7 @@ class Room:
                 seat.client.dismiss()
                 self.clients.discard(seat.client)
             back = seat.active_at > 0
-            seat.client, seat.active_at = client, time.monotonic()
+            seat.client, seat.active_at = client, clock.monotonic()
             self._report("back" if back else "joined", role)
             if self.playing:
                 self.begun_at = self.begun_at or seat.active_at
@@ -348,7 +351,7 @@ class Room:
         seat = client.seat
         if seat is None or seat.client is not client:
             return
-        seat.client, seat.away_at = None, time.monotonic()
+        seat.client, seat.away_at = None, clock.monotonic()
         if self.hands is not None and seat.role == Role.BUILDER:
             self.hands.forget()
         if for_good:
@@ -356,10 +359,15 @@ class Room:
         self._report("left" if for_good else "away", seat.role)
         self.send_status()
 
-    def _report(self, event: str, role: Role) -> None:
+    def _report(self, event: str, role: Role, **facts: Any) -> None:
         if not self.over:
             for callback in self.on_event:
-                callback(event, role)
+                callback(event, role, facts)
+
+    def pause(self, paused: bool) -> None:
+        """Stop the time of the game, or let it continue."""
+        self.paused = paused
+        self.send_status()
 
     def played_s(self, role: Role) -> float:
         """Return the seconds from the beginning of the game to the last thing that a person said or did."""
@@ -399,36 +407,40 @@ class Room:
             self.ended_by = seat.role
             self.end("idle")
         elif idle_s > limit / 2 and seat.asked_at < seat.active_at and seat.client is not None:
-            seat.asked_at = time.monotonic()
+            seat.asked_at = clock.monotonic()
             left = math.ceil(limit - idle_s)
-            seat.client.notify(
-                "note", text=f"Are you still there? Do something, or the game ends in {left} s."
-            )
+            seat.client.notify("note", text=ALIVE, values=[left])
 
     def _replace(self, seat: Seat, name: str) -> None:
         seat.agent, seat.token, seat.invitation = name, "", ""
         self._partners[seat.role] = Partner(self.game, seat.role, name, self._thinking, None)
         self.hands = None if seat.role == Role.BUILDER else self.hands
         self.keep_seats()
-        named = f" ({shown_name(name)})" if self.options.agents_named else ""
-        self.announce(f"An agent{named} is the {seat.role.value} now.")
+        self._report("replaced", seat.role, agent=name)
+        if not self.options.partner_name:
+            named = f" ({shown_name(name)})" if self.options.agents_named else ""
+            self.announce(f"An agent{named} is the {seat.role.value} now.")
         self.send_status()
 
     # -- input
 
-    def say(self, client: Client, text: str) -> None:
-        """Queue a person's message for the next tick."""
+    def say(self, client: Client, text: str, how: str = "typed", typed_s: float = 0.0) -> None:
+        """Queue a person's message for the next tick.
+
+        how: "typed", by a "button", or an edited "example". typed_s: seconds since the first key.
+        """
         if client.seat is None or self.over:
             return
-        client.seat.active_at = client.seat.acted_at = time.monotonic()
+        client.seat.active_at = client.seat.acted_at = clock.monotonic()
         if text.strip():
             self._words[client.role].append(text)
+            self._report("said", client.role, how=how, typed_s=typed_s)
 
     def move(self, client: Client, frame: CommandFrame) -> None:
         """Queue a command frame of the builder."""
         if client.seat is None or client.role != Role.BUILDER or self.hands is None or not self.playing:
             return
-        client.seat.active_at = client.seat.acted_at = time.monotonic()
+        client.seat.active_at = client.seat.acted_at = clock.monotonic()
         self.hands.take(frame)
 
     # -- messages to clients
@@ -463,9 +475,16 @@ class Room:
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
             "agents": {role.value: self._agent_name(one.agent) for role, one in self.seats.items()},
+            "partner": self.options.partner_name,
+            "left_s": self._left_s(),
             "back": self.options.back,
             "replay": self.name if self.options.gallery else "",
         }
+
+    def _left_s(self) -> int:
+        """Return the seconds until the game ends at the latest."""
+        steps = (self.game.config.max_steps or 0) - self.game.ticks
+        return max(0, math.floor(min(steps * STEP_S, self.until - clock.monotonic())))
 
     @property
     def _with_examples(self) -> bool:
@@ -473,6 +492,8 @@ class Room:
         return shown == "always" or (shown == "agents" and any(seat.agent for seat in self.seats.values()))
 
     def _agent_name(self, agent: str | None) -> str | None:
+        if self.options.partner_name:
+            return None  # agents and people look alike
         return agent and (shown_name(agent) if self.options.agents_named else "agent")
 
     def status(self) -> dict[str, Any]:
@@ -484,6 +505,7 @@ class Room:
             "how": self.over,
             "here": {role.value: not seat.waits for role, seat in self.seats.items()},
             "wait_s": self.options.wait_s,
+            "paused": self.paused,
         }
 
     def send_status(self) -> None:
@@ -491,23 +513,25 @@ class Room:
         for client in self.clients:
             client.notify("status", **self.status())
 
-    def announce(self, text: str) -> None:
-        """Send a note to all clients."""
+    def announce(self, text: str, role: Role | None = None) -> None:
+        """Send a note to all clients, or to those of a role."""
         for client in self.clients:
-            client.notify("note", text=text)
+            if role in (None, client.role):
+                client.notify("note", text=text)
 
 
 class Rooms:
     """All games of a server, and the tokens that open them."""
 
-    def __init__(self, options: ServerOptions) -> None:
+    def __init__(self, options: ServerOptions, thinking: Thinking | None = None) -> None:
         self.options = options
         self.rooms: dict[str, Room] = {}
         self._tokens: dict[str, tuple[Room, Role, Seat | None]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
-        self._thinking = Thinking(options.processes)
+        self._thinking = thinking or Thinking(options.processes)
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
         self._slots: list[list[Room]] = [[] for _ in range(SLOTS)]  # rooms that tick together
+        self.draining = False  # no new games, because the server is going to end
 
     # -- beginning and ending
 
@@ -526,7 +550,7 @@ class Rooms:
         if task is not None and task not in options.tasks:
             raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
         chosen = options.tasks[secrets.choice(tuple(options.tasks)) if task is None else task]
-        now = time.monotonic()
+        now = clock.monotonic()
         own = Seat(role, token=new_token(), away_at=now)
         theirs = Seat(other, invitation=new_token(), away_at=now)
         if partner != PERSON:
@@ -571,28 +595,31 @@ class Rooms:
 
         One timer for all, by absolute deadlines.
         """
-        due = time.monotonic()
+        due = clock.monotonic()
         for slot in itertools.cycle(self._slots):
             due += STEP_S / SLOTS
             if slot or slot is self._slots[-1]:
-                await asyncio.sleep(max(0.0, due - time.monotonic()))
+                await asyncio.sleep(max(0.0, due - clock.monotonic()))
             for room in tuple(slot):
                 if room.playing:
-                    self.note_lateness(time.monotonic() - due)
+                    self.note_lateness(clock.monotonic() - due)
                     room.run_tick()
                 elif room.over:
                     slot.remove(room)
-            due = max(due, time.monotonic() - HURRY_S)
+            due = max(due, clock.monotonic() - HURRY_S)
 
     async def check_all(self) -> None:
         """Check all rooms once a second, while the server runs."""
         while True:
             await asyncio.sleep(1.0)
-            now = time.monotonic()
-            for room in tuple(self.rooms.values()):
-                room.check(now)
-                if room.over and now - room.over_at > KEPT_S and not room.clients:
-                    self._forget(room)
+            self.check(clock.monotonic())
+
+    def check(self, now: float) -> None:
+        """Check all rooms: who is away for too long, and what is over."""
+        for room in tuple(self.rooms.values()):
+            room.check(now)
+            if room.over and now - room.over_at > KEPT_S and not room.clients:
+                self._forget(room)
 
     def _forget(self, room: Room) -> None:
         del self.rooms[room.name]
@@ -640,12 +667,26 @@ class Rooms:
 
     def note_lateness(self, late_s: float) -> None:
         """Record by how much a tick was late."""
-        self._late.append((time.monotonic(), late_s))
+        self._late.append((clock.monotonic(), late_s))
 
     def lateness(self) -> float:
         """Return the 95th percentile of the lateness of recent ticks, in seconds."""
-        recent = sorted(late for at, late in self._late if at > time.monotonic() - LATENESS_S)
+        recent = sorted(late for at, late in self._late if at > clock.monotonic() - LATENESS_S)
         return recent[int(0.95 * len(recent))] if recent else 0.0
+
+    @property
+    def free_mb(self) -> float:
+        """Free space for recordings, in MB; infinite if it is unknown."""
+        try:
+            return shutil.disk_usage(self.options.folder).free / 1e6
+        except OSError:
+            return math.inf
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no game can start: too many, no space for recordings, or the server is going to end."""
+        going = sum(not room.over for room in self.rooms.values())
+        return self.draining or going >= self.options.games or self.free_mb < self.options.free_mb
 
     def refuses(self, origin: str) -> str:
         """Return why an address cannot start a game now; "" if it can."""
@@ -653,7 +694,7 @@ class Rooms:
         if sum(room.origin == origin for room in going) >= self.options.games_per_address:
             return "You have too many running games. End one first."
         late = len(going) > FEW and self.lateness() > self.options.late_s
-        if late or len(going) >= self.options.games:
+        if late or self.is_full:
             return "The server is busy. Please try again in a minute."
         return ""
 

@@ -23,7 +23,9 @@ from iglu_marl.agents.learned.zoo import pretrained, zoo
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, JsonLines, private_folder
+from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.parsing import parse_json
+from iglu_marl.core.text import similar
 from iglu_marl.web import admin, gallery
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
@@ -40,11 +42,12 @@ from iglu_marl.web.limits import (
     json_of,
     same_origin,
 )
-from iglu_marl.web.options import ServerOptions, shown_name
-from iglu_marl.web.rooms import PERSON, Client, Rooms
+from iglu_marl.web.options import PERSON, SERVER_TEXTS, ServerOptions, shown_name
+from iglu_marl.web.rooms import Client, Rooms
 
 if TYPE_CHECKING:
     from iglu_marl.web.sessions import Sessions
+    from iglu_marl.web.study import Study
 
 JOIN_S = 10.0  # for the first message
 CLOSE_S = 20.0  # for the last messages of a connection that is closed
@@ -64,18 +67,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     """
     options = options or ServerOptions()
     if sessions is not None:
-        study = sessions.study
-        options = dataclasses.replace(
-            options,
-            gallery=False,
-            agents_named=False,
-            examples=study.examples,
-            share=False,
-            back="Continue",
-            minutes=study.game_minutes,
-            idle_s=study.idle_s,
-        )
-        study.check_against(options.tasks, options.agents)
+        options = options_for(sessions.study, options)
     private_folder(options.folder)
     try:
         lock = JsonLines(options.folder / LOCK, PRIVATE)
@@ -102,6 +94,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         Route("/", _page("lobby.html")),
         Route("/gallery", _page("gallery.html")),
         Route("/api/lobby", lobby),
+        Route("/api/texts", no_texts),
         Route("/api/games", begin, methods=["POST"]),
         Route("/api/gallery", gallery.listed),
         Route("/replay/{name}", gallery.replayed),
@@ -111,6 +104,8 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             *(free if sessions is None else [Route("/", _page("study.html")), *sessions.routes()]),
             Route("/play", _page("play.html")),
             Route("/admin", admin.page),
+            Route("/api/admin", admin.act, methods=["POST"]),
+            Route("/metrics", admin.metrics),
             Route("/static/{name}", static_file),
             Route("/api/help", help_texts),
             Route("/healthz", health),
@@ -121,6 +116,28 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
     )
     app.state.options, app.state.sessions = options, sessions
     return app
+
+
+def options_for(study: Study, options: ServerOptions) -> ServerOptions:
+    """Return the options of a server that runs a study. Raises `ConfigError` if it cannot."""
+    study.check_against(options.tasks, options.agents)
+    known = page_texts()
+    if unknown := [text for text in study.texts if text not in known]:
+        raise ConfigError(
+            f"texts has {unknown[0]!r:.80}, which no page has{similar(unknown[0], known)}; `iglu-marl study texts` "
+            "lists them"
+        )
+    return dataclasses.replace(
+        options,
+        gallery=False,
+        agents_named=False,
+        examples=study.examples,
+        partner_name=study.partner_name,
+        share=False,
+        back="Continue",
+        minutes=study.game_minutes,
+        idle_s=study.idle_s,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- pages
@@ -140,6 +157,28 @@ def _page(name: str) -> Any:
         return HTMLResponse(read_static(name))
 
     return page
+
+
+@lru_cache(maxsize=1)
+def page_texts() -> tuple[str, ...]:
+    """Return the English texts of a study's pages, which `Study.texts` translates."""
+    page = read_static("play.html").decode()
+    found = [
+        *re.findall(r">([^<>]*\w[^<>]*)<", page.partition("<body")[2]),
+        *re.findall(r'title="([^"]+)"', page),
+    ]
+    for name in ("study", "play", "tutorial", "world"):
+        code = read_static(f"{name}.js").decode()
+        found += re.findall(r'\bt\("([^"]+)"', code)
+        for table in re.findall(r"// \[texts\](.*?)// \[/texts\]", code, re.S):
+            strings = re.findall(r'"([^"]*)"(:?)', table)
+            found += [text for text, colon in strings if text and not colon and text != "touch"]
+    words = (
+        *COLOR_NAMES[1:],
+        *(form for role in Role for form in (role.value, role.value.title())),
+        "Continue",
+    )
+    return tuple(dict.fromkeys((*found, *words, *SERVER_TEXTS)))
 
 
 async def static_file(request: Request) -> Response:
@@ -194,16 +233,23 @@ def example_sentences() -> dict[str, list[str]]:
     }
 
 
+async def no_texts(_: Request) -> Response:
+    """Answer as `Sessions.texts`: pages are in English."""
+    return JSONResponse({"language": "en", "texts": {}})
+
+
 async def help_texts(_: Request) -> Response:
     """Answer with example sentences."""
     return JSONResponse(await asyncio.to_thread(example_sentences))
 
 
 async def health(request: Request) -> Response:
-    """Answer with the number of running games, and how late their steps are (95 %)."""
+    """Answer with the number of running games, how late their steps are (95 %), and whether new games start."""
     rooms: Rooms = request.app.state.rooms
     running = sum(room.playing for room in rooms.rooms.values())
-    return JSONResponse({"games": running, "late_ms": round(1000 * rooms.lateness(), 1)})
+    return JSONResponse(
+        {"games": running, "late_ms": round(1000 * rooms.lateness(), 1), "full": rooms.is_full}
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- games
@@ -291,7 +337,7 @@ async def _receive_all(socket: WebSocket, client: Client) -> int:
             if kind == "in":
                 client.room.move(client, read_frame(message))
             elif kind == "say":
-                _say(client, message.get("text"), words)
+                _say(client, message, words)
             elif kind == "leave":
                 client.room.leave(client, for_good=True)
                 return 1000
@@ -305,13 +351,16 @@ async def _receive_all(socket: WebSocket, client: Client) -> int:
     return 1000
 
 
-def _say(client: Client, text: Any, words: Allowance) -> None:
+def _say(client: Client, message: dict[str, Any], words: Allowance) -> None:
+    text, how, typed_s = message.get("text"), message.get("how"), message.get("typed_s")
     limit = client.room.game.config.max_message_length or 0
     if not isinstance(text, str) or len(text) > limit:
         raise ConfigError(f"the message is too long, expected at most {limit} characters")
     if not words.take():
         raise ConfigError("You send messages too fast. Please wait a moment.")
-    client.room.say(client, text)
+    known = isinstance(typed_s, int | float) and 0 <= typed_s < 1e6
+    how = how if how in ("button", "example") else "typed"
+    client.room.say(client, text, how, float(typed_s or 0.0) if known else 0.0)
 
 
 async def _send_all(socket: WebSocket, client: Client) -> None:

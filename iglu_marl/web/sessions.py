@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import hmac
 import logging
 import math
-import time
+import re
+import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from markdown_it import MarkdownIt
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -22,22 +26,34 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
-from iglu_marl.core.parsing import parse_json
+from iglu_marl.core.files import PRIVATE, private_folder, write_text
+from iglu_marl.core.parsing import parse_json, read_file
 from iglu_marl.recording import read_recording
+from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.limits import MESSAGE_BYTES, POLICY, json_of, same_origin
+from iglu_marl.web.options import DEVICE, LATER, LINK, NO_CODE, NOT_INVITED, PERSON, PLACEHOLDER
 from iglu_marl.web.pairing import READY_S, Queue
-from iglu_marl.web.rooms import PERSON, Room, Rooms
-from iglu_marl.web.study import CODE, OVER, Study, other_role
+from iglu_marl.web.rooms import Room, Rooms
+from iglu_marl.web.study import (
+    ASKING,
+    CODE,
+    OVER,
+    Round,
+    Study,
+    other_role,
+)
 
 _log = logging.getLogger("uvicorn.error")
 BROKEN = "broken"  # end of a game that cannot be resumed
 UNPLAYED = "unplayed"  # end of a game of two people, one of whom left before both had said or done anything
 SHORT = "short"  # event: a participant ended a game too early
+QUIZ = "quiz failed"  # event
 AGAIN = (BROKEN, UNPLAYED)  # ends after which a game is played again
 CLOSE_S = (
     10.0  # for pending writes when the server ends; games whose end is not stored are found at the next start
 )
+JOIN_S = 10.0  # for the first message of a page that waits
 ASK_S = 1.0  # between looks at the queue for a page that waits
 
 
@@ -64,16 +80,17 @@ class Sessions:
         self._seats: dict[tuple[int, int], str] = {}  # participant and game -> the token of the seat
         self._queues: dict[tuple[str, int], Queue] = {}
         self._locks: dict[str, asyncio.Lock] = {}
+        self._pages: dict[int, WebSocket] = {}  # of participants who wait
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes of the study's page."""
-        answers = {"about": self.about, "enter": self.enter, "next": self.next_stage, "game": self.game}
+        answers = {"enter": self.enter, "next": self.next_stage, "game": self.game}
         posted = (
             Route(f"/api/study/{name}", self._answering(answer), methods=["POST"])
             for name, answer in answers.items()
         )
-        return [*posted, WebSocketRoute("/ws/study", self.waiting)]
+        return [*posted, Route("/api/texts", self.texts), WebSocketRoute("/ws/study", self.waiting)]
 
     def _answering(self, answer: Callable[[dict[str, Any]], Any]) -> Any:
         async def endpoint(request: Request) -> Response:
@@ -86,9 +103,69 @@ class Sessions:
                 return JSONResponse({"error": str(error)[:300]}, 400)
             except (IgluMarlError, *db.ERRORS) as error:  # an error of the server: logged, not shown
                 _log.error("a participant could not continue: %s", error)
-                return JSONResponse({"error": "That did not work. Please try again in a minute."}, 503)
+                return JSONResponse({"error": LATER}, 503)
 
         return endpoint
+
+    @property
+    def unwritten(self) -> int:
+        """Number of writes that wait for the database."""
+        return len(self._tasks)
+
+    async def under_way(self) -> list[dict[str, Any]]:
+        """Return code, condition, stage, game, partner's code and state of the participants who may still be there."""
+        rows = await self.store.call(db.under_way, self.study)
+        codes = {row["id"]: row["code"] for row in rows}
+        names = ("code", "condition", "stage", "game")
+        return [
+            {
+                **{name: row[name] for name in names},
+                "partner": codes.get(row["pair"], ""),
+                "state": self._state(row),
+            }
+            for row in rows
+        ]
+
+    def _state(self, row: dict[str, Any]) -> str:
+        """Return what a participant does now."""
+        room = self.rooms.room_of(self._seats.get((row["id"], row["game"]), ""))
+        if room is not None and not room.over:
+            seat = next(
+                (one for one in room.seats.values() if one.token == self._seats[row["id"], row["game"]]), None
+            )
+            away_s = clock.monotonic() - seat.away_at if seat is not None and seat.waits else 0.0
+            return f"away for {away_s:.0f} s" if away_s else f"plays {room.name}"
+        if row["id"] in self._pages:
+            return "waits"
+        return f"seen {max(0.0, clock.time() - row['seen']):.0f} s ago"
+
+    async def act(self, do: str, code: str, text: str) -> bool:
+        """Send a "message" to a participant, or "dismiss" it. Return False if that is not possible."""
+        row = next(
+            (one for one in await self.store.call(db.under_way, self.study) if one["code"] == code), None
+        )
+        if row is None or do not in ("message", "dismiss"):
+            return False
+        token, page = self._seats.get((row["id"], row["game"]), ""), self._pages.get(row["id"])
+        room = self.rooms.room_of(token)
+        role = (
+            next((one.role for one in room.seats.values() if one.token == token), None)
+            if room is not None
+            else None
+        )
+        self._keep(db.note, row["id"], do, {"text": text})
+        if do == "dismiss":
+            await self._advance(row, "dismissed")
+            if room is not None and role is not None:
+                room.ended_by = room.ended_by or role
+                room.end("dismissed")
+        elif room is not None and role is not None:
+            room.announce(text, role)
+        elif page is not None:
+            await page.send_json({"t": "note", "text": text})
+        else:
+            return False
+        return True
 
     async def status(self) -> list[dict[str, Any]]:
         """Return the number of participants by condition and stage."""
@@ -101,46 +178,75 @@ class Sessions:
         for recording, rows in (await self.store.call(db.unended, self.study.name)).items():
             number, players = rows[0]["number"], [row["participant"] for row in rows]
             if (room := going.get(recording)) is None:
+                if not (rooms.options.folder / recording).exists():
+                    _log.error("the recording %s is in another folder, perhaps of another server", recording)
+                    continue
                 await self.store.call(
                     self._note_end, *_ended(rooms.options.folder / recording), number, players
                 )
                 continue
             for row in rows:
                 self._seats[row["participant"], number] = room.seats[Role(row["role"])].token
-                who = await self.store.call(db.by_id, row["participant"])
-                room.until = min(
-                    room.until, time.monotonic() + (math.inf if who is None else self._left(who))
-                )
-            self._follow(room, number, {row["participant"]: Role(row["role"]) for row in rows})
+            found = [await self.store.call(db.by_id, participant) for participant in players]
+            people = [who for who in found if who is not None]
+            if people:
+                room.until = clock.monotonic() + min(map(self._left, people))
+                roles = {row["participant"]: Role(row["role"]) for row in rows}
+                self._follow(room, {**people[0], "game": number}, roles)
+
+    async def settle(self) -> None:
+        """Wait for pending writes."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=CLOSE_S)
 
     async def close(self) -> None:
         """Wait for pending writes, and close the database."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=CLOSE_S)
-            for task in self._tasks:
-                task.cancel()
+        await self.settle()
+        for task in self._tasks:
+            task.cancel()
         self.store.close()
 
     # -- requests of a participant
 
-    async def about(self, _: dict[str, Any]) -> dict[str, Any]:
-        """Return the name of the address parameter with the participant's code."""
-        return {"parameter": self.study.participant}
+    async def texts(self, _: Request) -> Response:
+        """Answer with what pages need before they know the participant."""
+        study = self.study
+        return JSONResponse(
+            {
+                "language": study.language,
+                "texts": study.texts,
+                "parameter": study.participant,
+                "parameters": study.parameters,
+            }
+        )
 
     async def enter(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """{"code"} or {"token"} -> the participant's state."""
+        """{"code", "key", "touch", "parameters"} or {"token"} -> the participant's state."""
         if isinstance(token := asked.get("token"), str):
             return self._view(await self._participant(token))
-        code = asked.get("code")
+        code, study, touch = asked.get("code"), self.study, asked.get("touch")
         if isinstance(code, str) and set("{}%[]") & set(code):
-            raise ConfigError(
-                f"The link has {code[:40]} in place of your code. Please open the study from the platform's page."
-            )
+            raise ConfigError(PLACEHOLDER.format(code[:40]))
         if not isinstance(code, str) or CODE.fullmatch(code) is None:
-            raise ConfigError("This is no participant code.")
-        if self.study.codes and code not in self.study.codes:
-            raise ConfigError("This code is not among those that were invited to the study.")
-        row = await self.store.call(db.enter, self.study, code)
+            raise ConfigError(NO_CODE)
+        if study.codes and code not in study.codes:
+            raise ConfigError(NOT_INVITED)
+        if study.links == "signed":
+            folder = self.rooms.options.folder
+            if not secrets.compare_digest(
+                str(asked.get("key")).encode(), sign(folder, study.name, code).encode()
+            ):
+                raise ConfigError(NOT_INVITED)
+        device = "touch" if touch is True else "mouse"
+        if isinstance(touch, bool) and device not in study.devices:
+            raise ConfigError(DEVICE)
+        facts = {"device": device} if isinstance(touch, bool) else {}
+        given = asked.get("parameters")
+        parameters = given if isinstance(given, dict) else {}
+        for name in study.parameters:
+            if isinstance(value := parameters.get(name), str) and CODE.fullmatch(value):
+                facts[name] = value
+        row = await self.store.call(db.enter, study, code, facts)
         return self._view(await self._participant(row["token"]))
 
     async def next_stage(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -148,24 +254,46 @@ class Sessions:
         row = await self._participant(asked.get("token"))
         stage = row["stage"]
         if asked.get("stage") == stage:
-            if stage == "consent":
-                await self._advance(row, "instructions" if asked.get("agree") is True else "refused")
-            elif stage == "instructions":
-                await self._advance(row, "game")
-            elif stage == "questions":
+            if stage == "consent" and asked.get("agree") is not True:
+                await self._advance(row, "refused")
+            elif stage in ("consent", "instructions"):
+                await self._advance(row, self.study.next_stage(stage))
+            elif stage == "quiz" or stage in ASKING:
                 await self._questions(row, asked.get("answers"))
         return self._view(await self._participant(row["token"]))
 
     async def _questions(self, row: dict[str, Any], answers: Any) -> None:
-        given = answers if isinstance(answers, dict) else {}
-        kept = {one.name: one.check(given.get(one.name, "")) for one in self.study.questions}
+        given, stage = answers if isinstance(answers, dict) else {}, row["stage"]
+        asked = [one for one in self.study.asked(stage) if one.kind != "note"]
+        kept = {one.name: one.check(given.get(one.name, "")) for one in asked}
 
         def keep(connection: Any) -> None:
-            after = "failed" if self.study.failed(kept) else self._last(connection, row["id"])
-            if db.advance(connection, row["id"], "questions", row["game"], after, row["game"]):
-                db.keep_answers(connection, self.study, row["id"], kept)
+            now = db.by_id(connection, row["id"])
+            if now is None or (now["stage"], now["game"]) != (stage, row["game"]):
+                return  # another tab has sent them
+            db.keep_answers(connection, asked, row["id"], kept, row["game"] - 1 if row["game"] else None)
+            after = self._after(connection, row, kept)
+            db.advance(connection, row["id"], stage, row["game"], after, row["game"])
 
         await self.store.call(keep)
+
+    def _after(self, connection: Any, row: dict[str, Any], answers: Mapping[str, str]) -> str:
+        """Return the stage after the questions of the present one, whose answers are stored."""
+        study, stage = self.study, row["stage"]
+        if stage == "between":
+            return "game"
+        if stage == "before":
+            return study.next_stage(stage)
+        if stage == "quiz":
+            wrong = [one.name for one in study.quiz if not one.passed(answers[one.name])]
+            if not wrong:
+                return study.next_stage(stage)
+            db.note(connection, row["id"], QUIZ, {"wrong": wrong})
+            return (
+                "screened" if db.events(connection, row["id"], QUIZ) >= study.quiz_tries else "instructions"
+            )
+        failed = 0 < study.failed_checks <= db.failed_checks(connection, row["id"])
+        return "failed" if failed else self._last(connection, row["id"])
 
     async def game(self, asked: dict[str, Any]) -> dict[str, Any]:
         """{"token"} -> {"play": the token of a seat}, {"wait": seconds} or {"stage": another one}.
@@ -183,8 +311,15 @@ class Sessions:
             room = self.rooms.room_of(self._seats.get(place, ""))
             if room is not None and not room.over:
                 return {"play": self._seats[place]}
-            if len([one for one in self.rooms.rooms.values() if not one.over]) >= self.rooms.options.games:
-                return {"wait": 10.0}
+            if self.rooms.is_full:
+                return {"wait": 10, "open": True}
+            if (
+                row["placed"] is None
+                and not self._round(row).practice
+                and not await self.store.call(db.place, self.study, row["id"])
+            ):
+                await self._advance(row, "dismissed")
+                return {"stage": "dismissed"}
             return await self._begin(row, asked.get("ready", True) is True)
 
     async def waiting(self, socket: WebSocket) -> None:
@@ -197,7 +332,8 @@ class Sessions:
             await socket.close(POLICY)
             return
         await socket.accept()
-        heard, last, ready = asyncio.ensure_future(socket.receive()), None, False
+        deadline = clock.monotonic() + JOIN_S
+        heard, last, state, ready = asyncio.ensure_future(socket.receive()), None, "", False
         row: dict[str, Any] = {}
         try:
             while True:
@@ -209,9 +345,12 @@ class Sessions:
                     said = parse_json((message.get("text") or "")[:MESSAGE_BYTES], "the message")
                     if not row and isinstance(said, dict):
                         row = await self._participant(said.get("token"))
+                        self._pages[row["id"]] = socket
                     ready = said == {"t": "ready"}
                     heard = asyncio.ensure_future(socket.receive())
                 if not row:
+                    if clock.monotonic() > deadline:
+                        return
                     continue
                 answer = await self.game({"token": row["token"], "ready": ready})
                 ready = ready and "offered" in answer
@@ -219,33 +358,44 @@ class Sessions:
                     await socket.send_json({"t": "state", **answer})
                     last = answer
                 if "play" in answer or "stage" in answer:
+                    state = ""
                     return
+                before, state = state, "offered" if "offered" in answer else "waits"
+                if state != before:
+                    self._keep(db.note, row["id"], state, {"game": row["game"]})
         except (IgluMarlError, *db.ERRORS, RuntimeError, WebSocketDisconnect) as error:
             _log.error("a participant does not wait any more: %s", error)
         finally:
             heard.cancel()
-            for queue in self._queues.values() if row else ():
-                queue.remove(row["id"])
+            if row and self._pages.get(row["id"]) is socket:
+                del self._pages[row["id"]]
+                self.stop_waiting(row["id"])
+            if state:
+                self._keep(db.note, row["id"], "gone", {"game": row["game"]})
             with contextlib.suppress(RuntimeError, WebSocketDisconnect):
                 await socket.close()
+
+    def stop_waiting(self, participant: int) -> None:
+        """Remove a participant from the queues."""
+        for queue in self._queues.values():
+            queue.remove(participant)
 
     # -- games
 
     async def _begin(self, row: dict[str, Any], ready: bool) -> dict[str, Any]:
         """Start a game with an agent or with a waiting person, or wait for one."""
         study, condition, number = self.study, self.study.condition(row["condition"]), row["game"]
-        role, practice = self._role(row), number < len(study.practice)
-        if practice or condition.partner != PERSON:
-            return await self._with_agent(
-                row, study.fallback[other_role(role)] if practice else condition.partner
-            )
+        if self._round(row).practice:
+            return await self._with_agent(row, study.fallback[other_role(self._role(row))])
+        if condition.partner != PERSON:
+            return await self._with_agent(row, condition.partner)
         theirs = row["pair"] and await self.store.call(db.by_id, row["pair"])
         if row["pair"] and (theirs is None or theirs["stage"] in OVER or theirs["game"] > number):
             if study.no_partner != "wait":
                 return await self._without_partner(row)
             await self.store.call(db.part, [row["id"]])
             row = {**row, "pair": None}
-        queue, now = self._queues.setdefault((condition.name, number), Queue()), time.monotonic()
+        queue, now = self._queues.setdefault((condition.name, number), Queue()), clock.monotonic()
         mine = queue.ask(row["id"], row["pair"], now, ready)
         if mine.matched and mine.other is not None:
             first, second = sorted((mine, mine.other), key=lambda one: one.since)
@@ -263,10 +413,23 @@ class Sessions:
         queue.remove(row["id"])
         return await self._without_partner(row)
 
+    def _rounds(self, row: dict[str, Any]) -> tuple[Round, ...]:
+        """Return a participant's games."""
+        return self.study.rounds(row["condition"], row["place"])
+
+    def _round(self, row: dict[str, Any]) -> Round:
+        """Return a participant's present game."""
+        return self._rounds(row)[row["game"]]
+
+    def _counted(self, row: dict[str, Any]) -> int:
+        """Return the number of a participant's present game after practice, from 0; negative in practice."""
+        return int(row["game"]) - sum(one.practice for one in self._rounds(row))
+
     def _role(self, row: dict[str, Any]) -> Role:
         """Return a participant's role in its present game."""
-        role = Role(row["role"] or self.study.condition(row["condition"]).role)
-        swapped = self.study.roles == "swap" and row["pair"] and (row["game"] - len(self.study.practice)) % 2
+        own = self._round(row).role
+        role = own or Role(row["role"] or self.study.condition(row["condition"]).role)
+        swapped = own is None and self.study.roles == "swap" and row["pair"] and self._counted(row) % 2
         return other_role(role) if swapped else role
 
     async def _with_agent(self, row: dict[str, Any], agent: str) -> dict[str, Any]:
@@ -284,7 +447,7 @@ class Sessions:
         """Start a game of two participants; the first one came first."""
         role = self.study.condition(row["condition"]).role
         if self.study.pairing == "fixed" and row["pair"] is None:
-            later = self.study.roles == "swap" and (row["game"] - len(self.study.practice)) % 2
+            later = self.study.roles == "swap" and self._counted(row) % 2
             roles = {first: role, second: other_role(role)}
             stored = {who: (other_role(its) if later else its).value for who, its in roles.items()}
             await self.store.call(db.pair, self.study, stored)
@@ -297,8 +460,7 @@ class Sessions:
 
     async def _open(self, players: Mapping[int, Role], row: dict[str, Any], partner: str) -> None:
         """Start the game of a participant's row, and store it for its players."""
-        number = row["game"]
-        task = self.study.games(row["condition"], row["place"])[number]
+        number, task = row["game"], self._round(row).task
         seat = await self.rooms.create(players[row["id"]], partner, task)
         room = self.rooms.room_of(seat.token)
         assert room is not None
@@ -306,7 +468,7 @@ class Sessions:
             if other.invitation:
                 self.rooms.claim(other.invitation)
         rows = [await self.store.call(db.by_id, participant) for participant in players]
-        room.until = time.monotonic() + min(self._left(one) for one in rows if one is not None)
+        room.until = clock.monotonic() + min(self._left(one) for one in rows if one is not None)
         begun = {
             participant: {
                 "number": number, "task": task, "role": role.value, "partner": partner,
@@ -317,25 +479,25 @@ class Sessions:
         await self.store.call(db.game_begun, begun)
         for participant, role in players.items():
             self._seats[participant, number] = room.seats[role].token
-        self._follow(room, number, players)
+        self._follow(room, row, players)
 
-    def _follow(self, room: Room, number: int, players: Mapping[int, Role]) -> None:
-        """Store what people do in a game, and its end when it comes."""
+    def _follow(self, room: Room, row: dict[str, Any], players: Mapping[int, Role]) -> None:
+        """Store what people do in the game of a participant's row, and its end when it comes."""
+        number, practice = row["game"], self._round(row).practice
+        least_s = 0.0 if practice else self.study.least_s
 
-        def store_event(kind: str, role: Role) -> None:
-            tick = room.game.ticks
+        def store_event(kind: str, role: Role, facts: Mapping[str, Any]) -> None:
+            detail = {"game": number, "tick": room.game.ticks, **facts}
             for participant, own in players.items():
                 if own == role:
-                    self._keep(db.note, participant, kind, {"game": number, "tick": tick})
+                    self._keep(db.note, participant, kind, detail)
 
         def store_end(ended: Room) -> None:
             worlds, by = ended.game.episode.worlds, ended.ended_by
             idle = len(players) == 2 and not all(ended.seats[role].acted_at for role in players.values())
             how = UNPLAYED if by is not None and idle else ended.over
             facts = ended.recording, how, int(worlds.best[0]), int(worlds.target_blocks[0])
-            short = [
-                who for who, role in players.items() if role == by and self._too_short(ended, role, number)
-            ]
+            short = [who for who, role in players.items() if role == by and ended.played_s(role) < least_s]
 
             def note(connection: Any) -> None:
                 for who, role in players.items():
@@ -349,10 +511,6 @@ class Sessions:
 
         room.on_event.append(store_event)
         room.on_end.append(store_end)
-
-    def _too_short(self, room: Room, role: Role, number: int) -> bool:
-        """Return whether a person has played less than the study wants."""
-        return number >= len(self.study.practice) and room.played_s(role) < self.study.least_s
 
     def _keep(self, work: Callable[..., Any], *arguments: Any) -> None:
         """Write to the database beside the games, when it can be written."""
@@ -373,31 +531,34 @@ class Sessions:
     ) -> None:
         """Store a game's end and advance its players, unless it has to be played again."""
         db.game_ended(connection, recording, how, right, blocks, ended_by)
-        if how == UNPLAYED and number == len(self.study.practice):
+        found = [row for who in players if (row := db.by_id(connection, who)) is not None]
+        if how == UNPLAYED and any(self._counted({**row, "game": number}) == 0 for row in found):
             db.part(connection, players)
-        for participant in players:
-            row = db.by_id(connection, participant)
-            if row is not None and how not in AGAIN:
-                db.advance(connection, participant, "game", number, *self._after_game(connection, row))
+        for row in found if how not in AGAIN else ():
+            after = self._after_game(connection, {**row, "game": number})
+            db.advance(connection, row["id"], "game", number, *after)
 
     def _after_game(self, connection: Any, row: dict[str, Any]) -> tuple[str, int]:
         """Return stage and game after the present game."""
-        following = row["game"] + 1
-        if following < len(self.study.games(row["condition"])):
-            return "game", following
-        return ("questions" if self.study.questions else self._last(connection, row["id"])), following
+        following, rounds = row["game"] + 1, self._rounds(row)
+        if following == len(rounds):
+            return (
+                "questions" if self.study.asked("questions") else self._last(connection, row["id"])
+            ), following
+        between = self.study.asked("between") and not rounds[row["game"]].practice
+        return ("between" if between else "game"), following
 
     @staticmethod
     def _last(connection: Any, participant: int) -> str:
         """Return the last stage of a participant whose answers are fine."""
-        return "left" if db.has_event(connection, participant, SHORT) else "done"
+        return "left" if db.events(connection, participant, SHORT) else "done"
 
     # -- state of participants
 
     async def _participant(self, token: Any) -> dict[str, Any]:
         row = await self.store.call(db.by_token, token) if isinstance(token, str) else None
         if row is None or row["study"] != self.study.name:
-            raise ConfigError("This link is unknown here. Please use the link that you received.")
+            raise ConfigError(LINK)
         if row["stage"] in OVER or self._left(row) > 0:
             return row
         await self._advance(row, "expired")
@@ -406,7 +567,7 @@ class Sessions:
 
     def _left(self, row: dict[str, Any]) -> float:
         """Return the seconds that a participant has left."""
-        return row["came"] + 60 * self.study.minutes - time.time() if self.study.minutes else math.inf
+        return row["came"] + 60 * self.study.minutes - clock.time() if self.study.minutes else math.inf
 
     async def _advance(self, row: dict[str, Any], stage: str) -> None:
         await self.store.call(db.advance, row["id"], row["stage"], row["game"], stage, row["game"])
@@ -414,23 +575,53 @@ class Sessions:
     def _view(self, row: dict[str, Any]) -> dict[str, Any]:
         """Return the page's data."""
         study, stage = self.study, row["stage"]
-        view: dict[str, Any] = {"token": row["token"], "stage": stage, "title": study.title}
+        view: dict[str, Any] = {
+            "token": row["token"],
+            "stage": stage,
+            "title": study.title,
+            "game": row["game"] + 1,
+        }
+        if stage not in OVER and study.minutes:
+            view["left_s"] = math.ceil(self._left(row))
         if stage in ("consent", "instructions"):
-            view["text"] = study.consent if stage == "consent" else study.instructions
+            text = study.consent if stage == "consent" else study.instructions
+            view["pages"] = [as_html(part) for part in re.split(r"^---$", text, flags=re.M)]
         elif stage == "game":
+            rounds, practice = self._rounds(row), self._round(row).practice
+            known = practice or row["role"] or self.study.condition(row["condition"]).partner != PERSON
             view |= {
-                "game": row["game"] + 1,
-                "games": len(study.games(row["condition"])),
-                "practice": row["game"] < len(study.practice),
+                "games": len(rounds),
+                "practice": practice,
+                "number": sum(one.practice == practice for one in rounds[: row["game"] + 1]),
+                "of": sum(one.practice == practice for one in rounds),
+                "role": self._role(row).value if known else "",
             }
-        elif stage == "questions":
+        elif stage == "quiz" or stage in ASKING:
             names = ("name", "text", "kind", "steps", "low", "high", "options", "required")
-            view["questions"] = [{name: getattr(one, name) for name in names} for one in study.questions]
+            view["questions"] = [{name: getattr(one, name) for name in names} for one in study.asked(stage)]
+            for one in view["questions"]:
+                one["html"] = as_html(one["text"]) if one["kind"] == "note" else ""
         elif stage != "refused":
             codes = {
                 "done": study.completion_code,
+                "screened": study.quiz_code,
                 "left": study.left_code,
                 "dismissed": study.dismissed_code,
             }
-            view["code"] = codes.get(stage, study.failed_code)
+            view["code"] = code = codes.get(stage, study.failed_code)
+            view["url"] = study.return_url.replace("{code}", code) if code else ""
         return view
+
+
+def as_html(markdown: str) -> str:
+    """Return Markdown as HTML; tags in it are shown as text."""
+    return str(MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown))
+
+
+def sign(folder: Path, study: str, code: str) -> str:
+    """Return the key of a participant's link. The secret is a file in the folder of the games, made at first use."""
+    path = private_folder(folder) / ".links"
+    if not path.exists():
+        write_text(path, secrets.token_hex(32), mode=PRIVATE)
+    secret = read_file(path, 1000)
+    return hmac.new(secret, f"{study}/{code}".encode(), hashlib.sha256).hexdigest()[:24]

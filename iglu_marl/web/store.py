@@ -11,7 +11,6 @@ import itertools
 import json
 import logging
 import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,9 +21,11 @@ import sqlalchemy as sql
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import PRIVATE, opened
 from iglu_marl.core.text import csv_text
-from iglu_marl.web.study import LEFT_OUT, OVER, Study
+from iglu_marl.web import clock
+from iglu_marl.web.options import FULL
+from iglu_marl.web.study import LEFT_OUT, OVER, Study, SurveyQuestion
 
-SCHEMA = 3
+SCHEMA = 4
 ERRORS = (sql.exc.SQLAlchemyError,)  # of the database
 RETRY_S = (0.5, 1.0, 2.0, 5.0)  # between attempts to write; the last one repeats
 _Result = TypeVar("_Result")
@@ -70,6 +71,7 @@ PARTICIPANTS = _table(
     _time("came"),
     _time("seen"),
     _time("finished"),
+    _time("placed"),  # when the first game after practice could begin; from then on the participant counts
     sql.UniqueConstraint("study", "code"),
 )
 GAMES = _table(
@@ -94,6 +96,7 @@ ANSWERS = _table(
     _text("answer"),
     _time("at"),
     sql.Column("passed", sql.Integer),  # of a check of attention: 1, or 0
+    sql.Column("game", sql.Integer),  # the game before, if the question follows one
 )
 EVENTS = _table("events", _of_participant(), _text("kind"), _text("detail"), _time("at"))
 
@@ -109,6 +112,7 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE participants ADD COLUMN version VARCHAR NOT NULL DEFAULT ''",
         "ALTER TABLE games ADD COLUMN ended_by VARCHAR NOT NULL DEFAULT ''",
     ),
+    3: ("ALTER TABLE participants ADD COLUMN placed FLOAT", "ALTER TABLE answers ADD COLUMN game INTEGER"),
 }
 
 
@@ -149,6 +153,17 @@ class Store:
         with self._engine.begin() as connection:
             return work(connection, *arguments)
 
+    def backup(self, path: Path) -> None:
+        """Write a copy of an SQLite database to a new file, while it is in use. Raises `ConfigError`, `DataError`."""
+        if self._engine.dialect.name != "sqlite":
+            raise ConfigError("this database is not SQLite; use its own program for backups, such as pg_dump")
+        try:
+            with self._engine.connect() as connection:
+                connection.exec_driver_sql("VACUUM INTO ?", (str(path),))
+        except sql.exc.SQLAlchemyError as error:
+            raise DataError(f"the backup {path} cannot be written: {error!s:.200}") from None
+        path.chmod(PRIVATE)
+
     def close(self) -> None:
         """Finish pending calls, and close the database."""
         self._thread.shutdown()
@@ -188,65 +203,85 @@ def _bring_up_to_date(connection: sql.Connection) -> None:
 
 def keep_study(connection: sql.Connection, study: Study) -> None:
     """Store a version of a study. Raises `ConfigError` if participants of another version are under way."""
-    there = PARTICIPANTS.c.seen >= time.time() - 60 * study.drop_minutes
+    there = PARTICIPANTS.c.seen >= clock.time() - 60 * study.drop_minutes
     mine = (PARTICIPANTS.c.study == study.name) & PARTICIPANTS.c.version.not_in(("", study.version))
-    chosen = sql.select(sql.func.count()).where(mine, there, PARTICIPANTS.c.stage.not_in(OVER))
-    if count := connection.execute(chosen).scalar():
+    if count := _count(connection, mine & there & PARTICIPANTS.c.stage.not_in(OVER)):
         raise ConfigError(
             f"the study {study.name!r} has changed while participants are under way ({count}), expected the file as it "
             "was; wait until they have finished, or give the changed study another name"
         )
     known = sql.select(STUDIES.c.id).where(STUDIES.c.study == study.name, STUDIES.c.version == study.version)
     if connection.execute(known).first() is None:
-        row = {"study": study.name, "version": study.version, "content": repr(study), "at": time.time()}
+        row = {"study": study.name, "version": study.version, "content": repr(study), "at": clock.time()}
         connection.execute(sql.insert(STUDIES).values(**row))
 
 
-def enter(connection: sql.Connection, study: Study, code: str) -> dict[str, Any]:
+def enter(
+    connection: sql.Connection, study: Study, code: str, facts: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the row of the participant with this code: a known one, or a new one in the emptiest condition.
 
-    Raises `ConfigError` if the study is full.
+    facts: kept in the event `came`. Raises `ConfigError` if the study is full.
     """
-    now, table = time.time(), PARTICIPANTS
+    now, table = clock.time(), PARTICIPANTS
     mine = table.c.study == study.name
     row = connection.execute(sql.select(table).where(mine, table.c.code == code)).mappings().first()
     if row is not None:
         connection.execute(sql.update(table).where(table.c.id == row["id"]).values(seen=now))
         return dict(row)
-    lost = table.c.stage.not_in(OVER) & (table.c.seen < now - 60 * study.drop_minutes)
-    counted = dict(
-        connection.execute(
-            sql.select(table.c.condition, sql.func.count())
-            .where(mine, ~lost, table.c.stage.not_in(LEFT_OUT))
-            .group_by(table.c.condition)
-        ).all()
-    )
-    if sum(counted.values()) >= study.most:
-        raise ConfigError("This study has all the participants that it needs. Thank you!")
+    if _placed(connection, study) >= study.most:
+        raise ConfigError(FULL)
+    counts = _counts(study)
+    chosen = sql.select(table.c.condition, sql.func.count()).where(counts).group_by(table.c.condition)
+    counted = dict(connection.execute(chosen).all())
     fewest = min(counted.get(one.name, 0) for one in study.conditions)
-    lone = [name for name in study.paired if _unpaired(connection, study, name, ~lost) % 2]
+    lone = [name for name in study.paired if _unpaired(connection, study, name) % 2]
     condition = secrets.choice(
         lone or [one.name for one in study.conditions if counted.get(one.name, 0) == fewest]
     )
-    place = sql.select(sql.func.count()).where(mine, table.c.condition == condition)
-    first = "consent" if study.consent else "instructions"
     values = {
-        "study": study.name, "code": code, "token": secrets.token_urlsafe(16), "condition": condition, "stage": first,
-        "game": 0, "came": now, "seen": now, "place": connection.execute(place).scalar(),
+        "study": study.name, "code": code, "token": secrets.token_urlsafe(16), "condition": condition,
+        "stage": study.next_stage(""), "game": 0, "came": now, "seen": now,
+        "place": _count(connection, mine & (table.c.condition == condition)),
         "version": study.version,
     }  # fmt: skip
     connection.execute(sql.insert(table).values(**values))
     made = connection.execute(sql.select(table).where(mine, table.c.code == code)).mappings().one()
-    note(connection, made["id"], "came", {"condition": condition})
+    note(connection, made["id"], "came", {"condition": condition, **(facts or {})})
     return dict(made)
 
 
-def _unpaired(connection: sql.Connection, study: Study, condition: str, there: Any) -> int:
+def _counts(study: Study) -> Any:
+    """Return the condition of a row in the balance: the participant is done, or still there."""
+    table = PARTICIPANTS
+    lost = table.c.stage.not_in(OVER) & (table.c.seen < clock.time() - 60 * study.drop_minutes)
+    return (table.c.study == study.name) & ~lost & table.c.stage.not_in(LEFT_OUT)
+
+
+def _count(connection: sql.Connection, chosen: Any) -> int:
+    """Return the number of participants of a condition of rows."""
+    return int(connection.execute(sql.select(sql.func.count()).where(chosen)).scalar() or 0)
+
+
+def _placed(connection: sql.Connection, study: Study) -> int:
+    """Return the number of participants who count among the study's `most`."""
+    return _count(connection, _counts(study) & PARTICIPANTS.c.placed.is_not(None))
+
+
+def place(connection: sql.Connection, study: Study, participant: int) -> bool:
+    """Count a participant from now on; return False if the study is full."""
+    if _placed(connection, study) >= study.most:
+        return False
+    chosen = sql.update(PARTICIPANTS).where(PARTICIPANTS.c.id == participant)
+    connection.execute(chosen.values(placed=clock.time()))
+    return True
+
+
+def _unpaired(connection: sql.Connection, study: Study, condition: str) -> int:
     """Return the number of participants of a condition who still need a partner."""
     table = PARTICIPANTS
-    mine = (table.c.study == study.name) & (table.c.condition == condition)
-    chosen = mine & there & table.c.pair.is_(None) & table.c.stage.in_(("consent", "instructions", "game"))
-    return int(connection.execute(sql.select(sql.func.count()).where(chosen)).scalar() or 0)
+    mine = _counts(study) & (table.c.condition == condition) & table.c.stage.not_in(("questions", "done"))
+    return _count(connection, mine & table.c.pair.is_(None))
 
 
 def pair(connection: sql.Connection, study: Study, roles: Mapping[int, str]) -> None:
@@ -254,7 +289,7 @@ def pair(connection: sql.Connection, study: Study, roles: Mapping[int, str]) -> 
     table, (one, other) = PARTICIPANTS, roles
     condition = sql.select(table.c.condition).where(table.c.id == one).scalar_subquery()
     mine = (table.c.study == study.name) & (table.c.condition == condition) & table.c.pair.is_not(None)
-    paired = connection.execute(sql.select(sql.func.count()).where(mine)).scalar() or 0
+    paired = _count(connection, mine)
     for participant, its in ((one, other), (other, one)):
         values = {"pair": its, "role": roles[participant], "place": paired // 2}
         connection.execute(sql.update(table).where(table.c.id == participant).values(**values))
@@ -274,7 +309,7 @@ def by_token(connection: sql.Connection, token: str) -> dict[str, Any] | None:
     if row is None:
         return None
     connection.execute(
-        sql.update(PARTICIPANTS).where(PARTICIPANTS.c.id == row["id"]).values(seen=time.time())
+        sql.update(PARTICIPANTS).where(PARTICIPANTS.c.id == row["id"]).values(seen=clock.time())
     )
     return dict(row)
 
@@ -294,7 +329,7 @@ def advance(
 ) -> bool:
     """Move a participant to another stage; return False if another tab already has."""
     table = PARTICIPANTS
-    finished = {"finished": time.time()} if after in OVER else {}
+    finished = {"finished": clock.time()} if after in OVER else {}
     done = connection.execute(
         sql.update(table)
         .where(table.c.id == participant, table.c.stage == before, table.c.game == game)
@@ -306,34 +341,41 @@ def advance(
 
 
 def keep_answers(
-    connection: sql.Connection, study: Study, participant: int, answers: Mapping[str, str]
+    connection: sql.Connection,
+    questions: Iterable[SurveyQuestion],
+    participant: int,
+    answers: Mapping[str, str],
+    game: int | None,
 ) -> None:
     """Store the answers of a questionnaire, by question."""
-    now = time.time()
-    for one in study.questions:
+    for one in questions:
         answer = answers.get(one.name, "")
         passed = one.passed(answer)
-        row = {"participant": participant, "question": one.name, "answer": answer, "at": now}
-        row["passed"] = None if passed is None else int(passed)
+        row = {"participant": participant, "question": one.name, "answer": answer, "at": clock.time()}
+        row |= {"passed": None if passed is None else int(passed), "game": game}
         connection.execute(sql.insert(ANSWERS).values(**row))
+
+
+def failed_checks(connection: sql.Connection, participant: int) -> int:
+    """Return the number of attention checks that a participant has failed."""
+    return _count(connection, (ANSWERS.c.participant == participant) & (ANSWERS.c.passed == 0))
 
 
 def note(connection: sql.Connection, participant: int, kind: str, detail: Any = "") -> None:
     """Store an event."""
-    row = {"participant": participant, "kind": kind, "detail": json.dumps(detail), "at": time.time()}
+    row = {"participant": participant, "kind": kind, "detail": json.dumps(detail), "at": clock.time()}
     connection.execute(sql.insert(EVENTS).values(**row))
 
 
-def has_event(connection: sql.Connection, participant: int, kind: str) -> bool:
-    """Return whether a participant has an event of a kind."""
-    chosen = sql.select(EVENTS.c.id).where(EVENTS.c.participant == participant, EVENTS.c.kind == kind)
-    return connection.execute(chosen.limit(1)).first() is not None
+def events(connection: sql.Connection, participant: int, kind: str) -> int:
+    """Return how many events of a kind a participant has."""
+    return _count(connection, (EVENTS.c.participant == participant) & (EVENTS.c.kind == kind))
 
 
 def game_begun(connection: sql.Connection, facts: Mapping[int, Mapping[str, Any]]) -> None:
     """Store a new game for its players: columns by participant."""
     for participant, columns in facts.items():
-        connection.execute(sql.insert(GAMES).values(participant=participant, begun=time.time(), **columns))
+        connection.execute(sql.insert(GAMES).values(participant=participant, begun=clock.time(), **columns))
 
 
 def unended(connection: sql.Connection, study: str) -> dict[str, list[dict[str, Any]]]:
@@ -349,7 +391,7 @@ def game_ended(
     connection: sql.Connection, recording: str, how: str, right: int, blocks: int, ended_by: str = ""
 ) -> None:
     """Store the end of a recorded game, for all its players."""
-    values = {"how": how, "right": right, "blocks": blocks, "ended": time.time(), "ended_by": ended_by}
+    values = {"how": how, "right": right, "blocks": blocks, "ended": clock.time(), "ended_by": ended_by}
     connection.execute(
         sql.update(GAMES).where(GAMES.c.recording == recording, GAMES.c.how == "").values(**values)
     )
@@ -367,6 +409,13 @@ def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
         .group_by(table.c.condition, table.c.stage)
         .order_by(table.c.condition, table.c.stage)
     )
+    return [dict(row) for row in found.mappings()]
+
+
+def under_way(connection: sql.Connection, study: Study) -> list[dict[str, Any]]:
+    """Return the participants who may still be there, as rows; the last arrived first."""
+    chosen = _counts(study) & PARTICIPANTS.c.stage.not_in(OVER)
+    found = connection.execute(sql.select(PARTICIPANTS).where(chosen).order_by(PARTICIPANTS.c.id.desc()))
     return [dict(row) for row in found.mappings()]
 
 
@@ -419,8 +468,10 @@ def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
 
 
 def export(connection: sql.Connection, study: str, folder: Path) -> list[str]:
-    """Write participants, games, answers and events as CSV; return the names of the recordings."""
+    """Write participants, games, answers, events and versions as CSV; return the names of the recordings."""
     for table in (PARTICIPANTS, GAMES, ANSWERS, EVENTS):
         text = as_csv(rows(connection, table, study), table)
         (folder / f"{table.name}.csv").write_text(text, encoding="utf-8")
+    versions = connection.execute(sql.select(STUDIES).where(STUDIES.c.study == study)).mappings()
+    (folder / "versions.csv").write_text(as_csv(map(dict, versions), STUDIES), encoding="utf-8")
     return [str(row["recording"]) for row in rows(connection, GAMES, study)]

@@ -7,47 +7,55 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.parsing import read_file
-from iglu_marl.web.rooms import PERSON
+from iglu_marl.web.options import PERSON
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-KINDS = ("likert", "text", "choice")
+KINDS = ("likert", "text", "choice", "note")
 TEXT_LIMIT = 2000  # characters of an answer
 FILE_LIMIT = 1 << 20  # bytes
 CODE = re.compile(r"[\w.:@-]{1,64}")  # of a participant, as crowd platforms send it
 
-OVER = ("done", "refused", "failed", "expired", "left", "dismissed")  # last stages
+OVER = ("done", "refused", "screened", "failed", "expired", "left", "dismissed")  # last stages
 LEFT_OUT = tuple(stage for stage in OVER if stage != "done")  # last stages that do not count in the balance
+ASKING = {"before": "before", "between": "between", "questions": "after"}  # stage -> `when` of its questions
 
 
 @dataclass(frozen=True)
 class SurveyQuestion:
-    """A question: likert (1..steps between two words), text, or choice (one of the options).
+    """A question: likert (1..steps between two words), text, or choice (one of the options). A note has no answer.
 
+    text: of a note in Markdown.
     expected: the right answer of an attention check; "" for other questions. The data show whether a check was passed.
+    when: "before" the games, "between" two of them, or "after" them.
     """
 
     name: str
     text: str
-    kind: Literal["likert", "text", "choice"] = "text"
+    kind: Literal["likert", "text", "choice", "note"] = "text"
     steps: int = 7
     low: str = ""
     high: str = ""
     options: tuple[str, ...] = ()
     required: bool = True
     expected: str = ""
+    when: Literal["before", "between", "after"] = "after"
 
     def __post_init__(self) -> None:
+        if self.when not in ASKING.values():
+            raise ConfigError(
+                f"when of {self.name!r} is {self.when!r:.40}, expected one of {', '.join(ASKING.values())}"
+            )
         if self.expected:
             object.__setattr__(self, "required", True)
         if self.kind not in KINDS:
@@ -68,7 +76,7 @@ class SurveyQuestion:
     def check(self, answer: Any) -> str:
         """Return the answer as it is stored. Raises `ConfigError` if it is invalid."""
         text = str(answer).strip() if isinstance(answer, (str, int)) and not isinstance(answer, bool) else ""
-        if not text and not self.required:
+        if (not text and not self.required) or self.kind == "note":
             return ""
         known = {
             "text": 0 < len(text) <= TEXT_LIMIT,
@@ -99,18 +107,33 @@ class Condition:
             raise ConfigError(f"the condition {self.name!r} has no tasks, expected a list of names")
 
 
+class Round(NamedTuple):
+    """A game of a participant. role: in practice of pairs, whose roles are not known yet; None = the participant's."""
+
+    task: str
+    practice: bool
+    role: Role | None = None
+
+
 @dataclass(frozen=True)
 class Study:
-    """The contents of a study's file; texts are shown paragraph by paragraph.
+    """The contents of a study's file. Texts are Markdown; a line `---` begins another page of instructions.
 
-    participant: the address parameter with the participant's code. practice: tasks of first games, with an agent.
+    language: of the texts, such as "en". texts: translations of the pages' texts.
+    participant: the address parameter with the participant's code. parameters: others whose values are kept.
+    links: "open", or "signed" by `iglu-marl study links`. devices: "mouse", "touch" or both.
+    quiz: questions with `expected` after the instructions. Who fails reads the instructions again; after `quiz_tries`
+        failures the last stage is "screened", with `quiz_code`.
+    practice: tasks of first games, with an agent, in the role that follows; for pairs, each in both roles.
+    partner_name: how partners are called, agents and people alike; "" = "an agent" or "a person".
     pairing: "fixed" (two people stay together in all games) or "rotate" (paired again before each game).
     roles: in fixed pairs, "fixed" or "swap" (after each game).
     order: of a condition's tasks, "listed" or "latin" (each participant or pair has the next row of a Latin square).
     no_partner: what follows when no partner is there for `wait_s`: an "agent" (`fallback`, by role) plays instead, the
         participant has to "wait", or is dismissed with `dismissed_code` ("dismiss").
     drop_minutes: without a sign of life, after which a participant's place in the balance of conditions is free.
-    most: number of participants. codes: of those who may take part, () = any.
+    most: number of participants, of whom each counts from the first game after practice on. codes: of those who may
+        take part, () = any.
     minutes: of a participant, from arrival to answers, 0 = no limit; game_minutes: of a game. idle_s: without input,
         after which a game ends; after half of it the page asks for a sign of life.
     examples: in which games pages offer example sentences and quick replies: those with "agents", "always", or "never".
@@ -118,17 +141,28 @@ class Study:
         stage is "left", with `left_code`.
     failed_checks: number of failed attention checks after which a participant is not counted, 0 = never. They get
     `failed_code` ("" = none) instead of the completion code, as do those whose time is over.
+    return_url: of the platform, for those who get a code; {code} is replaced by it.
     """
 
     name: str
     conditions: tuple[Condition, ...]
     title: str = "A study"
+    language: str = "en"
+    texts: Mapping[str, str] = field(default_factory=dict)
     consent: str = ""
     instructions: str = ""
+    quiz: tuple[SurveyQuestion, ...] = ()
+    quiz_tries: int = 2
+    quiz_code: str = ""
     questions: tuple[SurveyQuestion, ...] = ()
     completion_code: str = ""
+    return_url: str = ""
     participant: str = "participant"
+    parameters: tuple[str, ...] = ()
+    links: Literal["open", "signed"] = "open"
+    devices: tuple[str, ...] = ("mouse", "touch")
     practice: tuple[str, ...] = ()
+    partner_name: str = ""
     pairing: Literal["fixed", "rotate"] = "fixed"
     roles: Literal["fixed", "swap"] = "fixed"
     order: Literal["listed", "latin"] = "listed"
@@ -158,7 +192,7 @@ class Study:
         for name in ("game_minutes", "idle_s", "wait_s", "drop_minutes"):
             if not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
-        for name in ("pairing", "roles", "order", "no_partner", "examples"):
+        for name in ("pairing", "roles", "order", "no_partner", "examples", "links"):
             known = get_args(get_type_hints(Study)[name])
             if getattr(self, name) not in known:
                 raise ConfigError(
@@ -166,6 +200,16 @@ class Study:
                 )
         if self.pairing == "rotate" and (self.roles, self.order) != ("fixed", "listed"):
             raise ConfigError("pairing is 'rotate' with roles or order of pairs, expected 'fixed'")
+        if not self.devices or not set(self.devices) <= {"mouse", "touch"}:
+            raise ConfigError(f"devices is {self.devices!r:.80}, expected mouse, touch or both")
+        if self.partner_name and self.examples == "agents":
+            raise ConfigError(
+                "examples is 'agents', which shows who is an agent, expected 'always' or 'never' with partner_name"
+            )
+        if open_answers := [one.name for one in self.quiz if not one.expected]:
+            raise ConfigError(f"the question {open_answers[0]!r} of the quiz has no 'expected'")
+        if self.quiz_tries < 1:
+            raise ConfigError(f"quiz_tries is {self.quiz_tries!r}, expected 1 or more")
         if unfit := [code for code in self.codes if CODE.fullmatch(code) is None]:
             raise ConfigError(f"codes has {unfit[0]!r:.80}, expected letters, digits and . : @ - _")
         checks = sum(bool(one.expected) for one in self.questions)
@@ -178,7 +222,7 @@ class Study:
             raise ConfigError(f"the study {self.name!r} has no conditions, expected one or more")
         for what, names in (
             ("condition", [one.name for one in self.conditions]),
-            ("question", [one.name for one in self.questions]),
+            ("question", [one.name for one in (*self.quiz, *self.questions)]),
         ):
             if len(set(names)) < len(names):
                 raise ConfigError(f"a {what} of the study is there twice: {', '.join(names)}")
@@ -190,8 +234,10 @@ class Study:
 
     @property
     def version(self) -> str:
-        """A hash of the contents, 16 hexadecimal digits."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        """A hash of the contents, 16 hexadecimal digits. Keys with their default value do not count."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        changed = {one.name: given[one.name] for one in fields(self) if given[one.name] != _default(one)}
+        return hashlib.sha256(repr(changed).encode()).hexdigest()[:16]
 
     @property
     def paired(self) -> tuple[str, ...]:
@@ -202,11 +248,26 @@ class Study:
         """Return the condition of that name."""
         return next(one for one in self.conditions if one.name == name)
 
-    def games(self, condition: str, place: int = 0) -> tuple[str, ...]:
-        """Return the tasks of a participant's games, practice first. place: row of the Latin square."""
-        tasks = self.condition(condition).tasks
-        first = place % len(tasks) if self.order == "latin" else 0
-        return (*self.practice, *tasks[first:], *tasks[:first])
+    def rounds(self, condition: str, place: int = 0) -> tuple[Round, ...]:
+        """Return a participant's games, practice first. place: row of the Latin square."""
+        group = self.condition(condition)
+        first = place % len(group.tasks) if self.order == "latin" else 0
+        practice_roles = (Role.BUILDER, Role.ARCHITECT) if group.partner == PERSON else (group.role,)
+        practice = (Round(task, True, role) for task in self.practice for role in practice_roles)
+        return (*practice, *(Round(task, False) for task in (*group.tasks[first:], *group.tasks[:first])))
+
+    def asked(self, stage: str) -> tuple[SurveyQuestion, ...]:
+        """Return the questions of a stage."""
+        if stage == "quiz":
+            return self.quiz
+        return tuple(one for one in self.questions if one.when == ASKING.get(stage))
+
+    def next_stage(self, stage: str) -> str:
+        """Return the first stage after one that comes before the games; of "", the first of all."""
+        there = {"consent": self.consent, "quiz": self.quiz, "before": self.asked("before")}
+        stages = ["", "consent", "instructions", "quiz", "before", "game"]
+        after = stages[stages.index(stage) + 1 :]
+        return next(one for one in after if there.get(one, True))
 
     def check_against(self, tasks: Mapping[str, Any], agents: Mapping[Role, tuple[str, ...]]) -> None:
         """Raise `ConfigError` unless the server knows all tasks and agents."""
@@ -214,7 +275,7 @@ class Study:
             if agent not in agents.get(role, ()):
                 raise ConfigError(f"the fallback of the {role} is {agent!r}, expected an agent of the server")
         for one in self.conditions:
-            if unknown := [name for name in self.games(one.name) if name not in tasks]:
+            if unknown := [each.task for each in self.rounds(one.name) if each.task not in tasks]:
                 raise ConfigError(f"the condition {one.name!r} has the task {unknown[0]!r}, which is unknown")
             other = other_role(one.role)
             if one.partner != PERSON and one.partner not in agents.get(other, ()):
@@ -227,28 +288,42 @@ def other_role(role: Role) -> Role:
     return Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
 
 
-_LISTS = {"conditions": Condition, "questions": SurveyQuestion}
+def _default(one: Any) -> Any:
+    return one.default_factory() if one.default_factory is not MISSING else one.default
+
+
+_LISTS = {"conditions": Condition, "quiz": SurveyQuestion, "questions": SurveyQuestion}
 
 
 def read_study(path: str | os.PathLike[str]) -> Study:
     """Return the study of a TOML file. Raises `ConfigError` that names the file and the problem."""
     file = Path(path)
     try:
-        return _study(tomllib.loads(read_file(file, FILE_LIMIT).decode("utf-8")))
+        content = tomllib.loads(read_file(file, FILE_LIMIT).decode("utf-8"))
+        if isinstance(content.get("texts"), str):
+            text = read_file(file.parent / content["texts"], FILE_LIMIT).decode("utf-8")
+            content["texts"] = tomllib.loads(text)
+        for row in (content, *(row for row in content.get("questions", ()) if isinstance(row, dict))):
+            for key in ("consent", "instructions", "text"):
+                if re.fullmatch(r"[^\n]+\.md", str(row.get(key, ""))):  # a file beside the study's
+                    row[key] = read_file(file.parent / row[key], FILE_LIMIT).decode("utf-8")
+        return _study(content)
     except (ConfigError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as error:
         raise ConfigError(f"{file}: {error}") from None
 
 
 def _study(content: Mapping[str, Any]) -> Study:
-    fields: dict[str, Any] = dict(content)
+    values: dict[str, Any] = dict(content)
     for key, kind in _LISTS.items():
-        rows = fields.get(key, [])
+        rows = values.get(key, [])
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
             raise ConfigError(f"{key} is {rows!r:.60}, expected tables [[{key}]]")
-        fields[key] = tuple(_made(kind, row, f"a table [[{key}]]") for row in rows)
-    if "fallback" in fields:
-        fields["fallback"] = {Role(role): str(name) for role, name in dict(fields["fallback"]).items()}
-    study: Study = _made(Study, fields, "the file")
+        values[key] = tuple(_made(kind, row, f"a table [[{key}]]") for row in rows)
+    if "fallback" in values:
+        values["fallback"] = {Role(role): str(name) for role, name in dict(values["fallback"]).items()}
+    if "texts" in values:
+        values["texts"] = {str(key): str(text) for key, text in dict(values["texts"]).items()}
+    study: Study = _made(Study, values, "the file")
     return study
 
 

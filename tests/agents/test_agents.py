@@ -74,13 +74,14 @@ def grid_of(*blocks: tuple[int, int, int, int]) -> np.ndarray:
 # --- all of them --------------------------------------------------------------------------------------------
 
 MODELLED = {
-    "HybridBuilder",
     "LLMArchitect",
     "LLMBuilder",
     "LearnedBuilder",
 }  # see test_llm.py and test_learned.py
 MAKERS = [
-    getattr(all_agents, name) for name in all_agents.__all__ if name not in MODELLED | {"agents_for", "zoo"}
+    getattr(all_agents, name)
+    for name in all_agents.__all__
+    if name not in MODELLED | {"agents_for", "pretrained", "zoo"}
 ]
 
 

@@ -566,19 +566,6 @@ def test_it_does_what_can_be_done(torch: Any) -> None:
     assert np.array_equal(game.grid, blocks_to_grid([*row, (0, -1, 1, 1)]))
 
 
-class Guesses:
-    """In the place of a model: always the same, and so sure of it."""
-
-    def __init__(self, sureness: float) -> None:
-        self.sure = sureness
-
-    def __call__(self, situation: Situation) -> Any:
-        return [NetAction(True, 3, -1, 3, 2)]
-
-    def sureness(self, situation: Situation) -> float:
-        return self.sure
-
-
 def told(*lines: str) -> Situation:
     return Situation(
         Dialogue.of("\n".join(lines)), blocks_to_grid([(0, -1, 0, 6)]), pose=(0, 0.25, 4, 0, -20)
@@ -588,49 +575,18 @@ def told(*lines: str) -> Situation:
 def test_the_grammar_goes_first() -> None:
     from iglu_marl.agents.learned.hybrid import Hybrid
 
-    unsure, sure = Hybrid(Guesses(0.01)), Hybrid(Guesses(0.9))  # type: ignore[arg-type]
     guess = [NetAction(True, 3, -1, 3, 2)]
-    read = unsure(told("<Architect> hello", "<Architect> put a blue block on top of the red block"))
+    first = Hybrid(lambda situation: guess)  # type: ignore[arg-type]
+    read = first(told("<Architect> hello", "<Architect> put a blue block on top of the red block"))
     assert np.array_equal(read, blocks_to_grid([(0, -1, 0, 6), (0, 0, 0, 1)]))
-    also = unsure(
+    also = first(
         told("<Architect> put a block on top of the red block", "<Builder> What colour?", "<Architect> blue")
     )
     assert np.array_equal(also, read), "an answer completes what was asked"
-    chained = unsure(
-        told("<Architect> put a blue block on top of the red block", "<Architect> make it green")
-    )
+    chained = first(told("<Architect> put a blue block on top of the red block", "<Architect> make it green"))
     assert np.array_equal(chained, blocks_to_grid([(0, -1, 0, 6), (0, 0, 0, 3)]))
     for lines in (["<Architect> like a staircase, you know"], ["<Architect> hi!"], ["<Builder> so?"]):
-        assert unsure(told(*lines)) == guess
-
-    vague = told("<Architect> put a block on top of the red block")
-    assert "colo" in unsure.question(vague, lambda text: True).lower()
-    assert sure.question(vague, lambda text: True) == ""
-    assert (
-        unsure.question(told("<Architect> put a blue block on top of the red block"), lambda text: True) == ""
-    )
-    asked = told("<Architect> put a block on top of the red block", "<Builder> What colour?")
-    assert unsure.question(asked, lambda text: True) == "", "it has just asked"
-
-
-def test_a_hybrid_asks_and_builds_the_answer() -> None:
-    from iglu_marl.agents import HybridBuilder
-    from iglu_marl.agents.learned.hybrid import Hybrid
-
-    env = iglu_marl.env(
-        controls="flying",
-        builder_can_ask=True,
-        builder_sees=("dialog", "inventory", "pose", "grid"),
-        turn_steps=100,
-        max_steps=300,
-        max_turns=3,
-    )
-    builder = HybridBuilder.for_env(env, model=Hybrid(Guesses(0.01)))  # type: ignore[arg-type]
-    task = Task("", blocks_to_grid([(0, -1, 0, 1)]), invariant=False)
-    agents = {"architect": Dictates("put a block in the center", "blue"), "builder": builder}
-    game = iglu_marl.play(env, agents, seed=0, options={"task": task})
-    assert game.completed
-    assert any(said.role == "builder" and "colo" in said.text.lower() for said in game.dialogue)
+        assert first(told(*lines)) == guess
 
 
 def test_by_name(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

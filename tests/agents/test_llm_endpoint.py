@@ -12,7 +12,6 @@ import pickle
 import random
 import re
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -27,7 +26,6 @@ import pytest
 from llm_server import LLMServer, Misbehaviour, llm_server, obedient
 
 import iglu_marl
-from benchmarks.examples import load_example
 from iglu_marl import AgentError, ConfigError, Role, ServiceRefusedError, Task, evaluate
 from iglu_marl.agents import LLMArchitect, LLMBuilder, RandomBuilder, ScriptedArchitect
 from iglu_marl.agents.llm import (
@@ -1418,38 +1416,6 @@ def test_an_error_in_the_background_is_raised(server: LLMServer, monkeypatch: py
     with pytest.raises(ConfigError, match="not printable ASCII"):
         play_on()
     agent.close()
-
-
-def test_the_example(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: Any) -> None:
-    example = load_example("llm_architect")
-    assert example.main(dry_run=True).completed
-    assert "14 requests, 0 tokens, {}" in capsys.readouterr().out
-    monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path))
-    with llm_server() as server:
-        assert example.main(model="m", endpoint=server.url).completed
-        assert len(server.seen) == 14
-        assert f"14 requests, {server.billed} tokens" in capsys.readouterr().out
-    assert len(list((tmp_path / "llm").rglob("*.json"))) == 14
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ([], "error: which model? Give --model (and --endpoint, unless it is a local one), or --dry-run"),
-        (["--model", "m", "--endpoint", "nowhere"], "error: endpoint is 'nowhere', expected a base address"),
-        (
-            ["--dry-run", "--task", "no such thing"],
-            "no structure 'no such thing', expected one of birthday-cake",
-        ),
-    ],
-)
-def test_the_example_says_how_it_is_used(root: Path, arguments: list[str], said: str) -> None:
-    example = root / "examples" / "llm_architect.py"
-    done = subprocess.run([sys.executable, example, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode in (1, 2)
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_threads_share_one_backend(server: LLMServer, backend: Make) -> None:

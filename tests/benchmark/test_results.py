@@ -643,6 +643,11 @@ def test_the_page_shows_the_published_results() -> None:
         assert f"| {' | '.join(report.overview_rows([found])[0])} |" in page, path.name
 
 
+def test_published_results_of_version_1_fit_their_levels() -> None:
+    for path in sorted((ROOT / "docs" / "learning").glob("*-v1_*.json")):
+        assert verify(path) >= 0
+
+
 def test_a_report_compares_with_published_results() -> None:
     told = report.markdown([result(0.5, 0.75)], published=[result(0.25, 0.25, name="theirs")])
     assert "| `see-place-v1` | ours | theirs | 25.0 (" in told

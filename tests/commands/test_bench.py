@@ -15,7 +15,7 @@ from iglu_marl import ConfigError
 from iglu_marl.cli import app
 from iglu_marl.commands import bench
 from iglu_marl.commands.bench import show, time_of
-from iglu_marl.commands.bench_cases import CASES, COUNTS, BenchCase, Round, memory
+from iglu_marl.commands.bench_cases import CASES, COUNTS, BenchCase, Workload, memory
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_times_are_per_unit_of_work() -> None:
         perf_counter = process_time = staticmethod(lambda: next(now))
 
     calls = []
-    case = BenchCase("group", "name", lambda: Round(lambda: calls.append(1), 4))
+    case = BenchCase("group", "name", lambda: Workload(lambda: calls.append(1), 4))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bench, "time", Clock)
         figures = time_of(case, 3.0)

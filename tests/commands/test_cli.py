@@ -29,7 +29,7 @@ HEAVY = (
     "scipy",
     "torch",
     "transformers",
-    "OpenGL",
+    "moderngl",
     "imageio",
     "PIL",
 )

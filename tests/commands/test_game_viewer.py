@@ -191,7 +191,7 @@ def test_what_is_watched_is_what_is_played() -> None:
             "--architect nobody",
             "--architect is 'nobody', expected one of llm, random, replay, scripted, precise",
         ),
-        ("--builder nobody", "--builder is 'nobody', expected one of hybrid, learned, llm, oracle"),
+        ("--builder nobody", "--builder is 'nobody', expected one of learned, llm, oracle"),
         ("--controls swimming", "--controls is 'swimming', expected one of walking"),
         ("--camera drone", "--camera is 'drone'"),
         ("--engine steam", "--engine is 'steam'"),

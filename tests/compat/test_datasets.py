@@ -120,7 +120,7 @@ def test_the_bundled_sessions_read_as_a_dataset() -> None:
 def test_importing_a_shim_imports_nothing_heavy(module: str, tmp_path: Path) -> None:
     code = (
         f"import iglu_marl.compat.{module}, sys\n"
-        "print(*{'pandas', 'requests', 'OpenGL', 'pygame', 'rich'} & set(sys.modules))"
+        "print(*{'pandas', 'requests', 'moderngl', 'pygame', 'rich'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -21,9 +19,7 @@ from iglu_marl.data import human_evaluation
 from iglu_marl.data.iglu.human_evaluation import (
     COLUMNS,
     Annotation,
-    CodeState,
     Unavailable,
-    decode_completion_code,
 )
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -36,28 +32,22 @@ def stats(shared: Path) -> dict[str, Any]:
 
 def test_the_shared_table(shared: Path, stats: dict[str, Any]) -> None:
     found = human_evaluation(shared / "data" / "human_agent_feedback.csv")
-    report = found.report()
-    assert (report.rows, report.hits) == (stats["rows"], stats["hits"])
-    assert report.agents == stats["rows_by_agent"]
-    assert report.annotations == stats["annotation_json"]
-    assert report.without_game == stats["NA_game_ids"]
-    assert report.codes["absent"] == stats["NA_completion_codes"]
-    assert report.codes["undecodable"] == 27  # as the notes on the data say
-    assert sum(report.codes.values()) == stats["rows"]
-    best = {
-        agent: {str(chosen).lower(): count for chosen, count in counts.items()}
-        for agent, counts in report.chosen_best.items()
-    }
+    table = found.to_pandas()
+    assert found.report().rows == len(table) == stats["rows"]
+    assert table["hit_id"].nunique() == stats["hits"]
+    assert (table["hit_id"].value_counts() == 2).all()
+    assert table["agent"].value_counts().to_dict() == stats["rows_by_agent"]
+    assert table["annotation"].value_counts().to_dict() == stats["annotation_json"]
+    assert table["game_id"].isna().sum() == stats["NA_game_ids"]
+    assert table["code"].isna().sum() == stats["NA_completion_codes"] + 1  # and one "N/A"
+    best: dict[str, dict[str, int]] = {}
+    for row in found.feedback:
+        if row.chosen_best is not None:
+            counts = best.setdefault(row.agent, {})
+            counts[str(row.chosen_best).lower()] = counts.get(str(row.chosen_best).lower(), 0) + 1
     assert best == stats["chosen_best_by_agent"]
-    assert report.odd_hits == 0
     assert not found.games
     assert str(found.games) == "gamedata.json is not available: there is no such file beside the table"
-    for row in found.feedback:
-        assert (row.code is not None) == (row.code_state is CodeState.DECODED)
-        if row.code is not None and row.game_id is not None:
-            assert row.names_other_game == (row.code.game_id != row.game_id)
-            assert row.names_other_game == (row.code.task_id != row.task_id)
-    assert len(found.to_pandas()) == stats["rows"]
     assert len(found.by_agent("Happy")) == stats["rows_by_agent"]["Happy"]
     with pytest.raises(DataError, match="expected one of"):
         found.by_agent("Sad")
@@ -69,10 +59,6 @@ def test_it_is_found_in_a_folder(shared: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 # ---------------------------------------------------------------------------------------------- tables made here
-
-
-def code(text: str) -> str:
-    return base64.b64encode(gzip.compress(text.encode())).decode()
 
 
 def row(hit: str = "H1", agent: str = "A", annotation: Any = "{}", **more: str) -> dict[str, str]:
@@ -91,10 +77,10 @@ def judged(best: Any, said: Any) -> dict[str, Any]:
 
 def test_cells_are_typed(tmp_path: Path) -> None:
     rows = [
-        row(annotation=judged(True, " good "), CompletionCode=code("c:ac:x:t1:g1:y:z")),
-        row(annotation=judged(False, "NA"), CompletionCode=code("c:ac:x:t1:g2:y:z"), GameMinecraftId="NA"),
-        row("H2", annotation="{{" + json.dumps(judged(True, "x"))[1:], CompletionCode="A1EVO152C6YOER"),
-        row("H2", annotation=judged("yes", "x"), CompletionCode=code("short")),
+        row(annotation=judged(True, " good "), CompletionCode=" abc "),
+        row(annotation=judged(False, "NA"), GameMinecraftId="NA"),
+        row("H2", annotation="{{" + json.dumps(judged(True, "x"))[1:]),
+        row("H2", annotation=judged("yes", "x")),
         row("H3", annotation="[1]", CompletionCode=" N/A "),
         row("H3", annotation="", CompletionCode=""),
         row("H3", annotation=judged(True, 3)),
@@ -102,39 +88,15 @@ def test_cells_are_typed(tmp_path: Path) -> None:
     path = tmp_path / "human_agent_feedback.csv"
     path.write_bytes(b"\xef\xbb\xbf" + feedback(*rows).replace(b"\n", b"\r\n"))
     found = human_evaluation(path)
-    first, second, third, fourth, fifth, sixth, seventh = found.feedback
-    assert (first.chosen_best, first.performance) == (True, "good")
-    assert first.code is not None
-    assert (first.code.task_id, first.code.game_id, first.names_other_game) == ("t1", "g1", False)
-    assert (second.chosen_best, second.performance, second.game_id) == (False, None, None)
-    assert second.names_other_game
-    assert (
-        third.annotation
-        is fourth.annotation
-        is fifth.annotation
-        is seventh.annotation
-        is Annotation.MALFORMED
-    )
+    first, second, third, *_ = found.feedback
+    assert (first.chosen_best, first.performance, first.code) == (True, "good", "abc")
+    assert (second.chosen_best, second.performance, second.game_id, second.code) == (False, None, None, None)
     assert third.raw_annotation.startswith("{{")
-    assert (third.chosen_best, third.code_state) == (None, CodeState.UNDECODABLE)
-    assert fourth.code is not None
-    assert (fourth.code.parts, fourth.code.game_id) == (("short",), None)
-    assert (fifth.code_state, sixth.code_state) == (CodeState.UNDECODABLE, CodeState.ABSENT)
-    assert sixth.annotation is Annotation.EMPTY
-    report = found.report()
-    assert (report.rows, report.hits, report.odd_hits, report.no_text) == (7, 3, 1, 1)
-    assert report.annotations == {"filled": 2, "malformed": 4, "empty": 1}
-    assert report.codes == {"decoded": 3, "undecodable": 2, "absent": 2}
-    assert "7 rows of 3 HITs" in str(report)
-
-
-def test_codes_that_are_none() -> None:
-    whole = base64.b64decode(code("a:b"))
-    assert decode_completion_code(code("a:b")).parts == ("a", "b")  # type: ignore[union-attr]
-    for content in (b"", whole[:-9], whole[:5], b"no gzip", gzip.compress(b""), gzip.compress(b"\xff\xfe")):
-        assert decode_completion_code(base64.b64encode(content).decode()) is None
-    assert decode_completion_code(code("x" * 1_000_000)) is None  # more than a code can have
-    assert decode_completion_code("not base64!") is None
+    assert third.chosen_best is None
+    kinds = [row.annotation for row in found.feedback]
+    filled, malformed = [Annotation.FILLED] * 2, [Annotation.MALFORMED] * 3
+    assert kinds == [*filled, *malformed, Annotation.EMPTY, Annotation.MALFORMED]
+    assert (found.report().rows, found.report().skipped) == (7, [])
 
 
 def test_what_stands_beside_the_table(tmp_path: Path) -> None:

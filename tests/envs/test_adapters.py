@@ -1,8 +1,7 @@
 """The examples of libraries that need environments of their own, which `make adapters` makes.
 
-examples/agilerl_two_agents.py and examples/benchmarl_two_agents.py learn a little; examples/trl_builder.py,
-examples/verifiers_builder.py and examples/textarena_game.py play the game as strings, which `iglu-marl serve-openenv`
-serves.
+examples/benchmarl_two_agents.py learns a little; examples/trl_builder.py plays the game as strings, which
+`iglu-marl serve-openenv` serves.
 """
 
 from __future__ import annotations
@@ -21,11 +20,8 @@ from iglu_marl.cli import app
 
 # Example -> what it prints.
 EXAMPLES = {
-    "agilerl_two_agents": r"mean return -?\d",
     "benchmarl_two_agents": r"mean return -?\d",
-    "textarena_game": r"mean reward 1\.00",
     "trl_builder": r"mean reward \d",
-    "verifiers_builder": r"mean reward 1\.00",
 }
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import math
 import pickle
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from example_programs import load_example
 from requirements import ROOT, require
 
 import iglu_marl
-from benchmarks.examples import load_example
 from iglu_marl import Controls, StateError, Task, TaskError, Worlds
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.envs.vector_game import VectorGame
@@ -228,20 +226,9 @@ def test_instructions_say_the_target(example: ModuleType) -> None:
     assert len(texts) > 40
 
 
-def test_the_red_block_is_in_a_direction_of_its_own(example: ModuleType) -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        task = example.Odd().sample(rng)
-        blocks, left = grid_to_blocks(task.starting_grid), grid_to_blocks(task.target_grid)
-        assert len({colour for *_, colour in blocks}) == 3
-        assert [block for block in blocks if block not in left] == [b for b in blocks if b[3] == 6]
-        bearings = sorted(math.degrees(math.atan2(x, z)) for x, _, z, _ in blocks)
-        assert min(np.diff([*bearings, bearings[0] + 360])) > 30
-
-
-@pytest.mark.parametrize("task", ["target", "language", "pixels"])
+@pytest.mark.parametrize("task", ["target", "language"])
 def test_the_control_hides_what_matters(example: ModuleType, task: str) -> None:
-    key = {"target": "state", "language": "words", "pixels": "pov"}[task]
+    key = {"target": "state", "language": "words"}[task]
     shown, hidden = (example.TASKS[task](config(example, task, blind=blind)) for blind in (False, True))
     seen, _ = shown.make(shown.training, 4).reset(seed=0)
     assert shown.features(seen)[key].any()
@@ -297,7 +284,7 @@ def test_advantages_by_their_definition(example: ModuleType) -> None:
             assert found[t, world] == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("task", ["target", "language", "pixels"])
+@pytest.mark.parametrize("task", ["target", "language"])
 def test_training_is_finite_and_decided_by_the_seed(example: ModuleType, task: str) -> None:
     def records(seed: int) -> list[dict[str, Any]]:
         found = list(example.train(config(example, task, seed=seed, total_steps=192, max_steps=9, **TINY)))
@@ -340,48 +327,6 @@ def test_one_block_is_learned_in_seconds(example: ModuleType, monkeypatch: pytes
     assert last["new"]["success"] > 0.8
 
 
-def test_a_run_that_stopped_goes_on_where_it_was(example: ModuleType, tmp_path: Path) -> None:
-    settings = config(example, "language", total_steps=256, max_steps=9, **{**TINY, "evaluations": 4})
-    stopped = example.train(settings, tmp_path)
-    before = [next(stopped) for _ in range(3)]
-    after = list(example.train(settings, tmp_path, resume=True))
-    assert [record["steps"] for record in after] == [128, 192, 256]
-    same = [
-        {k: v for k, v in record.items() if k not in ("seconds", "loss")} for record in (before[-1], after[0])
-    ]
-    assert same[0] == same[1]  # measured by the same network, with the same seeds
-    assert after[0]["seconds"] >= before[1]["seconds"]
-    with pytest.raises(SystemExit, match="of a run with seed 0, not 1"):
-        next(example.train(replace(settings, seed=1), tmp_path, resume=True))
-    assert not list(tmp_path.glob("*.new"))
-
-
-def test_a_run_is_not_begun_twice_in_a_folder(example: ModuleType, tmp_path: Path) -> None:
-    tiny = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
-    line = ["--task", "language", "--total-steps", "64", "--max-steps", "3", "--output", str(tmp_path), *tiny]
-    with pytest.raises(SystemExit):
-        example.main([*line, "--resume"])
-    assert len(example.main(line)) == 2
-    with pytest.raises(SystemExit):
-        example.main(line)
-    assert len(example.main([*line, "--resume"])) == 1  # it had come to its end: measured once more
-    with pytest.raises(SystemExit):
-        example.main(["--task", "language", "--tensorboard"])
-
-
-def test_measurements_reach_tensorboard(example: ModuleType, tmp_path: Path) -> None:
-    require("rl", importlib.util.find_spec("tensorboard"), "tensorboard is not installed (the extra `rl`)")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-
-    tiny = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
-    line = ["--task", "language", "--total-steps", "64", "--max-steps", "3", "--tensorboard", *tiny]
-    records = example.main([*line, "--output", str(tmp_path)])
-    events = EventAccumulator(str(tmp_path)).Reload()
-    shown = events.Scalars("unseen/success")
-    assert [point.step for point in shown] == [record["steps"] for record in records]
-    assert shown[-1].value == pytest.approx(records[-1]["unseen"]["success"])
-
-
 def test_the_command_line(example: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     tiny = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
     records = example.main(
@@ -389,52 +334,3 @@ def test_the_command_line(example: ModuleType, capsys: pytest.CaptureFixture[str
     )
     assert [record["steps"] for record in records] == [0, 64]
     assert capsys.readouterr().out.count("unseen:") == 2
-
-
-# ---------------------------------------------------------------------------------------------- curves
-
-
-@pytest.fixture
-def curves() -> ModuleType:
-    from benchmarks import curves
-
-    return curves
-
-
-def test_intervals_and_tables(curves: ModuleType) -> None:
-    mean, half = curves.interval([[1.0, 0], [2.0, 0], [3.0, 0]])
-    assert mean.tolist() == [2, 0]
-    assert half.tolist() == pytest.approx([4.303 / math.sqrt(3), 0])
-    assert curves.interval([0.5])[1] == 0
-    shown = curves.table({"a": {"x": [0.25, 0.75]}, "b": {"y": [1.0]}})
-    assert shown.splitlines()[2] == "| a | 50.0% ± 317.6% (25.0%, 75.0%) |  |"
-
-
-def test_pictures_are_the_same_again(curves: ModuleType, tmp_path: Path) -> None:
-    require("matplotlib", importlib.util.find_spec("matplotlib"), "matplotlib is not installed (extra 'rl')")
-    runs = {"one": [([0, 10], [0.0, 1.0])] * 2, "other": [([0, 10], [0.2, 0.3])]}
-    for name in ("a.svg", "b.svg"):
-        curves.plot_curves(runs, tmp_path / name, ylabel="success", lines={"chance": 0.5})
-    text = (tmp_path / "a.svg").read_text()
-    assert text == (tmp_path / "b.svg").read_text()
-    assert ">other<" in text
-
-
-def test_published_results_are_what_the_page_says(example: ModuleType) -> None:
-    page = (ROOT / "docs" / "learning.md").read_text(encoding="utf-8")
-    for task in example.TASKS:
-        results = json.loads((ROOT / "docs" / "learning" / f"{task}.json").read_text(encoding="utf-8"))
-        assert results["command"] in page
-        settings = config(example, task)
-        for run in results["runs"]:
-            same = replace(settings, seed=run["config"]["seed"], blind=run["config"]["blind"])
-            if same.blind:  # the control may stop sooner
-                same = replace(same, total_steps=run["config"]["total_steps"])
-            assert json.loads(json.dumps(vars(same))) == run["config"], (
-                "the figures are those of another configuration"
-            )
-        for split in results["runs"][0]["records"][-1].keys() & {"new", "seen", "unseen"}:
-            shares = [
-                run["records"][-1][split]["success"] for run in results["runs"] if not run["config"]["blind"]
-            ]
-            assert f"{np.mean(shares):.1%}" in page

@@ -1,20 +1,15 @@
-"""`examples/ppo_symbols.py`, `benchmarks/symbols.py` and the pair of the zoo: what is seen, said, held out, built."""
+"""`examples/ppo_symbols.py` and the pair of the zoo: what is seen, said, held out, built."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from requirements import ROOT, require
+from example_programs import load_example
 
 import iglu_marl
-from benchmarks import symbols
-from benchmarks.examples import load_example
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned import symbols as arrays
 from iglu_marl.agents.learned import zoo
@@ -112,51 +107,6 @@ def test_the_same_seed_gives_the_same_pair(example: ModuleType, torch: Any) -> N
     assert not torch.equal(weights[0], weights[2])
 
 
-def test_runs_and_controls_are_measured_and_drawn(
-    example: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(symbols, "REPEATS", 1)
-    monkeypatch.setattr(symbols, "SAMPLES", 3)
-    runs = {name: {**options, **TINY} for name, options in symbols.RUNS.items()}
-    monkeypatch.setattr(symbols, "RUNS", runs)
-    result, talking = symbols.run(tmp_path, 2, 1)
-    again, _ = symbols.run(tmp_path, 2, 1)
-    assert result == again, "what was trained is kept"
-    assert len(result["runs"][symbols.OPEN]) == len(talking) == len(result["cross-play"]) == 2
-    require("matplotlib", importlib.util.find_spec("matplotlib") is not None, "matplotlib is not installed")
-    monkeypatch.syspath_prepend(str(ROOT))
-    symbols.show(result, tmp_path)
-    assert (tmp_path / "learning_symbols.svg").stat().st_size > 1000
-    assert "| scrambled chat |" in capsys.readouterr().out
-
-
-def test_meanings_as_attributes() -> None:
-    rows = np.array([[0, 3, 0, 0, 1, 0, 0, 0], [2, 0, 0, 0, 0, 0, 0, 2]])
-    assert symbols.blocks_of(rows).tolist() == [[1, 3, 4, 1], [0, 2, 7, 2]]
-
-
-# -------------------------------------------------------------------------------------------- what was measured
-
-
-def test_the_page_shows_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT))
-    result = json.loads((ROOT / "docs" / "learning" / "symbols.json").read_text(encoding="utf-8"))
-    page = (ROOT / "docs" / "emergent_chat.md").read_text(encoding="utf-8")
-    assert set(result["runs"]) == set(symbols.RUNS)
-    for title, table in symbols.tables(result).items():
-        assert table in page, title
-    for one in result["runs"][symbols.OPEN]:
-        assert one["measured"]["trained"] > 0.9 > 10 * result["best without chat"]
-    for name, seeds in result["runs"].items():
-        if name != symbols.OPEN:
-            assert all(one["measured"]["trained"] <= result["best without chat"] for one in seeds), name
-
-
-def test_the_measured_settings_are_those_of_the_example(example: ModuleType) -> None:
-    result = json.loads((ROOT / "docs" / "learning" / "symbols.json").read_text(encoding="utf-8"))
-    assert result["settings"] == example.Settings()._asdict()
-
-
 @pytest.mark.parametrize("view", [iglu_marl.raw_env, iglu_marl.parallel_env])
 def test_the_pair_of_the_zoo_builds_what_it_was_trained_on(example: ModuleType, view: Any) -> None:
     model = zoo.pretrained("symbols-pair-v0")
@@ -176,6 +126,3 @@ def test_the_pair_of_the_zoo_says_which_game_it_knows() -> None:
     model = zoo.pretrained("symbols-pair-v0")
     with pytest.raises(AgentError, match="plays with controls='human-level', the environment has 'walking'"):
         model.for_env(iglu_marl.raw_env(), Role.BUILDER)
-
-
-# -------------------------------------------------------------------------------------------- on the benchmark

@@ -7,11 +7,9 @@ import os
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
+from example_programs import load_example
 from requirements import require
-
-from benchmarks.examples import load_example
 
 
 def load(name: str) -> ModuleType:
@@ -19,39 +17,6 @@ def load(name: str) -> ModuleType:
         "torch", importlib.util.find_spec("torch"), "torch is not installed (pip install 'iglu_marl[rl]')"
     )
     return load_example(name)
-
-
-def test_behaviour_cloning(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    example = load("behaviour_cloning")
-    scores = example.main(stride=20, epochs=5)
-    assert scores["network"] > 1.5 * scores["most frequent kind"]
-    assert "96 games" in capsys.readouterr().out
-
-
-def test_kinds_of_actions() -> None:
-    example = load("behaviour_cloning")
-    still = {
-        "move_x": 0.0,
-        "move_y": 0.0,
-        "move_z": 0.0,
-        "camera": np.zeros(2),
-        "use": 0,
-        "attack": 0,
-        "hotbar": 0,
-    }
-
-    def named(yaw: float = 0.0, **parts: object) -> str:
-        return str(example.KINDS[example.kind({**still, **parts}, yaw)])
-
-    assert example.kind(still, 0.0) is None
-    assert named(use=1, hotbar=6) == "place red"
-    assert named(attack=1) == "break"
-    assert named(move_z=-1.0) == "forward", "yaw 0 looks along -z"
-    assert named(90.0, move_x=1.0) == "forward", "and 90 along +x"
-    assert named(90.0, move_z=1.0) == "right"
-    assert named(move_y=1.0, camera=np.array([15.0, 0.0])) == "up"
-    assert named(move_y=0.2, camera=np.array([15.0, 0.0])) == "look right"
-    assert named(camera=np.array([0.0, -15.0])) == "look down"
 
 
 def test_offline_minari(

@@ -175,7 +175,7 @@ def test_a_source_leaves_the_sessions_that_it_is_given_alone() -> None:
 def test_reading_needs_neither_pandas_nor_a_network_library() -> None:
     code = (
         "import sys; from iglu_marl.data import bundled; bundled.load(); "
-        "print(sorted({'pandas', 'requests', 'numba', 'pygame', 'OpenGL'} & set(sys.modules)))"
+        "print(sorted({'pandas', 'requests', 'numba', 'pygame', 'moderngl'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

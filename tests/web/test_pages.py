@@ -269,6 +269,14 @@ def test_touch_moves_the_builder(phone: Browser, address: str) -> None:
         _, _, width, height = phone.box(button)
         assert min(width, height) >= 44
     assert phone.run("return document.documentElement.scrollWidth") <= 390
+    phone.emulate(844, 390)  # on its side: nothing lies above the buttons
+    for button in ("#talk button", "#jump", "#break", "#place", "#hotbar button"):
+        left, top, width, height = phone.box(button)
+        script = "return document.elementFromPoint(...arguments).closest('button')"
+        script = f"{script} === document.querySelector('{button}')"
+        hit = phone.run(script, left + width / 2, top + height / 2)
+        assert hit, button
+    keep(phone, "builder-phone-side")
 
 
 @pytest.mark.parametrize(("chosen", "stage", "code"), [(1, "done", "C0DE"), (0, "failed", "FA1L")])

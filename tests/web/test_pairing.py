@@ -420,7 +420,7 @@ def test_a_study_does_not_change_while_people_are_under_way(tmp_path: Path) -> N
 
 def test_a_server_says_how_it_is(tmp_path: Path) -> None:
     with study(tmp_path) as client:
-        assert client.get("/healthz").json() == {"games": 0, "late_ms": 0.0}
+        assert client.get("/healthz").json() == {"games": 0, "late_ms": 0.0, "full": False}
 
 
 def test_the_export_says_who_ended_a_game(tmp_path: Path) -> None:

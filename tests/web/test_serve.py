@@ -158,6 +158,42 @@ def test_people_behind_a_proxy_are_told_apart(tmp_path: Path, options: tuple[str
         assert asked("198.51.100.2") == (200 if apart else 429)
 
 
+def test_slow_requests_of_one_address_shut_nobody_out(tmp_path: Path) -> None:
+    """600 connections whose heads never end: few are kept, none for long, and others are answered meanwhile."""
+    limits = ("--limit", "connections_per_address=50", "--limit", "header_s=2", "--proxy", "127.0.0.2")
+    with served(tmp_path, *limits) as (host, _), ExitStack() as stack:
+        port, crowd, began = int(host.rpartition(":")[2]), [], time.monotonic()
+        for _ in range(600):
+            slow = stack.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+            with suppress(OSError):
+                slow.sendall(b"GET / HTTP/1.1\r\nHost: ")
+            slow.setblocking(False)
+            crowd.append(slow)
+        asked, waited = urllib.request.Request(f"http://{host}/healthz"), time.monotonic()
+        with socket.create_connection(("127.0.0.1", port), 10, source_address=("127.0.0.2", 0)) as other:
+            other.sendall(f"GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            assert b"200 OK" in other.recv(1000)
+        waited = time.monotonic() - waited
+        open_ones = sum(not is_closed(slow) for slow in crowd)
+        assert open_ones <= 50 or time.monotonic() - began < 2
+        assert waited < 10  # on a busy machine; 0.05 s on a quiet one
+        deadline = time.monotonic() + 60
+        while not all(map(is_closed, crowd)):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            assert answer.status == 200
+
+
+def is_closed(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
 class Visitor:
     """One who plays on whatever happens to the server, and keeps what it was told."""
 
@@ -304,6 +340,8 @@ def dialogue_of(game: Any) -> list[list[str]]:
         (["--host", "0.0.0.0"], "--public-host"),
         (["--architect", "nobody"], "nobody"),
         (["--wait", "0"], "--wait"),
+        (["--limit", "games=0"], "--limit"),
+        (["--limit", "folder=3"], "--limit"),
         (["--study", "nothing.toml"], "nothing.toml"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import time
@@ -720,8 +721,10 @@ def test_the_page_of_the_admin_has_a_password(options: dict[str, Any]) -> None:
         assert "&lt;b&gt;task" in page
         assert "<b>task" not in page
         assert "waiting" in page
-        for token in client.app.state.rooms._tokens:  # type: ignore[attr-defined]
-            assert token not in page
+        for seat in only_room(
+            client
+        ).seats.values():  # links of spectators are there, those of players are not
+            assert not {seat.token, seat.invitation} & set(re.findall(r"[\w-]{10,}", page))
 
 
 def test_without_a_secret_there_is_no_such_page(client: TestClient) -> None:

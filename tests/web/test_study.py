@@ -132,13 +132,16 @@ def ask(client: TestClient, path: str, **body: Any) -> dict[str, Any]:
     return {**told, "status": answer.status_code}
 
 
-def to_the_game(client: TestClient, code: str) -> str:
-    """Through consent and instructions; the participant's token."""
+def to_the_game(client: TestClient, code: str, **quiz: str) -> str:
+    """Through consent, instructions and quiz; the participant's token."""
     told = ask(client, "enter", code=code)
     token = str(told["token"])
     if told["stage"] == "consent":
         told = ask(client, "next", token=token, stage="consent", agree=True)
-    assert ask(client, "next", token=token, stage="instructions")["stage"] == "game", told
+    told = ask(client, "next", token=token, stage="instructions")
+    if quiz:
+        told = ask(client, "next", token=token, stage="quiz", answers=quiz)
+    assert told["stage"] == "game", told
     return token
 
 
@@ -176,8 +179,10 @@ def test_from_consent_to_the_code(tmp_path: Path, folder: Path) -> None:
         for path in ("/api/lobby", "/gallery", "/api/gallery"):  # nothing but the study
             assert client.get(path).status_code == 404
         assert client.post("/api/games", json={"role": "builder"}, headers=ORIGIN).status_code == 404
-        assert ask(client, "about")["parameter"] == "PROLIFIC_PID"
-        assert ask(client, "enter", code="P1")["text"].startswith("We record")
+        assert client.get("/api/texts").json()["parameter"] == "PROLIFIC_PID"
+        assert ask(client, "enter", code="P1")["pages"] == [
+            "<p>We record what you do.</p>\n<p>Do you agree?</p>\n"
+        ]
         token = to_the_game(client, "P1")
         assert ask(client, "enter", code="P1")["token"] == token  # a reload
         build_red(client, token)
@@ -435,13 +440,14 @@ def test_the_study_of_the_page_can_be_taken(tmp_path: Path, folder: Path) -> Non
     options = ServerOptions(folder=folder, hosts=("testserver",))
     sessions = Sessions(read_study(study), Store(f"sqlite:///{folder / 'studies.db'}"))
     with TestClient(create_app(options, sessions)) as client:
-        assert ask(client, "about")["parameter"] == "PROLIFIC_PID"
-        token = to_the_game(client, "me")
+        assert client.get("/api/texts").json()["parameter"] == "PROLIFIC_PID"
+        token = to_the_game(client, "me", who="ask")
         assert ask(client, "enter", token=token)["practice"]
         with joined(client, ask(client, "game", token=token)["play"]) as player:
             player.until("status", state="playing")
         told = ask(client, "enter", token=token)
-        assert (told["game"], told["games"]) == (1, 3)  # it is waited for
+        assert told["game"] == 1
+        assert (told["number"], told["of"]) in [(1, 1), (1, 2)]  # it is waited for
     done = CliRunner().invoke(command, ["study", "forget", str(study), "me", "--folder", str(folder)])
     assert done.exit_code == 0, done.output
 
@@ -566,8 +572,8 @@ def test_an_older_database_is_brought_up_to_date(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
     store = Store(url)
     newer = {
-        "answers": ("passed",),
-        "participants": ("place", "pair", "role", "version"),
+        "answers": ("passed", "game"),
+        "participants": ("place", "pair", "role", "version", "placed"),
         "games": ("ended_by",),
     }
     for table, columns in newer.items():
@@ -580,7 +586,7 @@ def test_an_older_database_is_brought_up_to_date(tmp_path: Path) -> None:
         store = Store(url)
         for table in (ANSWER_ROWS, PARTICIPANTS, GAMES):
             assert store.do(lambda connection, table=table: connection.execute(table.select()).all()) == []
-        assert store.do(lambda connection: connection.execute(SCHEMAS.select()).scalars().all()) == [3]
+        assert store.do(lambda connection: connection.execute(SCHEMAS.select()).scalars().all()) == [4]
         store.close()
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.cells import CELLS, flat_index
 from iglu_marl.core.kernels.clock import speak
+from iglu_marl.core.kernels.hands import share_change
 from iglu_marl.core.kernels.records import ARCHITECT
 from iglu_marl.core.kernels.step import step_one
-from iglu_marl.core.kernels.talk import note
+from iglu_marl.core.kernels.talk import note, note_to_team
 
 Array = npt.NDArray[Any]
 
@@ -180,4 +182,73 @@ def converse_many(state, controls, numbers, silent, idle, talk, out, first, last
         high = min(low + CHUNK, last)
         ended += converse_some(state, controls, numbers, silent, idle, talk, low, high)
         show_steps(state, idle, out, low, high)
+    return ended
+
+
+@jit
+def play_some(state, controls, silent, idle, talk, earned, first, last):
+    """In every game of a team that is not idle, let the architects speak, then the builders act in order.
+
+    earned: float64 [n, builders], the rewards of their acts; nan of those that did not act, as the game was over.
+    Returns the number of ended episodes.
+    """
+    ended, builders, architects = 0, earned.shape[1], talk.spoken.shape[1]
+    for i in range(first, last):
+        if idle[i]:
+            continue
+        team = state[i * builders : (i + 1) * builders]
+        for k in range(architects):
+            talk.spoken[i, k] = note_to_team(talk, k, i)
+        for k in range(builders):
+            earned[i, k] = np.nan
+            if architects > 0:
+                speak(team[k])
+        over, out_of_budget = False, True
+        for k in range(builders):
+            c = controls[i * builders + k]
+            if talk.said.shape[0] > architects and note_to_team(talk, architects + k, i) > 0:
+                c = silent[1]
+            step_one(team[k], c, team)
+            share_change(team, k)
+            earned[i, k] = team[k]["reward"]
+            out_of_budget = out_of_budget and team[k]["truncated"] != 0
+            if team[k]["terminated"] != 0:
+                over = True
+                break
+        if architects == 0 and not np.isnan(earned[i, builders - 1]):  # the next turn starts at once
+            for k in range(builders):
+                speak(team[k])
+        ended += over or out_of_budget
+    return ended
+
+
+@jit
+def show_edits(state, idle, earned, out, first, last):
+    """Write the edits of each builder of a team into the observations of all, in order."""
+    builders = earned.shape[1]
+    for i in range(first, last):
+        if idle[i]:
+            continue
+        for k in range(builders):
+            change = state[i * builders + k]["change"]
+            if np.isnan(earned[i, k]) or change[3] == change[4]:
+                continue
+            cell = flat_index(int(change[0]), int(change[1]), int(change[2]))
+            for row in range(i * builders, (i + 1) * builders):
+                if out.grid.shape[0] > 0:
+                    out.grid[row, cell] = out.ids[change[4]]
+                if out.scene.shape[0] > 0:
+                    out.scene[row, cell] = change[4]
+                    out.stale[row] = True
+
+
+@jit
+def play_many(state, controls, silent, idle, idle_rows, talk, earned, out, first, last):
+    """Run `play_some`, and observe the worlds. idle_rows: `idle` by builder."""
+    ended, builders = 0, earned.shape[1]
+    for low in range(first, last, CHUNK):
+        high = min(low + CHUNK, last)
+        ended += play_some(state, controls, silent, idle, talk, earned, low, high)
+        show_steps(state, idle_rows, out, low * builders, high * builders)
+        show_edits(state, idle, earned, out, low, high)
     return ended

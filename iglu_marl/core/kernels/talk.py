@@ -25,6 +25,30 @@ class Talk(NamedTuple):
     in_turns: bool  # whether only the agent whose turn it is acts
 
 
+class TeamTalk(NamedTuple):
+    """The dialogues of a batch of teams in tokens, and the current utterances; agents are numbered as in the game."""
+
+    dialogs: Array  # int32 [groups, n, length]: what a group of agents hears, the first one everything
+    lengths: Array  # int32 [groups, n]: tokens in it
+    hears: Array  # bool [agents, groups]: whether a group hears an agent
+    said: Array  # int64 [agents, n, words]: 0 = padding; without builders that cannot speak
+    spoken: Array  # int32 [n, architects]: tokens that they spoke in this step
+    first_mark: int  # of the first agent
+
+
+@jit
+def note_to_team(talk, agent, i):
+    """Append what an agent says in game i to the dialogues of those who hear it. Returns its number of tokens."""
+    said, words = talk.said[agent, i], 0
+    for k in range(said.size):
+        words += said[k] != 0
+    if words > 0:
+        for group in range(talk.dialogs.shape[0]):
+            if talk.hears[agent, group]:
+                note(talk.dialogs[group], talk.lengths[group], i, talk.first_mark + agent, said)
+    return words
+
+
 @jit
 def note(dialog, length, i, mark, said):
     """Append an utterance to dialogue i, whose oldest tokens make room. Returns its number of tokens; 0 is silence."""

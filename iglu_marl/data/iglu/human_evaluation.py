@@ -6,15 +6,9 @@ of the tasks are separate files; where one is missing, an `Unavailable` has the 
 
 from __future__ import annotations
 
-import base64
-import binascii
-import gzip
-import io
 import os
-import zlib
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -28,12 +22,11 @@ from iglu_marl.data.packs.archive import open_pack
 from iglu_marl.data.packs.cache import pack_folder
 from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
 from iglu_marl.data.packs.store import MissingPackError, find_pack
-from iglu_marl.data.report import Skipped, SkipReason
+from iglu_marl.data.report import Report, Skipped, SkipReason
 
 FEEDBACK, GAMES, TASKS = "human_agent_feedback.csv", "gamedata.json", "taskdata.json"
 COLUMNS = ("HitId", "GameMinecraftId", "TaskMinecraftId", "AgentName", "Annotation", "CompletionCode")
 _SIDE_LIMIT = 256 * MIB  # bytes of games and tasks
-_CODE_LIMIT = 1 << 16  # bytes of a decoded code; real ones have 221
 
 
 class FeedbackSkip(SkipReason, unit="line"):
@@ -52,39 +45,12 @@ class Annotation(str, Enum):
     __str__ = str.__str__
 
 
-class CodeState(str, Enum):
-    """Content of the cell with the completion code."""
-
-    ABSENT = "nothing"
-    DECODED = "a code"
-    UNDECODABLE = "something else"
-
-    __str__ = str.__str__
-
-
-@dataclass(frozen=True)
-class CompletionCode:
-    """Completion code that a game gave to the person at its end: its parts, and the two with a known meaning."""
-
-    parts: tuple[str, ...]
-
-    @property
-    def task_id(self) -> str | None:
-        """Id of the task."""
-        return self.parts[3] if len(self.parts) == 7 else None
-
-    @property
-    def game_id(self) -> str | None:
-        """Id of the game."""
-        return self.parts[4] if len(self.parts) == 7 else None
-
-
 @dataclass(frozen=True)
 class Feedback:
     """One row: one person's judgement of one agent.
 
-    `game_id`, `task_id`, `chosen_best` and `performance` are None where the table has nothing or "NA". `code` is None
-    unless `code_state` is DECODED. `raw_annotation` and `raw_code` are the unparsed cells.
+    `game_id`, `task_id`, `chosen_best`, `performance` and `code`, the completion code, are None where the table has
+    nothing or "NA". `raw_annotation` is the unparsed cell.
     """
 
     hit_id: str
@@ -94,16 +60,8 @@ class Feedback:
     annotation: Annotation
     chosen_best: bool | None
     performance: str | None
-    code_state: CodeState
-    code: CompletionCode | None
+    code: str | None
     raw_annotation: str
-    raw_code: str
-    line: int
-
-    @property
-    def names_other_game(self) -> bool:
-        """Whether the code is from another game than the row."""
-        return self.code is not None and self.code.game_id != self.game_id
 
 
 @dataclass(frozen=True)
@@ -120,45 +78,22 @@ class Unavailable:
         return f"{self.what} is not available: {self.reason}"
 
 
-@dataclass(frozen=True)
-class EvaluationReport:
-    """Counts of the rows of the table; `agents` and `chosen_best` are by agent."""
-
-    rows: int
-    hits: int
-    agents: Mapping[str, int]
-    annotations: Mapping[str, int]
-    codes: Mapping[str, int]
-    without_game: int
-    no_text: int
-    codes_of_other_games: int
-    odd_hits: int
-    chosen_best: Mapping[str, Mapping[bool, int]]
-    bad_rows: int = 0
-    left_out: int = 0
-
-    def __str__(self) -> str:
-        return (
-            f"{self.rows} rows of {self.hits} HITs; annotations {dict(self.annotations)}, codes "
-            f"{dict(self.codes)}, {self.without_game} rows without a game, {self.no_text} judgements without words, "
-            f"{self.codes_of_other_games} codes of another game, {self.odd_hits} HITs without two rows, "
-            f"{self.bad_rows} rows that cannot be read, {self.left_out} files left out"
-        )
-
-
 @dataclass
 class HumanEvaluation:
     """The table of feedback, and the events of the games and the tasks.
 
-    `games` and `tasks` are the parsed JSON of gamedata.json and taskdata.json, or `Unavailable`. `skipped` lists rows
-    that cannot be read, and files of the folder or zip that are left out for safety.
+    `games` and `tasks` are the parsed JSON of gamedata.json and taskdata.json, or `Unavailable`.
     """
 
     feedback: list[Feedback]
     games: Any
     tasks: Any
-    location: str = ""
-    skipped: list[Skipped[Any]] = field(default_factory=list)
+    location: str
+    _report: Report[Any]
+
+    def report(self) -> Report[Any]:
+        """Return the number of rows, the rows that cannot be read, and files that are left out for safety."""
+        return self._report
 
     def by_agent(self, agent: str) -> list[Feedback]:
         """Return the rows of an agent. Raises `DataError` if it has none."""
@@ -168,68 +103,13 @@ class HumanEvaluation:
             raise DataError(f"there is no agent {agent!r}, expected one of {', '.join(known)}")
         return found
 
-    def report(self) -> EvaluationReport:
-        """Return the counts of all rows, including irregular ones."""
-        rows = self.feedback
-        best: dict[str, Counter[bool]] = {}
-        for row in rows:
-            if row.chosen_best is not None:
-                best.setdefault(row.agent, Counter())[row.chosen_best] += 1
-        hits = Counter(row.hit_id for row in rows)
-        return EvaluationReport(
-            rows=len(rows),
-            hits=len(hits),
-            agents=dict(Counter(row.agent for row in rows)),
-            annotations=dict(Counter(row.annotation.name.lower() for row in rows)),
-            codes=dict(Counter(row.code_state.name.lower() for row in rows)),
-            without_game=sum(row.game_id is None for row in rows),
-            no_text=sum(row.annotation is Annotation.FILLED and row.performance is None for row in rows),
-            codes_of_other_games=sum(row.names_other_game for row in rows),
-            odd_hits=sum(count != 2 for count in hits.values()),
-            chosen_best={agent: dict(counts) for agent, counts in best.items()},
-            bad_rows=sum(entry.reason is FeedbackSkip.BAD_ROW for entry in self.skipped),
-            left_out=sum(entry.reason is not FeedbackSkip.BAD_ROW for entry in self.skipped),
-        )
-
     def to_pandas(self) -> Any:
         """Return the table as a `pandas.DataFrame`, one row per judgement."""
         with extra("data"):
             import pandas as pd
 
-        return pd.DataFrame(
-            [
-                {
-                    "hit_id": row.hit_id,
-                    "agent": row.agent,
-                    "game_id": row.game_id,
-                    "task_id": row.task_id,
-                    "annotation": row.annotation.name.lower(),
-                    "chosen_best": row.chosen_best,
-                    "performance": row.performance,
-                    "code": row.code_state.name.lower(),
-                    "code_game_id": None if row.code is None else row.code.game_id,
-                }
-                for row in self.feedback
-            ]
-        )
-
-
-def decode_completion_code(text: str) -> CompletionCode | None:
-    """Decode a completion code (base64 of a gzip stream of parts joined by ":"); None if it is not one."""
-    try:
-        packed = base64.b64decode(text.strip(), validate=True)
-        content = _unpacked(packed).decode("utf-8")
-    except (binascii.Error, ValueError, OSError, EOFError, zlib.error):
-        return None
-    return CompletionCode(tuple(content.split(":"))) if content else None
-
-
-def _unpacked(packed: bytes) -> bytes:
-    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
-        content = stream.read(_CODE_LIMIT + 1)
-    if len(content) > _CODE_LIMIT:
-        raise ValueError("too long for a code")
-    return content
+        rows = ({**vars(row), "annotation": row.annotation.name.lower()} for row in self.feedback)
+        return pd.DataFrame(rows)
 
 
 def _judgement(cell: str) -> tuple[Annotation, bool | None, str | None]:
@@ -252,13 +132,8 @@ def _known(cell: str) -> str | None:
     return None if text.upper() in ("", "NA", "N/A") else text
 
 
-def _feedback(record: Mapping[str, str], line: int) -> Feedback:
+def _feedback(record: Mapping[str, str]) -> Feedback:
     annotation, best, performance = _judgement(record["Annotation"])
-    raw = record["CompletionCode"]
-    code = decode_completion_code(raw) if raw.strip() not in ("", "NA") else None
-    state = CodeState.DECODED if code else CodeState.UNDECODABLE
-    if raw.strip() in ("", "NA"):
-        state = CodeState.ABSENT
     return Feedback(
         hit_id=record["HitId"].strip(),
         agent=record["AgentName"].strip(),
@@ -267,11 +142,8 @@ def _feedback(record: Mapping[str, str], line: int) -> Feedback:
         annotation=annotation,
         chosen_best=best,
         performance=performance,
-        code_state=state,
-        code=code,
+        code=_known(record["CompletionCode"]),
         raw_annotation=record["Annotation"],
-        raw_code=raw,
-        line=line,
     )
 
 
@@ -364,12 +236,13 @@ def human_evaluation(
     if found is None:
         with open_pack(str(place), follow_links=follow_links) as pack:
             raise DataError(f"{place} has no {FEEDBACK} in it{pack.links}")
+    report: Report[Any] = Report(files=[*found.left_out])
     rows: list[Feedback] = []
-    skipped: list[Skipped[Any]] = [*found.left_out]
     for line, record in read_table(found.table, COLUMNS, found.place):
+        report.rows += 1
         if isinstance(record, DataError):
-            skipped.append(Skipped(FeedbackSkip.BAD_ROW, found.place, line, str(record)))
+            report.skip(FeedbackSkip.BAD_ROW, found.place, line, str(record))
         else:
-            rows.append(_feedback(record, line))
+            rows.append(_feedback(record))
     games, tasks = _side_file(found, GAMES), _side_file(found, TASKS)
-    return HumanEvaluation(rows, games, tasks, found.place, skipped)
+    return HumanEvaluation(rows, games, tasks, found.place, report)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
@@ -402,6 +402,7 @@ def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
     return phrase.name not in names or (phrase.name == "count" and phrase in open_)
 
 
+@lru_cache(maxsize=4096)
 def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     """Return the instructions that pieces make, and the cost of what is missing; None if they contradict."""
     stated = [part for part in pieces if isinstance(part, Property)]

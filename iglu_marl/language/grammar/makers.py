@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, TypeVar
 
 from iglu_marl.core.grid import Cell, color_id, color_name, in_zone
@@ -165,16 +165,20 @@ class Modifiers:
 
     def plus(self, other: Modifiers) -> Modifiers:
         """Return both together; raise `Contradiction` if they contradict each other."""
+        if self == _PLAIN or other == _PLAIN:
+            return other if self == _PLAIN else self
         stated: dict[str, Any] = {}
-        for part in fields(self):
-            one, two = getattr(self, part.name), getattr(other, part.name)
-            if part.default is not None:  # a tuple or a flag
-                stated[part.name] = one + two if isinstance(one, tuple) else one or two
+        for name, two in vars(other).items():
+            one, default = getattr(self, name), getattr(_PLAIN, name)
+            if two == default:
                 continue
-            if one is not None and two is not None and part.name == "also":
+            if default is not None:  # a tuple or a flag
+                stated[name] = one + two if isinstance(one, tuple) else two
+            elif one is not None and name == "also":
                 raise Contradiction("another place and another place")
-            stated[part.name] = _agreed(part.name, one, two)
-        return Modifiers(**stated)
+            else:
+                stated[name] = _agreed(name, one, two)
+        return replace(self, **stated)
 
     def only(self, what: str, *names: str) -> None:
         """Raise `Contradiction` if a field besides these is set."""
@@ -182,6 +186,9 @@ class Modifiers:
         for name, value in vars(self).items():
             if value != getattr(plain, name):
                 raise Contradiction(f"{what} and {_named(name, value)}")
+
+
+_PLAIN = Modifiers()
 
 
 def _color(color: int | None) -> str:

@@ -1,8 +1,8 @@
 """The renderers of `renderer="opengl"` and `renderer="auto"`: the builder's pictures, drawn off screen.
 
-All renderers of a process share one `SharedContext` per device, which is opened at the first picture and closed with
-the last renderer. It is current only while a picture is drawn, so it does not disturb other libraries' contexts, and
-any thread may draw. A forked process starts without a context, and does not touch that of its parent.
+All renderers of a process share one `SharedContext` per device, which is opened at the first picture and kept. It lives
+in a thread of its own, so it does not disturb other libraries' contexts, and any thread may draw. A forked process
+starts without a context, and does not touch that of its parent.
 """
 
 from __future__ import annotations
@@ -10,229 +10,313 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-import weakref
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 
 from iglu_marl.core.arguments import as_count
 from iglu_marl.core.errors import RenderError
+from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
 from iglu_marl.rendering import palette
-from iglu_marl.rendering.opengl import egl
+from iglu_marl.rendering.opengl import shaders
+from iglu_marl.rendering.opengl.devices import (
+    ADVICE,
+    Device,
+    environment,
+    list_devices,
+    load_library,
+    preferred,
+)
 from iglu_marl.rendering.painter import Painter, paint_scenes
 from iglu_marl.rendering.renderer import EYE_LENS, Colors, FloatArray, Frames, Lens, SceneRenderer
 
-if TYPE_CHECKING:
-    from iglu_marl.rendering.opengl.drawer import Framebuffer, PixelBuffer, SceneDrawer, Scenes
-
 # larger batches are drawn in parts, and a part is read while the next one is drawn
 PIXELS_AT_ONCE = 1 << 22
-_KEPT_FRAMEBUFFERS = 4
-
 LARGE = 256 * 256  # pixels; smaller pictures take longer to copy from the GPU than to paint
-
 DEVICE_FILES = Path("/dev")
+SOFTWARE_DRIVERS = ("llvmpipe", "softpipe", "swrast", "swr ")
+
+_KEPT_FRAMEBUFFERS = 4
+_CLIP_DISTANCES = (0x3000, 0x3001)  # GL_CLIP_DISTANCE0, 1
+_CELLS = int(np.prod(ZONE_SHAPE))
+_CORNERS = np.array([4 * side + corner for side in range(3) for corner in (0, 1, 2, 2, 1, 3)], np.uint8)
+_EMPTY = np.zeros((1, *ZONE_SHAPE), np.int8)
+_GPU, _THREADS = "a GPU", "threads (LP_NUM_THREADS)"
 
 _warned = False
 
-_GPU, _THREADS = "a GPU", "threads (LP_NUM_THREADS)"
 
-_EMPTY = np.zeros((1, *ZONE_SHAPE), np.int8)
+class _Worker(threading.Thread):
+    """A thread that runs jobs."""
+
+    def __init__(self) -> None:
+        super().__init__(name="iglu_marl-opengl", daemon=True)
+        self._jobs: SimpleQueue[Any] = SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        """Run all jobs."""
+        while True:
+            job, answer = self._jobs.get()
+            try:
+                result, error = job(), None
+            except BaseException as raised:
+                result, error = None, raised
+            answer.put((result, error))
+            del job, answer, result, error
+
+    def call(self, job: Callable[[], Any]) -> Any:
+        """Return `job()`, or raise its error."""
+        answer: SimpleQueue[Any] = SimpleQueue()
+        self._jobs.put((job, answer))
+        result, error = answer.get()
+        try:
+            if error is not None:
+                raise error
+            return result
+        finally:
+            del error  # its traceback has this frame, which would be a cycle
 
 
 class SharedContext:
-    """A context and the objects that draw in it, used through `run`."""
+    """A context and the objects that draw in it, used through `draw`. `device` is None for the best one."""
 
     def __init__(self, device: int | None, *, software: bool = False) -> None:
-        self._lock = threading.RLock()
-        self._elsewhere: ThreadPoolExecutor | None = None
-        self._framebuffers: dict[int, Framebuffer] = {}
-        self._buffers: list[PixelBuffer] = []
-        self._staging = np.empty(0, np.uint32)
         self._threads = os.environ.get("LP_NUM_THREADS", "0") != "0"
-        self._context = egl.EGLContext(device, software=software)
-        try:
-            self._drawer: SceneDrawer = self.run(_new_drawer)
-        except BaseException:
-            self._context.close()
-            raise
+        self._worker = _Worker()
+        self._drawer: _Drawer = self._worker.call(lambda: _Drawer(_candidates(device, software)))
 
     @property
     def description(self) -> str:
-        """The driver's name and version, and the display that was chosen."""
-        return f"{self._drawer.description} ({self._context.display_name})"
+        """The driver's name and version, and the device that was chosen."""
+        return self._drawer.description
 
     @property
     def software(self) -> bool:
         """Whether the driver computes on the CPU."""
-        return self._drawer.software
+        return any(name in self.description.lower() for name in SOFTWARE_DRIVERS)
 
     @property
     def lost_by_fork(self) -> str:
         """What a forked process cannot use: "" for Mesa's software renderer without threads, which survives a fork."""
         return "" if self.software and not self._threads else _THREADS if self.software else _GPU
 
-    def run(self, job: Callable[[], Any]) -> Any:
-        """Return `job()`, run while the context is current, in this thread or, if it is taken, in another."""
-        with self._lock:
-            try:
-                return self._run_here(job)
-            except egl.AnotherContextError:
-                if self._elsewhere is None:
-                    self._elsewhere = ThreadPoolExecutor(1, "iglu_marl-opengl")
-                return self._elsewhere.submit(self._run_here, job).result()
+    def draw(self, grids: BlockGrid, poses: FloatArray, lens: Lens, colors: Colors, out: Frames) -> None:
+        """Fill out uint8[k, height, width, 3] with k scenes, as `SceneRenderer.draw`."""
+        self._worker.call(partial(self._drawer.draw, grids, poses, lens, colors, out))
 
-    def _run_here(self, job: Callable[[], Any]) -> Any:
-        with self._context:
-            return job()
 
-    def draw(self, scenes: Scenes, out: Frames) -> None:
-        """Fill out uint8[k, height, width, 3] with k scenes. Call it inside `run`."""
-        from iglu_marl.rendering.opengl.drawer import reported
+def _candidates(number: int | None, software: bool) -> list[Device]:
+    """Return the devices to try, in order. Raises `RenderError` if EGL does not list the device of this number."""
+    devices = list_devices()
+    if number is None:
+        best = preferred(devices, os.environ.get("CUDA_VISIBLE_DEVICES"))
+        return [device for device in best if device.software or not software]
+    if not 0 <= number < len(devices):
+        raise RenderError(f"device is {number}, expected one of the {len(devices)} that EGL lists")
+    return [devices[number]]
 
-        count, height, width = out.shape[:3]
-        side = self._drawer.max_side
-        if height > side or width > side:
-            raise RenderError(f"size is {(height, width)}, expected at most {side} x {side} for this driver")
-        most = min(side // height, self._drawer.max_tiles, max(1, PIXELS_AT_ONCE // (height * width)))
-        with reported():
-            if count > most:
-                self._draw_parts([slice(first, first + most) for first in range(0, count, most)], scenes, out)
-                return
-            pixels = self._stage(count * height * width)
-            self._draw_part(scenes, (height, width)).read(count * height, pixels)
-            _unpack(pixels, out)
 
-    def _draw_parts(self, parts: list[slice], scenes: Scenes, out: Frames) -> None:
+class _Drawer:
+    """Shaders, buffers and framebuffers of the context that is current in this thread."""
+
+    def __init__(self, devices: list[Device]) -> None:
+        self.context, self.description = _open(devices)
+        gl, limits = self.context, self.context.info
+        sides = ("GL_MAX_TEXTURE_SIZE", "GL_MAX_RENDERBUFFER_SIZE", "GL_MAX_VIEWPORT_DIMS")
+        self.max_side = min(int(np.min(limits[name])) for name in sides)
+        self._program = gl.program(vertex_shader=shaders.VERTEX, fragment_shader=shaders.FRAGMENT)
+        for unit, name in enumerate(("grids", "cameras", "palette")):
+            self._program[name] = unit
+        self._places = gl.buffer(reserve=4, dynamic=True)
+        corners = gl.buffer(_CORNERS)
+        content = [(self._places, "1u4/i", "place")]
+        self._cubes = gl.vertex_array(self._program, content, index_buffer=corners, index_element_size=1)
+        self._scenes: Any = None  # textures of grids and cameras
+        self._palette: Any = None
+        self._colors: Colors | None = None
+        self._framebuffers: dict[int, Any] = {}  # by width
+        self._buffers = [gl.buffer(reserve=4, dynamic=True) for _ in range(2)]
+        gl.enable_only(gl.DEPTH_TEST)
+        gl.depth_func = "<="
+        for test in _CLIP_DISTANCES:
+            gl.enable_direct(test)
+
+    def draw(self, grids: BlockGrid, poses: FloatArray, lens: Lens, colors: Colors, out: Frames) -> None:
         """Draw part by part; while one is drawn, the previous one is copied."""
-        from iglu_marl.rendering.opengl.drawer import PixelBuffer
-
-        height, width = out.shape[1:3]
-        while len(self._buffers) < 2:
-            self._buffers.append(PixelBuffer())
+        count, height, width = out.shape[:3]
+        if height > self.max_side or width > self.max_side:
+            side = f"{self.max_side} x {self.max_side}"
+            raise RenderError(f"size is {(height, width)}, expected at most {side} for this driver")
+        self._load_palette(colors)
+        self._program["lens"] = tuple(lens.as_array()[:4].tolist())
+        self._program["view"] = height, width
+        most = min(self.max_side // height, max(1, PIXELS_AT_ONCE // (height * width)))
+        parts = [slice(first, min(first + most, count)) for first in range(0, count, most)]
         for number in range(len(parts) + 1):
             if number < len(parts):
-                rows = parts[number]
-                part = scenes._replace(grids=scenes.grids[rows], poses=scenes.poses[rows])
-                target = self._draw_part(part, (height, width))
-                self._buffers[number % 2].fetch(target, len(part.grids) * height)
+                drawn = self._draw_part(grids[parts[number]], poses[parts[number]], (height, width))
+                if len(parts) == 1:
+                    pixels = drawn.read(drawn.viewport, 4, alignment=1)
+                    _unpack(np.frombuffer(pixels, np.uint8), out)
+                    break
+                buffer = self._buffers[number % 2]
+                size = 4 * width * height * (parts[number].stop - parts[number].start)
+                if buffer.size < size:
+                    buffer.orphan(size)
+                drawn.read_into(buffer, drawn.viewport, 4, alignment=1)
             if number > 0:
                 done = out[parts[number - 1]]
-                with self._buffers[(number - 1) % 2].pixels(len(done) * height * width) as pixels:
-                    _unpack(pixels, done)
+                pixels = self._buffers[(number - 1) % 2].read(4 * done.size // 3)
+                _unpack(np.frombuffer(pixels, np.uint8), done)
+        if (problem := self.context.error) != "GL_NO_ERROR":
+            raise RenderError(f"OpenGL failed: {problem}")
 
-    def _draw_part(self, scenes: Scenes, size: tuple[int, int]) -> Framebuffer:
-        rows = len(scenes.grids) * size[0]
-        target = self._framebuffer(size[1], rows)
-        target.clear(rows, int(scenes.colors[palette.SKY]))
-        self._drawer.draw_tiles(scenes, size)
+    def _draw_part(self, grids: BlockGrid, poses: FloatArray, size: tuple[int, int]) -> Any:
+        """Return a framebuffer with k scenes stacked from the lower left, each with its row 0 lowest."""
+        (height, width), tiles = size, len(grids)
+        blocks = np.flatnonzero(grids)
+        places = np.zeros(
+            len(blocks) + tiles, np.uint32
+        )  # the ground's instances come last: theirs are not used
+        places[: len(blocks)] = blocks
+        self._places.orphan(places.nbytes)
+        self._places.write(places)
+        self._load_scenes(grids, poses)
+        self._program["counts"] = len(blocks), tiles, self._known
+        target = self._framebuffer(width, tiles * height)
+        target.viewport = area = 0, 0, width, tiles * height
+        sky = int(self._sky)
+        target.clear(*((sky >> shift & 255) / 255 for shift in (0, 8, 16)), 1.0, depth=1.0, viewport=area)
+        for unit, texture in enumerate((*self._scenes, self._palette)):
+            texture.use(unit)
+        self._cubes.render(instances=len(places))
         return target
 
-    def _framebuffer(self, width: int, rows: int) -> Framebuffer:
+    def _load_scenes(self, grids: BlockGrid, poses: FloatArray) -> None:
+        count = len(grids)
+        cameras = np.zeros(
+            (count, 2, 4), np.float32
+        )  # eye, 0; sine and cosine of yaw, sine and cosine of pitch
+        angles = np.radians(poses[:, 3:])
+        cameras[:, 0, :3] = poses[:, :3]
+        cameras[:, 1, 0::2] = np.sin(angles)
+        cameras[:, 1, 1::2] = np.cos(angles)
+        if self._scenes is None or self._scenes[0].height < count:
+            self._release(self._scenes or ())
+            kinds = ((_CELLS, 1, "i1"), (2, 4, "f4"))
+            self._scenes = [
+                self.context.texture((width, count), channels, dtype=kind, alignment=1)
+                for width, channels, kind in kinds
+            ]
+        for texture, data in zip(self._scenes, (grids, cameras), strict=True):
+            texture.write(np.ascontiguousarray(data), viewport=(0, 0, texture.width, count), alignment=1)
+
+    def _load_palette(self, colors: Colors) -> None:
+        if colors is self._colors and not colors.flags.writeable:
+            return
+        self._colors, self._sky = colors, colors[palette.SKY]
+        self._known = (len(colors) - palette.FIRST_BLOCK) // palette.ENTRIES_PER_COLOR
+        pairs = np.ascontiguousarray(colors[palette.SKY + 1 :], np.uint32)
+        self._release([self._palette] if self._palette else ())
+        self._palette = self.context.texture((len(pairs) // 2, 1), 2, pairs, dtype="u4", alignment=1)
+
+    def _framebuffer(self, width: int, rows: int) -> Any:
         """Return a framebuffer with at least `rows` rows; one is kept for each of the last few widths."""
-        from iglu_marl.rendering.opengl.drawer import Framebuffer
-
         target = self._framebuffers.pop(width, None)
-        if target is not None and target.height < rows:
-            target.close()
-            target = None
-        self._framebuffers[width] = target = target or Framebuffer(width, rows)
+        unused = target if target is not None and target.height < rows else None
+        if target is None or unused is not None:
+            gl, size = self.context, (width, rows)
+            target = gl.framebuffer([gl.renderbuffer(size)], gl.depth_renderbuffer(size))
+        target.use()  # before another is released, which may be the one in use
+        self._framebuffers[width] = target
         if len(self._framebuffers) > _KEPT_FRAMEBUFFERS:
-            self._framebuffers.pop(next(iter(self._framebuffers))).close()
+            unused = self._framebuffers.pop(next(iter(self._framebuffers)))
+        if unused is not None:
+            self._release([unused, *unused.color_attachments, unused.depth_attachment])
         return target
 
-    def _stage(self, count: int) -> Colors:
-        if len(self._staging) < count:
-            self._staging = np.empty(count, np.uint32)
-        return self._staging[:count]
-
-    def close(self) -> None:
-        """Destroy the context and all its objects."""
-        with self._lock:
-            self._context.close()
-            if self._elsewhere is not None:
-                self._elsewhere.shutdown(wait=False)
+    @staticmethod
+    def _release(things: Any) -> None:
+        for thing in things:
+            thing.release()
 
 
-def _new_drawer() -> SceneDrawer:
-    from iglu_marl.rendering.opengl.drawer import SceneDrawer
+def _open(devices: list[Device]) -> tuple[Any, str]:
+    """Return a context of the first device that has OpenGL 3.3, and its description."""
+    with extra("opengl"):
+        import moderngl
 
-    return SceneDrawer(packed=True)
-
-
-def _unpack(pixels: Colors, out: Frames) -> None:
-    """Copy packed colours to RGB, one channel at a time: four times faster than a slice of three."""
-    channels, target = pixels.view(np.uint8).reshape(-1, 4), out.reshape(-1, 3)
-    first = 0 if np.little_endian else 3
-    for channel in range(3):
-        target[:, channel] = channels[:, abs(first - channel)]
-
-
-class _SharedContexts:
-    """The open contexts of this process, by device, and their users."""
-
-    def __init__(self) -> None:
-        self.after = ""  # what the parent process drew with, if it did not survive the fork
-        self.open: dict[int | None, SharedContext] = {}
-        self.forget()
-
-    def forget(self) -> None:
-        """Start again after a fork, without touching the parent's contexts."""
-        for context in self.open.values():
-            self.after = self.after or context.lost_by_fork
-        self.lock = threading.RLock()
-        self.open = {}
-        self.users: dict[int | None, set[int]] = {}
-
-    def enter(self, device: int | None, user: int) -> SharedContext:
-        """Return the context of a device, opened if needed; `user` keeps it open until it leaves."""
-        with self.lock:
-            # registered first, so that a renderer that is garbage-collected meanwhile is not the last user
-            self.users.setdefault(device, set()).add(user)
+    reasons = []
+    for device in devices:
+        for library in ("libGL.so.1", "libOpenGL.so.0"):
+            options: dict[str, Any] = {"backend": "egl", "libegl": "libEGL.so.1", "libgl": library}
+            options["device_index"] = device.number
             try:
-                if device not in self.open:
-                    self.open[device] = self._new(device)
-                return self.open[device]
-            except BaseException:
-                self.leave(device, user)
-                raise
-
-    def _new(self, device: int | None) -> SharedContext:
-        if not self.after:
-            return SharedContext(device)
-        problem = f"this process was forked after OpenGL had begun to use {self.after}, which does not survive a fork"
-        advice = "fork before anything is drawn, or start processes by spawn"
-        if self.after == _THREADS or device is not None:
-            raise RenderError(f"{problem}: {advice}")
-        try:
-            context = SharedContext(None, software=True)
-        except RenderError as error:
-            raise RenderError(f"{problem}: {advice}. In software: {error}") from error
-        warnings.warn(f"{problem}: this process draws in software; {advice}", stacklevel=2)
-        return context
-
-    def leave(self, device: int | None, user: int) -> None:
-        """Remove a user; the last one closes the context."""
-        with self.lock:
-            users = self.users.get(device, set())
-            if user not in users:
-                return
-            users.discard(user)
-            if not users:
-                del self.users[device]
-                context = self.open.pop(device, None)
-                if context is not None:
-                    context.close()
+                # Without threads, llvmpipe is faster for small pictures, and survives a fork.
+                with environment("LP_NUM_THREADS", "0"):
+                    made = moderngl.create_context(require=330, standalone=True, **options)
+            except Exception as error:  # moderngl raises no other kind
+                reasons.append(f"device {device.number}, {library}: {error}")
+            else:
+                about = made.info
+                return made, f"{about['GL_RENDERER']}, OpenGL {about['GL_VERSION']} (device {device.number})"
+    raise RenderError(f"no OpenGL 3.3 context can be made ({'; '.join(reasons) or 'no device'}). {ADVICE}")
 
 
-_contexts = _SharedContexts()
-os.register_at_fork(after_in_child=_contexts.forget)
+def _unpack(pixels: Frames, out: Frames) -> None:
+    """Copy four channels to three, one by one: four times faster than a slice of three."""
+    channels, target = pixels.reshape(-1, 4), out.reshape(-1, 3)
+    for channel in range(3):
+        target[:, channel] = channels[:, channel]
+
+
+_opening = threading.Lock()
+_open_contexts: dict[int | None, SharedContext] = {}
+_after_fork = ""  # what the parent process drew with, if it did not survive the fork
+
+
+def _forget() -> None:
+    """Start again after a fork, without touching the parent's contexts."""
+    global _after_fork, _opening
+    for context in _open_contexts.values():
+        _after_fork = _after_fork or context.lost_by_fork
+    _open_contexts.clear()
+    _opening = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def _context_of(device: int | None) -> SharedContext:
+    """Return the open context of a device, or open it."""
+    with _opening:
+        if device not in _open_contexts:
+            _open_contexts[device] = _new_context(device)
+        return _open_contexts[device]
+
+
+def _new_context(device: int | None) -> SharedContext:
+    if not _after_fork:
+        return SharedContext(device)
+    problem = (
+        f"this process was forked after OpenGL had begun to use {_after_fork}, which does not survive a fork"
+    )
+    advice = "fork before anything is drawn, or start processes by spawn"
+    if _after_fork == _THREADS or device is not None:
+        raise RenderError(f"{problem}: {advice}")
+    try:
+        context = SharedContext(None, software=True)
+    except RenderError as error:
+        raise RenderError(f"{problem}: {advice}. In software: {error}") from error
+    warnings.warn(f"{problem}: this process draws in software; {advice}", stacklevel=2)
+    return context
 
 
 class OpenGLRenderer(SceneRenderer):
@@ -251,10 +335,9 @@ class OpenGLRenderer(SceneRenderer):
     def __init__(self, lens: Lens = EYE_LENS, *, device: int | None = None) -> None:
         if device is not None:
             as_count("device", device, 0, 255)
-        egl.load_library()
+        load_library()
         super().__init__(lens)
         self.device = device
-        self._release = weakref.finalize(self, _contexts.leave, device, id(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), device=self.device), (self.lens,)
@@ -262,23 +345,15 @@ class OpenGLRenderer(SceneRenderer):
     @property
     def context(self) -> SharedContext:
         """The shared context, opened at first use. Raises `RenderError` if none can be made."""
-        return _contexts.enter(self.device, id(self))
+        return _open_contexts.get(self.device) or _context_of(self.device)
 
     def draw(self, grids: BlockGrid, poses: FloatArray, out: Frames, colors: Colors | None = None) -> None:
         """Fill `out` with scenes, as `SceneRenderer.draw`. Raises `RenderError` for OpenGL's errors."""
         if not len(grids):
             return
-        context = self.context
-        from iglu_marl.rendering.opengl.drawer import Scenes
-
-        scenes = Scenes(grids, poses, self.lens, palette.PACKED if colors is None else colors)
-        context.run(lambda: context.draw(scenes, out))
+        self.context.draw(grids, poses, self.lens, palette.PACKED if colors is None else colors, out)
         if self.lens.seams:
             _add_seams(out, poses, self.lens)
-
-    def close(self) -> None:
-        """Release the context; the last renderer closes it. The next picture opens it again."""
-        _contexts.leave(self.device, id(self))
 
 
 def _add_seams(frames: Frames, poses: FloatArray, lens: Lens) -> None:

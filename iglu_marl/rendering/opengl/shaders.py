@@ -6,27 +6,26 @@ sides that are a little too large. The pixel's ray decides whether it sees the s
 subpixel snapping moves no edge. With p, q, w linear in row and column, the ray meets the plane at u = p / w,
 v = q / w, at depth |distance| / w.
 
-Tiles (one world each) are stacked upwards in one framebuffer. A tile's clip space is shifted to its place, and two
-clip distances cut off what would reach into its neighbours.
+Tiles (one world each) are stacked upwards in one framebuffer, each with row 0 of its picture lowest. A tile's clip
+space is shifted to its place, and two clip distances cut off what would reach into its neighbours.
 """
 
 from __future__ import annotations
 
 VERTEX = """#version 330 core
 layout(location = 0) in uint place;    // tile * 1089 + cell, cell in the order of a grid [9, 11, 11]
-uniform isamplerBuffer grids;          // block ids, one texel a cell
-uniform samplerBuffer cameras;         // eye; sine and cosine of yaw, of pitch: two texels a tile
-uniform usamplerBuffer palette;        // packed colours from index 1 on, in pairs of fill and border
+uniform isampler2D grids;              // block ids, one texel a cell, one row a tile
+uniform sampler2D cameras;             // eye; sine and cosine of yaw, of pitch: a row of two texels a tile
+uniform usampler2D palette;            // packed colours from index 1 on, in pairs of fill and border
 uniform ivec3 counts;                  // blocks, tiles, block colours in the palette
 uniform vec4 lens;                     // tangent of half the field of view, near, far, half the ground's width
-uniform vec4 view;                     // height and width of a tile, its first column, its first row (GL's count)
-uniform float upwards;                 // 1: row 0 of the picture is the tile's topmost row, -1: its lowest
+uniform vec2 view;                     // height and width of a tile
 
 flat out vec3 line_p;                  // p, q, w at pixel (0, 0), their change per row, per column
 flat out vec3 line_q;
 flat out vec3 line_w;
 flat out uvec4 tint;                   // fill and border within 5.5 cells of the middle; the same beyond
-flat out vec4 face;                    // row 0 in GL's count, |distance|, half width of the fill, half width
+flat out vec4 face;                    // the tile's lowest row, |distance|, half width of the fill, half width
 
 const float TIE = 1e-4;                // pixels: a ray lies this much right of its pixel's centre, as the painter's
 const float GROUND_Y = -1.5;
@@ -34,11 +33,11 @@ const vec4 NOWHERE = vec4(2.0, 2.0, 2.0, 1.0);
 
 float pick(vec3 vector, int axis) { return axis == 0 ? vector.x : axis == 1 ? vector.y : vector.z; }
 
-bool covered(ivec3 cell, ivec3 towards, int at, vec3 relative, vec2 tangents) {
+bool covered(ivec3 cell, ivec3 towards, ivec2 at, vec3 relative, vec2 tangents) {
     // A neighbour hides a side, unless the eye is in the neighbour or the near plane cuts it open.
     ivec3 next = cell + towards;
     if (any(lessThan(next, ivec3(0))) || any(greaterThanEqual(next, ivec3(11, 9, 11)))) return false;
-    if (texelFetch(grids, at + 11 * towards.x + 121 * towards.y + towards.z).x == 0) return false;
+    if (texelFetch(grids, at + ivec2(11 * towards.x + 121 * towards.y + towards.z, 0), 0).x == 0) return false;
     vec3 gap = abs(relative + vec3(towards));
     float reach = 0.5 + lens.y * sqrt(1.0 + dot(tangents, tangents));
     return max(max(gap.x, gap.y), gap.z) > reach;
@@ -47,8 +46,8 @@ bool covered(ivec3 cell, ivec3 towards, int at, vec3 relative, vec2 tangents) {
 void main() {
     bool ground = gl_InstanceID >= counts.x;
     int tile = ground ? gl_InstanceID - counts.x : int(place / 1089u);
-    vec3 eye = texelFetch(cameras, 2 * tile).xyz;
-    vec4 turn = texelFetch(cameras, 2 * tile + 1);
+    vec3 eye = texelFetch(cameras, ivec2(0, tile), 0).xyz;
+    vec4 turn = texelFetch(cameras, ivec2(1, tile), 0);
     vec3 right = vec3(turn.y, 0.0, turn.x);
     vec3 up = vec3(-turn.x * turn.z, turn.w, turn.y * turn.z);
     vec3 forward = vec3(turn.x * turn.w, turn.z, -turn.y * turn.w);
@@ -74,22 +73,22 @@ void main() {
         pairs = ivec2(0, 1);
         shown = axis == 1 && relative.y < 0.0;
     } else {
-        int at = int(place), number = at - 1089 * tile;
+        int number = int(place) - 1089 * tile;
         ivec3 cell = ivec3(number / 11 % 11, number / 121, number % 11);
         relative = vec3(cell - ivec3(5, 1, 5)) - eye;
         side = pick(relative, axis) > 0.0 ? -1.0 : 1.0;
         half_width = 0.5;
         face.z = 0.5 - 1.0 / 16.0;
-        int color = texelFetch(grids, at).x;
+        int color = texelFetch(grids, ivec2(number, tile), 0).x;
         int shade = axis == 0 ? 2 : axis == 2 ? 1 : side > 0.0 ? 0 : 3;
         pairs = ivec2(4 * color - 2 + shade);
         ivec3 towards = ivec3(0);
         towards[axis] = int(side);
         shown = color > 0 && color <= counts.z && abs(pick(relative, axis)) > 0.5
-             && !covered(cell, towards, at, relative, tangents);
+             && !covered(cell, towards, ivec2(number, tile), relative, tangents);
     }
     if (!shown) pairs = ivec2(0);
-    tint = uvec4(texelFetch(palette, pairs.x).xy, texelFetch(palette, pairs.y).xy);
+    tint = uvec4(texelFetch(palette, ivec2(pairs.x, 0), 0).xy, texelFetch(palette, ivec2(pairs.y, 0), 0).xy);
     float distance = pick(relative, axis) + (ground ? 0.0 : 0.5 * side);
     vec3 line = vec3(pick(ray, axis), pick(ray_per_row, axis), pick(ray_per_column, axis));
     line_w = -side * line;
@@ -97,8 +96,7 @@ void main() {
            - pick(relative, u_axis) * line_w;
     line_q = abs(distance) * vec3(pick(ray, v_axis), pick(ray_per_row, v_axis), pick(ray_per_column, v_axis))
            - pick(relative, v_axis) * line_w;
-    float low = view.w + float(tile) * view.x;
-    face.x = upwards > 0.0 ? low + view.x - 0.5 : low + 0.5;
+    face.x = float(tile) * view.x + 0.5;
     face.y = abs(distance);
     face.w = half_width;
 
@@ -110,7 +108,7 @@ void main() {
     at[u_axis] += 2.0 * (half_width + spare) * corner.x;
     at[v_axis] += 2.0 * (half_width + spare) * corner.y;
     float depth = dot(forward, at), near = 0.9 * lens.y, far = 1.1 * lens.z;
-    vec4 point = vec4(dot(right, at) / tangents.x, upwards * dot(up, at) / tangents.y,
+    vec4 point = vec4(dot(right, at) / tangents.x, -dot(up, at) / tangents.y,
                       (depth * (far + near) - 2.0 * far * near) / (far - near), depth);
     if (!shown) point = NOWHERE;
     gl_ClipDistance[0] = point.w - point.y;
@@ -121,20 +119,18 @@ void main() {
 }
 """
 
-_FRAGMENT = """#version 330 core
+FRAGMENT = """#version 330 core
 flat in vec3 line_p;
 flat in vec3 line_q;
 flat in vec3 line_w;
 flat in uvec4 tint;
 flat in vec4 face;
 uniform vec4 lens;
-uniform vec4 view;
-uniform float upwards;
-out COLOR color;
+out vec4 color;
 
 void main() {
-    float row = upwards * (face.x - gl_FragCoord.y);
-    float column = gl_FragCoord.x - 0.5 - view.z;
+    float row = gl_FragCoord.y - face.x;
+    float column = gl_FragCoord.x - 0.5;
     float w = line_w.x + line_w.y * row + line_w.z * column;
     float inverse = 1.0 / w;
     float u = (line_p.x + line_p.y * row + line_p.z * column) * inverse;
@@ -145,12 +141,6 @@ void main() {
     float in_cell = max(abs(u - floor(u + 0.5)), abs(v - floor(v + 0.5)));
     uvec2 pair = off <= 5.5 ? tint.xy : tint.zw;
     uint code = in_cell <= face.z ? pair.x : pair.y;
-    color = OUTPUT;
+    color = vec4(code & 255u, code >> 8 & 255u, code >> 16 & 255u, 255u) / 255.0;
 }
 """
-
-_UNPACKED = "vec4(code & 255u, code >> 8 & 255u, code >> 16 & 255u, 255u) / 255.0"
-
-# For framebuffers of packed colours (red in the lowest byte, palette index on top), and for those of windows.
-FRAGMENT_PACKED = _FRAGMENT.replace("COLOR", "uint").replace("OUTPUT", "code")
-FRAGMENT_RGBA = _FRAGMENT.replace("COLOR", "vec4").replace("OUTPUT", _UNPACKED)

@@ -34,6 +34,7 @@ def game_views(
     grid: npt.ArrayLike,
     *,
     pose: Sequence[float] | npt.NDArray[np.floating[Any]],
+    others: Sequence[Sequence[float]] = (),
     dialogue: Sequence[tuple[str, str]] = (),
     target: npt.ArrayLike | None = None,
     aligned_target: npt.ArrayLike | None = None,
@@ -66,6 +67,7 @@ def game_views(
         grid=build,
         aligned_target=None if aligned_target is None else as_grid(aligned_target, "aligned_target"),
         pose=eye,
+        others=tuple(map(check_pose, others)),
         dialogue=dialogue,
         intersection=facts.get("intersection"),
         target_blocks=facts.get("target_blocks") or 0,
@@ -79,6 +81,7 @@ def composed_frame(
     grid: npt.ArrayLike,
     *,
     pose: Sequence[float] | npt.NDArray[np.floating[Any]],
+    others: Sequence[Sequence[float]] = (),
     dialogue: Sequence[tuple[str, str]] = (),
     target: npt.ArrayLike | None = None,
     aligned_target: npt.ArrayLike | None = None,
@@ -96,6 +99,7 @@ def composed_frame(
     Args:
         grid: the build [9, 11, 11].
         pose: the builder's x, y, z (eye, cells), yaw and pitch (degrees).
+        others: poses of the other builders.
         dialogue: (speaker, text) pairs, the latest last; "architect" and "builder" have their colours.
         target: the target as in the task; None: an empty panel.
         aligned_target: the target as it lies over the build, shown as a ghost; None: no ghost.
@@ -108,6 +112,7 @@ def composed_frame(
     if height < MIN_FRAME_SIZE[0] or width < MIN_FRAME_SIZE[1]:
         raise RenderError(f"size is {size!r}, expected at least {MIN_FRAME_SIZE} (height, width)")
     shown: dict[str, Any] = {
+        "others": others,
         "dialogue": dialogue,
         "target": target,
         "aligned_target": aligned_target,

@@ -14,10 +14,11 @@ from iglu_marl.rendering import palette
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.colors import PAGE
 from iglu_marl.rendering.kernels import GROUND_SURFACE
-from iglu_marl.rendering.painter import paint_scenes
-from iglu_marl.rendering.renderer import Box, Colors, Lens, Picture, Viewpoint
+from iglu_marl.rendering.painter import Painter
+from iglu_marl.rendering.renderer import Box, Colors, Lens, Picture, SceneRenderer, Viewpoint
 
 LENS = Lens(fov_deg=70.0)  # for people; the observations have 90 degrees
+PAINTER = Painter(LENS)
 
 _FOCUS_IDS = 6  # grid ids 7..12: the block in sight
 _GLOW = (255, 222, 130)
@@ -74,20 +75,20 @@ class SceneLayer(NamedTuple):
         grid[index_of((x, y, z))] += _FOCUS_IDS
         return grid
 
-    def paint(self, smoothing: int = 2) -> Image.Image:
-        """Return the scene as a picture, painted on the CPU."""
+    def paint(self, smoothing: int = 2, renderer: SceneRenderer = PAINTER) -> Image.Image:
+        """Return the scene as a picture, drawn larger by a factor and reduced; `renderer` has the lens `LENS`."""
         size = self.size[0] * smoothing, self.size[1] * smoothing
-        frames = paint_scenes(self.scene[None], [self.pose], size, lens=LENS, colors=FOCUS_COLORS)
+        frames = renderer.render_scenes(self.scene[None], [self.pose], size, colors=FOCUS_COLORS)
         picture = Image.fromarray(frames[0]).reduce(smoothing)
         glow = self.ground_glow(picture)
         if glow is not None:
             glow.paste(picture)
         return picture
 
-    def ground_glow(self, picture: Image.Image | None = None) -> ImageLayer | None:
+    def ground_glow(self, picture: Image.Image) -> ImageLayer | None:
         """Return a warm light on the ground cell in sight, or None; it is placed within the box, and hidden by blocks.
 
-        `picture`: as from `paint`, whose greys show the ground; default: painted here.
+        `picture`: the drawn scene, whose greys show the ground.
         """
         if self.focus is None or self.focus[1] != GROUND_Y:
             return None
@@ -104,8 +105,6 @@ class SceneLayer(NamedTuple):
         right, bottom = np.minimum(np.ceil(points.max(axis=0)).astype(int) + 3, self.size[::-1]).tolist()
         if left >= right or top >= bottom:
             return None
-        if picture is None:
-            picture = Image.fromarray(paint_scenes(self.grid[None], [self.pose], self.size, lens=LENS)[0])
         part = np.asarray(picture.crop((left, top, right, bottom)))
         light = Image.new("L", (part.shape[1] * 2, part.shape[0] * 2))
         path = [((px - left) * 2, (py - top) * 2) for px, py in points]
@@ -133,12 +132,14 @@ def scaled(picture: Picture, size: tuple[int, int], smooth: bool = False) -> Pic
     return np.array(page)
 
 
-def composite(layers: Sequence[Layer], size: tuple[int, int], smoothing: int = 2) -> Image.Image:
+def composite(
+    layers: Sequence[Layer], size: tuple[int, int], smoothing: int = 2, renderer: SceneRenderer = PAINTER
+) -> Image.Image:
     """Return the layers as one picture of (height, width) pixels, without a window."""
     page = Image.new("RGB", (size[1], size[0]), PAGE)
     for layer in layers:
         if isinstance(layer, SceneLayer):
-            page.paste(layer.paint(smoothing), layer.box[:2])
+            page.paste(layer.paint(smoothing, renderer), layer.box[:2])
         else:
             layer.paste(page)
     return page

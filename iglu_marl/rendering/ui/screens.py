@@ -61,6 +61,7 @@ class ArchitectView:
     grid: BlockGrid
     aligned_target: BlockGrid | None = None  # the target as it lies over the build: shown as a ghost
     pose: Viewpoint | None = None
+    others: Sequence[Viewpoint] = ()  # poses of the other builders
     dialogue: Sequence[tuple[str, str]] = ()
     intersection: float | None = None
     target_blocks: float = 0
@@ -143,7 +144,9 @@ class _Canvas:
             "smoothing": self.smoothing,
         }
         if title == "Build":
-            options["pose"] = None if view.pose is None else tuple(round(value, 3) for value in view.pose)
+            poses = (*((view.pose,) if view.pose is not None else ()), *view.others)
+            rounded = tuple(tuple(round(value, 3) for value in pose) for pose in poses)
+            options["pose"] = rounded or None
             options["ghost"] = view.aligned_target
         shown = view.grid if title == "Build" else view.target
         self.put(_orbit_panel(title, self.u, shown, **options), box[0], box[1])

@@ -183,7 +183,7 @@ def _chat(dialogue: Pairs, wide: int, high: int, u: float) -> Image.Image:
     if not shown:
         draw_text(draw, (pad, y + 8 * u), "Nothing has been said yet.", name_pixels, DIM)
     for age, (speaker, lines) in reversed(list(enumerate(shown))):
-        color = colors.SPEAKERS.get(speaker.lower(), DIM)
+        color = colors.SPEAKERS.get(speaker.lower().partition(" ")[0], DIM)
         tall = name_step + len(lines) * step
         draw.rounded_rectangle((pad, y + 2 * u, pad + 2.6 * u, y + tall - 2 * u), 1, fill=color)
         name = cut(speaker.capitalize()[:12], name_pixels, 84 * u)

@@ -8,18 +8,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from PIL import Image
 
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.extras import extra
-from iglu_marl.rendering.renderer import Picture, check_picture
-from iglu_marl.rendering.ui.layers import ImageLayer, Layer, composite, scaled
+from iglu_marl.rendering.opengl.renderer import AutoRenderer, OpenGLRenderer, gpu_present
+from iglu_marl.rendering.renderer import Picture, SceneRenderer, check_picture
+from iglu_marl.rendering.ui.layers import LENS, PAINTER, ImageLayer, Layer, composite, scaled
 from iglu_marl.rendering.ui.screens import WINDOW_SIZE
-
-if TYPE_CHECKING:
-    from iglu_marl.rendering.opengl.screen import ScreenDrawer
 
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
@@ -96,8 +95,8 @@ class Window:
         title: the window's title.
         fps: highest number of frames a second; `show` waits for it. None = no limit.
         size: initial height and width; None = that of the first frame, or 600 × 960 for screens.
-        engine: "software", "opengl" (raises `RenderError` if a window cannot have it) or "auto": OpenGL if it runs on a
-            graphics card.
+        engine: what draws first-person pictures: "software" (the painter), "opengl" (raises `RenderError` if there is
+            none) or "auto": OpenGL if it runs on a graphics card.
 
     """
 
@@ -116,7 +115,8 @@ class Window:
         self._asked_size = size
         self._pause_s = 0.0 if fps is None else 1.0 / fps
         self._next = 0.0
-        self._canvas: _Software | ScreenDrawer | None = None
+        self._surface: pygame.Surface | None = None
+        self._renderer: SceneRenderer = PAINTER
         self._frame: Picture | None = None
         self._layers: Sequence[Layer] = ()
         self._closed = False
@@ -128,14 +128,9 @@ class Window:
         return self._closed
 
     @property
-    def drawn_by(self) -> str:
-        """The engine: "software", or OpenGL's name of its driver; empty before the window opens."""
-        return "" if self._canvas is None else self._canvas.description
-
-    @property
     def size(self) -> tuple[int, int]:
         """Height and width in pixels, now or when it opens."""
-        if self._canvas is not None:
+        if self._surface is not None:
             width, height = pygame.display.get_window_size()
             return max(height, 1), max(width, 1)
         return self._asked_size or WINDOW_SIZE
@@ -171,22 +166,26 @@ class Window:
 
     def read(self) -> Picture:
         """Return what the window shows, uint8[height, width, 3]. Raises `RenderError` if it is not open."""
-        if self._canvas is None:
+        if self._surface is None:
             raise RenderError("the window is not open, so there is nothing to read; show something first")
-        self._canvas.draw(self._shown(), self.size)  # a flip discards what was drawn
-        return self._canvas.read()
+        return np.array(self._picture())
 
     def open(self, size: tuple[int, int] | None = None) -> None:
         """Open the window if it is not open yet. Raises `RenderError` if there is no display."""
-        if self._canvas is not None or self._closed:
+        if self._surface is not None or self._closed:
             return
         height, width = size or self.size
+        if self.engine == "opengl":
+            self._renderer = OpenGLRenderer(LENS)
+            _ = self._renderer.context  # fails before a window is there
+        elif self.engine == "auto" and gpu_present():
+            self._renderer = AutoRenderer(LENS)
         try:
             pygame.display.init()
             driver = pygame.display.get_driver()
             if driver in _UNSEEN and not any(os.environ.get(name) for name in _DRIVER_NAMES):
                 raise pygame.error("there is no display")  # SDL would draw off screen without an error
-            self._canvas = self._make_canvas((width, height))
+            self._surface = pygame.display.set_mode((width, height), pygame.RESIZABLE)
         except pygame.error as error:
             pygame.display.quit()
             raise RenderError(
@@ -197,31 +196,13 @@ class Window:
         pygame.key.set_repeat()
         pygame.key.stop_text_input()
 
-    def _make_canvas(self, size: tuple[int, int]) -> _Software | ScreenDrawer:
-        if self.engine != "software":
-            try:
-                canvas = _opengl(size)
-            except (pygame.error, RenderError) as error:
-                if self.engine == "opengl":
-                    pygame.display.quit()
-                    raise RenderError(
-                        f"the window cannot have OpenGL ({error}); choose engine='software'"
-                    ) from error
-            else:
-                if self.engine == "opengl" or not canvas.software:
-                    return canvas
-                canvas.close()
-            pygame.display.quit()
-            pygame.display.init()
-        return _Software(size)
-
     def close(self) -> None:
         """Close the window; further calls do nothing."""
-        if self._canvas is not None:
+        if self._surface is not None:
             self.capture(False)
-            self._canvas.close()
+            self._renderer.close()
             pygame.display.quit()
-        self._canvas = self._frame = None
+        self._surface = self._frame = None
         self._layers = ()
         self._closed = True
 
@@ -229,7 +210,7 @@ class Window:
 
     def poll(self) -> list[Input]:
         """Return the events since the last call, oldest first. `Closed` among them leaves the window open."""
-        if self._canvas is None:
+        if self._surface is None:
             return []
         found: list[Input] = []
         for event in pygame.event.get():
@@ -246,7 +227,7 @@ class Window:
 
         Escape closes it, as its close button does.
         """
-        while self._canvas is not None:
+        while self._surface is not None:
             for event in self.poll():
                 if isinstance(event, Closed) or (
                     isinstance(event, Key) and event.name == "escape" and event.down
@@ -264,67 +245,35 @@ class Window:
 
     def capture(self, on: bool) -> None:
         """Grab and hide the mouse, so that it can turn the view without limits; or release it."""
-        if on != self._captured and self._canvas is not None:
+        if on != self._captured and self._surface is not None:
             pygame.event.set_grab(on)
             pygame.mouse.set_visible(not on)
             self._captured = on
 
     def typing(self, on: bool) -> None:
         """Set whether keys write text: only then there are `Typed` events, and held keys repeat."""
-        if on != self._typing and self._canvas is not None:
+        if on != self._typing and self._surface is not None:
             (pygame.key.start_text_input if on else pygame.key.stop_text_input)()
             pygame.key.set_repeat(*((350, 35) if on else ()))
             self._typing = on
 
     # -- drawing
 
-    def _shown(self) -> Sequence[Layer]:
-        """Return the layers of a screen, or the frame scaled to the window."""
-        if self._frame is None:
-            return self._layers
-        return [ImageLayer(scaled(self._frame, self.size, smooth=True), 0, 0)]
+    def _picture(self) -> Image.Image:
+        """Return the layers of a screen, or the frame scaled to the window, as one picture."""
+        layers = self._layers
+        if self._frame is not None:
+            layers = [ImageLayer(scaled(self._frame, self.size, smooth=True), 0, 0)]
+        return composite(layers, self.size, renderer=self._renderer)
 
     def _draw(self) -> None:
-        if self._canvas is not None:
-            self._canvas.draw(self._shown(), self.size)
+        if self._surface is not None:
+            surface = pygame.display.get_surface()
+            assert surface is not None
+            picture = pygame.image.frombuffer(self._picture().tobytes(), self.size[::-1], "RGB")
+            surface.blit(picture, (0, 0))
             pygame.display.flip()
         self._is_stale = False
-
-
-class _Software:
-    """Draws in main memory, first-person pictures with the painter."""
-
-    description, software = "software", True
-
-    def __init__(self, size: tuple[int, int]) -> None:
-        pygame.display.set_mode(size, pygame.RESIZABLE)
-
-    def draw(self, layers: Sequence[Layer], size: tuple[int, int]) -> None:
-        self._picture = composite(layers, size)
-        surface = pygame.display.get_surface()
-        assert surface is not None
-        surface.blit(pygame.image.frombuffer(self._picture.tobytes(), size[::-1], "RGB"), (0, 0))
-
-    def read(self) -> Picture:
-        return np.array(self._picture)
-
-    def close(self) -> None:
-        """Do nothing: it holds no resources."""
-
-
-def _opengl(size: tuple[int, int]) -> ScreenDrawer:
-    """Return a drawer for a window with its own OpenGL 3.3 context."""
-    for name, value in (
-        (pygame.GL_CONTEXT_MAJOR_VERSION, 3),
-        (pygame.GL_CONTEXT_MINOR_VERSION, 3),
-        (pygame.GL_CONTEXT_PROFILE_MASK, pygame.GL_CONTEXT_PROFILE_CORE),
-        (pygame.GL_DEPTH_SIZE, 24),
-    ):
-        pygame.display.gl_set_attribute(name, value)
-    pygame.display.set_mode(size, pygame.OPENGL | pygame.DOUBLEBUF | pygame.RESIZABLE, vsync=0)
-    from iglu_marl.rendering.opengl.screen import ScreenDrawer
-
-    return ScreenDrawer()
 
 
 def _read(event: pygame.event.Event) -> Input | None:

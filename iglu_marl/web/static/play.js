@@ -1,5 +1,5 @@
 // The page of a game, for both roles.
-import {$, ask, clock, make, nameOf, title} from "./common.js";
+import {$, ask, clock, make, nameOf, t, title, translate} from "./common.js";
 import {Connection} from "./connection.js";
 import {GROUND, NAMES, Painter, clamp, paintCross, paintScene, setColors} from "./drawing.js";
 import {Hands} from "./hands.js";
@@ -8,6 +8,7 @@ import {Tutorial} from "./tutorial.js";
 import {Glide, Prediction, STEP_MS, World, inWords} from "./world.js";
 
 const HOME = {azimuth: 18, elevation: 34, zoom: 1}, PENDING_MS = 800, NOTE_MS = 4000, FRAME_MS = 15;
+// [texts]
 const QUICK = {builder: ["What now?", "What color?", "Where does it go?", "Is it right?"], architect: ["Yes.", "No.", "Good!", "Remove it."]};
 const EVENTS = {
   "place: nothing in reach": "Too far away: look at a block or at the ground near you.", "place: eye inside a block": "You are inside of a block.",
@@ -18,6 +19,7 @@ const ENDS = {
   complete: ["Complete!", "All blocks are right."], time: ["Time is up.", ""], left: ["The game is over.", "Somebody has left."],
   idle: ["The game is over.", "Nothing has happened for a long time."], failed: ["The game has failed.", "Something went wrong on the server. The game so far is recorded."],
 };
+// [/texts]
 
 const world = new World(), prediction = new Prediction(), glide = new Glide();
 const view = new Painter($("view")), plan = new Painter($("target"));
@@ -47,7 +49,8 @@ const HEARD = {
     if (message.token) history.replaceState(null, "", `#${message.token}`);
     $("task").textContent = title(message.task);
     $("words").maxLength = message.limit;
-    $("words").placeholder = state.role === "architect" ? "Instruct the builder" : matchMedia("(pointer: coarse), (max-width: 700px)").matches ? "Ask the architect" : "Ask the architect (T)";
+    $("words").placeholder = state.role === "architect" ? t("Instruct the builder") : matchMedia("(pointer: coarse), (max-width: 700px)").matches ? t("Ask the architect") : t("Ask the architect (T)");
+    state.endsAt = message.left_s === undefined ? null : performance.now() + 1000 * message.left_s;
     showLinks(message.invite);
     hands.restart();
     showHotbar(); showQuick();
@@ -56,7 +59,8 @@ const HEARD = {
     const before = state.status;
     state.status = message;
     const other = state.role === "architect" ? "builder" : "architect", agent = state.facts.agents?.[other];
-    $("who").textContent = state.watching ? "You watch" : agent ? `with ${agent === "agent" ? "an agent" : `the ${nameOf(agent).replace(/^./, (letter) => letter.toLowerCase())}`}` : message.here[other] ? "with a person" : "";
+    const partner = state.facts.partner || (agent ? (agent === "agent" ? t("an agent") : `the ${nameOf(agent).replace(/^./, (letter) => letter.toLowerCase())}`) : message.here[other] ? t("a person") : "");
+    $("who").textContent = state.watching ? t("You watch") : partner && t("with {0}", partner);
     if (message.state !== "waiting" && state.facts.invite) showLinks("");
     if (message.state === "paused" && before.state === "playing") hands.release();
     showVeil();
@@ -68,14 +72,14 @@ const HEARD = {
     if (message.ack !== undefined) hands.answered(message.ack);
     if (message.whole && state.role === "builder") { hands.active = world.active; showHotbar(); }
     if (message.inventory || message.whole) showHotbar();
-    if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(EVENTS[world.event[1]]); }
+    if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(t(EVENTS[world.event[1]])); }
     showFacts();
     changed = true;
     tutorial?.see(world, fresh);
   },
-  note(message) { note(message.text); },
-  closed(message) { veil("You cannot play here.", message.text, true); },
-  elsewhere() { veil("The game continues elsewhere.", "It was opened in another tab or on another device.", true); },
+  note(message) { note(t(message.text, ...(message.values || []))); },
+  closed(message) { veil(t("You cannot play here."), t(message.text), true); },
+  elsewhere() { veil(t("The game continues elsewhere."), t("It was opened in another tab or on another device."), true); },
 };
 
 // ---------------------------------------------------------------- the page
@@ -89,7 +93,7 @@ function note(text) {
 function addLine(speaker, text) {
   const mine = speaker === state.role && !state.watching, list = $("lines");
   const low = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
-  list.append(make("li", {className: `${speaker}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? "You" : title(speaker)}), make("span", {textContent: text})));
+  list.append(make("li", {className: `${speaker}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? t("You") : t(title(speaker))}), make("span", {textContent: text})));
   while (list.children.length > 300) list.firstChild.remove();
   if (low || mine) list.scrollTop = list.scrollHeight;
 }
@@ -97,20 +101,21 @@ function addLine(speaker, text) {
 /** Show the links to share; a used invitation is hidden. */
 function showLinks(invite) {
   state.facts.invite = invite;
-  $("invite").hidden = state.watching || !(invite || state.facts.watch); $("watchbox").hidden = !state.facts.watch; $("invite").textContent = invite ? "Invite" : "Share";
+  $("invite").hidden = state.watching || !(invite || state.facts.watch); $("watchbox").hidden = !state.facts.watch; $("invite").textContent = invite ? t("Invite") : t("Share");
   for (const [id, token] of [["invitelink", invite], ["watchlink", state.facts.watch]]) $(id).value = `${location.origin}/play#${token}`;
   $("invitelink").parentElement.hidden = $("invitelink").parentElement.previousElementSibling.hidden = !invite;
-  $("invitecard").querySelector("h2").textContent = invite ? "Play with a person" : "Let others watch";
+  $("invitecard").querySelector("h2").textContent = invite ? t("Play with a person") : t("Let others watch");
 }
 
 function showFacts() {
-  $("time").textContent = clock(world.tick / 20);
+  const left = state.endsAt && Math.max(0, state.endsAt - performance.now()) / 1000;
+  $("time").textContent = clock(world.tick / 20) + (state.facts.back === "Continue" && left !== null ? ` · ${t("{0} left", clock(left))}` : "");
   const waited = world.floor === "architect" && world.said.length > 0;
-  $("floor").textContent = state.role === "architect" && waited ? "The builder waits for you" : "";
+  $("floor").textContent = state.role === "architect" && waited ? t("The builder waits for you") : "";
   $("score").hidden = !world.score;
   if (world.score) {
     const [right, all] = world.score;
-    $("count").textContent = `${right} of ${all}`;
+    $("count").textContent = t("{0} of {1}", right, all);
     $("bar").firstChild.style.width = `${100 * right / Math.max(all, 1)}%`;
   }
 }
@@ -118,7 +123,7 @@ function showFacts() {
 function showHotbar() {
   if (state.role !== "builder") return;
   $("hotbar").replaceChildren(...world.inventory.map((count, k) => {
-    const color = k + 1, button = make("button", {type: "button", title: `${NAMES[color]} (${color})`, ariaLabel: `${NAMES[color]}, ${count} left`}, make("i"), make("b", {textContent: String(count)}));
+    const color = k + 1, button = make("button", {type: "button", title: `${t(NAMES[color])} (${color})`, ariaLabel: t("{0}, {1} left", t(NAMES[color]), count)}, make("i"), make("b", {textContent: String(count)}));
     button.firstChild.style.background = state.facts.colors?.[k] || "";
     button.setAttribute("aria-pressed", String(color === (state.watching ? world.active : hands.active)));
     button.addEventListener("click", () => { if (inside()) hands.choose(color); });
@@ -128,12 +133,12 @@ function showHotbar() {
 
 function showQuick() {
   const asks = (state.facts.examples ? QUICK[state.role] : []).map((text) => {
-    const button = make("button", {type: "button", textContent: text});
-    button.addEventListener("click", () => say(text));
+    const button = make("button", {type: "button", textContent: t(text)});
+    button.addEventListener("click", () => say(t(text), "button"));
     return button;
   });
   if (inside()) {
-    const button = make("button", {type: "button", id: "endturn", textContent: "End turn", title: "I am done; what is next? (Y)"});
+    const button = make("button", {type: "button", id: "endturn", textContent: t("End turn"), title: t("I am done; what is next? (Y)")});
     button.addEventListener("click", endTurn);
     asks.push(button);
   }
@@ -142,7 +147,7 @@ function showQuick() {
 
 function veil(heading, text, lobby = false, ...links) {
   $("veiltitle").textContent = heading; $("veiltext").textContent = text;
-  $("veillinks").replaceChildren(...links, ...(lobby ? [make("a", {href: "/", className: "main", textContent: state.facts.back || "To the lobby"})] : []));
+  $("veillinks").replaceChildren(...links, ...(lobby ? [make("a", {href: "/", className: "main", textContent: t(state.facts.back || "To the lobby")})] : []));
   $("veil").hidden = false;
   document.exitPointerLock?.();
 }
@@ -150,26 +155,27 @@ function veil(heading, text, lobby = false, ...links) {
 function showVeil() {
   const {state: stands, how, here, wait_s: patience} = state.status, other = state.role === "architect" ? "builder" : "architect";
   if (stands === "playing") { $("veil").hidden = true; return; }
+  if (state.status.paused && stands !== "over") { veil(t("The game waits"), t("It was paused, and continues soon.")); return; }
   if (stands === "over") {
     const [heading, text] = ENDS[how] || ENDS.left, links = [];
-    if (state.facts.replay) links.push(make("a", {href: `/replay/${state.facts.replay}`, textContent: "Watch the replay"}));
-    veil(heading, text, true, ...links);
+    if (state.facts.replay) links.push(make("a", {href: `/replay/${state.facts.replay}`, textContent: t("Watch the replay")}));
+    veil(t(heading), t(text), true, ...links);
     connection.ended = true;
     return;
   }
   if (stands === "waiting" && state.facts.invite) {
-    const field = make("input", {readOnly: true, value: `${location.origin}/play#${state.facts.invite}`, id: "waitlink"}), button = make("button", {type: "button", textContent: "Copy"});
+    const field = make("input", {readOnly: true, value: `${location.origin}/play#${state.facts.invite}`, id: "waitlink"}), button = make("button", {type: "button", textContent: t("Copy")});
     button.addEventListener("click", () => copy(field, button));
-    veil(`Waiting for the ${other}`, "Send this link to the person you want to play with:", false, field, button);
+    veil(t("Waiting for the {0}", t(other)), t("Send this link to the person you want to play with:"), false, field, button);
     return;
   }
   const away = ["architect", "builder"].filter((role) => !here[role] && (state.watching || role === other));
-  veil(away.length === 1 ? `The ${away[0]} is away` : "The game waits", `It continues when everybody is there, or ends in ${Math.round(patience)} seconds.`);
+  veil(away.length === 1 ? t("The {0} is away", t(away[0])) : t("The game waits"), t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
 }
 
 function copy(field, button) {
   field.select();
-  const done = () => { button.textContent = "Copied"; };
+  const done = () => { button.textContent = t("Copied"); };
   if (navigator.clipboard) navigator.clipboard.writeText(field.value).then(done, done); else { document.execCommand("copy"); done(); }
 }
 
@@ -177,18 +183,21 @@ async function openHelp() {
   document.exitPointerLock?.(); hands.release();
   if (!$("helptext").children.length) {
     const none = {instructions: [], places: [], questions: []}, texts = state.facts.examples ? await ask("/api/help").catch(() => none) : none, builder = state.role === "builder";
-    const keys = builder
-      ? [["Mouse, arrows", "look around"], ["W A S D", "walk"], ["Space", "jump"], ["Right button, E", "place a block"], ["Left button, Q", "break a block"], ["1 to 6, wheel", "choose a colour"], ["T", "talk; Enter sends, Esc cancels"], ["Y", "end your turn"], ["Esc", "release the mouse"], ["H", "this help"]]
+    // [texts]
+    const touch = document.body.classList.contains("touch"), keys = builder
+      ? touch ? [["Drag", "look around"], ["Stick", "walk"], ["Jump, Break, Place", "what the cross points at"], ["Colours", "choose a colour"], ["End turn", "end your turn"]]
+      : [["Mouse, arrows", "look around"], ["W A S D", "walk"], ["Space", "jump"], ["Right button, E", "place a block"], ["Left button, Q", "break a block"], ["1 to 6, wheel", "choose a colour"], ["T", "talk; Enter sends, Esc cancels"], ["Y", "end your turn"], ["Esc", "release the mouse"], ["H", "this help"]]
       : [["Type, Enter", "say something"], ["Drag, wheel", "look around, come closer"], ["Ghost", "what is missing is faint, what is wrong has a bright rim"], ["Top", "look from above; north is up"]];
+    // [/texts]
     const list = (heading, examples) => [make("h3", {textContent: heading}), make("ul", {className: "examples"}, ...examples.map((text) => {
       const button = make("button", {type: "button", textContent: text});
-      button.addEventListener("click", () => { $("words").value = text; $("helpcard").close(); $("words").focus(); });
+      button.addEventListener("click", () => { $("words").value = text; state.how = "example"; $("helpcard").close(); $("words").focus(); });
       return make("li", {}, button);
     }))];
     $("helptext").append(
-      make("p", {textContent: builder ? "The architect sees the plan and explains it. You do not see it: listen, build, and ask." : "You see the plan, the builder does not. Say what to build and where; the N marks north."}),
-      make("dl", {}, ...keys.flatMap(([key, meaning]) => [make("dt", {textContent: key}), make("dd", {textContent: meaning})])),
-      ...(!state.facts.examples ? [] : builder ? list("What an agent answers", texts.questions) : [...list("What an agent understands, for example", texts.instructions), ...list("Places", texts.places)]),
+      make("p", {textContent: builder ? t("The architect sees the plan and explains it. You do not see it: listen, build, and ask.") : t("You see the plan, the builder does not. Say what to build and where; the N marks north.")}),
+      make("dl", {}, ...keys.flatMap(([key, meaning]) => [make("dt", {textContent: t(key)}), make("dd", {textContent: t(meaning)})])),
+      ...(!state.facts.examples ? [] : builder ? list(t("What an agent answers"), texts.questions) : [...list(t("What an agent understands, for example"), texts.instructions), ...list(t("Places"), texts.places)]),
     );
   }
   if (!$("helpcard").open) $("helpcard").showModal();
@@ -196,12 +205,13 @@ async function openHelp() {
 
 // ---------------------------------------------------------------- actions
 
-function say(text) {
+function say(text, how = "typed") {
   if (state.watching || !text.trim()) return;
-  if (!connection.send({t: "say", text: text.trim().slice(0, state.facts.limit)})) note("Not sent: there is no connection.");
+  const typed_s = how !== "button" && state.typing ? Math.round((performance.now() - state.typing) / 100) / 10 : 0;
+  if (!connection.send({t: "say", text: text.trim().slice(0, state.facts.limit), how, typed_s})) note(t("Not sent: there is no connection."));
   else tutorial?.did("said");
 }
-function endTurn() { if (!inside()) return; hands.endTurn(); note("You have ended your turn. The architect speaks next."); }
+function endTurn() { if (!inside()) return; hands.endTurn(); note(t("You have ended your turn. The architect speaks next.")); }
 
 function step(now) {
   if (!inside() || state.status.state !== "playing" || !connection.open) { hands.unanswered = []; hands.release(); prediction.step(world, [], false, now); return; }
@@ -226,7 +236,7 @@ function paintReach(painter, found, body) {
 
 function showCompass(yaw) {
   const strip = $("compass");
-  if (!strip.children.length) for (let angle = 0; angle < 360; angle += 15) strip.append(make("span", {textContent: {0: "N", 90: "E", 180: "S", 270: "W"}[angle] || "·", className: angle ? "" : "north"}));
+  if (!strip.children.length) for (let angle = 0; angle < 360; angle += 15) strip.append(make("span", {textContent: t({0: "N", 90: "E", 180: "S", 270: "W"}[angle] || "·"), className: angle ? "" : "north"}));
   [...strip.children].forEach((mark, k) => {
     const off = ((15 * k - yaw) % 360 + 540) % 360 - 180;
     mark.style.transform = `translateX(${2.2 * off}px)`; mark.style.opacity = Math.abs(off) > 50 ? 0 : 1;
@@ -251,8 +261,8 @@ function paint(now) {
     paintReach(view, found, body);
     paintCross(view);
     showCompass(pose[3]);
-    $("you").textContent = `you: ${inWords(Math.round(pose[0]), Math.round(pose[1]) - 2, Math.round(pose[2])).replace(/, height.*/, "")}`;
-    $("aim").textContent = found ? `aim: ${found.hit[1] === -2 ? inWords(found.hit[0], -2, found.hit[2]).replace(/, height.*/, ", ground") : inWords(...found.hit)}` : "";
+    $("you").textContent = t("you: {0}", inWords(Math.round(pose[0]), Math.round(pose[1]) - 2, Math.round(pose[2])).replace(/,.*/, ""));
+    $("aim").textContent = found ? t("aim: {0}", found.hit[1] === -2 ? inWords(found.hit[0], -2, found.hit[2]).replace(/,.*/, `, ${t("ground")}`) : inWords(...found.hit)) : "";
     return;
   }
   const pose = glide.pose(world.body, now), top = highest();
@@ -277,11 +287,12 @@ function loop(now) {
 function listen() {
   $("talk").addEventListener("submit", (event) => {
     event.preventDefault();
-    say($("words").value); $("words").value = "";
+    say($("words").value, state.how); $("words").value = ""; state.typing = state.how = undefined;
     if (inside()) { $("words").blur(); $("view").focus(); }
   });
   $("words").addEventListener("keydown", (event) => { if (event.key === "Escape") { $("words").blur(); event.preventDefault(); } event.stopPropagation(); });
   $("words").addEventListener("focus", () => hands.release());
+  $("words").addEventListener("input", () => { state.typing ||= performance.now(); if (!$("words").value) state.typing = state.how = undefined; });
   $("help").addEventListener("click", openHelp);
   $("invite").addEventListener("click", () => $("invitecard").showModal());
   $("copy").addEventListener("click", () => copy($("invitelink"), $("copy")));
@@ -289,8 +300,8 @@ function listen() {
   for (const card of document.querySelectorAll("dialog")) card.addEventListener("click", (event) => { if (event.target === card || event.target.value === "close") card.close(); });
   $("leave").addEventListener("click", () => {
     if (state.watching || state.status.state === "over" || $("leave").dataset.sure) { connection.leave(); location.assign("/"); return; }
-    $("leave").dataset.sure = "yes"; $("leave").textContent = "Really leave?";
-    setTimeout(() => { delete $("leave").dataset.sure; $("leave").textContent = "Leave"; }, 3000);
+    $("leave").dataset.sure = "yes"; $("leave").textContent = t("Really leave?");
+    setTimeout(() => { delete $("leave").dataset.sure; $("leave").textContent = t("Leave"); }, 3000);
   });
   $("ghost").addEventListener("click", () => { state.ghost = !state.ghost; $("ghost").setAttribute("aria-pressed", String(state.ghost)); $("legend").hidden = !state.ghost; changed = true; });
   $("above").addEventListener("click", () => { const above = camera.elevation < 90; Object.assign(camera, above ? {azimuth: 0, elevation: 90} : HOME); $("above").setAttribute("aria-pressed", String(above)); changed = true; });
@@ -324,14 +335,15 @@ function listen() {
 
 // ----------------------------------------------------------------
 
+await translate();
 listen();
 addEventListener("hashchange", () => location.reload());  // another link in the same tab
 const token = location.hash.slice(1);
-if (!/^[\w-]{10,60}$/.test(token)) veil("There is no such game.", "The link is incomplete.", true);
+if (!/^[\w-]{10,60}$/.test(token)) veil(t("There is no such game."), t("The link is incomplete."), true);
 else {
   connection = new Connection(token, {
     hear: (message) => { HEARD[message.t]?.(message); if (message.t === "welcome" && !tutorial && !message.watching) tutorial = new Tutorial(message.role, message.examples); },
-    lost: () => { document.body.classList.add("lost"); note("The connection is lost. Reconnecting …"); hands.release(); },
+    lost: () => { document.body.classList.add("lost"); note(t("The connection is lost. Reconnecting …")); hands.release(); },
     back: () => document.body.classList.remove("lost"),
   });
   requestAnimationFrame(loop);

@@ -1,10 +1,10 @@
 // A participant's way through a study; the server chooses the next stage.
-import {$, ask, make} from "./common.js";
+import {$, ask, clock, make, t, translate} from "./common.js";
 
-const KEPT = "iglu-marl-study", FIRST_MS = 500, LONGEST_MS = 8000;
-let view = null, waiting = null, sound = null;
+const KEPT = "iglu-marl-study", DRAFT = "iglu-marl-draft", FIRST_MS = 500, LONGEST_MS = 8000;
+let view = null, waiting = null, sound = null, until = 0;
 
-const paragraphs = (text) => text.split(/\n\s*\n/).map((part) => make("p", {textContent: part.trim()}));
+const paragraph = (text) => [make("p", {textContent: text})];
 function button(text, act, main = true) {
   const made = make("button", {type: "button", textContent: text, className: main ? "main" : ""});
   made.addEventListener("click", act);
@@ -12,12 +12,14 @@ function button(text, act, main = true) {
 }
 async function attempt(work) {
   $("trouble").textContent = "";
-  try { await work(); } catch (error) { $("trouble").textContent = error.message; }
+  try { await work(); } catch (error) { $("trouble").textContent = t(error.message); }
 }
 const next = (facts) => attempt(async () => show(await ask("/api/study/next", {token: view.token, stage: view.stage, ...facts})));
 
 function field(question) {
-  const {name, text, kind} = question, box = make("fieldset", {className: `question ${kind}`}, make("legend", {textContent: text}));
+  const {name, text, kind} = question;
+  if (kind === "note") return make("div", {className: "note", innerHTML: question.html});
+  const box = make("fieldset", {className: `question ${kind}`}, make("legend", {textContent: text}));
   if (kind === "text") box.append(make("textarea", {name, rows: 3, maxLength: 2000, required: question.required}));
   else {
     const values = kind === "choice" ? question.options : Array.from({length: question.steps}, (_, k) => String(k + 1));
@@ -29,29 +31,53 @@ function field(question) {
 }
 
 const shownCode = (text) => (view.code ? [make("p", {}, text, make("b", {className: "code", textContent: view.code}))] : []);
+const ending = (text, code = t("Your code: ")) => [[...paragraph(text), ...shownCode(code)], view.url ? [make("a", {className: "main", href: view.url, textContent: t("Back to the platform")})] : []];
+const asking = (text) => [paragraph(text), [...view.questions.map(field), make("button", {textContent: t("Send"), className: "main"})]];
+/** Pages one after the other; the last one has the buttons. */
+function pages(buttons, number = 0) {
+  const more = number + 1 < view.pages.length, turn = (to) => button(to > number ? t("Continue") : t("Back"), () => fill(...pages(buttons, to)), to > number);
+  return [[make("div", {innerHTML: view.pages[number]})], [...(number ? [turn(number - 1)] : []), ...(more ? [turn(number + 1)] : buttons)]];
+}
+const role = (name) => paragraph(name === "builder" ? t("You build.") : t("You explain what to build."));
 
 const STAGES = {
-  consent: () => [paragraphs(view.text), [button("I agree", () => next({agree: true})), button("I do not agree", () => next({agree: false}), false)]],
-  instructions: () => [paragraphs(view.text || "You are going to play a game."), [button("Continue", () => next({}))]],
-  game: () => [paragraphs(view.practice ? "First, a practice game." : view.games > 1 ? `Game ${view.game} of ${view.games}.` : "Now the game."), [button("Play", play)]],
-  questions: () => [paragraphs("Some questions about your games."), [...view.questions.map(field), make("button", {textContent: "Send", className: "main"})]],
-  done: () => [[...paragraphs("That was all. Thank you!"), ...shownCode("Your completion code: ")], []],
-  failed: () => [[...paragraphs("Thank you for your time. Some of your answers did not pass our attention checks, so they do not count in the study."), ...shownCode("Your code: ")], []],
-  expired: () => [[...paragraphs("The time for this study is over. Thank you; you can close this page."), ...shownCode("Your code: ")], []],
-  left: () => [[...paragraphs("Thank you for your time. You ended a game before it had really begun, so it does not count in the study."), ...shownCode("Your code: ")], []],
-  dismissed: () => [[...paragraphs("No partner is there for you now. Thank you for waiting; you can close this page."), ...shownCode("Your code: ")], []],
-  refused: () => [paragraphs("You do not take part. Thank you for your time; you can close this page."), []],
+  consent: () => pages([button(t("I agree"), () => next({agree: true})), button(t("I do not agree"), () => next({agree: false}), false)]),
+  instructions: () => pages([button(t("Continue"), () => next({}))]),
+  quiz: () => asking(t("Some questions about the instructions. If an answer is wrong, you can read them again.")),
+  before: () => asking(t("Some questions before you begin.")),
+  between: () => asking(t("Some questions about the last game.")),
+  game: () => [[...paragraph(view.practice ? t("A practice game ({0} of {1}).", view.number, view.of) : view.of > 1 ? t("Game {0} of {1}.", view.number, view.of) : t("Now the game.")), ...(view.role ? role(view.role) : [])], [button(t("Play"), play)]],
+  questions: () => asking(t("Some questions about your games.")),
+  done: () => ending(t("That was all. Thank you!"), t("Your completion code: ")),
+  screened: () => ending(t("Thank you for your time. You cannot take part, because some of your answers about the instructions were wrong.")),
+  failed: () => ending(t("Thank you for your time. Some of your answers did not pass our attention checks, so they do not count in the study.")),
+  expired: () => ending(t("The time for this study is over. Thank you; you can close this page.")),
+  left: () => ending(t("Thank you for your time. You ended a game before it had really begun, so it does not count in the study.")),
+  dismissed: () => ending(t("You cannot play on now. Thank you for your time; you can close this page.")),
+  refused: () => ending(t("You do not take part. Thank you for your time; you can close this page.")),
 };
+
+function fill(text, parts) { $("text").replaceChildren(...text); $("form").replaceChildren(...parts); scrollTo(0, 0); }
+
+/** The answers so far, kept in the browser until they are sent. */
+const draft = () => `${DRAFT} ${view.token} ${view.stage} ${view.game}`;
+function keepDraft() { if (view?.questions) localStorage.setItem(draft(), JSON.stringify(Object.fromEntries(new FormData($("form"))))); }
+function fillDraft() {
+  for (const [name, value] of Object.entries(JSON.parse(localStorage.getItem(draft()) || "{}"))) {
+    const found = $("form").elements.namedItem(name);
+    if (found) found.value = value;
+  }
+}
 
 function show(answered) {
   view = answered;
   localStorage.setItem(KEPT, answered.token);
   $("title").textContent = document.title = answered.title;
-  const [text, parts] = STAGES[answered.stage]();
-  $("text").replaceChildren(...text); $("form").replaceChildren(...parts);
+  until = answered.left_s ? performance.now() + 1000 * answered.left_s : 0;
+  fill(...STAGES[answered.stage]());
+  if (answered.questions) fillDraft();
   document.body.dataset.stage = answered.stage;
   delete document.body.dataset.waiting;
-  scrollTo(0, 0);
 }
 
 /** Enter the game, or wait for a partner. */
@@ -75,13 +101,14 @@ function wait(pause = FIRST_MS) {
   socket.onopen = () => { $("trouble").textContent = ""; socket.send(JSON.stringify({t: "join", token: view.token})); };
   socket.onmessage = (event) => {
     const answered = JSON.parse(event.data);
+    if (answered.t === "note") { $("notice").textContent = answered.text; beep(); return; }
     pause = FIRST_MS; ended = Boolean(answered.play || answered.stage);
     attempt(() => follow(answered));
   };
   socket.onclose = () => {
     waiting = null;
     if (ended) return;
-    $("trouble").textContent = "The connection is lost. It will be tried again.";
+    $("trouble").textContent = t("The connection is lost. It will be tried again.");
     setTimeout(() => wait(Math.min(2 * pause, LONGEST_MS)), pause);
   };
 }
@@ -89,11 +116,11 @@ function wait(pause = FIRST_MS) {
 /** Show that the page waits, or that a partner is there and both have to confirm it. */
 function showWaiting(answered) {
   const offered = answered.offered && !answered.confirmed;
-  const lines = offered ? ["Your partner is here."] : answered.offered ? ["Waiting for your partner to begin …"]
-    : ["Waiting for your partner …", answered.open ? "Please keep this page open." : `At most ${answered.wait} seconds more. Please keep this page open.`];
+  const lines = offered ? [t("Your partner is here.")] : answered.offered ? [t("Waiting for your partner to begin …")]
+    : [t("Waiting for your partner …"), answered.open ? t("Please keep this page open.") : t("At most {0} seconds more. Please keep this page open.", answered.wait)];
   $("text").replaceChildren(...lines.map((textContent) => make("p", {textContent})));
-  $("form").replaceChildren(...(offered ? [button("Begin", () => waiting?.send(JSON.stringify({t: "ready"})))] : []));
-  document.title = offered ? "Your partner is here!" : view.title;
+  $("form").replaceChildren(...(offered ? [button(t("Begin"), () => waiting?.send(JSON.stringify({t: "ready"})))] : []));
+  document.title = offered ? t("Your partner is here!") : view.title;
   document.body.dataset.waiting = offered ? "offered" : answered.offered ? "confirmed" : "waiting";
   if (offered) beep();
 }
@@ -108,20 +135,29 @@ function beep() {
 }
 
 function askForCode() {
-  $("title").textContent = "Study";
-  $("form").replaceChildren(make("label", {className: "field"}, "Your participant code", make("input", {name: "code", required: true, maxLength: 64})), make("p", {}, make("button", {textContent: "Continue", className: "main"})));
+  $("title").textContent = t("Study");
+  $("form").replaceChildren(make("label", {className: "field"}, t("Your participant code"), make("input", {name: "code", required: true, maxLength: 64})), make("p", {}, make("button", {textContent: t("Continue"), className: "main"})));
 }
 
+const facts = await translate(), asked = new URLSearchParams(location.search);
+const enter = (code) => attempt(async () => show(await ask("/api/study/enter", {
+  code, key: asked.get("key"), touch: matchMedia("(pointer: coarse)").matches, parameters: Object.fromEntries(facts.parameters.map((name) => [name, asked.get(name)])),
+})));
+
+$("form").addEventListener("input", keepDraft);
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();
   const given = Object.fromEntries(new FormData($("form")));
-  if (view?.stage === "questions") next({answers: given});
-  else if (given.code) attempt(async () => show(await ask("/api/study/enter", {code: given.code})));
+  if (view?.questions) { const sent = draft(); next({answers: given}).then(() => { if (draft() !== sent) localStorage.removeItem(sent); }); }
+  else if (given.code) enter(given.code);
 });
+setInterval(() => {
+  const left = Math.max(0, until - performance.now()) / 1000;
+  $("left").textContent = until ? t("{0} left", clock(left)) : "";
+}, 1000);
 
-const {parameter} = await ask("/api/study/about", {}), token = localStorage.getItem(KEPT);
-const code = new URLSearchParams(location.search).get(parameter);
-if (code) await attempt(async () => show(await ask("/api/study/enter", {code})));
+const token = localStorage.getItem(KEPT), code = asked.get(facts.parameter);
+if (code) await enter(code);
 else if (token) await attempt(async () => show(await ask("/api/study/enter", {token}))).then(() => { if (!view) askForCode(); });
 else askForCode();
 document.body.dataset.ready = "yes";

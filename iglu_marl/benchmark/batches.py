@@ -1,0 +1,159 @@
+"""Players of many games at a time, and games that they play side by side.
+
+A `BatchPlayer` acts in a batch of games. `AgentBatch` makes one from agents that play a single game each.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.benchmark.catalog import Level
+from iglu_marl.benchmark.games import Judged
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.kernels.records import PLACED, REMOVED
+from iglu_marl.core.task import Task
+from iglu_marl.envs.batch_observations import rows
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
+from iglu_marl.evaluation.metrics import game_metrics
+from iglu_marl.evaluation.selection import factory
+from iglu_marl.game.agent import Agent
+from iglu_marl.recording.rollout import Trajectory, agent_seed
+from iglu_marl.recording.values import to_json
+
+Array = npt.NDArray[Any]
+
+
+class BatchPlayer(Protocol):
+    """An agent that plays one role in a batch of games."""
+
+    def begin(self, count: int, seed: int) -> None:
+        """Start `count` games; the seed determines all randomness."""
+
+    def act(self, observations: Any) -> Any:
+        """Return a batch of actions for a batch of observations, which may hold only until the next step."""
+
+
+def is_batch(agent: Any) -> bool:
+    """Whether an agent is a `BatchPlayer`."""
+    return all(callable(getattr(agent, name, None)) for name in ("begin", "act"))
+
+
+class AgentBatch:
+    """A `BatchPlayer` made of one agent per game.
+
+    spec: an agent, as for `iglu_marl.evaluation.evaluate`. env: a single game like those of the batch. playing: games
+    in which the agents act; in others, the last action is repeated.
+    """
+
+    def __init__(self, spec: Any, role: Role, env: Any) -> None:
+        self._make, self._role, self._env = factory(spec, role), role, env
+        self.agents: list[Agent] = []
+        self.playing = np.zeros(0, np.bool_)
+
+    def begin(self, count: int, seed: int) -> None:
+        """Reset an agent for each game."""
+        self.start([seed + number for number in range(count)])
+
+    def start(self, seeds: Sequence[int]) -> None:
+        """Reset an agent for each seed."""
+        while len(self.agents) < len(seeds):
+            self.agents.append(self._make(self._env))
+        for agent, seed in zip(self.agents, seeds, strict=False):
+            agent.reset(self._role, seed)
+        self.playing = np.ones(len(seeds), np.bool_)
+        self._actions: list[Any] = [None] * len(seeds)
+
+    def act(self, observations: Any) -> Any:
+        """Return the actions of all agents."""
+        for game in np.flatnonzero(self.playing).tolist():
+            self._actions[game] = self.agents[game].act(rows(observations, game))
+        return _stacked(self._actions)
+
+    def close(self) -> None:
+        """Close the agents."""
+        for agent in self.agents:
+            agent.close()
+
+
+def _stacked(actions: Sequence[Any]) -> Any:
+    if isinstance(actions[0], Mapping):
+        return {key: _stacked([action[key] for action in actions]) for key in actions[0]}
+    return np.stack([np.asarray(action) for action in actions])
+
+
+def _same(observations: Any) -> Any:
+    return observations
+
+
+class BatchGame(NamedTuple):
+    """A game to play. number: its seed."""
+
+    number: int
+    task: Task
+
+
+def judged_many(
+    level: Level,
+    env: Any,
+    architect: BatchPlayer | None,
+    builder: BatchPlayer,
+    games: Sequence[BatchGame],
+    change: Mapping[str, Callable[[Any], Any]] | None = None,
+    record: bool = False,
+) -> list[tuple[Judged, dict[str, list[Any]]]]:
+    """Play games side by side; return each outcome, as of `judged`, with the actions by role (with `record`).
+
+    Args:
+        level: the level.
+        env: `make(level, split, num_envs=len(games))`.
+        architect: the architect of a two-agent level.
+        builder: the builder.
+        games: the games.
+        change: by agent, maps a batch of observations to the one that it gets.
+        record: whether to return the actions, as JSON.
+
+    """
+    tasks, seeds = [game.task for game in games], [game.number for game in games]
+    seen, _ = env.reset(seed=seeds, options={"task": tasks})
+    if isinstance(architect, AgentBatch):
+        architect.start([agent_seed(seed, 0) for seed in seeds])
+    elif architect is not None:
+        architect.begin(len(games), 0)
+    builder.begin(len(games), 0)
+    worlds = env.unwrapped.worlds
+    playing, changes = np.ones(len(games), np.bool_), np.zeros(len(games), np.int64)
+    found: list[Any] = [None] * len(games)
+    players = {BUILDER: builder} if architect is None else {ARCHITECT: architect, BUILDER: builder}
+    changed = {agent: (change or {}).get(agent, _same) for agent in players}
+    acted: list[dict[str, Any]] = []  # of all games, by step
+    while playing.any():
+        own = {BUILDER: seen} if architect is None else seen
+        acts = {agent: player.act(changed[agent](own[agent])) for agent, player in players.items()}
+        seen, _, *ends = env.step(acts[BUILDER] if architect is None else acts)
+        terminated, truncated, _ = ends if architect is None else (part[BUILDER] for part in ends)
+        if record:
+            acted.append(copy.deepcopy(acts))
+        changes += playing & ((worlds.event == PLACED) | (worlds.event == REMOVED))
+        for game in np.flatnonzero(playing & (terminated | truncated)).tolist():
+            end = Trajectory(
+                tasks[game], seeds[game], terminated=bool(terminated[game]), grid=worlds.grid[game].copy()
+            )
+            made, steps = int(changes[game]), int(worlds.steps[game])
+            success = level.is_success(end.task, end.completed, made)
+            outcome = Judged(success, end.completed, float(game_metrics(end)["f1"]), made, steps)
+            found[game] = (
+                outcome,
+                {
+                    ROLES[agent].value: [to_json(rows(step[agent], game)) for step in acted]
+                    for agent in players
+                },
+            )
+        playing &= ~(terminated | truncated)
+        if isinstance(architect, AgentBatch):
+            architect.playing = playing
+    return found

@@ -1,0 +1,288 @@
+"""Demonstrations: games of an expert on a level, with what a learner observes, for imitation.
+
+The expert is the oracle where the target is enough, and the scripted builder where an architect speaks during the game.
+On levels with grid actions, it is a search for the shortest sequence of these. Games that are no success are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl._version import __version__
+from iglu_marl.benchmark.catalog import GRID_ACTIONS, Level, builder_env, current, make
+from iglu_marl.benchmark.games import judged, reference_env, silent_architect
+from iglu_marl.benchmark.splits import SplitName, content_id, some_of
+from iglu_marl.core.controls import Controls
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import AgentError, DataError
+from iglu_marl.core.grid import Cell
+from iglu_marl.core.kernels.batch import step_some
+from iglu_marl.core.kernels.records import PLACED
+from iglu_marl.core.kernels.step import speak_at
+from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import prepare
+from iglu_marl.envs.batch_observations import rows
+from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
+from iglu_marl.evaluation.metrics import net_actions
+from iglu_marl.evaluation.selection import factory
+from iglu_marl.game.agent import Agent
+from iglu_marl.recording.offline import write_episodes
+from iglu_marl.recording.recorded_env import at_rest
+from iglu_marl.recording.rollout import Trajectory
+
+Array = npt.NDArray[Any]
+_MOTIONS, _PLACE = range(1, 10), 10  # numbers of GRID_ACTIONS; that of colour c is _PLACE + c
+_BATCH = 64  # games that are observed side by side
+
+
+class Demonstration(NamedTuple):
+    """A game of an expert. seed: seed of the game. actions: by role, in the encoding of `make`."""
+
+    task: Task
+    seed: int
+    actions: Mapping[Role, Sequence[Any]]
+
+
+class GridOracle:
+    """A builder that gets the task, and places its blocks with the fewest `GRID_ACTIONS`, each block after the nearest.
+
+    waits: whether to do nothing before the first message.
+
+    Raises `AgentError` for tasks other than placing blocks within reach of these actions.
+    """
+
+    privileged = True
+
+    def __init__(self, env: Any, waits: bool = False) -> None:
+        pair = hasattr(env, "possible_agents")
+        self._rest: Any = at_rest(env.action_space(BUILDER) if pair else env.action_space)
+        self._waits = self._waiting = waits
+        self._plan: list[int] = []
+
+    def reset(self, role: Role, seed: int | None, task: Task | None = None) -> None:
+        """Plan the actions of an episode."""
+        assert task is not None  # since it is privileged
+        self._plan = grid_actions(task)[::-1]
+        self._waiting = self._waits
+
+    def act(self, observation: Any) -> Any:
+        """Return the next action of the plan; action 0 while it waits."""
+        self._waiting = self._waiting and not np.any(observation["dialog"])
+        action = np.array(self._rest)
+        if self._plan and not self._waiting:
+            action[(0,) * action.ndim] = self._plan.pop()
+        return action
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+@lru_cache(maxsize=4096)
+def grid_actions(task: Task) -> list[int]:
+    """Return the numbers of `GRID_ACTIONS` that place the blocks of a task. Raises `AgentError` if none do."""
+    state = prepare(task).copy()
+    speak_at(state, 0)
+    open_blocks = {(x, y, z): color for _, x, y, z, color in net_actions(task.start_grid, task.target_grid)}
+    found: list[int] = []
+    while open_blocks:
+        ways = _ways(state.tobytes())
+        near = [cell for cell in open_blocks if cell in ways]
+        if not near or state["start"].any():
+            raise AgentError(f"grid actions do not reach {list(open_blocks)} of task {task.task_id!r}")
+        cell = min(near, key=lambda cell: len(ways[cell]))
+        steps = [*ways[cell], _PLACE + open_blocks.pop(cell)]
+        for number in steps:
+            _step(state, [number])
+        found += steps
+    return found
+
+
+@lru_cache(maxsize=1)
+def _controls() -> Array:
+    controls = Controls("discrete", select_and_place=True)
+    return controls.encode_batch([{**at_rest(controls.space), **action} for action in GRID_ACTIONS])
+
+
+def _step(states: Array, numbers: Sequence[int]) -> None:
+    """Step a world with each numbered action."""
+    idle = np.zeros(len(states), np.bool_)
+    step_some(states, _controls(), np.array(numbers, np.int64), idle, 0, len(states))
+
+
+@lru_cache(maxsize=64)
+def _ways(start: bytes) -> dict[Cell, tuple[int, ...]]:
+    """Return the shortest motions from a world to where a block can be placed, by the cell of that block."""
+    frontier = np.frombuffer(start, prepare(Task("", [(0, -1, 0, 1)])).dtype).copy()
+    paths: list[tuple[int, ...]] = [()]
+    seen = {frontier[0]["pose"].round(3).tobytes()}
+    found: dict[Cell, tuple[int, ...]] = {}
+    while len(frontier):
+        placed = frontier.copy()
+        _step(placed, [_PLACE + 1] * len(placed))
+        for number in np.flatnonzero(placed["event"] == PLACED).tolist():
+            x, y, z = placed["change"][number, :3].tolist()
+            found.setdefault((x, y, z), paths[number])
+        moved = np.repeat(frontier, len(_MOTIONS))
+        _step(moved, [*_MOTIONS] * len(frontier))
+        longer = [(*path, motion) for path in paths for motion in _MOTIONS]
+        new = []
+        for number, pose in enumerate(moved["pose"].round(3)):
+            if (key := pose.tobytes()) not in seen:
+                seen.add(key)
+                new.append(number)
+        frontier, paths = moved[new], [longer[number] for number in new]
+    return found
+
+
+def demonstrate(
+    level: str | Level,
+    split: SplitName = "train",
+    games: int = 100,
+    *,
+    seed: int = 0,
+    progress: Callable[[int], None] = lambda done: None,
+) -> list[Demonstration]:
+    """Return the successful ones of `games` games of the expert on tasks of a split.
+
+    Raises:
+        DataError: if no game is a success.
+        AgentError: if the expert cannot play a task.
+
+    """
+    level = current(level)
+    tasks = some_of(level.tasks(split), games, seed)
+    talks = level.is_live or (level.is_pair and "vocabulary" not in level.game)
+    if level.controls == "grid":
+        env = make(level, split)
+        expert: Agent = GridOracle(env, talks)
+    else:
+        wide = [name for name in dict.fromkeys((*level.sees, "grid", "pose", "dialog")) if name != "pov"]
+        env = builder_env(level, split, sees=tuple(wide)) if level.is_live else reference_env(level, split)
+        expert = factory("scripted" if talks else "oracle", Role.BUILDER)(env)
+    agents: dict[Role, Agent] = {Role.BUILDER: expert}
+    if level.is_pair:
+        name: Any = level.architects.get(split, ("scripted",))[0] if talks else silent_architect
+        agents[Role.ARCHITECT] = factory(name, Role.ARCHITECT)(env)
+    found: list[Demonstration] = []
+    for number in range(games):
+        kept: dict[Role, list[Any]] = {role: [] for role in agents}
+
+        def keep(game: Trajectory, kept: dict[Role, list[Any]] = kept) -> None:
+            for turn in game.turns:
+                kept[turn.role].append(turn.action)
+
+        task = tasks[number % len(tasks)]
+        if judged(level, env, agents, task, seed + number, keep).success:
+            found.append(Demonstration(task, seed + number, kept))
+        progress(number + 1)
+    env.close()
+    if not found:
+        raise DataError(f"none of {games} games of the expert on {level.name} is a success")
+    return found
+
+
+def observed(
+    level: Level, split: SplitName, demonstrations: Sequence[Demonstration], **options: Any
+) -> Iterator[dict[str, Any]]:
+    """Play demonstrations again, side by side; yield Minari's fields of each: the builder's observations and actions.
+
+    options: passed to `make`.
+    """
+    for first in range(0, len(demonstrations), _BATCH):
+        part = demonstrations[first : first + _BATCH]
+        env = make(level, split, num_envs=len(part), **options)
+        yield from _observed(env, level, part)
+        env.close()
+
+
+def _observed(env: Any, level: Level, part: Sequence[Demonstration]) -> Iterator[dict[str, Any]]:
+    lengths = [len(game.actions[Role.BUILDER]) for game in part]
+    seen, _ = env.reset(seed=[game.seed for game in part], options={"task": [game.task for game in part]})
+    observations, ends = [seen[BUILDER] if level.is_pair else seen], []
+    for step in range(max(lengths)):
+        acts = {role: _at(part, role, step) for role in part[0].actions}
+        given = (
+            {ARCHITECT: acts[Role.ARCHITECT], BUILDER: acts[Role.BUILDER]}
+            if level.is_pair
+            else acts[Role.BUILDER]
+        )
+        seen, *rest, _ = env.step(given)
+        ends.append(tuple(value[BUILDER] for value in rest) if level.is_pair else tuple(rest))
+        observations.append(seen[BUILDER] if level.is_pair else seen)
+    for game, (demonstration, length) in enumerate(zip(part, lengths, strict=True)):
+        own = [rows(batch, game) for batch in observations[: length + 1]]
+        rewards, terminated, truncated = (
+            [kind(end[place][game]) for end in ends[:length]]
+            for place, kind in enumerate((float, bool, bool))
+        )
+        truncated[-1] = truncated[-1] or not terminated[-1]
+        yield {
+            "observations": _joined(own),
+            "actions": _joined(demonstration.actions[Role.BUILDER]),
+            "rewards": rewards,
+            "terminations": terminated,
+            "truncations": truncated,
+            "seed": demonstration.seed,
+            "metadata": {"task": content_id(demonstration.task), "completed": terminated[-1]},
+        }
+
+
+def _at(part: Sequence[Demonstration], role: Role, step: int) -> Any:
+    """Return the actions of all games in a step; a game that is over repeats its last one."""
+    acts = [game.actions[role][min(step, len(game.actions[role]) - 1)] for game in part]
+    return _joined(acts)
+
+
+def _joined(values: Sequence[Any]) -> Any:
+    if isinstance(values[0], Mapping):
+        return {key: _joined([value[key] for value in values]) for key in values[0]}
+    return list(values) if isinstance(values[0], str) else np.stack([np.asarray(value) for value in values])
+
+
+def write_demonstrations(
+    level: str | Level,
+    dataset_id: str,
+    split: SplitName = "train",
+    games: int = 100,
+    *,
+    fold: int = 0,
+    seed: int = 0,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Any:
+    """Write demonstrations of a level as a Minari dataset, and return it. Needs the extra `minari`.
+
+    Args:
+        level: a level or its name.
+        dataset_id: such as "iglu/see-place-v1".
+        split: split of the tasks.
+        games: games of the expert; those that are no success are left out.
+        fold: seed of the training run, which determines what is held out.
+        seed: seed of the tasks and of the first game.
+        progress: called with the number of games so far.
+
+    Raises:
+        DataError: if no game is a success, or a value cannot be stored.
+        ConfigError: if Minari refuses the id, or the dataset exists.
+
+    """
+    level = current(level).fold(fold)
+    found = demonstrate(level, split, games, seed=seed, progress=progress)
+    env = make(level, split, num_envs=1)
+    kinds = ("observation_space", "action_space")
+    spaces = [
+        getattr(env, kind)(BUILDER) if level.is_pair else getattr(env, f"single_{kind}") for kind in kinds
+    ]
+    env.close()
+    return write_episodes(
+        dataset_id,
+        observed(level, split, found),
+        *spaces,
+        algorithm_name="the expert of iglu_marl.benchmark.demonstrations",
+        description=f"{level.name} (digest {level.digest}), {split} split of fold {fold}: games of the expert.",
+        requirements=[f"iglu_marl>={__version__}"],
+    )

@@ -1,0 +1,218 @@
+"""The leaderboard: result files as static pages, with the levels, intervals, curves and games to watch."""
+
+from __future__ import annotations
+
+import html
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from iglu_marl.benchmark.audits import Audit, read_audits
+from iglu_marl.benchmark.catalog import FAMILIES, Level, levels
+from iglu_marl.benchmark.protocol import replayed
+from iglu_marl.benchmark.report import LEVEL_HEADS, curve, level_rows
+from iglu_marl.benchmark.results import Result, read_result
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import made_folder, write_text
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --bar: #2f7d6b; --dot: #b4541a; }
+* { box-sizing: border-box }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 0 auto; max-width: 68rem; padding: 1rem }
+h1 { line-height: 1.2 } h2 { border-bottom: 1px solid var(--line); margin-top: 2.5rem }
+h3 { margin: 0; font-size: 1.05rem; overflow-wrap: anywhere }
+article { border: 1px solid var(--line); border-radius: .5rem; margin: 1rem 0; padding: 1rem }
+article p { margin: .3rem 0 }
+dl { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; margin: .5rem 0; font-size: .9rem }
+dl div { display: flex; gap: .4rem } dt { opacity: .75 } dd { margin: 0; font-variant-numeric: tabular-nums }
+.row { display: grid; grid-template-columns: 13rem 1fr 11rem; gap: .2rem 1rem; align-items: center; margin-top: .8rem }
+.track { background: var(--line); border-radius: .3rem; height: 1rem; position: relative }
+.track i { background: var(--bar); border-radius: .3rem; bottom: 0; opacity: .55; position: absolute; top: 0 }
+.track b { background: var(--bar); bottom: -2px; position: absolute; top: -2px; width: 3px }
+.track u { background: var(--dot); bottom: -4px; position: absolute; top: -4px; width: 2px }
+.notes { font-size: .85rem; grid-column: 1 / -1; overflow-wrap: anywhere } code { font-size: .9em }
+svg { display: block; height: auto; max-width: 26rem; width: 100% } .wide { overflow-x: auto }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums }
+td, th { border-bottom: 1px solid var(--line); padding: .25rem .6rem; text-align: left; vertical-align: top }
+@media (max-width: 40rem) { .row { grid-template-columns: 1fr auto } .track { grid-column: 1 / -1; grid-row: 2 } }
+"""
+_PLOT = (260, 110, 34, 8)  # width and height in units, margins left and elsewhere
+_COLORS = ("#2f7d6b", "#b4541a", "#4a5fa8", "#8a4f8f")
+
+
+def write_site(
+    paths: Sequence[str | os.PathLike[str]],
+    folder: str | os.PathLike[str],
+    *,
+    audits: Mapping[str, Audit] | None = None,
+    games: int = 2,
+) -> Path:
+    """Write the leaderboard, index.html, with copies of the result files; return its path.
+
+    Args:
+        paths: result files. Recorded games beside them become pages.
+        folder: folder of the site.
+        audits: audits by level; None: those that come with the package.
+        games: largest number of recorded games to show for each result.
+
+    Raises:
+        DataError: if a file is damaged, or two have the same name.
+
+    """
+    place, known = made_folder(folder), read_audits() if audits is None else audits
+    files = {Path(path).name: Path(path) for path in paths}
+    if len(files) < len(paths):
+        raise DataError(f"two of {len(paths)} result files have the same name, expected different ones")
+    results = {name: read_result(path) for name, path in files.items()}
+    watched = {}
+    for name, path in files.items():
+        shutil.copyfile(path, place / name)
+        watched[name] = _games(path, results[name], place, games)
+    found = []
+    for family, about in FAMILIES.items():
+        found.append(f"<h2>{_text(family)}: {_text(about)}</h2>")
+        for level in levels(family):
+            own = {name: result for name, result in results.items() if result.level == level.name}
+            found.append(_article(level, own, known.get(level.name), watched))
+    table = level_rows(list(results.values()), known)
+    body = f"""<h1>The iglu_marl benchmark</h1>
+<p>Success on the test split in per cent: a bar for the 95&nbsp;% interval, a mark for the mean; the thin mark is
+chance, the best player that always builds the same target. A baseline without the message or the target says something
+if the same learner succeeds with it (<em>full</em>). <em>Gap</em>: what is missing to the oracle. Check a result file:
+<code>iglu-marl benchmark verify FILE</code>. To add one, send it with its recordings by a pull request.</p>
+{"".join(found)}
+<h2>All levels</h2>
+<div class="wide">{_table(LEVEL_HEADS, table)}</div>"""
+    page = f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>iglu_marl benchmark: leaderboard</title><link rel="icon" href="data:,"><style>{_STYLE}</style></head>
+<body>{body}</body></html>
+"""
+    return write_text(place / "index.html", page)
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}"
+
+
+def _games(path: Path, result: Result, place: Path, most: int) -> list[tuple[str, str]]:
+    """Write pages of the first recorded games; return their names and titles."""
+    if not result.recordings[0]:
+        return []
+    from iglu_marl.rendering import ReplayRecorder
+
+    found = []
+    for number in range(min(most, len(result.rows))):
+        row, name = result.rows[number], f"{path.stem}.game-{number}.html"
+        recorder = ReplayRecorder(f"{result.level}: {result.name}, game {number}")
+        replayed(path, number, recorder)
+        recorder.write(place / name)
+        found.append((name, f"game {number} ({'success' if row.success else 'no success'})"))
+    return found
+
+
+def _article(
+    level: Level,
+    results: Mapping[str, Result],
+    audit: Audit | None,
+    watched: Mapping[str, Sequence[tuple[str, str]]],
+) -> str:
+    """Return the card of a level."""
+    facts: dict[str, Any] = {"steps": level.max_steps, "training": f"{level.budget:,}", "runs": level.seeds}
+    chance, oracle = None, 1.0
+    if audit is not None:
+        reached = {name: part.success for name, part in audit.controls.items() if part is not None}
+        chance, oracle = audit.chance, reached.get("oracle", 1.0)
+        facts |= {"chance": _percent(chance), "best baseline": _percent(audit.best_without)}
+        facts |= {name: _percent(reached.get(name)) for name in ("full", "scripted", "oracle")}
+        facts["audit"] = audit.verdict
+    held = "; ".join(map(str, level.held_out))
+    shown = "".join(
+        f"<div><dt>{_text(name)}</dt><dd>{_text(value)}</dd></div>" for name, value in facts.items()
+    )
+    rows = [_row(name, result, chance, oracle, watched[name]) for name, result in results.items()]
+    about = f"{_text(level.about)} Held out: {_text(held)}."
+    return (
+        f'<article id="{_text(level.name)}"><h3>{_text(level.name)}</h3><p>{about}</p><dl>{shown}</dl>'
+        f"{''.join(rows) or '<p><em>No agent yet.</em></p>'}{_curves(list(results.values()))}</article>"
+    )
+
+
+def _row(
+    name: str, result: Result, chance: float | None, oracle: float, games: Sequence[tuple[str, str]]
+) -> str:
+    """Return a result of a level."""
+    found = result.interval()
+    left, width = 100 * found.low, 100 * (found.high - found.low)
+    middle = min(99.5, 100 * found.value)
+    marks = f'<i style="left:{left:.1f}%;width:{width:.1f}%"></i><b style="left:{middle:.1f}%"></b>'
+    if chance is not None:
+        marks += f'<u style="left:{min(99.5, 100 * chance):.1f}%"></u>'
+    taken = [f"{control} {_percent(share)}" for control, share in _own_controls(result)]
+    parts = [
+        f"gap {_percent(oracle - found.value)}",
+        f"runs {len(result.runs)}",
+        f"contents {result.contents}",
+        f"training steps {result.budget:,}",
+        *taken,
+        *result.flags(chance),
+    ]
+    links = [f'<a href="{_text(name)}">result file</a>']
+    links += [f'<a href="{_text(page)}">{_text(title)}</a>' for page, title in games]
+    command = f"<br><code>{_text(result.command)}</code>" if result.command else ""
+    return (
+        f'<div class="row"><strong>{_text(result.name)}</strong><div class="track">{marks}</div>'
+        f"<span>{_text(found.text(_percent))}</span>"
+        f'<div class="notes">{_text(" · ".join(parts))} · {" · ".join(links)}{command}</div></div>'
+    )
+
+
+def _own_controls(result: Result) -> Iterator[tuple[str, float]]:
+    for name in result.runs[0].controls:
+        yield name, sum(run.controls[name] for run in result.runs) / len(result.runs)
+
+
+def _curves(results: Sequence[Result]) -> str:
+    """Return the curves of sample efficiency as a picture; "" if there are none."""
+    drawn = [result for result in results if all(run.curve for run in result.runs)]
+    if not drawn:
+        return ""
+    wide, high, left, rest = _PLOT
+    most = max(max(steps for steps, _ in result.runs[0].curve) for result in drawn) or 1
+    lines = []
+    for number, result in enumerate(drawn):
+        steps, middle, _, _ = curve(result)
+        points = " ".join(
+            f"{left + (wide - left - rest) * x / most:.1f},{high - 20 - (high - 28) * y:.1f}"
+            for x, y in zip(steps, middle, strict=True)
+        )
+        color = _COLORS[number % len(_COLORS)]
+        lines.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>')
+    axis = (
+        f'<path d="M{left} 8V{high - 20}H{wide - rest}" fill="none" stroke="currentColor" stroke-width=".6"/>'
+    )
+    labels = "".join(
+        f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="8" fill="currentColor">{text}</text>'
+        for x, y, anchor, text in (
+            (left - 3, 12, "end", "100 %"),
+            (left - 3, high - 19, "end", "0"),
+            (wide - rest, high - 10, "end", f"{most:,} steps"),
+        )
+    )
+    names = _text(", ".join(result.name for result in drawn))
+    drawing = axis + labels + "".join(lines)
+    return f'<svg viewBox="0 0 {wide} {high}" role="img" aria-label="Curves of {names}">{drawing}</svg>'
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    first = "".join(f"<th>{_text(head)}</th>" for head in heads)
+    rest = "".join(
+        "<tr>" + "".join(f"<td>{_text(cell.strip('`'))}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    return f"<table><tr>{first}</tr>{rest}</table>"

@@ -1,0 +1,426 @@
+"""A rehearsal of a study: simulated participants go through it, with agents that play for them, in simulated time.
+
+They call what pages call: `Sessions` and `Rooms`. All that a study stores is stored, in a folder of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError, IgluMarlError
+from iglu_marl.core.task import Task
+from iglu_marl.game.agent import Agent
+from iglu_marl.recording import replay
+from iglu_marl.web import clock
+from iglu_marl.web import store as db
+from iglu_marl.web.inputs import CommandFrame, RemoteHands
+from iglu_marl.web.options import AGENTS, PERSON, ServerOptions
+from iglu_marl.web.partners import Partner, Thinking, act_at_once
+from iglu_marl.web.rooms import Client, Room, Rooms
+from iglu_marl.web.server import options_for
+from iglu_marl.web.sessions import AGAIN, Sessions
+from iglu_marl.web.study import OVER, Study, other_role
+
+PLAYER = "scripted"  # the agent that plays for a participant
+READING_S = {
+    "consent": 20.0,
+    "instructions": 45.0,
+    "quiz": 30.0,
+    "before": 30.0,
+    "between": 20.0,
+    "questions": 60.0,
+}
+REACTION_S = 4.0  # to a partner who is there, and to the end of a game
+LETTERS_PER_S = 5.0  # of somebody who types
+SLOWER = 3.0  # factor of slow participants
+KNOWS = 0.95  # share of right answers
+AWAY_S = 15.0  # of one who reloads the page
+STEP_S = 0.5  # of the rehearsal's time
+ACTS = 5  # of a builder in a step; agents at full speed would make 10
+LONGEST_S = 24 * 3600.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Crowd:
+    """The participants of a rehearsal.
+
+    every_s: mean between arrivals. dropouts: share who close the page for good, at any moment; half of those who play
+    leave by the button. slow: share who take three times as long. reloads: share who lose the connection once in a
+    game. pay: per hour, in any currency.
+    """
+
+    participants: int = 60
+    every_s: float = 20.0
+    dropouts: float = 0.2
+    slow: float = 0.2
+    reloads: float = 0.1
+    pay: float = 12.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("participants", "every_s"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
+        for name in ("dropouts", "slow", "reloads"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}, expected 0..1")
+
+
+class _AtOnce(Thinking):
+    """Agents think while time stands still."""
+
+    def submit(self, name: str, agent: Agent, observation: Any) -> Future[tuple[Agent, Any]]:
+        """Let an agent act now."""
+        return act_at_once(agent, observation)
+
+    def close(self, agent: Agent) -> None:
+        """Close an agent now."""
+        agent.close()
+
+    def shutdown(self) -> None:
+        """Do nothing: there are no threads, and another rehearsal may follow."""
+
+
+class _Hands(RemoteHands):
+    """The hands of a builder for whom an agent plays."""
+
+    act: Any = None
+
+    def take(self, frame: CommandFrame) -> None:
+        """Ignore the page's input."""
+
+    def action(self, yaw_deg: float, pitch_deg: float) -> Any:
+        """Return the agent's action, once."""
+        act, self.act = self.act, None
+        return act
+
+
+class _Visitor:
+    """A participant with a page."""
+
+    def __init__(self, number: int, comes_at: float, crowd: Crowd, rng: np.random.Generator) -> None:
+        self.code, self.rng = f"R{number:03}", rng
+        self.due = self.came = comes_at  # when it does something next
+        self.pace = SLOWER if rng.random() < crowd.slow else 1.0
+        self.stays_s = float(rng.exponential(400.0)) if rng.random() < crowd.dropouts else np.inf
+        self.reloads_at = float(rng.uniform(5.0, 60.0)) if rng.random() < crowd.reloads else np.inf
+        self.view: dict[str, Any] = {}
+        self.outcome = ""  # "turned away", "dropped out", or the last stage
+        self.waits: list[float] = []
+        self._asked_at: float | None = None  # when it began to wait
+        self._offered_at: float | None = None
+        self.client: Client | None = None
+        self._player: Partner | None = None
+        self._returns = False  # from a game
+        self._held: tuple[float, str, Any, float] | None = None  # when something is said and done
+
+    @property
+    def waiting_s(self) -> float:
+        """The time for which it has waited for a partner."""
+        return 0.0 if self._asked_at is None else clock.monotonic() - self._asked_at
+
+    async def act(self, sessions: Sessions) -> None:
+        """Do what comes next, and set `due`."""
+        now = clock.monotonic()
+        try:
+            if now - self.came >= self.stays_s:
+                self._drop_out()
+            elif self.client is not None:
+                self._look_at_game()
+            elif not self.view:
+                self._show(await sessions.enter({"code": self.code, "touch": False}))
+            elif self._returns:
+                self._returns = False
+                self._show(await sessions.enter({"token": self.view["token"]}))
+            elif self.view["stage"] == "game":
+                await self._ask_for_game(sessions)
+            else:
+                stage = self.view["stage"]
+                asked = {"token": self.view["token"], "stage": stage, "agree": True}
+                self._show(
+                    await sessions.next_stage({**asked, "answers": self._answers(sessions.study, stage)})
+                )
+        except ConfigError:
+            self.outcome = "turned away"
+
+    def _show(self, view: dict[str, Any]) -> None:
+        self.view, self._asked_at, self._offered_at = view, None, None
+        if view["stage"] in OVER:
+            self.outcome = view["stage"]
+        mean_s = READING_S.get(view["stage"], REACTION_S) * self.pace
+        self.due = clock.monotonic() + float(self.rng.gamma(4.0, mean_s / 4.0))
+
+    def _answers(self, study: Study, stage: str) -> dict[str, str]:
+        answers = {}
+        for one in study.asked(stage):
+            kinds: dict[str, Callable[[], str]] = {
+                "likert": lambda one=one: str(self.rng.integers(1, one.steps + 1)),  # type: ignore[misc]
+                "choice": lambda one=one: str(self.rng.choice(one.options)),  # type: ignore[misc]
+            }
+            knows = one.expected and self.rng.random() < KNOWS
+            answers[one.name] = one.expected if knows else kinds.get(one.kind, lambda: "rehearsal")()
+        return answers
+
+    async def _ask_for_game(self, sessions: Sessions) -> None:
+        """Ask for a game, or for a partner once a second."""
+        now = clock.monotonic()
+        self._asked_at = self._asked_at or now
+        ready = self._offered_at is not None and now - self._offered_at >= REACTION_S * self.pace
+        answer = await sessions.game({"token": self.view["token"], "ready": ready})
+        self.due = now + 1.0
+        if "stage" in answer or "play" in answer:
+            self.waits.append(now - self._asked_at)
+            self._asked_at = self._offered_at = None
+        if "stage" in answer:
+            self._show(await sessions.enter({"token": self.view["token"]}))
+        elif "play" in answer:
+            self._join(sessions.rooms, answer["play"])
+        else:
+            self._offered_at = (self._offered_at or now) if answer.get("offered") else None
+
+    def _join(self, rooms: Rooms, token: str) -> None:
+        self.seat, self.rooms = token, rooms
+        self.client = rooms.enter(token)
+        room = rooms.room_of(token)
+        assert room is not None
+        assert self.client is not None
+        if self.client.role == Role.BUILDER and not isinstance(room.hands, _Hands):
+            room.hands = _Hands(room.game.config.controls)
+        self._player = Partner(room.game, self.client.role, PLAYER, _THINKING, int(self.rng.integers(2**31)))
+        self._held, self._began_at, self._number = None, clock.monotonic(), 0
+        self.due = clock.monotonic() + 1.0
+
+    def _look_at_game(self) -> None:
+        """See whether the game is over, or lose the connection for a while."""
+        assert self.client is not None
+        now = clock.monotonic()
+        self.due = now + 1.0
+        if self.client.room.over:
+            self.client.room.leave(self.client)
+            self.client = self._player = None
+            self._returns, self.due = True, now + REACTION_S * self.pace
+        elif self._player is None:  # it has been away
+            self._join(self.rooms, self.seat)
+        elif now - self._began_at >= self.reloads_at:
+            self.reloads_at = np.inf
+            self.client.room.leave(self.client)
+            self._player, self.due = None, now + AWAY_S
+
+    def _drop_out(self) -> None:
+        self.outcome = "dropped out"
+        if self.client is not None:
+            self.client.room.leave(self.client, for_good=self.rng.random() < 0.5)
+
+    def play(self) -> None:
+        """Say and do what the agent has decided; an architect needs time to type."""
+        if self._player is None or self.client is None:
+            return
+        now, room = clock.monotonic(), self.client.room
+        if self._held is None and (action := self._player.decided()) is not None:
+            builds = self.client.role == Role.BUILDER
+            words, act = (action["say"], action["act"]) if builds else (action, None)
+            typed_s = self.pace * len(words) / LETTERS_PER_S
+            self._held = now if builds else now + typed_s, words, act, typed_s
+        if self._held is not None and now >= self._held[0]:
+            _, words, act, typed_s = self._held
+            self._held = None
+            room.say(self.client, words, "typed", typed_s)
+            if act is not None and isinstance(room.hands, _Hands):
+                self._number += 1
+                room.move(self.client, CommandFrame(self._number, 0, ()))
+                room.hands.act = act
+
+    def look(self) -> None:
+        """Show the agent what has happened."""
+        if self._held is None and self._player is not None and self.client is not None:
+            self._player.consult(self.client.room.game)
+
+
+_THINKING = _AtOnce()
+
+
+def _play(room: Room, players: list[_Visitor]) -> None:
+    """Play a step of a game: several ticks while the builder acts, one while it waits for words."""
+    slowest = max((one.pace for one in players), default=1.0)
+    for _ in range(max(1, round(ACTS / slowest))):
+        for one in players:
+            one.play()
+        room.run_tick()
+        for one in players:
+            one.look()
+        if not room.playing or room.game.episode.floor == Role.ARCHITECT:
+            break
+
+
+async def _run(
+    sessions: Sessions, rooms: Rooms, crowd: Crowd, pass_by: Callable[[float], None]
+) -> list[_Visitor]:
+    """Let the participants come and go until nothing happens any more."""
+    rng = np.random.default_rng(crowd.seed)
+    times = clock.monotonic() + np.cumsum(rng.exponential(crowd.every_s, crowd.participants))
+    seeds = rng.spawn(crowd.participants)
+    visitors = [_Visitor(k, float(at), crowd, seeds[k]) for k, at in enumerate(times)]
+    end, checked = clock.monotonic() + LONGEST_S, clock.monotonic()
+    patience = max(300.0, 2 * sessions.study.wait_s)
+    while there := [one for one in visitors if not one.outcome]:
+        now = clock.monotonic()
+        if now > end or all(one.waiting_s > patience for one in there):
+            break
+        for one in there:
+            if now >= min(one.due, one.came + one.stays_s):
+                await one.act(sessions)
+        for room in [room for room in rooms.rooms.values() if room.playing]:
+            _play(room, [one for one in there if one.client is not None and one.client.room is room])
+        if now - checked >= 1.0:
+            checked = now
+            rooms.check(now)
+        await sessions.settle()
+        pass_by(STEP_S)
+    for room in rooms.rooms.values():  # of those who are away for longer than the rehearsal
+        room.end("left")
+    await sessions.settle()
+    return visitors
+
+
+def run_rehearsal(
+    study: Study, folder: Path, tasks: Mapping[str, Task], crowd: Crowd
+) -> tuple[dict[str, Any], db.Store]:
+    """Rehearse a study. Return its report (counts, seconds, and a list of `problems`) and the database.
+
+    folder: gets database and recordings. Raises `ConfigError` if no server could run the study.
+    """
+    conditions = tuple(
+        dataclasses.replace(one, partner=PLAYER) if one.partner.startswith("llm:") else one
+        for one in study.conditions
+    )
+    fallback = {role: PLAYER if name.startswith("llm:") else name for role, name in study.fallback.items()}
+    study = dataclasses.replace(study, conditions=conditions, fallback=fallback)
+    used = {role: [fallback.get(role, PLAYER)] for role in Role}
+    for one in conditions:
+        if one.partner != PERSON:
+            used[other_role(one.role)].append(one.partner)
+    agents = {role: tuple(dict.fromkeys((*AGENTS[role], *names))) for role, names in used.items()}
+    options = options_for(study, ServerOptions(folder=folder, tasks=tasks, agents=agents, free_mb=1.0))
+    store = db.Store(f"sqlite:///{folder / 'studies.db'}")
+    visitors, took_s = asyncio.run(_rehearse(study, options, store, crowd))
+    found = {
+        table.name: list(store.do(db.rows, table, study.name))
+        for table in (db.PARTICIPANTS, db.GAMES, db.EVENTS)
+    }
+    return _report(study, folder, crowd, visitors, found, took_s), store
+
+
+async def _rehearse(
+    study: Study, options: ServerOptions, store: db.Store, crowd: Crowd
+) -> tuple[list[_Visitor], float]:
+    """Return the participants, and the seconds that all of it took them."""
+    with clock.simulated() as pass_by:
+        begun = clock.monotonic()
+        rooms, sessions = Rooms(options, _THINKING), Sessions(study, store)
+        await sessions.resume(rooms)
+        visitors = await _run(sessions, rooms, crowd, pass_by)
+        await rooms.close()
+        return visitors, clock.monotonic() - begun
+
+
+def _report(
+    study: Study,
+    folder: Path,
+    crowd: Crowd,
+    visitors: list[_Visitor],
+    found: Mapping[str, list[dict[str, Any]]],
+    took_s: float,
+) -> dict[str, Any]:
+    people, games = {row["code"]: row for row in found["participants"]}, found["games"]
+    of_people = [game for game in games if game["condition"] in study.paired]
+    counted = [game for game in of_people if not study.rounds(game["condition"])[game["number"]].practice]
+    outcomes = {one.code: one.outcome or "still waiting" for one in visitors}
+    paid = [row for row in people.values() if row["stage"] in OVER and row["stage"] != "refused"]
+    minutes = [(row["finished"] - row["came"]) / 60 for row in paid]
+    waits = [
+        wait
+        for one in visitors
+        for wait in one.waits
+        if people.get(one.code, {}).get("condition") in study.paired
+    ]
+    balance = {
+        one.name: dict(
+            Counter(outcomes[row["code"]] for row in people.values() if row["condition"] == one.name)
+        )
+        for one in study.conditions
+    }
+    return {
+        "participants": crowd.participants,
+        "hours": round(took_s / 3600, 2),
+        "balance": balance,
+        "pairs": len(
+            {
+                game["recording"]
+                for game in counted
+                if game["partner"] == PERSON and game["number"] == _first(study, game)
+            }
+        ),
+        "games": dict(Counter({game["recording"]: game["how"] for game in games}.values())),
+        "fallbacks": sum(game["partner"] != PERSON for game in counted),
+        "wait_s": {
+            str(share): round(float(np.percentile(waits or [0.0], share)), 1) for share in (50, 95, 100)
+        },
+        "minutes": round(float(np.median(minutes or [0.0])), 1),
+        "cost": round(sum(minutes) / 60 * crowd.pay, 2),
+        "problems": _problems(study, folder, outcomes, people, games, counted, found["events"]),
+    }
+
+
+def _first(study: Study, game: Mapping[str, Any]) -> int:
+    return sum(one.practice for one in study.rounds(game["condition"]))
+
+
+def _problems(
+    study: Study,
+    folder: Path,
+    outcomes: Mapping[str, str],
+    people: Mapping[str, dict[str, Any]],
+    games: list[dict[str, Any]],
+    counted: list[dict[str, Any]],
+    events: list[dict[str, Any]],
+) -> list[str]:
+    """Return what is wrong with the data, one line each."""
+    stranded = [code for code, outcome in outcomes.items() if outcome == "still waiting"]
+    found = [f"{code} waits for a partner, and nobody comes any more" for code in stranded]
+    played: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for game in games:
+        played[game["recording"]].append(game)
+        if not game["how"]:
+            found.append(f"the game {game['recording']} of {game['code']} has no end")
+        if not any(row["kind"] == "joined" for row in events if row["code"] == game["code"]):
+            found.append(f"{game['code']} has no event of a game")
+    partners: dict[str, set[tuple[str, bool]]] = defaultdict(set)
+    for game in counted if study.pairing == "fixed" and study.no_partner != "wait" else ():
+        for other in played[game["recording"]]:
+            if other is not game and game["how"] not in AGAIN:
+                swapped = study.roles == "swap" and (game["number"] - _first(study, game)) % 2 == 1
+                partners[game["code"]].add((other["code"], (game["role"] == Role.ARCHITECT) != swapped))
+    found += [
+        f"{code} had several partners or roles: {pairs}" for code, pairs in partners.items() if len(pairs) > 1
+    ]
+    for recording, rows in played.items():
+        try:
+            result = replay(folder / recording)
+            if (result.intersection, result.target_blocks) != (rows[0]["right"], rows[0]["blocks"]):
+                found.append(f"the recording {recording} has another result than the database")
+        except IgluMarlError as error:
+            found.append(str(error))
+    for code, row in people.items():
+        done = {game["number"] for game in games if game["code"] == code and game["how"] not in AGAIN}
+        if row["stage"] == "done" and len(done) != len(study.rounds(row["condition"])):
+            found.append(f"{code} is done with games {sorted(done)}")
+    return found

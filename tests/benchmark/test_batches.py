@@ -1,0 +1,117 @@
+"""Games side by side: the same outcomes as one by one, with live architects and with players of many games."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from iglu_marl import ConfigError, Role
+from iglu_marl.agents.scripted.architect import ScriptedArchitect
+from iglu_marl.benchmark import find, make, run, verify
+from iglu_marl.benchmark.catalog import Level, builder_env
+from iglu_marl.benchmark.splits import PlacedBlocks
+
+LIVE = dataclasses.replace(find("told-structures-v1"), max_steps=70)
+ENUMERATED = dataclasses.replace(LIVE, content=PlacedBlocks(), held_out=find("see-place-v1").held_out)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("level", [LIVE, ENUMERATED], ids=["endless", "enumerated"])
+def test_live_architects_say_in_many_worlds_what_they_say_in_one(level: Level, mode: AutoresetMode) -> None:
+    many = make(level, num_envs=3, autoreset_mode=mode)
+    singles = SyncVectorEnv([lambda: builder_env(level, "train")] * 3, autoreset_mode=mode)
+    rng, heard = np.random.default_rng(0), set()
+    ours, theirs = many.reset(seed=5)[0], singles.reset(seed=5)[0]
+    for _ in range(150):
+        assert set(ours) == set(theirs)
+        assert all(np.array_equal(ours[key], theirs[key]) for key in ours)
+        heard |= {tuple(row) for row in ours["dialog"]}
+        actions = rng.integers(18, size=3)
+        ours, *outcomes, _ = many.step(actions)
+        theirs, *expected, _ = singles.step(actions)
+        assert all(np.array_equal(one, other) for one, other in zip(outcomes, expected, strict=True))
+    assert len(heard) >= 6
+
+
+def test_architects_of_vector_environments_by_name() -> None:
+    envs: Any = gym.make_vec(
+        "IGLUGridworldVector-v0", num_envs=2, turn_steps=5, make_architect=ScriptedArchitect
+    )
+    seen, _ = envs.reset(seed=0)
+    assert all(text.startswith("<Architect> ") for text in seen["dialog"])
+    with pytest.raises(ConfigError, match="expected both or none"):
+        gym.make_vec("IGLUGridworldVector-v0", num_envs=2, architect=ScriptedArchitect())
+
+
+class Guessing:
+    """A player of many games whose actions depend on all that it observes."""
+
+    def __init__(self, env: Any) -> None:
+        space = env.action_space if isinstance(env, gym.Env) else env.action_space("builder_0")
+        self.asks = isinstance(space, gym.spaces.Dict)
+        own: Any = space["act"] if isinstance(space, gym.spaces.Dict) else space
+        self.silence = np.zeros(space["say"].shape if self.asks else own.shape, np.int64)
+        self.actions = int(own.nvec[0] if isinstance(own, gym.spaces.MultiDiscrete) else own.n)
+        self.count = self.step = 0
+
+    def begin(self, count: int, seed: int) -> None:
+        self.count, self.step = count, 0
+
+    def act(self, observations: Any) -> Any:
+        self.step += 1
+        parts = [np.asarray(observations[key]) for key in sorted(observations) if key != "pov"]
+        sums = sum(part.reshape(self.count, -1).astype(np.float64).sum(axis=1).round(1) for part in parts)
+        acts = (7 * self.step + np.abs(sums)).astype(np.int64) % self.actions
+        if self.step <= 2:  # look down, and place a block
+            acts = np.full(self.count, 4) if self.step == 1 else 11 + acts % 6
+        silence = np.broadcast_to(self.silence, (self.count, *self.silence.shape))
+        if self.asks:
+            return {"act": acts, "say": silence}
+        return np.concatenate([acts[:, None], silence[:, 1:]], axis=1) if self.silence.shape else acts
+
+
+class Alone(Guessing):
+    """The same as a player of one game."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.reset = lambda role, seed: Guessing.begin(self, 1, 0)
+        self.begin = None  # type: ignore[assignment]  # no player of many games
+
+    def act(self, observation: Any) -> Any:
+        chosen = super().act({key: np.asarray(value)[None] for key, value in observation.items()})
+        return {key: value[0] for key, value in chosen.items()} if self.asks else chosen[0]
+
+    def close(self) -> None:
+        pass
+
+
+SHORT = dataclasses.replace(find("partners-ground-v1"), max_steps=9)
+LEVELS = (*map(find, ("see-place-v1", "told-place-v1", "pictures-place-v1", "words-place-v1")), SHORT)
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
+def test_players_of_many_games_get_the_results_of_single_games(level: Level, tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    together = run(level, [Guessing, Guessing], episodes=13, output=path, record=True)
+    alone = run(level, [Alone, Alone], episodes=13)
+    assert together.rows == alone.rows
+    assert together.runs == alone.runs
+    assert len({row.partner for row in together.rows}) == (3 if level is SHORT else 1)
+    if level is not SHORT:  # which is no level of the benchmark
+        assert any(row.changes for row in together.rows)
+        assert verify(path) == 26
+
+
+def test_a_live_level_is_played_side_by_side(tmp_path: Path) -> None:
+    path = tmp_path / "kept.json"
+    found = run("told-structures-v1", [Guessing], episodes=2, controls=False, output=path, record=True)
+    assert {row.steps for row in found.rows} == {find("told-structures-v1").max_steps}
+    assert verify(path) == 2
+    assert Role.BUILDER.value in path.with_suffix(".games.jsonl").read_text()

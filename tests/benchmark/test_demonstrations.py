@@ -1,0 +1,97 @@
+"""Demonstrations: the expert's games have what the level shows, in its own actions, and a split of their own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from requirements import require
+from typer.testing import CliRunner
+
+from iglu_marl import AgentError, Role, Task
+from iglu_marl.benchmark import find, make
+from iglu_marl.benchmark.demonstrations import demonstrate, grid_actions, observed, write_demonstrations
+from iglu_marl.benchmark.splits import in_split
+from iglu_marl.cli import app
+
+
+@pytest.mark.parametrize(
+    ("name", "games"),
+    [
+        ("see-place-v1", 6),
+        ("symbols-two-v1", 4),
+        ("words-place-v1", 4),
+        ("told-ground-v1", 2),
+        ("words-ground-v1", 1),
+    ],
+)
+def test_an_expert_completes_the_tasks_with_the_actions_of_the_level(name: str, games: int) -> None:
+    level = find(name).fold(2)
+    found = demonstrate(level, "train", games)
+    assert len(found) == games
+    for game, fields in zip(found, observed(level, "train", found), strict=True):
+        steps = len(fields["rewards"])
+        assert fields["terminations"] == [False] * (steps - 1) + [True]
+        assert steps <= level.max_steps
+        assert in_split(game.task, level.held_out, "train")
+        assert {len(part) for part in fields["observations"].values()} == {steps + 1}
+    single = make(level, "train")
+    seen = single.reset(seed=found[0].seed, options={"task": found[0].task})[0]
+    first = next(observed(level, "train", found[:1]))
+    own = seen["builder_0"] if level.is_pair else seen
+    assert all(np.array_equal(first["observations"][key][0], own[key]) for key in own)
+
+
+def test_a_builder_waits_for_the_first_message() -> None:
+    (game,) = demonstrate("words-place-v1", games=1)
+    acts = np.array(game.actions[Role.BUILDER])[:, 0]
+    assert acts[0] == 0
+    assert acts[1:].all()
+
+
+def test_grid_actions_are_shortest() -> None:
+    below = Task("", [(0, -1, -1, 3)], invariant=False)
+    assert grid_actions(below) == [4, 13]  # look down, place green
+    assert len(grid_actions(Task("", [(0, -1, 1, 3)], invariant=False))) == 3
+    with pytest.raises(AgentError, match="grid actions do not reach"):
+        grid_actions(Task("", [(0, 6, 0, 3)], invariant=False))
+
+
+def test_demonstrations_are_a_minari_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require("minari", importlib.util.find_spec("minari") is not None, "Minari is not installed")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    made: Any = write_demonstrations("told-place-v1", "iglu/told-place-v1", games=5, fold=1)
+    assert (made.total_episodes, made.total_steps) == (5, sum(len(episode.actions) for episode in made))
+    env = make("told-place-v1", fold=1)
+    for episode in made:
+        assert episode.terminations[-1]
+        assert all(action in env.action_space for action in episode.actions)
+        assert set(episode.observations) == set(env.observation_space.spaces)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require("minari", importlib.util.find_spec("minari") is not None, "Minari is not installed")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    told = CliRunner().invoke(
+        app,
+        [
+            "benchmark",
+            "demonstrate",
+            "see-place-v1",
+            "--games",
+            "3",
+            "--split",
+            "test",
+            "--fold",
+            "2",
+            "--json",
+        ],
+    )
+    assert told.exit_code == 0, told.output
+    made = json.loads(told.stdout)
+    assert (made["dataset"], made["episodes"]) == ("iglu/see-place-test-v1", 3)
+    assert (tmp_path / "iglu" / "see-place-test-v1").is_dir()

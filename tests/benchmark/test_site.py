@@ -1,0 +1,72 @@
+"""The leaderboard: every level, the figures of the files, games to watch, and nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from requirements import ROOT
+from typer.testing import CliRunner
+
+from iglu_marl import DataError
+from iglu_marl.benchmark import levels, report, run
+from iglu_marl.benchmark.audits import read_audits
+from iglu_marl.benchmark.site import write_site
+from iglu_marl.cli import app
+from iglu_marl.rendering.html import read_replay
+
+PUBLISHED = sorted((ROOT / "docs" / "learning").glob("*-v1_*.json"))
+
+
+def test_the_leaderboard_shows_results_and_games(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    curves = [[(0, 0.0), (100, 0.5)]]
+    found = run(
+        "see-place-v1", ["oracle"], name="<b>oracle</b>", episodes=3, curves=curves, output=path, record=True
+    )
+    page = write_site([path], tmp_path / "site", games=1).read_text(encoding="utf-8")
+    assert all(f'<article id="{level.name}">' in page for level in levels())
+    assert "&lt;b&gt;oracle&lt;/b&gt;" in page
+    assert "<b>oracle</b>" not in page
+    interval = found.interval()
+    assert f"<span>100.0 ({100 * interval.low:.1f}–100.0)</span>" in page
+    assert "gets the task" in page  # a flag
+    assert page.count("<polyline") == 1
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
+    assert (tmp_path / "site" / "mine.json").read_bytes() == path.read_bytes()
+    links = re.findall(r'href="(mine\.game-\d\.html)"', page)
+    assert links == ["mine.game-0.html"]
+    game = read_replay(tmp_path / "site" / links[0])
+    assert game["moments"] == found.rows[0].steps + 1
+    assert len(game["edits"]) == 1
+
+
+def test_a_table_has_chance_controls_agents_and_the_gap_of_every_level() -> None:
+    audits = read_audits()
+    found = run("see-place-v1", ["random"], name="random", episodes=2)
+    rows = report.level_rows([found], audits)
+    assert [row[0] for row in rows] == [f"`{level.name}`" for level in levels()]
+    first = dict(zip(report.LEVEL_HEADS, rows[0], strict=True))
+    assert (first["chance"], first["oracle"], first["best agent"], first["gap"]) == (
+        "25.0",
+        "100.0",
+        "random",
+        "100.0",
+    )
+    assert {row[6] for row in rows[1:]} == {"–"}
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    paths = [tmp_path / "a.json", tmp_path / "other" / "a.json"]
+    with pytest.raises(DataError, match="two of 2 result files have the same name"):
+        write_site(paths, tmp_path / "site")
+
+
+def test_the_command_takes_folders(tmp_path: Path) -> None:
+    told = CliRunner().invoke(app, ["benchmark", "site", str(tmp_path), str(ROOT / "docs" / "learning")])
+    assert isinstance(told.exception, DataError)  # there are other files, too
+    told = CliRunner().invoke(app, ["benchmark", "site", str(tmp_path), *map(str, PUBLISHED), "--json"])
+    assert told.exit_code == 0, told.output
+    assert f'"results": {len(PUBLISHED)}' in told.stdout

@@ -1,0 +1,107 @@
+"""A rehearsal: simulated participants, in simulated time, and what it finds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("sqlalchemy")
+
+from test_server import RED
+from test_study import CHECK, rows_of, written
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError
+from iglu_marl.cli import app as command
+from iglu_marl.web import store as db
+from iglu_marl.web.rehearsal import Crowd, run_rehearsal
+from iglu_marl.web.study import read_study
+
+PAIRS = """
+name = "pairs"
+roles = "swap"
+practice = ["one-red"]
+least_s = 1
+completion_code = "C0DE"
+
+[[conditions]]
+name = "people"
+partner = "person"
+tasks = ["one-red", "one-red"]
+
+[[conditions]]
+name = "agents"
+partner = "llm:some@http://nowhere.example"
+tasks = ["one-red"]
+"""
+
+
+def rehearsed(tmp_path: Path, text: str, crowd: Crowd) -> tuple[dict[str, Any], db.Store]:
+    folder = tmp_path / "games"
+    folder.mkdir()
+    report, store = run_rehearsal(read_study(written(tmp_path, text)), folder, {"one-red": RED}, crowd)
+    store.close()
+    return report, store
+
+
+def test_a_crowd_goes_through_a_study(tmp_path: Path) -> None:
+    report, _ = rehearsed(tmp_path, PAIRS + CHECK, Crowd(12, 10.0, dropouts=0.25, reloads=0.5, seed=1))
+    assert report["problems"] == []
+    outcomes = [outcome for one in report["balance"].values() for outcome in one.items()]
+    assert sum(count for _, count in outcomes) == 12
+    assert {"done", "dropped out"} <= {name for name, _ in outcomes}
+    assert report["pairs"] >= 2
+    assert report["games"]["complete"] >= 12
+    assert report["hours"] > 0.05  # of the simulated clock
+
+
+def test_one_who_waits_for_ever_is_found(tmp_path: Path) -> None:
+    text = PAIRS.partition('[[conditions]]\nname = "agents"')[0].replace(
+        "least_s", 'no_partner = "wait"\nleast_s'
+    )
+    report, _ = rehearsed(tmp_path, text, Crowd(3, 5.0, 0.0, 0.0, 0.0))
+    assert len(report["problems"]) == 1
+    assert "nobody comes" in report["problems"][0]
+
+
+def test_an_end_that_is_not_stored_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(db, "game_ended", lambda *_: None)
+    text = PAIRS.replace('practice = ["one-red"]\n', "")
+    report, _ = rehearsed(tmp_path, text, Crowd(2, 5.0, 0.0, 0.0, 0.0))
+    assert any("has no end" in problem for problem in report["problems"])
+
+
+def test_the_command(tmp_path: Path) -> None:
+    text = (
+        PAIRS.replace("one-red", "stepping-stones")
+        .replace("people", "few")
+        .replace('practice = ["stepping-stones"]\n', "")
+    )
+    words = [
+        "study",
+        "rehearse",
+        str(written(tmp_path, text)),
+        "--participants",
+        "2",
+        "--dropouts",
+        "0",
+        "--json",
+    ]
+    done = CliRunner().invoke(command, [*words, "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    assert report["problems"] == []
+    assert len(rows_of(tmp_path / "out" / "participants.csv")) == 2
+    assert len(list((tmp_path / "out" / "recordings").iterdir())) == sum(report["games"].values())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"participants": 0}, {"every_s": 0.0}, {"dropouts": 1.5}, {"slow": float("nan")}]
+)
+def test_crowds_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="expected"):
+        Crowd(**wrong)
