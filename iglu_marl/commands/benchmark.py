@@ -18,6 +18,7 @@ Levels = Annotated[
     list[str] | None,
     Argument(help="Names of levels, or of families. Default: all.", autocompletion=opt.a_level),
 ]
+Level = Annotated[str, Argument(help="The name of a level.", autocompletion=opt.a_level)]
 
 
 def _chosen(names: list[str] | None) -> list[str]:
@@ -117,7 +118,7 @@ def audit_levels(
 
 
 def run_level(
-    level: Annotated[str, Argument(help="The name of a level.", autocompletion=opt.a_level)],
+    level: Level,
     builder: Annotated[
         list[str] | None, Option(help="By name, or module:attribute; once for each run. Default: scripted.")
     ] = None,
@@ -175,7 +176,7 @@ def run_level(
 
 
 def demonstrate_level(
-    level: Annotated[str, Argument(help="The name of a level.", autocompletion=opt.a_level)],
+    level: Level,
     dataset: Annotated[str, Option(help="Id of the dataset. Default: such as iglu/see-place-train-v1.")] = "",
     split: Annotated[str, opt.choice("train", "validation", "test")] = "train",
     games: Annotated[int, opt.integer(1, "Games of the expert; those that fail are left out.")] = 100,

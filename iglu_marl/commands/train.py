@@ -24,6 +24,12 @@ HELD_OUT = 0.15  # share of the structures of the training split
 SALT = "iglu_marl held out "
 
 Output = Annotated[Path, output_to("Folder for model, checkpoint and curve.")]
+Epochs = Annotated[int, integer(1, "Number of passes over the data.")]
+BatchSize = Annotated[int, integer(1, "Samples per step.")]
+LearningRate = Annotated[float, Option(help="Maximum learning rate.", callback=positive)]
+Device = Annotated[str, Option(help="Device: auto, cpu, cuda, cuda:1, …")]
+Precision = Annotated[str, choice("auto", "float32", "bfloat16", about="floating point format")]
+Threads = Annotated[int, integer(0, "Threads; 0 leaves it to PyTorch.")]
 Resume = Annotated[bool, Option("--resume", help="Resume the run in the output folder.")]
 
 
@@ -31,16 +37,16 @@ def train_edits(
     output: Output,
     data: PackPath = None,
     iglu: Annotated[Path | None, Option(help="IGLU single-turn data (zip or folder) to add.")] = None,
-    epochs: Annotated[int, integer(1, "Number of passes over the data.")] = 24,
-    batch_size: Annotated[int, integer(1, "Samples per step.")] = 32,
-    learning_rate: Annotated[float, Option(help="Maximum learning rate.", callback=positive)] = 2e-3,
+    epochs: Epochs = 24,
+    batch_size: BatchSize = 32,
+    learning_rate: LearningRate = 2e-3,
     channels: Annotated[int, integer(1, "Width of the convolutions.")] = 32,
     words: Annotated[int, integer(1, "Maximum number of words read, the latest.")] = 64,
     members: Annotated[int, integer(1, "Models of an ensemble, trained from successive seeds.")] = 1,
     seed: Seed = 0,
-    device: Annotated[str, Option(help="Device: auto, cpu, cuda, cuda:1, …")] = "auto",
-    precision: Annotated[str, choice("auto", "float32", "bfloat16", about="floating point format")] = "auto",
-    threads: Annotated[int, integer(0, "Threads; 0 leaves it to PyTorch.")] = 1,
+    device: Device = "auto",
+    precision: Precision = "auto",
+    threads: Threads = 1,
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
@@ -136,17 +142,17 @@ def train_llm(
         str, Option(help="Base model: smollm2, a folder, or a name on the Hugging Face Hub.")
     ] = "smollm2",
     data: PackPath = None,
-    epochs: Annotated[int, integer(1, "Number of passes over the data.")] = 1,
-    batch_size: Annotated[int, integer(1, "Samples per step.")] = 16,
-    learning_rate: Annotated[float, Option(help="Maximum learning rate.", callback=positive)] = 1e-3,
+    epochs: Epochs = 1,
+    batch_size: BatchSize = 16,
+    learning_rate: LearningRate = 1e-3,
     rank: Annotated[int, integer(1, "Rank of the adapter.")] = 8,
     prompt_tokens: Annotated[int, integer(1, "Maximum number of tokens of a prompt.")] = 512,
     minutes: Annotated[float, Option(help="No step begins after this time; 0: no limit.")] = 0.0,
     held_out: Annotated[int, integer(0, "Number of samples held out whose loss is measured.")] = 100,
     seed: Seed = 0,
-    device: Annotated[str, Option(help="Device: auto, cpu, cuda, cuda:1, …")] = "auto",
-    precision: Annotated[str, choice("auto", "float32", "bfloat16", about="floating point format")] = "auto",
-    threads: Annotated[int, integer(0, "Threads; 0 leaves it to PyTorch.")] = 0,
+    device: Device = "auto",
+    precision: Precision = "auto",
+    threads: Threads = 0,
     as_json: Json = False,
 ) -> None:
     """Fine-tune a language model to predict edits from people's dialogues (needs the extra `pretrained`)."""
