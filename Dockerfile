@@ -5,12 +5,11 @@
 #   docker run --rm -p 127.0.0.1:8000:8000 iglu-marl serve --host 0.0.0.0 --public-host localhost
 FROM python:3.12-slim
 
-# Exactly these files of what the extra `web` needs, whatever the index offers (`make lock`). Other extras are not pinned.
+# Exactly these files of the dependencies, whatever the index offers (`make lock`).
 COPY requirements-container.txt /source/
 RUN pip install --no-cache-dir --require-hashes -r /source/requirements-container.txt
-ARG EXTRAS=web
 COPY . /source
-RUN pip install --no-cache-dir --no-build-isolation "/source[${EXTRAS}]" && rm -rf /source
+RUN pip install --no-cache-dir --no-deps --no-build-isolation '/source[web,postgresql]' && rm -rf /source
 
 RUN useradd --create-home player && install -d -o player /games
 USER player

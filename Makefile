@@ -101,7 +101,7 @@ $(RLLIB_VENV)/.installed: $(STAMP)
 	@touch $@
 
 # Libraries that go with other versions of what the rest uses, each in an environment of its own.
-ADAPTERS := benchmarl openenv trl
+ADAPTERS := benchmarl inspect openenv trl
 adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries need environments of their own (10 GB)
 	IGLU_MARL_REQUIRE=adapters $(PY) -m pytest -q tests/envs/test_adapters.py
 .venv-%/.installed: $(STAMP)
@@ -113,7 +113,7 @@ adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries 
 lock: .venv-lock/.installed  ## pin what the container installs, with hashes, in requirements-container.txt
 	@echo 'setuptools>=77' > .venv-lock/build.in  # what builds the package
 	.venv-lock/bin/pip-compile -q --upgrade --generate-hashes --allow-unsafe --strip-extras --no-annotate --no-header \
-	  --no-emit-index-url --no-emit-find-links --extra web -o requirements-container.txt pyproject.toml .venv-lock/build.in
+	  --no-emit-index-url --no-emit-find-links --extra web --extra postgresql -o requirements-container.txt pyproject.toml .venv-lock/build.in
 .venv-lock/.installed:
 	@python3.12 -m venv --clear .venv-lock  # the Python of the container
 	@.venv-lock/bin/python -m pip install --disable-pip-version-check -q 'pip-tools>=7.5'

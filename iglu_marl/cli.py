@@ -39,7 +39,7 @@ from iglu_marl.commands.evaluate import evaluate
 from iglu_marl.commands.export import export
 from iglu_marl.commands.film import film
 from iglu_marl.commands.language import parse, sample
-from iglu_marl.commands.llm import export_prompts, run_benchmark
+from iglu_marl.commands.llm import export_prompts, mcp, report_models, run_benchmark
 from iglu_marl.commands.new import new
 from iglu_marl.commands.options import in_options
 from iglu_marl.commands.output import printable
@@ -62,7 +62,7 @@ PANELS = {
     "Evaluate": ("evaluate", "benchmark", "predict", "questions", "bench"),
     "Record and read data": ("record", "replay", "film", "data", "render", "language"),
     "Develop and train agents": ("new", "train", "llm", "conformance"),
-    "Serve": ("serve", "serve-openenv", "study"),
+    "Serve": ("serve", "serve-openenv", "mcp", "study"),
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
@@ -172,6 +172,7 @@ for _command in (
     conformance,
     serve,
     serve_openenv,
+    mcp,
 ):
     _name = _command.__name__.replace("_", "-")
     app.command(_name, cls=_Command, rich_help_panel=_PANEL_OF[_name])(_with_option_names(_command))
@@ -225,6 +226,7 @@ _add_group(
     "Export training data for language models; run their benchmark.",
     export=export_prompts,
     benchmark=run_benchmark,
+    report=report_models,
 )
 _add_group(
     "train", "Train the models that come with the package.", edits=train_edits, llm=train_llm, pov=train_pov

@@ -63,6 +63,8 @@ OWNERS = {
     "starlette": ["web/"],
     "uvicorn": ["commands/serve.py", "commands/serve_openenv.py"],
     "openenv": ["text/openenv.py", "commands/serve_openenv.py"],
+    "inspect_ai": ["benchmark/inspect_tasks.py"],
+    "mcp": ["benchmark/mcp.py"],
     "pydantic": ["text/openenv.py"],
     "sqlalchemy": ["web/"],
     "torch": ["agents/"],

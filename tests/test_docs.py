@@ -51,6 +51,7 @@ from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels, read_result, reference_results
 from iglu_marl.benchmark.audits import read_audits
+from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
 from iglu_marl.benchmark.report import audit_rows, model_table, overview_rows
 from iglu_marl.benchmark.report import level_rows as leaderboard_rows
 from iglu_marl.cli import app
@@ -652,6 +653,9 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
         [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v1_*.json"))]
     ),
     "models": lambda: rows_of(model_table(reference_results())),
+    "model-levels": lambda: [
+        [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)] for one in MODEL_LEVELS
+    ],
     "levels": level_rows,
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),

@@ -68,6 +68,7 @@ HIDDEN = [
         "uvicorn",
         "sqlalchemy",
         "openenv",
+        "mcp",
     ),
 ]
 WITHOUT = (
@@ -82,6 +83,7 @@ WITHOUT = (
 NEEDS = {
     "replay games.jsonl --video game.mp4": "video",
     "play --role builder": "window",
+    "mcp": "mcp",
     "watch": "window",
     "serve": "web",
     "study status study.toml": "web",
@@ -121,6 +123,7 @@ def test_the_extra_all_has_every_extra_that_goes_into_one_environment() -> None:
         "benchmarl",
         "trl",
         "openenv",
+        "inspect",
         "docs",
         "dev",
         "all",

@@ -33,7 +33,7 @@ class ReplyCache:
         return self.folder / name[:2] / f"{name}.json"
 
     def find(self, asked: Any) -> dict[str, Any] | None:
-        """Return the cached reply, {"text": str, "cut": bool}, or None."""
+        """Return the cached reply, {"text": str, "cut": bool, "kept": tokens, "served": str}, or None."""
         path = self.path_of(asked)
         try:
             with path.open("rb") as file:
@@ -46,17 +46,27 @@ class ReplyCache:
                 and reply["text"].encode("utf-8")
                 and type(reply["cut"]) is bool
             )
+            kept = tuple(reply.get("kept", (0, 0)))  # entries of earlier versions have neither
+            whole = whole and [type(number) for number in kept] == [int, int] and min(kept) >= 0
+            found = {
+                "text": reply["text"],
+                "cut": reply["cut"],
+                "kept": kept,
+                "served": str(reply.get("served", "")),
+            }
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             _log.info("the cached reply %s is ignored: %s", path, type(error).__name__)
             return None
-        return {"text": reply["text"], "cut": reply["cut"]} if whole else None
+        return found if whole else None
 
-    def keep(self, asked: Any, text: str, cut: bool) -> None:
-        """Store a reply."""
+    def keep(
+        self, asked: Any, text: str, cut: bool, kept: tuple[int, int] = (0, 0), served: str = ""
+    ) -> None:
+        """Store a reply. kept: tokens sent and received for it. served: see `Reply`."""
         path = self.path_of(asked)
-        reply = {"text": text, "cut": cut}
+        reply = {"text": text, "cut": cut, "kept": kept, "served": served}
         entry = {"format": FORMAT, "version": VERSION, "request": path.stem, "reply": reply}
         try:
             private_folder(self.folder)

@@ -58,6 +58,7 @@ class _Attempt(NamedTuple):
     cut: bool = False
     is_transient: bool = False
     retry_after_s: float = 0.0
+    served: str = ""
 
 
 class EndpointBackend:
@@ -168,14 +169,15 @@ class EndpointBackend:
     def _find_or_send(self, request: ChatRequest, body: dict[str, Any], asked: dict[str, Any]) -> Reply:
         if self._cache is not None and (kept := self._cache.find(asked)) is not None:
             self._answered = True
-            return Reply(self._redact(kept["text"]), cut=kept["cut"], cached=True)
+            return Reply(**{**kept, "text": self._redact(kept["text"])}, cached=True)
         reply = self._send_with_retries(request, json.dumps(body).encode("ascii"))
         if reply.failure is not None:
             _log.warning("%s: %s. %s", self.settings.endpoint, reply.failure, reply.detail)
             return reply
         self._answered = True
         if self._cache is not None:
-            self._cache.keep(asked, reply.text, reply.cut)
+            used = reply.prompt_tokens, reply.completion_tokens
+            self._cache.keep(asked, reply.text, reply.cut, used, reply.served)
         return reply
 
     def _body(self, request: ChatRequest) -> dict[str, Any]:
@@ -289,7 +291,8 @@ class EndpointBackend:
         fault, used = _error_of(answer), _usage(answer) if status == 200 else TokenCount()
         if status == 200:
             if fault is None:
-                return self._read_answer(answer, content)
+                served = self._redact(_served(answer, headers))
+                return _Attempt(*self._read_answer(answer, content)[:-1], served)
             # Status 200 with an error of the provider. Its code is used only if it is transient or 402.
             status = fault["code"] if fault.get("code") in (402, *_TRANSIENT) else 502
         fault = fault or {"message": content[:2000].decode("utf-8", "replace")}
@@ -382,7 +385,15 @@ def _message(speaker: str, text: str, pictures: Sequence[bytes]) -> dict[str, An
 
 
 def _reply(attempt: _Attempt, total: TokenCount, sent: int) -> Reply:
-    return Reply(attempt.text, attempt.failure, attempt.detail, *total, sent=sent, cut=attempt.cut)
+    return Reply(
+        attempt.text,
+        attempt.failure,
+        attempt.detail,
+        *total,
+        sent=sent,
+        cut=attempt.cut,
+        served=attempt.served,
+    )
 
 
 def _network_failure(error: Exception) -> _Attempt:
@@ -447,6 +458,13 @@ def _reasoning_of(answer: Any) -> int | None:
         return int(answer["usage"]["completion_tokens_details"]["reasoning_tokens"])
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _served(answer: Any, headers: Mapping[str, str]) -> str:
+    """Return what a server says about itself: the model, its fingerprint, and the software."""
+    about = answer if isinstance(answer, dict) else {}
+    parts = [about.get("model"), about.get("system_fingerprint"), headers.get("Server")]
+    return ", ".join(strip_control(part)[:60] for part in parts if isinstance(part, str) and part)
 
 
 def _usage(answer: Any) -> TokenCount | None:

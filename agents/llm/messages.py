@@ -79,6 +79,8 @@ class Reply:
         sent: number of attempts.
         cached: whether the reply came from the cache.
         cut: whether the reply reached its length limit.
+        kept: tokens sent and received for a reply from the cache, when it was made.
+        served: what the server said about the model: its name, a fingerprint, and the server's software.
 
     """
 
@@ -90,6 +92,8 @@ class Reply:
     sent: int = 0
     cached: bool = False
     cut: bool = False
+    kept: tuple[int, int] = (0, 0)
+    served: str = ""
 
 
 @runtime_checkable

@@ -28,6 +28,7 @@ class Stats:
     retries: int = 0  # repeated attempts
     prompt_tokens: int = 0  # tokens sent, as counted against the budget
     completion_tokens: int = 0  # tokens received, as counted against the budget
+    kept_tokens: int = 0  # tokens that replies from the cache took when they were made
     cost: float = 0.0  # in the unit of the prices
     parse_failures: int = 0  # replies that could not be read
     over_budget: int = 0  # requests that the budget refused
@@ -46,6 +47,7 @@ class Stats:
         self.retries += max(0, reply.sent - 1)
         self.prompt_tokens += reply.prompt_tokens
         self.completion_tokens += reply.completion_tokens
+        self.kept_tokens += sum(reply.kept)
         self.cost += cost
         self.cut += reply.cut
         if reply.failure is not None:

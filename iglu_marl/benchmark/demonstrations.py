@@ -33,7 +33,7 @@ from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.offline import write_episodes
 from iglu_marl.recording.recorded_env import at_rest
-from iglu_marl.recording.rollout import Trajectory
+from iglu_marl.recording.rollout import Trajectory, role_of
 
 Array = npt.NDArray[Any]
 _MOTIONS, _PLACE = range(1, 10), 10  # numbers of GRID_ACTIONS; that of colour c is _PLACE + c
@@ -174,7 +174,7 @@ def demonstrate(
 
         def keep(game: Trajectory, kept: dict[Role, list[Any]] = kept) -> None:
             for turn in game.turns:
-                kept[turn.role].append(turn.action)
+                kept[role_of(turn.role)].append(turn.action)
 
         task = tasks[number % len(tasks)]
         if judged(level, env, agents, task, seed + number, keep).success:

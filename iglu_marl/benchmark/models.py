@@ -1,148 +1,595 @@
-"""The benchmark of language models: seven fixed levels, from single blocks by their coordinates to pictures.
+"""The benchmark of language models: levels, games, and result files.
 
-`run_models(agent)` plays them with many concurrent games and returns a `Result` for each. Levels whose data is missing
-or whose observations the agent cannot use are skipped. Results of random and scripted agents come with the package.
+A game is a `TextGame`: a chat, a reply, the next chat. So the same games are played through an endpoint or a local
+model (`run_models`), with Inspect AI (`inspect_tasks`) and over MCP (`mcp`), and `outcome` judges all of them. Levels
+have version 1; `iglu_marl.benchmark.catalog.MODEL_LEVELS` are those of version 0, whose results stay readable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import lru_cache
+import hashlib
+import json
+import os
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
+from iglu_marl.agents.llm.backends import acquire_backend, release_backend
+from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply
 from iglu_marl.agents.llm.named import NamedModel
-from iglu_marl.agents.registry import find as find_agent
-from iglu_marl.agents.registry import named
-from iglu_marl.benchmark.catalog import MODEL_LEVELS, Level, find
-from iglu_marl.benchmark.results import Result, Run, digest_of, versions
-from iglu_marl.benchmark.splits import some_of
+from iglu_marl.agents.llm.prompting import Prompts
+from iglu_marl.agents.llm.settings import LLMSettings
+from iglu_marl.benchmark import model_tasks
+from iglu_marl.benchmark.catalog import find
+from iglu_marl.benchmark.model_players import PLAYERS
+from iglu_marl.benchmark.model_tasks import Maker, RoundsGame
+from iglu_marl.benchmark.results import Result, versions
+from iglu_marl.benchmark.splits import Structures, content_id
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.parsing import parse_json, wrap_errors
+from iglu_marl.core.errors import ConfigError, DataError, ServiceRefusedError
+from iglu_marl.core.files import made_folder, write_text
+from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
+from iglu_marl.core.task import Task
 from iglu_marl.data.packs.store import MissingPackError
-from iglu_marl.evaluation import Evaluation, evaluate
-from iglu_marl.evaluation.metrics import share_interval
-from iglu_marl.game.agent import add_counts
+from iglu_marl.evaluation.in_flight import in_flight
+from iglu_marl.evaluation.log import RowLog
+from iglu_marl.evaluation.metrics import action_counts
+from iglu_marl.text.game import ChatMessage, TextGame
+from iglu_marl.text.rounds import InstructedRound, Rounds
 
-EPISODES = 20  # per level, in results that are compared
+FORM = ("iglu_marl language model benchmark", 1)
 ROWS = "models.json"
+REPLIES_PER_ROUND = 3
+RIGHT, WRONG, QUESTION = 10, -10, -5  # points of a round, as in Build What I Mean
+STRICT: Mapping[str, Any] = {
+    "temperature": 0.0, "top_p": 1.0, "stop": [], "structured": False, "thinking": "auto", "extra": {},
+    "view": "layers", "max_requests": 0, "prompts": [Prompts(role.value).digest for role in Role], "transport": "chat",
+}  # fmt: skip
+"""The strict profile. Rows with other values are marked."""
 
 
-class NotPlayed(Exception):
-    """An agent cannot play a level."""
+# ---------------------------------------------------------------------------------------------------------- levels
 
 
-def player(level: Level, agent: str) -> tuple[Role, Any]:
-    """Return the role in which an agent is measured on a level, and its specification.
+@dataclass(frozen=True)
+class ModelLevel:
+    """A level for language models.
 
-    Raises `NotPlayed` if the agent cannot play the level.
+    Args:
+        name: id with version.
+        about: one sentence on the tasks.
+        make: samples the rounds of a game; or `listed` returns all games; or an architect describes `structures`.
+        role: of the model: "builder", "architect", or "both" (two models).
+        games: number of games of a complete row; of listed games at most all.
+        points: whether the score counts points for each round, instead of games without a mistake.
+        max_replies: limit per game; 0: `REPLIES_PER_ROUND` for each round.
+
     """
-    role = Role.BUILDER if level.architects else Role.ARCHITECT
-    is_model = agent == "llm" or agent.startswith(NamedModel.PREFIX)
-    if find_agent(agent, role) is None:
-        raise NotPlayed(f"there is no {role.value} {agent!r}")
-    if not is_model or role is Role.BUILDER:
-        return role, agent
-    maker = (
-        NamedModel(named("llm", role), "", None)
-        if agent == "llm"
-        else NamedModel.of(agent, named("llm", role))
+
+    name: str
+    about: str
+    make: Maker | None = None
+    listed: Callable[[], Sequence[RoundsGame]] | None = None
+    structures: Structures | None = None
+    role: Literal["builder", "architect", "both"] = "builder"
+    games: int = 100
+    points: bool = False
+    max_replies: int = 0
+
+    @property
+    def count(self) -> int:
+        """Number of games of a complete row. Raises `MissingPackError` if a corpus is missing."""
+        return self.games if self.listed is None else min(self.games, len(self.listed()))
+
+    def game(self, number: int, seed: int = 0) -> RoundsGame:
+        """Return a game; a structure to be described is one round. seed: of the tasks; 0 is the public part."""
+        if self.listed is not None:
+            games = self.listed()
+            return games[int(np.random.default_rng(seed).permutation(len(games))[number])]
+        rng = np.random.default_rng([seed, number, zlib.crc32(self.name.encode())])
+        if self.make is not None:
+            return self.make(rng)
+        assert self.structures is not None
+        return _whole(self.structures.sample(rng))
+
+    def start(self, number: int, seed: int = 0, **options: Any) -> tuple[TextGame, list[ChatMessage]]:
+        """Start a game: the game and its first chat. options: those of `TextGame`."""
+        rounds = self.game(number, seed).rounds
+        own: dict[str, Any] = {
+            "max_edits": 64,
+            "max_replies": self.max_replies or REPLIES_PER_ROUND * len(rounds),
+        }
+        partner = Rounds(rounds, "target" if self.points else "right")
+        if self.role == "builder":
+            own |= {"partner": partner, "history": max(40, 4 * len(rounds) + len(rounds[0].before))}
+        game = TextGame(**{**own, "role": self.role, **options})
+        return game, game.reset(number, partner.task)
+
+    def digest(self, seed: int, count: int) -> str:
+        """Return a hash of the first games of a seed: all that is said, started from, and asked for."""
+        found = hashlib.blake2b(f"{self.name} {self.points} {self.max_replies}".encode(), digest_size=6)
+        for part in (one for number in range(count) for one in self.game(number, seed).rounds):
+            said = [(one.role.value, one.text) for one in part.before]
+            found.update(json.dumps([said, part.text, part.answer, part.ask, part.guess, part.pose]).encode())
+            found.update(part.start.astype(np.int8).tobytes() + part.target.astype(np.int8).tobytes())
+        return found.hexdigest()
+
+
+def _whole(task: Task, unit: str = "") -> RoundsGame:
+    said = tuple(task.dialogue)
+    return RoundsGame(
+        (InstructedRound("", task.start_grid, task.target_grid, before=said),), unit or content_id(task)
     )
-    if not maker.settings().pictures:
-        raise NotPlayed("the model reads no pictures (if it does, set IGLU_MARL_LLM_PICTURES=true)")
-    return role, replace(maker, view="picture")
+
+
+def _human() -> Sequence[RoundsGame]:
+    """Return what people asked for in the IGLU single-turn corpus: the structures of the test split."""
+    tasks: Any = find("told-human-v1").tasks("test")
+    return [_whole(task, task.task_id) for task in tasks]
+
+
+@lru_cache(maxsize=1)
+def _sessions() -> Sequence[RoundsGame]:
+    """Return the bundled sessions as whole structures, each with its whole dialogue."""
+    from iglu_marl.tasks import BundledTasks
+
+    return [_whole(task) for task in BundledTasks(mode="structures", dialog=True)]
+
+
+@lru_cache(maxsize=1)
+def _next_actions() -> Sequence[RoundsGame]:
+    """Return the test samples of builder action prediction in the Minecraft Dialogue Corpus."""
+    from iglu_marl.data.mdc.corpus import Corpus
+    from iglu_marl.evaluation.action_prediction import bap_samples
+
+    sessions = [one for one in Corpus.open().sessions.values() if one.split == "test"]
+    if not sessions:
+        raise MissingPackError("the Minecraft Dialogue Corpus here has no session of the test split")
+    found = []
+    for sample in bap_samples(sessions):
+        seen = sample.situation
+        only = InstructedRound("", seen.grid, sample.target, before=tuple(seen.dialogue), pose=seen.pose)
+        found.append(RoundsGame((only,), sample.unit))
+    return found
+
+
+LEVELS: tuple[ModelLevel, ...] = (
+    ModelLevel("models-human-v1", "One change that a person asked for, in the IGLU single-turn corpus.", listed=_human,
+               games=1000),
+    ModelLevel("models-next-v1", "What a builder does next in sessions of the Minecraft Dialogue Corpus, test split.",
+               listed=_next_actions, games=10_000),
+    ModelLevel("models-sessions-v1", "A whole structure, for which the dialogue of a whole session is given at once.",
+               listed=_sessions, games=1000),
+    ModelLevel("models-clarification-v1", "Four instructions, of which two leave out a colour, side, number or block.",
+               model_tasks.clarification),
+    ModelLevel("models-speakers-v1", "Forty trials of a reliable and an unreliable speaker, after Build What I Mean.",
+               model_tasks.two_speakers, games=10, points=True),
+    ModelLevel("models-viewpoint-v1", "One block, placed from somebody's point of view.", model_tasks.viewpoint),
+    ModelLevel("models-large-v1", "A structure of 20 to 50 blocks, described at once.", model_tasks.large),
+    ModelLevel("models-partners-v1", "Eight terse, mistaken and vague instructions.", model_tasks.partners),
+    ModelLevel("models-architect-v1", "A structure of 12 to 20 blocks, described to the scripted builder in 10 texts.",
+               structures=Structures(12, 20, 4, 4, 3), role="architect", games=30, max_replies=10),
+    ModelLevel("models-pair-v1", "Two models together: a structure of 20 to 50 blocks within 40 replies.",
+               structures=Structures(20, 50, 5, 5, 4), role="both", games=30, max_replies=40),
+)  # fmt: skip
+_BY_NAME = {level.name: level for level in LEVELS}
+
+
+def find_level(name: str) -> ModelLevel:
+    """Return a level of the benchmark of language models. Raises `ConfigError` if there is none of this name."""
+    if name not in _BY_NAME:
+        raise ConfigError(f"level is {name!r}, expected one of {', '.join(_BY_NAME)}")
+    return _BY_NAME[name]
+
+
+def _playable(
+    names: Iterable[str], games: int | None, skipped: Callable[[str], None]
+) -> Iterator[tuple[ModelLevel, int]]:
+    """Yield levels with their number of games; those without their corpus are skipped."""
+    for level in [find_level(name) for name in names] or LEVELS:
+        try:
+            yield level, min(games or level.count, level.count)
+        except MissingPackError as reason:
+            skipped(f"{level.name}: skipped, {str(reason).partition(chr(10))[0]}")
+
+
+def commitment(seed: int, salt: str) -> str:
+    """Return a hash to publish before a seed of tasks is used; seed and salt are published afterwards."""
+    return hashlib.sha256(f"{salt}:{seed}".encode()).hexdigest()
+
+
+# --------------------------------------------------------------------------------------------------------- results
+
+
+class GameRow(NamedTuple):
+    """Outcome of a game.
+
+    game: number. unit: what it has in common with others (a structure, a session), for intervals. score: 0..1; see
+    `outcome`. rounds, right: number of rounds and of right ones. actions: right, made and asked net actions. wrong:
+    number of wrong changes of cells. needless, missing: questions too many, and rounds without a needed one. words: of
+    the model. requests, tokens, cost: what it took. replies: the texts, from which the game can be repeated.
+    """
+
+    game: int
+    unit: str
+    score: float
+    success: bool
+    rounds: int
+    right: int
+    actions: Sequence[int]
+    wrong: int
+    questions: int
+    needless: int
+    missing: int
+    words: int
+    unread: int
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    failures: Mapping[str, int] = {}
+    replies: Sequence[str] = ()
+
+
+def outcome(level: ModelLevel, number: int, seed: int, game: TextGame) -> GameRow:
+    """Judge a game that is over.
+
+    A game is a success if every round was right at its first build, with no needless and no missing question; a
+    structure that the model describes, if it stands without a wrong block on the way. The score is the same, or on
+    levels with points: (points - blind) / (best - blind), where `blind` has the better of two builders, one of whom
+    always asks and one of whom never does, and `best` asks where it is needed. It is at least 0.
+    """
+    made, counts = level.game(number, seed), game.counts
+    right = needless = missing = points = 0
+    actions = np.zeros(3, np.int64)
+    played = list(game.partner.played) if isinstance(game.partner, Rounds) else []
+    for place, one in enumerate(made.rounds):
+        built = one.start
+        if level.role != "builder":
+            built, is_right = game.grid, bool((game.grid == one.target).all()) and not counts["wrong"]
+        elif is_played := place < len(played):
+            asked = played[place].asked
+            needless += max(0, asked - (one.ask == "needed"))
+            missing += one.ask == "needed" and not asked
+            points += QUESTION * asked
+            built, is_right = played[place].built, played[place].right
+        else:
+            is_right = is_played
+        right += is_right
+        points += RIGHT if is_right else WRONG
+        actions += action_counts(one.start, one.target, built)
+    success = right == len(made.rounds) and not needless and not missing
+    score = _skill(made, points) if level.points else float(success)
+    return GameRow(
+        number, made.unit or str(number), score, success, len(made.rounds), right, actions.tolist(), counts["wrong"],
+        counts["questions"], needless, missing, counts["words"], counts["unread"],
+    )  # fmt: skip
+
+
+def _skill(made: RoundsGame, points: int) -> float:
+    asking = len(made.rounds) * (RIGHT + QUESTION)
+    guessing = sum(RIGHT if one.guess else WRONG for one in made.rounds)
+    best = sum(RIGHT + QUESTION * (one.ask == "needed") for one in made.rounds)
+    return max(0.0, (points - max(asking, guessing)) / (best - max(asking, guessing)))
+
+
+@dataclass(frozen=True)
+class ModelResult:
+    """The games of one agent on one level.
+
+    Args:
+        level: name of the level.
+        name: name of the agent.
+        count: number of games asked for.
+        tasks: digest of the tasks.
+        seed: of the tasks; None: not published, and `commitment` stands for it.
+        profile: all settings that determine the replies.
+        rows: finished games.
+        failed: number of games that the service spoilt; they are in no average.
+        served: what servers said about the model: names, fingerprints and software.
+
+    """
+
+    level: str
+    name: str
+    count: int
+    tasks: str
+    seed: int | None
+    profile: Mapping[str, Any]
+    rows: Sequence[GameRow]
+    failed: int = 0
+    served: Sequence[str] = ()
+    commitment: str = ""
+    date: str = ""
+    command: str = ""
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What two results must share to be compared: level, tasks and number of games."""
+        return self.level, self.tasks, self.count
+
+    @property
+    def setting(self) -> str:
+        """Digest of the profile, 6 hexadecimal digits."""
+        return hashlib.blake2b(json.dumps(self.profile, sort_keys=True).encode(), digest_size=3).hexdigest()
+
+    @property
+    def marks(self) -> list[str]:
+        """What differs from the strict profile and a complete row; [] for a row that can be cited."""
+        odd = {name: value for name, value in self.profile.items() if STRICT.get(name, value) != value}
+        found = ["own prompts" if name == "prompts" else f"{name}={value}" for name, value in odd.items()]
+        level = find_level(self.level)
+        if level.listed is None and self.count < level.games:
+            found.append(f"{self.count} of {level.games} games")
+        if len(self.rows) < self.count:
+            found.append(f"{self.count - len(self.rows)} of {self.count} games missing")
+        return found
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> ModelResult:
+        """Read a result file. Raises `DataError`."""
+        place = f"{path} is no result of the benchmark of language models"
+        with wrap_errors(place):
+            content = parse_json(read_file(Path(path), 512 * MIB), place)
+            if (content.pop("format"), content.pop("version")) != FORM:
+                raise DataError(f"expected the format {FORM[0]!r}, version {FORM[1]}")
+            find_level(content["level"])
+            return cls(**{**content, "rows": [GameRow(**row) for row in content["rows"]]})
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of the file."""
+        rows = [row._asdict() for row in self.rows]
+        return {"format": FORM[0], "version": FORM[1], **self.__dict__, "rows": rows}
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the file atomically and return its path."""
+        return write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
+
+    def verify(self, seed: int | None = None, salt: str = "") -> list[str]:
+        """Repeat all games from their replies, and return what does not agree. seed, salt: once they are published."""
+        level, used = find_level(self.level), self.seed if self.seed is not None else seed
+        if used is None:
+            return ["the seed of the tasks is not published"]
+        found = []
+        if self.commitment and self.commitment != commitment(used, salt):
+            found.append("the seed and the salt are not those of the commitment")
+        if level.digest(used, self.count) != self.tasks:
+            return [*found, "the tasks are others"]
+        for row in self.rows:
+            game, _ = level.start(row.game, used, **_game_options(self.profile))
+            for reply in row.replies:
+                game.step(reply)
+            if list(outcome(level, row.game, used, game)[:13]) != list(row[:13]):
+                found.append(f"game {row.game} has another outcome")
+        return found
+
+
+@lru_cache(maxsize=1)
+def reference_results() -> tuple[Result, ...]:
+    """Return the results of random and scripted agents on levels of version 0, which come with the package."""
+    place = files("iglu_marl.benchmark") / ROWS
+    with wrap_errors(str(place)):
+        return tuple(Result.from_json(part) for part in parse_json(place.read_bytes(), str(place)))
+
+
+# --------------------------------------------------------------------------------------------------------- playing
+
+
+class ModelSeat:
+    """A player at the table: a model with its backend, or a player without a model.
+
+    name: "llm", "llm:MODEL@ENDPOINT" or one of `PLAYERS`. Raises `ConfigError`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.served = name, set[str]()
+        self.settings: LLMSettings | None = None
+        if name not in PLAYERS:
+            if name != "llm" and not name.startswith(NamedModel.PREFIX):
+                raise ConfigError(
+                    f"agent is {name!r}, expected llm, llm:MODEL or one of {', '.join(PLAYERS)}"
+                )
+            maker = NamedModel(None, "", None) if name == "llm" else NamedModel.of(name, None)
+            self.settings = maker.settings()
+            self.backend = acquire_backend(self.settings)
+
+    def answer(self, games: Sequence[TextGame], chats: Sequence[list[ChatMessage]]) -> list[Reply]:
+        """Return the replies to the chats of several games, in one batch."""
+        if self.settings is None:
+            return [Reply(PLAYERS[self.name](game, chat)) for game, chat in zip(games, chats, strict=True)]
+        requests = []
+        for game, chat in zip(games, chats, strict=True):
+            seed = int(np.random.default_rng([game.seed, game.counts["replies"]]).integers(2**31))
+            requests.append(ChatRequest(tuple(Message(part["role"], part["content"]) for part in chat), seed))
+        replies = self.backend.complete(requests)
+        for reply in replies:
+            if reply.failure is not None and reply.failure.is_final:
+                raise ServiceRefusedError(f"{self.backend!r}: {reply.failure}. {reply.detail}")
+            self.served.update([reply.served] if reply.served else [])
+        return replies
+
+    def profile(self) -> dict[str, Any]:
+        """Return the settings that determine the replies."""
+        if self.settings is None:
+            return {"player": self.name}
+        unused = ("attempts", "changes", "history", "max_edits")
+        about = {name: value for name, value in self.settings.describe().items() if name not in unused}
+        return {**about, "prompts": [Prompts(role.value, self.settings.prompts).digest for role in Role]}
+
+    def groups(self, numbers: Sequence[int], at_once: int | None) -> tuple[list[Sequence[int]], int]:
+        """Return games to play in one batch, and the number of batches at once."""
+        remote = self.settings is not None and bool(self.settings.endpoint)
+        size = 1 if remote or self.settings is None else self.settings.batch_size
+        many = (at_once or self.settings.concurrency) if self.settings is not None and remote else 1
+        return [numbers[at : at + size] for at in range(0, len(numbers), size)], many
+
+    def close(self) -> None:
+        """Release the backend."""
+        if self.settings is not None:
+            release_backend(self.settings)
+
+
+def _game_options(profile: Mapping[str, Any], prompts: str = "") -> dict[str, Any]:
+    found = {"view": profile.get("view", "layers"), "prompts": prompts}
+    return found | ({"max_replies": profile["max_requests"]} if profile.get("max_requests") else {})
+
+
+def play_games(
+    level: ModelLevel, numbers: Sequence[int], seed: int, seats: Mapping[Role, ModelSeat], **options: Any
+) -> list[GameRow | str]:
+    """Play games together, one reply of each at a time; return a row for each, or the failure that spoilt it.
+
+    options: those of `TextGame`.
+    """
+    games, chats, spoilt = dict[int, TextGame](), dict[int, list[ChatMessage]](), dict[int, str]()
+    replies: dict[int, list[Reply]] = {number: [] for number in numbers}
+    for number in numbers:
+        games[number], chats[number] = level.start(number, seed, **options)
+    while any(chats.values()):
+        for role, seat in seats.items():
+            turn = [number for number in numbers if chats[number] and games[number].turn is role]
+            made = seat.answer([games[n] for n in turn], [chats[n] for n in turn]) if turn else []
+            for number, reply in zip(turn, made, strict=True):
+                replies[number].append(reply)
+                if reply.failure is None or reply.failure.is_of_model:
+                    chats[number] = games[number].step(reply.text)[0]
+                else:
+                    chats[number], spoilt[number] = [], f"{reply.failure}: {reply.detail}"
+    return [spoilt.get(n) or _with_usage(outcome(level, n, seed, games[n]), replies[n]) for n in numbers]
+
+
+def _with_usage(row: GameRow, replies: Sequence[Reply]) -> GameRow:
+    return row._replace(
+        requests=len(replies),
+        prompt_tokens=sum(one.prompt_tokens + one.kept[0] for one in replies),
+        completion_tokens=sum(one.completion_tokens + one.kept[1] for one in replies),
+        failures=Counter(one.failure.value for one in replies if one.failure is not None),
+        replies=[one.text for one in replies],
+    )
 
 
 def run_models(
     agent: str,
     levels: Iterable[str] = (),
     *,
+    partner: str = "",
     name: str = "",
-    episodes: int = EPISODES,
+    games: int | None = None,
     seed: int = 0,
+    salt: str = "",
+    max_requests: int = 0,
     output: Path,
-    processes: int = 1,
     concurrency: int | None = None,
     command: str = "",
     progress: Callable[[str], None] = lambda _: None,
-) -> list[Result]:
+) -> list[ModelResult]:
     """Play levels, write a result file for each, and return the results.
 
     Args:
-        agent: a name of `iglu_marl.agents`, such as "llm" or "llm:MODEL@ENDPOINT".
-        levels: names of `MODEL_LEVELS`; (): all.
+        agent: "llm", "llm:MODEL@ENDPOINT", or one of `iglu_marl.benchmark.model_players.PLAYERS`.
+        levels: names; (): all.
+        partner: the builder of games of two, where `agent` is the architect; "": `agent` plays both.
         name: name of the agent in tables.
-        episodes: games per level.
-        seed: seed of the evaluation.
-        output: folder for result files and games. If it is used again, only missing and failed games are played.
-        processes: number of worker processes.
-        concurrency: concurrent games per process; None: what the agent asks for.
+        games: games per level; None: all.
+        seed: of the tasks; 0 is the public part. Of another seed the file has only the commitment.
+        salt: of the commitment; needed for a seed other than 0.
+        max_requests: limit per game; 0: that of the level.
+        output: folder for result files and games. If it is used again, only missing games are played.
+        concurrency: games at once; None: what the settings say.
         command: the command line, kept in the result.
         progress: called with the name of each level, and the reason if it is skipped.
 
     Raises:
-        ConfigError: if a level is unknown; also all errors of `evaluate`.
+        ConfigError: if a level or agent is unknown, or the folder has games with other settings.
+        ServiceRefusedError: if every request would fail.
 
     """
-    names = tuple(levels) or tuple(level.name for level in MODEL_LEVELS)
-    found = []
-    for level in map(find, names):
-        if level not in MODEL_LEVELS:
-            raise ConfigError(
-                f"level is {level.name!r}, expected one of {', '.join(one.name for one in MODEL_LEVELS)}"
-            )
-        try:
-            role, maker = player(level, agent)
-            tasks = some_of(level.tasks("test"), episodes)
-        except (NotPlayed, MissingPackError) as reason:
-            progress(f"{level.name}: skipped, {str(reason).partition(chr(10))[0]}")
-            continue
-        progress(level.name)
-        two = {
-            Role.BUILDER: {"scripted": "scripted"},
-            Role.ARCHITECT: {one: one for one in level.architects.get("test", ())},
-        }
-        two[role] = {name or agent: maker}
-        played = evaluate(
-            two[Role.ARCHITECT], two[Role.BUILDER], tasks, controls=level.controls, seed=seed, processes=processes,
-            concurrency=concurrency, output=output / level.name, examples=0, on_error="count", progress=False,
-            config={**level.game, "builder_sees": level.sees, "max_steps": level.max_steps},
-        )  # fmt: skip
-        result = result_of(level, name or agent, played, role, command)
-        result.write(output / f"{level.name}.json")
-        found.append(result)
+    if seed and len(salt) < 8:
+        raise ConfigError(f"salt has {len(salt)} characters, expected 8 or more for a seed other than 0")
+    seats = {Role.ARCHITECT: ModelSeat(agent), Role.BUILDER: ModelSeat(partner or agent)}
+    today, found = datetime.now(timezone.utc).strftime("%Y-%m-%d"), []
+    try:
+        for level, count in _playable(levels, games, progress):
+            progress(level.name)
+            seat = seats[Role.ARCHITECT if level.role == "architect" or partner else Role.BUILDER]
+            profile = seat.profile() | {"max_requests": max_requests}
+            if partner and level.role == "both":
+                profile["builder"] = seats[Role.BUILDER].profile()
+            settings: dict[str, Any] = {
+                "level": level.name,
+                "tasks": level.digest(seed, count),
+                "profile": profile,
+            }
+            log: RowLog[GameRow] = RowLog(
+                made_folder(output) / f"{level.name}.games.jsonl", settings, form=FORM, what="games of language models",
+                from_json=lambda row: GameRow(**row), to_json=lambda row: row._asdict(),
+            )  # fmt: skip
+            failed = 0
+            with closing(log):
+                missing = sorted(set(range(count)) - {row.game for row in log.rows})
+                groups, at_once = seat.groups(missing, concurrency)
+                options = _game_options(profile, seat.settings.prompts if seat.settings else "")
+                work = partial(play_games, level, seed=seed, seats=seats, **options)
+                for row in (row for _, rows in in_flight(work, groups, at_once) for row in rows):
+                    if isinstance(row, str):
+                        failed += 1
+                        progress(row)
+                    else:
+                        cost = (
+                            seat.backend.cost(row.prompt_tokens, row.completion_tokens)
+                            if seat.settings
+                            else 0.0
+                        )
+                        log.add(row._replace(cost=round(cost, 6)))
+            served = sorted({text for one in seats.values() for text in one.served})
+            result = ModelResult(
+                level.name, name or agent, count, settings["tasks"], None if seed else 0, profile,
+                sorted(log.rows, key=lambda row: row.game), failed, served,
+                commitment(seed, salt) if seed else "", today, command,
+            )  # fmt: skip
+            result.write(output / f"{level.name}.json")
+            found.append(result)
+    finally:
+        for seat in seats.values():
+            seat.close()
     return found
 
 
-def result_of(level: Level, name: str, played: Evaluation, role: Role, command: str = "") -> Result:
-    """Return the result of a level's games."""
-    (entry,) = played.summary()
-    means = {"success": "completed", "completed": "completed", "f1": "change_f1", "steps": "steps"}
-    scores = {measure: entry[source].value if entry["games"] else 0.0 for measure, source in means.items()}
-    ends = share_interval(scores["success"], entry["games"])[1:] if entry["games"] else (0.0, 1.0)
-    taken: dict[str, Any] = {}
-    for part in played.models():
-        add_counts(taken, {key: value for key, value in part.items() if not isinstance(value, str)})
-    models = {
-        **taken,
-        "games": entry["games"],
-        "failed": entry["failed"],
-        "errors": entry["errors"],
-        "interval": [round(end, 4) for end in ends],
-        "settings": played.settings.get("agents", {}).get(f"{role.value}s", {}).get(name, {}),
-    }
-    return Result(
-        level.name, level.digest, name, "test", len(played.tasks), digest_of(played.tasks), 0, (Run(0, scores),),
-        command, versions(), models,
-    )  # fmt: skip
+def estimate(
+    levels: Iterable[str] = (), *, games: int | None = None, settings: LLMSettings, words: int = 60
+) -> Iterator[dict[str, Any]]:
+    """Yield for each level what it takes, without sending anything: requests, tokens and cost.
 
-
-@lru_cache(maxsize=1)
-def reference_results() -> tuple[Result, ...]:
-    """Return the results of random and scripted agents that come with the package."""
-    place = files("iglu_marl.benchmark") / ROWS
-    with wrap_errors(str(place)):
-        return tuple(Result.from_json(part) for part in parse_json(place.read_bytes(), str(place)))
+    Played by the oracle, with replies of `words` words and half of the thoughts that are allowed; `most_requests` is
+    the limit. Four characters count as a token, and five games stand for all. Levels without their corpus are left out.
+    """
+    reply = words * 4 // 3 + settings.reasoning_tokens // 2
+    for level, count in _playable(levels, games, lambda _: None):
+        requests, prompt, most, some = 0, 0, 0, min(count, 5)
+        for number in range(some):
+            game, chat = level.start(number)
+            most += game.max_replies or 0
+            while chat:
+                requests += 1
+                prompt += sum(len(part["content"]) for part in chat) // 4
+                chat = game.step(PLAYERS["oracle"](game, chat))[0]
+        cost = (prompt * settings.prompt_price + requests * reply * settings.reply_price) / 1e6
+        means = {
+            "requests": requests,
+            "most_requests": most,
+            "prompt_tokens": prompt,
+            "reply_tokens": requests * reply,
+        }
+        share = count / some
+        found = {name: round(total * share) for name, total in means.items()}
+        yield {"level": level.name, "games": count, **found, "cost": round(cost * share, 4)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -70,19 +69,29 @@ def export_prompts(
 
 def run_benchmark(
     agent: Annotated[
-        str, Argument(help="Agent: llm, llm:MODEL@ENDPOINT, or another name.", autocompletion=opt.an_agent)
+        str,
+        Argument(
+            help="llm, llm:MODEL@ENDPOINT, or a player without a model: oracle, reader, ask, guess, copy, silent.",
+            autocompletion=opt.an_agent,
+        ),
     ] = "llm",
+    partner: Annotated[str, Option(help="Builder of games of two. Default: the agent plays both.")] = "",
     level: Annotated[list[str] | None, Option(help="A level; may be repeated. Default: all.")] = None,
     name: Annotated[str, Option(help="Name of the agent in tables.")] = "",
-    episodes: Annotated[int, opt.integer(1, "Games of each level.")] = 20,
+    episodes: Annotated[int | None, opt.integer(1, "Games of each level. Default: all.")] = None,
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
     concurrency: opt.Concurrency = None,
-    processes: opt.Processes = 1,
-    seed: opt.Seed = 0,
+    max_requests: Annotated[int, opt.integer(0, "Maximum number of requests of a game. 0: the level's.")] = 0,
+    seed: Annotated[int, opt.integer(0, "Seed of the tasks. 0: the public ones.")] = 0,
+    salt: Annotated[str, Option(help="For another seed: salt of the commitment that stands for it.")] = "",
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Estimate requests, tokens and cost; send nothing.")
+    ] = False,
     references: Annotated[
-        bool, Option("--references/--no-references", help="Also show random and scripted agents.")
-    ] = True,
+        bool, Option("--references/--no-references", help="Also play ask, guess and silent, for comparison.")
+    ] = False,
     output: Annotated[Path, opt.output_to("Output folder. An existing run in it is resumed.")] = Path(
         "iglu-marl-models"
     ),
@@ -92,30 +101,82 @@ def run_benchmark(
 
     Exit code 1 after failed games; the same command plays them again.
     """
-    from iglu_marl.benchmark import reference_results, run_models
-    from iglu_marl.benchmark.report import model_table
+    from iglu_marl.agents.llm.settings import LLMSettings
+    from iglu_marl.benchmark.model_report import markdown
+    from iglu_marl.benchmark.models import estimate, run_models
+    from iglu_marl.core.text import markdown_table
 
     console = text_console(as_json)
+    if dry_run:
+        settings = LLMSettings.from_environment(**({} if model else {"model": agent}))
+        found = list(estimate(level or (), games=episodes, settings=settings))
+        print_json(as_json, found)
+        heads = tuple(found[0]) if found else ("level",)
+        rows = [[str(value) for value in row.values()] for row in found]
+        console.print(*markdown_table(heads, rows).split("\n"), sep="\n")
+        return True
     kept = f"Finished games are in {output}; the same command resumes the run."
+    options: dict[str, Any] = {"games": episodes, "seed": seed, "salt": salt, "max_requests": max_requests}
+    command = " ".join(["iglu-marl", *sys.argv[1:]])
     with stoppable(lambda: kept):
         results = run_models(
             agent,
             level or (),
+            partner=partner,
             name=name,
-            episodes=episodes,
-            seed=seed,
             output=output,
-            processes=processes,
             concurrency=concurrency,
-            command=" ".join(["iglu-marl", *sys.argv[1:]]),
+            command=command,
             progress=lambda text: console.print(text, style="dim"),
+            **options,
         )
-    if as_json:
-        print(json.dumps([result.to_json() for result in results]))
-    played = {result.level for result in results}
-    rows = [row for row in reference_results() if row.level in played] if references else []
-    console.print(*model_table([*rows, *results]).split("\n"), sep="\n")
-    return not any(result.models["failed"] or result.models["errors"] for result in results)
+        for player in ("ask", "guess", "silent") if references else ():
+            results += run_models(player, level or (), output=output / player, command=command, **options)
+    print_json(as_json, [result.to_json() for result in results])
+    console.print(*markdown(results).split("\n"), sep="\n")
+    return not any(result.failed for result in results)
+
+
+def report_models(
+    files: Annotated[list[Path], Argument(help="Result files of the benchmark of language models.")],
+    verify: Annotated[bool, Option("--verify", help="Repeat all games from their replies first.")] = False,
+    seed: Annotated[int | None, opt.integer(0, "Seed of the tasks, once it is published.")] = None,
+    salt: Annotated[str, Option(help="Salt of the commitment, once it is published.")] = "",
+) -> bool:
+    """Print a table of results, and paired differences of models on the same tasks.
+
+    Exit code 1 if a file does not agree with its games.
+    """
+    from iglu_marl.benchmark.model_report import markdown
+    from iglu_marl.benchmark.models import ModelResult
+
+    console = text_console(False)
+    results = [ModelResult.read(path) for path in files]
+    found = [
+        f"{path}: {problem}"
+        for path, result in zip(files, results, strict=True)
+        for problem in (result.verify(seed, salt) if verify else ())
+    ]
+    console.print(*markdown(results).split("\n"), *found, sep="\n")
+    return not found
+
+
+def mcp(
+    level: Annotated[
+        str, Option(help="Level of the benchmark of language models.")
+    ] = "models-clarification-v1",
+    seed: Annotated[int, opt.integer(0, "Seed of the tasks. 0: the public ones.")] = 0,
+    name: Annotated[str, Option(help="Name of the player in the result.")] = "MCP client",
+    output: Annotated[Path | None, opt.output_to("Folder for the result file.")] = None,
+) -> None:
+    """Serve games to an assistant over MCP, by standard input and output.
+
+    The assistant's settings name this command as a server. It then has the tools look, place, remove, say and new_game.
+    """
+    from iglu_marl.benchmark.mcp import ToolGame, make_server
+    from iglu_marl.benchmark.models import find_level
+
+    make_server(ToolGame(find_level(level), seed, output, name)).run("stdio")
 
 
 def _recorded(

@@ -311,7 +311,7 @@ class BatchOptions(TypedDict, total=False):
     make_architect: Callable[[], Agent] | None
 
 
-class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
+class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):  # type: ignore[misc]  # architects
     """The keyword arguments of `GridworldVectorEnv`."""
 
     action_space: ControlsName | None
@@ -325,7 +325,7 @@ class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
     config: GameConfig | None
 
 
-class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):  # type: ignore[misc]  # architects
+class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
     """The keyword arguments of `SilentBuilderVectorEnv`."""
 
     action_space: ControlsName | None

@@ -33,12 +33,16 @@ from iglu_marl.language.repair import (
     understand,
     understand_answer,
 )
+from iglu_marl.language.shapes import COMPASS, Direction
 from iglu_marl.language.verbs import Correct, ExpectedWorld, Instruction, Pick, Undo, bind_referent
 
 Grid = npt.NDArray[np.int8]
 
 _STATED_AS_FACT = (Reason.UNKNOWN_WORD, Reason.NO_MATCH, Reason.OUTSIDE, Reason.OCCUPIED)
 _ASKING = frozenset(("where", "where's", "how", "which", "what", "whats", "what's", "who"))
+_LOOKING = re.compile(r"\b(?:fac|look)\w*(?: (?:to|towards?|out))*(?: the)? (north|east|south|west)\b")
+_BEGUN = r"^(?:so|and|ok|also|you mean|do you mean)\b"
+_LIGHT = frozenset(("the", "a", "an", "one", "ones", "it", "please"))
 _AGREEING = ("yes", "yeah", "yep", "yup", "exactly", "right", "correct", "sure", "ok", "okay")
 _YES = frozenset(
     (
@@ -103,10 +107,13 @@ class Discourse:
         question, self._overheard = self._overheard, ""
         heard = self._with_answer(question, text, pending, grid) if question and self._request else None
         if heard is None:
-            self._request = text
-            heard = self._without_request(text, question, pending) or self._as_request(
-                text, question, pending, grid
-            )
+            open_ = bool(question and self._request) and not self._followed
+            unanswered = open_ and not _colored(text) and not begins_with_verb(text)
+            self._request = f"{self._request}, {text}" if unanswered else text
+            heard = self._without_request(text, question, pending)
+            if heard is None and unanswered:  # it belongs to the request that was not understood
+                heard = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
+            heard = heard or self._as_request(text, question, pending, grid)
         self._others.append(text)
         if heard.act == "request":
             self.pending = heard if heard.question is not None else self.pending
@@ -114,7 +121,9 @@ class Discourse:
         return heard
 
     def overhear(self, text: str) -> None:
-        """Hear what somebody else says as the builder: a question about the last request, or anything else."""
+        """Hear what somebody else says as the builder: a question about the last request, or where it looks."""
+        if view := _LOOKING.search(text.lower()):
+            self.context = replace(self.context, yaw_deg=90.0 * COMPASS.index(Direction(view[1])))
         self._overheard = text if "?" in text or set(text.lower().split()[:2]) & _ASKING else ""
 
     def mention(self, cells: tuple[Cell, ...]) -> None:
@@ -272,9 +281,14 @@ def _continued(request: str, question: str, reply: str, grid: Grid, context: Con
     words = tokens(reply)
     agreed = bool(words) and words[0] in _AGREEING
     rest = " ".join(words[agreed:])
-    begun = r"^(?:so|and|ok|also|you mean|do you mean)\b"
-    wanted = re.sub(begun, "", question.strip(" ?.").lower()).strip(" ,")
-    more = [rest, f"{wanted}, {rest}", wanted] if agreed else [reply, re.sub(r"^no\b[,. ]*", "", reply)]
+    options = [option.strip(" ,") for option in re.split(r"\bor\b|\?", question.lower())]
+    options = [re.sub(_BEGUN, "", option).strip(" ,") for option in options if option]
+    if agreed:
+        more = [rest, *(f"{option}, {rest}" for option in options), *options]
+    else:
+        content = set(words) - _LIGHT
+        meant = [option for option in options if content and content <= set(tokens(option))]
+        more = [*(meant if len(meant) == 1 < len(options) else []), reply, re.sub(r"^no\b[,. ]*", "", reply)]
     for addition in filter(None, more):
         heard = understand(f"{request.rstrip(' .!')}, {addition}", grid, context)
         if not isinstance(heard.found, Failure) and not heard.unread:
@@ -301,7 +315,7 @@ def _states(text: str, question: str) -> bool:
 
 def asked(text: str, category: str = "asked", names: frozenset[str] = frozenset()) -> Asked | None:
     """Return the question in a text, None if it has none of the kinds. names: nouns that name something."""
-    said = [word for word in tokens(text) if word != "."]
+    said = [word for word in tokens(text, names) if word != "."]
     nouns = nouns_of(said, names, known_only=True)
     for words in (said, *bare(said, "")):
         readings = Parser(grammar(), words, nouns).read(category)
@@ -317,6 +331,10 @@ def asks(failure: Failure) -> bool:
     return failure.missing is not None and (
         failure.reason not in _STATED_AS_FACT or failure.reference is not None
     )
+
+
+def _colored(text: str) -> bool:
+    return not grammar().words_of("color").isdisjoint(tokens(text))
 
 
 def _plain(text: str) -> str:

@@ -503,11 +503,14 @@ class Portion(Reference):
     """The ends, corners, border, middle, inside or blocks of something.
 
     way: only those on this side; with "half", the half there; with "alternate", every second one from there.
+    layers: how many layers on this side. at: where the part lies in it, as a place of the zone.
     """
 
     of: Reference
     which: str
     way: Direction | None = None
+    layers: int = 1
+    at: Location | None = None
 
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return its blocks, one thing per block."""
@@ -523,8 +526,14 @@ class Portion(Reference):
         return list(dict.fromkeys(found))
 
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
+        if self.at is not None:
+            return _part_at(self.at, item, setting)
         if self.way is not None:
-            return _side_of(item, self.which, setting.vector_of(self.way))
+            vector, rest, found = setting.vector_of(self.way), item, list[Cell]()
+            for _ in range(self.layers if len(item) > 1 else 0):
+                found += _side_of(rest, self.which, vector) if rest else []
+                rest = tuple(cell for cell in rest if cell not in found)
+            return found or list(item)
         if self.which == "alternate":
             raise Unresolved(Reason.NO_DIRECTION, "from which end")
         if self.which == "free_ends":  # those that touch nothing else
@@ -733,6 +742,8 @@ class Beside(Location):
         if isinstance(self.of, Anaphor) and setting.before is not None and all(map(setting.color_at, cells)):
             left = (setting.before[1] != 0) & (setting.grid == 0)  # "there" is where a part of it was removed
             cells = tuple(map(tuple, cells_in(left).tolist())) or cells
+        elif isinstance(self.of, Anaphor):
+            cells = tuple(cell for cell in cells if not setting.color_at(cell)) or cells
         return Anchors(cells, None, cells)
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
@@ -1096,6 +1107,22 @@ def _placed_on_part(reference: Blocks, items: list[Item], setting: Resolution) -
             continue
         found |= dict.fromkeys(fits)
     return list(found)
+
+
+def _part_at(where: Location, item: Item, setting: Resolution) -> list[Cell]:
+    """Return the part of a thing that lies in it like a place in the zone: "on the roof, in the north-west corner"."""
+    box = Box.of(item)
+    if isinstance(where, Edge):
+        return outermost(item, setting.vector_of(where.way))
+    if not isinstance(where, Spot) or {abs(where.x), abs(where.z)} - {0, REACH}:
+        return []
+    middle = [(low + high) / 2 for low, high in zip(box.low, box.high, strict=True)]
+    x, z = (
+        {0: middle[axis], REACH: box.high[axis], -REACH: box.low[axis]}[at]
+        for axis, at in ((0, where.x), (2, where.z))
+    )
+    there = [cell for cell in item if (cell[0], cell[2]) == (x, z)]
+    return outermost(there, (0, 1, 0)) if there else []
 
 
 def _in_each_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:

@@ -40,7 +40,6 @@ from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.makers import counted
 from iglu_marl.language.grammar.reader import (
-    first_place,
     grammar,
     instruction_of_clauses,
     instruction_words,
@@ -88,6 +87,7 @@ from iglu_marl.language.verbs import (
     Sequence,
     SetFocus,
     bind_referent,
+    first_place,
     outcomes,
 )
 
@@ -145,9 +145,15 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
     stated = parse(text, context)
     if isinstance(stated, Failure) and re.search(r"\d *, *-?\d *\)", text):
         stated = replace(stated, reason=Reason.NOT_UNDERSTOOD, partial=None)
-    if isinstance(stated, Failure) and (stated.partial is None or stated.reason is Reason.UNKNOWN_WORD):
-        heard = _understand_clauses(stated, grid, context)
-        if heard is not None and (stated.reason is not Reason.CONTRADICTION or _agrees(stated, heard, grid)):
+    if isinstance(stated, Failure):
+        lacks = stated.partial is not None and stated.reason is not Reason.UNKNOWN_WORD
+        failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated
+        heard = _understand_clauses(failure, grid, context)
+        complete = heard is not None and not isinstance(heard.found, Failure) and not heard.unread
+        agrees = stated.reason is not Reason.CONTRADICTION or (
+            heard is not None and _agrees(stated, heard, grid)
+        )
+        if heard is not None and agrees and (complete or not lacks):
             return heard
     if not isinstance(stated, Failure):
         return try_instruction(text, stated, grid, context)

@@ -588,6 +588,13 @@ class PlaceGoal(Instruction):
         return _worlds(put(new, wheres, self.fill, setting), wheres[0], setting)
 
 
+def first_place(part: Any) -> Any:
+    """Return the first place of a placement; None for anything else."""
+    if isinstance(part, Place):
+        return part.where
+    return part.where[0] if isinstance(part, PlaceGoal) and part.where else None
+
+
 @dataclass(frozen=True)
 class Clear(Instruction):
     """Remove everything."""

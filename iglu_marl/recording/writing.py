@@ -207,7 +207,7 @@ class Recorder:
             rewards = {players[name]: paid for name, paid in env.unwrapped.rewards.items()}
         self.write_move(env, {player: to_json(action) for player, action in actions.items()}, rewards)
 
-    def write_move(self, env: Any, actions: Mapping[Player, Any], rewards: Mapping[Player, float]) -> None:
+    def write_move(self, env: Any, actions: Mapping[Any, Any], rewards: Mapping[Any, float]) -> None:
         """Write the last move, with actions as JSON (see `to_json`)."""
         if not self._open_episode:
             raise StateError("the recorder has not seen the reset that began this episode")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -67,6 +68,19 @@ class NoBackend:
         """Do nothing."""
 
 
+@runtime_checkable
+class GamePartner(Protocol):
+    """A partner that runs the game: it may change `target` and `grid`, and decides when the game is over."""
+
+    over: bool
+
+    def reset(self, task: Task, seed: int) -> None:
+        """Start an episode."""
+
+    def answer(self, game: TextGame, said: str) -> None:
+        """React to a reply (said: its message), or speak first."""
+
+
 class TextGame:
     """The building game for language models: `reset` returns a chat, `step` takes the reply to it.
 
@@ -76,7 +90,7 @@ class TextGame:
     Args:
         role: role of the model: "builder", "architect" or "both".
         partner: name of the other agent (see `iglu_marl.agents.registry`); "none" for a builder that is given the
-            dialogue of the task.
+            dialogue of the task; or an own `GamePartner`.
         tasks: anything that `iglu_marl.evaluation.tasks_of` accepts; "random" samples structures of up to 8 blocks.
         observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
         answers: format that the rules ask for, "json" (an architect: the plain message) or "tools"; both are read.
@@ -91,6 +105,7 @@ class TextGame:
         invariant: whether the structure may stand anywhere; False: only at the target's place.
         max_replies: limit per game; None: 2 per block to change plus 10 (without a partner: 1).
         max_edits: limit per reply.
+        history: number of newest utterances that are shown.
         prompts: folder with your own prompts.
 
     Raises:
@@ -101,7 +116,7 @@ class TextGame:
     def __init__(
         self,
         role: str = "builder",
-        partner: str = "scripted",
+        partner: str | GamePartner = "scripted",
         tasks: Any = "random",
         *,
         observations: str = "full",
@@ -116,6 +131,7 @@ class TextGame:
         invariant: bool = False,
         max_replies: int | None = None,
         max_edits: int = 30,
+        history: int = 40,
         prompts: str = "",
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name != "self"}
@@ -129,7 +145,7 @@ class TextGame:
         word_cost, error_cost = as_number("word_cost", word_cost), as_number("error_cost", error_cost)
         if max_replies is not None:
             max_replies = as_count("max_replies", max_replies, 1, 2**31 - 1, " or None")
-        if not isinstance(partner, str):
+        if not isinstance(partner, (str, GamePartner)):
             raise ConfigError(f"partner is {partner!r:.80}, expected an agent's name, or 'none'")
         if partner == "none" and role != "builder":
             raise ConfigError(f"partner is 'none' and role {role!r}, expected a partner, or role 'builder'")
@@ -138,7 +154,8 @@ class TextGame:
         self.question_cost, self.word_cost, self.error_cost = question_cost, word_cost, error_cost
         self.invariant, self.max_replies = invariant, max_replies
         self._tasks = _task_source(tasks)
-        settings = LLMSettings(model="text game", view=view, max_edits=max_edits, prompts=prompts)
+        settings = LLMSettings("text game", view=view, max_edits=max_edits, history=history, prompts=prompts)
+        self.settings = settings
         self._clients = {one: ModelClient(one, settings, NoBackend(), answers == "tools") for one in Role}
         self._partner = _partner(role, partner)
         self._replies: list[Any] | None = None  # of this episode; None: not started, or over
@@ -176,6 +193,8 @@ class TextGame:
         for client in self._clients.values():
             client.begin(seed)
         self._done: dict[int, str] = {}
+        self.counts: Counter[str] = Counter()
+        self.pose = np.zeros(5)  # the builder's x, y, z, pitch and yaw, as it is shown
         self._shown_utterances, self._shown_grid = 0, self.grid.copy()  # what the last chat showed
         changes = int(np.count_nonzero(self.start != self.target))
         self._limit = self.max_replies or (1 if self.partner == "none" else 2 * changes + 10)
@@ -214,17 +233,27 @@ class TextGame:
         except Unreadable as reason:
             problem, cost = str(reason), self.error_cost
         client.problem = problem
+        self.counts.update(replies=1, unread=bool(problem), words=len(said.split()), edits=made)
         if said:
             cost += self.word_cost * len(said.split()) + (self.question_cost if role is Role.BUILDER else 0.0)
-        if not (problem or self.completed):
-            self._next_turn(said)
+            self.counts["questions"] += role is Role.BUILDER
         gain = self.score - before
-        truncated = not self.completed and len(self._replies) >= self._limit
+        if isinstance(
+            self.partner, GamePartner
+        ):  # it decides when the game is over, and may change the target
+            if not problem:
+                self.partner.answer(self, said)
+            completed = self.partner.over
+        else:
+            if not (problem or self.completed):
+                self._next_turn(said)
+            gain, completed = self.score - before, self.completed
+        truncated = not completed and len(self._replies) >= self._limit
         info = {
-            "role": role.value, "score": self.score, "gain": gain, "completed": self.completed, "truncated": truncated,
+            "role": role.value, "score": self.score, "gain": gain, "completed": completed, "truncated": truncated,
             "problem": problem, "said": said, "edits": made, "replies": len(self._replies), "task": self.task.task_id,
         }  # fmt: skip
-        over = self.completed or truncated
+        over = completed or truncated
         messages = [] if over else self._chat(full=self.observations == "full")
         if over:
             self._replies = None
@@ -252,6 +281,7 @@ class TextGame:
             if left < 0:
                 raise Unreadable(f"there are {-int(left)} too few {COLOR_NAMES[color]} blocks for this")
         said = client.clip_message(order.say, MESSAGE_LENGTH)
+        self.counts["wrong"] += int(np.count_nonzero((after != self.grid) & (after != self.target)))
         self.grid = after
         self._note(order.edits)
         self.dialogue = self.dialogue.say(Role.BUILDER, said)
@@ -267,7 +297,10 @@ class TextGame:
 
     def _next_turn(self, said: str) -> None:
         if self._partner is not None:
+            before = self.grid
             self._partner.answer(self, said)
+            wrong = (self.grid != before) & (self.grid != self.target)
+            self.counts["wrong"] += int(np.count_nonzero(wrong))
         elif self.role == "both":
             self._turn = Role.BUILDER if self._turn is Role.ARCHITECT else Role.ARCHITECT
 
@@ -312,8 +345,8 @@ class TextGame:
             return architect_chat(client, said, seen, limit=limit, show_changes=self.show_changes)
         numbers = range(len(self.dialogue))
         done = {n: self._done.get(n, "not yet") for n in numbers if self.dialogue[n].role is Role.ARCHITECT}
-        has = {"agentPos": np.zeros(5), "inventory": self._inventory(self.grid)}
-        can_ask = self.partner != "none"
+        has = {"agentPos": self.pose, "inventory": self._inventory(self.grid)}
+        can_ask = self.partner != "none" and getattr(self.partner, "can_ask", True)
         return builder_chat(client, said, has, self.grid, limit=limit, can_ask=can_ask, done=done)
 
     def _delta_chat(self, client: ModelClient) -> str:
@@ -385,7 +418,9 @@ def _task_source(tasks: Any) -> Any:
 # ------------------------------------------------------------------------------------------------------- partners
 
 
-def _partner(role: str, name: str) -> _Architect | _Builder | None:
+def _partner(role: str, name: str | GamePartner) -> GamePartner | _Architect | _Builder | None:
+    if isinstance(name, GamePartner):
+        return name
     if role == "both" or name == "none":
         return None
     return _Architect(name) if role == "builder" else _Builder(name)

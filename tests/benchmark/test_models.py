@@ -1,162 +1,413 @@
-"""The benchmark of language models: its levels, its games against a server, its rows and tables."""
+"""The benchmark of language models: its levels, games against a server, rows, tables, and other ways to play it."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+import signal
+import subprocess
 import sys
+import threading
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from llm_server import LLMServer, Misbehaviour, architect_says, llm_server, obedient
+from llm_server import LLMServer, Misbehaviour, llm_server
 from requirements import shared_folder
 
-from iglu_marl.benchmark import find, levels, read_result, reference_results, run_models
+from iglu_marl.agents.llm import LLMSettings
 from iglu_marl.benchmark.catalog import MODEL_LEVELS
-from iglu_marl.benchmark.models import EPISODES
-from iglu_marl.benchmark.report import markdown, model_table
-from iglu_marl.benchmark.results import digest_of
-from iglu_marl.benchmark.splits import some_of
+from iglu_marl.benchmark.mcp import ToolGame, make_server
+from iglu_marl.benchmark.model_players import MUST_NOT_WIN, PLAYERS
+from iglu_marl.benchmark.model_report import compare, markdown, score_interval
+from iglu_marl.benchmark.models import (
+    LEVELS,
+    ModelResult,
+    commitment,
+    estimate,
+    find_level,
+    outcome,
+    reference_results,
+    run_models,
+)
+from iglu_marl.benchmark.report import model_table
 from iglu_marl.cli import main
-from iglu_marl.core.errors import ConfigError
-from iglu_marl.language import Failure, parse
-from iglu_marl.language.verbs import expand
+from iglu_marl.core.errors import ConfigError, ServiceRefusedError
+from iglu_marl.text.rounds import Rounds
 
-NAMES = [level.name for level in MODEL_LEVELS]
-HUMAN = "models-human-v0"
+GENERATED = [level for level in LEVELS if level.make is not None]
+QUICK = ["models-clarification-v1", "models-viewpoint-v1", "models-large-v1", "models-partners-v1"]
 
 
-def setting(monkeypatch: pytest.MonkeyPatch, server: LLMServer, **more: str) -> None:
-    given = {"MODEL": "m", "ENDPOINT": server.url, "CACHE": "off", "RETRIES": "0", "CONCURRENCY": "4", **more}
+def setting(monkeypatch: pytest.MonkeyPatch, server: LLMServer, cache: Path, **more: str) -> None:
+    given = {
+        "MODEL": "m",
+        "ENDPOINT": server.url,
+        "CACHE": str(cache),
+        "RETRIES": "0",
+        "CONCURRENCY": "4",
+        **more,
+    }
     for name, value in given.items():
         monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
 
 
-def test_the_levels_are_fixed_and_are_no_levels_of_learning() -> None:
-    assert len(NAMES) == 7
-    assert not set(NAMES) & {level.name for level in levels()}
-    for level in MODEL_LEVELS:
-        assert find(level.name) is level
-        if level.name == HUMAN:
-            continue
-        tasks = some_of(level.tasks("test"), 5)
-        assert digest_of(tasks) == digest_of(some_of(level.tasks("test"), 5))
-        assert not any(task.is_invariant for task in tasks) or level.architects.get("test") != ("replay",)
+def answers(level: str, games: int) -> dict[str, str]:
+    """Replies by prompt: games of even numbers are played right, the others by nonsense."""
+    chosen, found = find_level(level), {}
+    for number in range(games):
+        game, chat = chosen.start(number)
+        while chat:
+            reply = PLAYERS["oracle" if number % 2 == 0 else "silent"](game, chat)
+            found[chat[-1]["content"]] = reply
+            chat = game.step(reply)[0]
+    return found
 
 
-def test_relative_places_mean_what_the_grammar_reads() -> None:
-    source = find("models-relative-v0").tasks("test")
-    rng, seen = np.random.default_rng(0), set()
-    for _ in range(60):
-        task = source.sample(rng)
-        read = parse(task.instruction)
-        assert read is not None
-        assert not isinstance(read, Failure)
-        edits = expand(read, task.start_grid)
-        assert not isinstance(edits, Failure), task.instruction
-        (edit,) = edits
-        built = task.start_grid.copy()
-        x, y, z = edit.cell
-        built[y + 1, x + 5, z + 5] = edit.color
-        assert (built == task.target_grid).all(), task.instruction
-        seen.add(task.instruction.split(" block ")[1].split(" the ")[0])
-    assert len(seen) == 5
+def run(player: str, level: str, games: int, folder: Path, **options: Any) -> ModelResult:
+    (result,) = run_models(player, [level], games=games, output=folder, **options)
+    return result
 
 
-@pytest.mark.slow
+def test_tasks_follow_from_the_seed_and_are_what_is_said() -> None:
+    for level in GENERATED:
+        assert level.digest(0, 3) == level.digest(0, 3) != level.digest(1, 3)
+        for number in range(20):
+            made = level.game(number)
+            for one in made.rounds:  # type: ignore[union-attr]
+                assert (one.start != one.target).any()
+                assert bool(one.answer) >= (one.ask == "needed")
+            if not level.points:
+                game, _ = level.start(number)
+                assert outcome(level, number, 0, game).score == 0
+    asked = Counter(one.ask for n in range(30) for one in find_level(QUICK[0]).game(n).rounds)  # type: ignore[union-attr]
+    assert asked["needed"] == asked["needless"] == 60
+
+
+def test_viewpoints_mean_what_they_say() -> None:
+    """The texts are read here by other rules: unit vectors and turns, not names of directions."""
+    level, seen = find_level("models-viewpoint-v1"), 0
+    ways = {
+        "north": np.array([0, -1]),
+        "east": np.array([1, 0]),
+        "south": np.array([0, 1]),
+        "west": np.array([-1, 0]),
+    }
+    numbers = {"one": 1, "two": 2, "three": 3, "four": 4}
+    colors = ("air", "blue", "yellow", "green", "orange", "purple", "red")
+
+    def right(way: Any) -> Any:
+        return np.array([-way[1], way[0]])
+
+    for number in range(200):
+        (one,) = level.game(number).rounds  # type: ignore[union-attr]
+        where = {
+            colors[one.start[tuple(at)]]: np.array([at[1] - 5, at[2] - 5]) for at in np.argwhere(one.start)
+        }
+        (cell,) = np.argwhere(one.start != one.target)
+        found, text = np.array([cell[1] - 5, cell[2] - 5]), one.text
+        if match := re.search(
+            r"of the (\w+) block and look (\w+)\. Walk (\w+), turn (\w+), walk (\w+), turn (\w+)",
+            text,
+        ):
+            way = ways[match[2]]
+            at = where[match[1]] + numbers[match[3]] * way
+            way = right(way) if match[4] == "right" else -right(way)
+            at = at + numbers[match[5]] * way
+            at = at + (right(way) if match[6] == "right" else -right(way))
+        elif match := re.search(r"look (\w+)\. As .* (\w+) squares? (.*) the (\w+) one\.", text):
+            way = ways[match[1]]
+            side = {
+                "behind": way,
+                "in front of": -way,
+                "to the right of": right(way),
+                "to the left of": -right(way),
+            }
+            at = where[match[4]] + numbers[match[2]] * side[match[3]]
+        elif match := re.search(
+            r"on the (\w+) block and looked at the (\w+) one, .* (\w+) squares? to your (\w+)", text
+        ):
+            way = np.sign(where[match[2]] - where[match[1]])
+            at = where[match[1]] + numbers[match[3]] * (right(way) if match[4] == "right" else -right(way))
+        elif match := re.search(r"quarter clockwise .* the (\w+) block moves", text):
+            at = right(where[match[1]])
+        else:
+            match = re.search(r"would the (\w+) block be if", text)
+            assert match
+            at = where[match[1]] * (-1, 1)
+        assert (at == found).all(), text
+        seen += 1
+    assert seen == 200
+
+
+@pytest.mark.parametrize("level", [*QUICK, "models-sessions-v1"])
+def test_policies_do_not_win(level: str, tmp_path: Path) -> None:
+    for player in MUST_NOT_WIN:
+        rows = run(player, level, 8, tmp_path / player).rows
+        assert len(rows) == 8
+        assert sum(row.score for row in rows) <= 1, player
+    best = run("oracle", level, 8, tmp_path / "oracle")
+    assert all(row.success and row.score == 1 for row in best.rows)
+    assert best.verify() == []
+
+
+def test_points_reward_whoever_learns_which_speaker_to_ask(tmp_path: Path) -> None:
+    scores = {
+        player: run(player, "models-speakers-v1", 2, tmp_path / player).rows
+        for player in ("oracle", "ask", "guess")
+    }
+    assert [[row.score for row in rows] for rows in scores.values()] == [[1, 1], [0, 0], [0, 0]]
+    assert [row.questions for row in scores["oracle"]] == [12, 12]
+    assert [row.needless for row in scores["ask"]] == [28, 28]
+    assert [(row.missing, row.right) for row in scores["guess"]] == [(12, 32), (12, 32)]
+
+
+def test_a_correction_does_not_help_the_build_that_it_corrects() -> None:
+    level = find_level("models-clarification-v1")
+    game, _ = level.start(0)
+    partner = game.partner
+    assert isinstance(partner, Rounds)
+    wrong = '{"edits": [{"action": "place", "color": "red", "east": 5, "north": 5, "height": 9}]}'
+    chat, _, over, _ = game.step(wrong)
+    assert not over
+    assert (game.grid == partner.rounds[0].target).all(), "the next round starts where the instruction led"
+    assert not partner.played[0].right
+    assert game.counts["wrong"] == 1
+    assert "That was not what I meant" in chat[-1]["content"]
+    game.step('{"edits": [], "say": "Which one?"}')
+    assert len(partner.played) == 1
+
+
 def test_a_model_gets_a_row_with_what_it_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A game that the server spoils is no result, and is played when the benchmark is started again."""
-    told: list[str] = []
-    wanted = ["models-absolute-v0", "models-structures-v0", "models-vision-v0"]
+    """A game that the server spoils is no result. Played again, replies come from the cache, with their cost."""
+    level = "models-clarification-v1"
+    known = answers(level, 4)
+    with llm_server(lambda messages: known[messages[-1]["content"]]) as server:
+        setting(monkeypatch, server, tmp_path / "cache", PROMPT_PRICE="1", REPLY_PRICE="2")
+        server.plan = [Misbehaviour(500)]
+        first = run("llm", level, 4, tmp_path / "out")
+        assert (len(first.rows), first.failed) == (3, 1)
+        assert first.marks == ["4 of 100 games", "1 of 4 games missing"]
+        sent = len(server.seen)
+        whole = run("llm", level, 4, tmp_path / "out")
+        assert [row.success for row in whole.rows] == [True, False, True, False]
+        again = run("llm", level, 4, tmp_path / "again")
+        (spoilt,) = {0, 1, 2, 3} - {row.game for row in first.rows}
+        assert len(server.seen) - sent == whole.rows[spoilt].requests, "only the spoilt game was played again"
+        total = len(server.seen)
+        assert run("llm", level, 4, tmp_path / "third").rows == again.rows == whole.rows
+        assert len(server.seen) == total, "all replies came from the cache"
+    assert again.rows[0].cost > 0
+    assert again.rows[0].prompt_tokens > 100
+    assert again.served
+    kept = ModelResult.read(tmp_path / "again" / f"{level}.json")
+    assert kept == again
+    assert kept.verify() == []
+    assert "| `models-clarification-v1` | llm |" in markdown([kept])
+
+
+def test_other_settings_cannot_share_a_folder_or_a_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    level = "models-viewpoint-v1"
+    known = answers(level, 2)
+    with llm_server(lambda messages: known[messages[-1]["content"]]) as server:
+        setting(monkeypatch, server, tmp_path / "cache")
+        strict = run("llm", level, 2, tmp_path / "out")
+        monkeypatch.setenv("IGLU_MARL_LLM_TEMPERATURE", "0.7")
+        with pytest.raises(ConfigError, match=r"other settings: profile\.temperature"):
+            run("llm", level, 2, tmp_path / "out")
+        warm = run("llm", level, 2, tmp_path / "warm", max_requests=1)
+    assert strict.setting != warm.setting
+    assert warm.marks[:2] == ["temperature=0.7", "max_requests=1"]
+    (pair,) = compare([strict, warm])
+    assert pair.difference.value == 0
+    assert "they differ" in markdown([strict, warm])
+    tasks = run("oracle", level, 3, tmp_path / "three")
+    assert compare([strict, tasks]) == []
+
+
+def test_a_private_seed_is_committed_to(tmp_path: Path) -> None:
+    level = "models-viewpoint-v1"
+    with pytest.raises(ConfigError, match="salt"):
+        run("oracle", level, 2, tmp_path / "no", seed=5)
+    result = run("oracle", level, 2, tmp_path / "out", seed=5, salt="a long salt")
+    assert result.seed is None
+    assert '"seed": 5' not in (tmp_path / "out" / f"{level}.json").read_text()
+    assert result.commitment == commitment(5, "a long salt")
+    assert result.verify() == ["the seed of the tasks is not published"]
+    assert result.verify(5, "a long salt") == []
+    assert result.verify(5, "another one") != []
+    assert result.verify(6, "a long salt") != []
+
+
+def test_edited_games_do_not_agree_with_their_replies(tmp_path: Path) -> None:
+    result = run("oracle", "models-viewpoint-v1", 2, tmp_path)
+    row = result.rows[0]._replace(replies=('{"edits": []}',))
+    changed = ModelResult(**{**result.__dict__, "rows": (row, result.rows[1])})
+    assert changed.verify() == ["game 0 has another outcome"]
+
+
+def test_intervals_are_of_units_and_never_without_width(tmp_path: Path) -> None:
+    best = run("oracle", "models-viewpoint-v1", 10, tmp_path / "a")
+    assert score_interval(best).low < 0.8
+    few = ModelResult(**{**best.__dict__, "rows": [row._replace(unit="one") for row in best.rows]})
+    assert score_interval(few).low < 0.25, "ten games of one structure say as much as one"
+    (pair,) = compare([best, run("silent", "models-viewpoint-v1", 10, tmp_path / "b")])
+    assert (pair.difference.value, pair.p < 0.01) == (1, True)
+
+
+def test_what_it_costs_is_known_before() -> None:
+    settings = LLMSettings(model="m", prompt_price=1.0, reply_price=4.0)
+    (one,) = estimate(["models-viewpoint-v1"], games=10, settings=settings)
+    assert (one["requests"], one["most_requests"], one["games"]) == (10, 30, 10)
+    assert one["cost"] == pytest.approx((one["prompt_tokens"] + 4 * one["reply_tokens"]) / 1e6, rel=0.02)
+    assert one["prompt_tokens"] > 3000
+
+
+def test_two_models_play_together(tmp_path: Path) -> None:
+    level = find_level("models-pair-v1")
+    assert level.role == "both"
+    silent = run("oracle", level.name, 1, tmp_path / "a", partner="silent")
+    assert silent.profile["builder"] == {"player": "silent"}
+    assert (silent.rows[0].score, len(silent.rows[0].replies)) == (0, 40)
+
+
+def test_a_refused_key_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with llm_server() as server:
-        setting(monkeypatch, server)
-        server.plan = [Misbehaviour(500), Misbehaviour(text="Hm.")]
-        found = run_models("llm", wanted, name="obedient", episodes=2, output=tmp_path, progress=told.append)
-        assert [result.level for result in found] == wanted[:2]
-        assert told[2].startswith("models-vision-v0: skipped, the model reads no pictures")
-        took = found[0].models
-        assert (took["games"], took["failed"]) == (1, 1)
-        assert took["failures"] == {"server error": 1, "unreadable": 1}
-        table = model_table(found)
-        assert "1 server error, 1 unreadable" in table
-        again = run_models("llm", wanted[:1], name="obedient", episodes=2, output=tmp_path)
-        took = again[0].models
-        assert (took["games"], took["failed"]) == (2, 0)
-        assert took["prompt_tokens"] > 0
-        assert took["settings"]["model"] == "m"
-        assert again[0].runs[0].scores["success"] == found[1].runs[0].scores["success"] == 1
-    kept = read_result(tmp_path / "models-absolute-v0.json")
-    assert kept == again[0]
-    assert kept.is_current
-    assert "| `models-absolute-v0` | obedient | 2 | 100.0 " in markdown([kept])
+        setting(monkeypatch, server, tmp_path / "cache")
+        server.always = Misbehaviour(401)
+        with pytest.raises(ServiceRefusedError):
+            run("llm", "models-viewpoint-v1", 3, tmp_path / "out")
 
 
-@pytest.mark.slow
-def test_an_architect_sees_pictures_and_no_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(messages: list[dict[str, Any]]) -> str:
-        assert [part["type"] for part in messages[1]["content"]].count("image_url")
-        assert architect_says(messages[1]["content"][0]["text"]) == "WAIT", "nothing is told of the target"
-        return "WAIT"
+def test_an_assistant_plays_over_mcp_with_the_same_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replies of a scripted endpoint, sent by our transport and through the tools, are judged the same."""
+    pytest.importorskip("mcp", reason="needs the extra mcp")
+    from mcp import Client
 
-    with llm_server(answer) as server:
-        setting(monkeypatch, server, PICTURES="true", ATTEMPTS="1")
-        (result,) = run_models(f"llm:m@{server.url}", ["models-vision-v0"], episodes=1, output=tmp_path)
-    assert result.models["settings"]["view"] == "picture"
-    assert result.models["requests"] > 0
-    assert result.runs[0].scores["success"] == 0
-    assert 0 == result.models["interval"][0] < result.models["interval"][1] < 1  # of one game, Wilson's
-    assert read_result(tmp_path / "models-vision-v0.json") == result
+    level = "models-clarification-v1"
+    known = answers(level, 4)
+    with llm_server(lambda messages: known[messages[-1]["content"]]) as server:
+        setting(monkeypatch, server, tmp_path / "cache")
+        ours = run("llm", level, 4, tmp_path / "ours")
+    served = ToolGame(find_level(level), output=tmp_path / "mcp")
+
+    async def played() -> None:
+        async with Client(make_server(served)) as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == {
+                "look", "place", "remove", "say", "new_game",
+            }  # fmt: skip
+            odd = await client.call_tool("place", {"color": "red", "east": 9, "north": 0, "height": 1})
+            assert odd.is_error
+            assert "-5..5" in odd.content[0].text
+            for number in range(4):
+                await client.call_tool("new_game", {"number": number})
+                while served._chat:
+                    order = json.loads(known[served._chat[-1]["content"]])
+                    for edit in order["edits"]:
+                        assert not (await client.call_tool(edit.pop("action"), edit)).is_error
+                    shown = await client.call_tool("say", {"text": order["say"]})
+                assert "The game is over" in shown.content[0].text
+
+    asyncio.run(played())
+    theirs = ModelResult.read(tmp_path / "mcp" / f"{level}.json")
+    assert theirs.key == ours.key
+    assert [row[:13] for row in theirs.rows] == [row[:13] for row in ours.rows]
+    assert theirs.verify() == []
 
 
-@pytest.mark.slow
 def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run(*words: str) -> tuple[int, str]:
-        monkeypatch.setattr(
-            sys, "argv", ["iglu-marl", "llm", "benchmark", *words, "-o", str(tmp_path / "out")]
-        )
+    def call(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["iglu-marl", "llm", *words])
         with pytest.raises(SystemExit) as ended:
             main()
         return int(ended.value.code or 0), capsys.readouterr().out
 
-    with llm_server(obedient) as server:
-        setting(monkeypatch, server)
-        line = ("llm", "--level", "models-absolute-v0", "--episodes", "1")
-        server.always = Misbehaviour(503)
-        assert run(*line)[0] == 1
-        server.always = Misbehaviour()
-        code, said = run(*line)
-        assert code == 0
-        assert "| `models-absolute-v0` | llm | 1 | 100.0" in said
-        assert "| `models-absolute-v0` | random | 20 |" in said, "beside it those that come along"
-        code, said = run(*line, "--json")
-        assert [part["rung"] for part in json.loads(said)] == ["models-absolute-v0"]
+    level, out = "models-viewpoint-v1", str(tmp_path / "out")
+    code, said = call("benchmark", "oracle", "--level", level, "--episodes", "2", "-o", out)
+    assert code == 0
+    assert f"| `{level}` | oracle |" in said
+    code, said = call("report", f"{out}/{level}.json", "--verify")
+    assert (code, "100.0" in said) == (0, True)
+    code, said = call("benchmark", "--level", level, "--llm-model", "m", "--dry-run", "--json")
+    assert (code, json.loads(said)[0]["games"]) == (0, 100)
 
 
-def test_other_levels_are_none_of_it(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="see-place-v0"):
-        run_models("scripted", ["see-place-v0"], output=tmp_path)
-
-
-def test_rows_that_come_along_are_of_the_levels_as_they_are() -> None:
-    found = reference_results()
-    assert {result.name for result in found} == {"random", "scripted", "oracle"}
-    assert {result.level for result in found} == set(NAMES)
-    for result in found:
-        assert result.is_current, result.level
-        assert result.models["games"] == result.episodes == EPISODES
-        if result.level != HUMAN:
-            assert result.tasks == digest_of(some_of(find(result.level).tasks("test"), EPISODES)), (
-                result.level
-            )
-    best = {result.level: result.runs[0].scores["success"] for result in found if result.name == "scripted"}
-    assert min(share for level, share in best.items() if level != HUMAN) >= 0.9
+def test_unknown_levels_and_agents_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="models-absolute-v0"):
+        run_models("oracle", ["models-absolute-v0"], output=tmp_path)
+    with pytest.raises(ConfigError, match="oracle"):
+        run_models("nobody", output=tmp_path)
 
 
 @pytest.mark.slow
 def test_what_people_asked_for_is_played_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGLU_DATA_PATH", str(shared_folder() / "data"))
-    (result,) = run_models("oracle", [HUMAN], episodes=1, output=tmp_path)
-    assert result.runs[0].scores["success"] == 1
+    result = run("oracle", "models-human-v1", 20, tmp_path)
+    assert all(row.success for row in result.rows)
+    assert len({row.unit for row in result.rows}) > 1
+
+
+def test_rows_of_version_0_stay_readable() -> None:
+    found = reference_results()
+    assert {result.name for result in found} == {"random", "scripted", "oracle"}
+    assert {result.level for result in found} == {level.name for level in MODEL_LEVELS}
+    assert all(result.is_current for result in found)
+    assert "| `models-absolute-v0` | scripted | 20 | 100.0 " in model_table(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_pays_for_no_reply_twice(
+    end: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """32 games in flight. After a kill only requests whose reply had not arrived are sent again."""
+    level, games = "models-clarification-v1", 36
+    known, sent = answers(level, games), Counter[str]()
+
+    all_there = threading.Barrier(32)
+
+    def answer(messages: list[dict[str, Any]]) -> str:
+        sent[messages[-1]["content"]] += 1
+        if sum(sent.values()) <= 32:
+            all_there.wait(60)
+        time.sleep(0.2)
+        return known[messages[-1]["content"]]
+
+    with llm_server(answer) as server:
+        setting(monkeypatch, server, tmp_path / "cache", CONCURRENCY="32")
+        command = [
+            sys.executable,
+            "-m",
+            "iglu_marl",
+            "llm",
+            "benchmark",
+            "--level",
+            level,
+            "--episodes",
+            str(games),
+        ]
+        with subprocess.Popen(
+            [*command, "-o", tmp_path / "out"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as job:
+            while sum(sent.values()) < 70 and job.poll() is None:
+                time.sleep(0.02)
+            job.send_signal(end)
+            job.wait(60)
+        assert job.returncode != 0
+        assert server.most_at_once == 32
+        result = run("llm", level, games, tmp_path / "out")
+    assert len(result.rows) == games
+    twice = sum(count - 1 for count in sent.values())
+    print("sent twice", twice)
+    assert twice == 0 if end is signal.SIGINT else twice <= 32
+    assert sum(row.requests for row in result.rows) == len(sent)

@@ -9,8 +9,8 @@ import pytest
 
 from iglu_marl.core.grid import blocks_to_grid, cells_of, color_at, color_id
 from iglu_marl.language import Context, Failure, parse
-from iglu_marl.language.grammar.clauses import singular
 from iglu_marl.language.grammar.reader import read_clauses
+from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.repair import Understanding, is_remark, understand, understand_answer
 
 EMPTY = blocks_to_grid([])
@@ -70,6 +70,29 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
          | {(x, 1, 0): color_id("red") for x in (-1, 0, 1)}),
         (["a tower in the centre, from bottom to top red, yellow, green"],
          column(0, 0, "red", 1) | column(0, 0, "yellow", 2) | column(0, 0, "green", 3)),
+        (["a stack in the centre: orange at the bottom, then two purple, then red at the very top"],
+         column(0, 0, "orange", 1) | column(0, 0, "purple", 2, 3) | column(0, 0, "red", 4)),
+        (["a rainbow tower! red in the middle, on top yellow, then green"],
+         column(0, 0, "red", 1) | column(0, 0, "yellow", 2) | column(0, 0, "green", 3)),
+        # parts of a thing, by layers and sides
+        (["a blue quilt, 3 by 3, in the centre", "Now for the lamps. Please lay one red lamp on the quilt in the "
+          "north-west corner and another one in the north-east corner"],
+         {(x, -1, z): color_id("blue") for x, z in product((-1, 0, 1), repeat=2)}
+         | column(-1, -1, "red", 2) | column(1, -1, "red", 2)),
+        (["a red mast in the centre, 4 high", "delete the top two layers of the mast"], column(0, 0, "red", 1, 2)),
+        (["a green quilt, 3 by 3, in the centre", "a red block on the middle of the west side of the quilt"],
+         {(x, -1, z): color_id("green") for x, z in product((-1, 0, 1), repeat=2)} | column(-1, 0, "red", 2)),
+        # announcements, and what they are about
+        (["a red mast in the centre, 2 high", "The mast is not pretty enough. Paint its upper block yellow."],
+         column(0, 0, "red", 1) | column(0, 0, "yellow", 2)),
+        (["I should like you to build a small bridge. Begin with a blue beam in the centre, 3 long from "
+          "north to south."],
+         {(0, -1, z): color_id("blue") for z in (-1, 0, 1)}),
+        # a name of two words; one block at each of two places
+        (["a ring of 8 blue blocks around the centre", "We call these the old hedge.", "make the old hedge green"],
+         {(x, -1, z): color_id("green") for x, z in product((-1, 0, 1), repeat=2) if (x, z) != (0, 0)}),
+        (["two yellow blocks, one and three squares south of the centre"],
+         column(0, 1, "yellow", 1) | column(0, 3, "yellow", 1)),
         # an explanation that is not read
         (["a red block in the centre, which keeps the squirrels dry"], column(0, 0, "red", 1)),
     ],
@@ -85,6 +108,9 @@ def test_clauses_are_followed(texts: list[str], blocks: dict[tuple[int, int, int
         "put a yellow lamp on the roof of the castle",  # neither was named
         "one red block in the centre, without the blue one",
         "a red lamp in the centre, a blue one high",
+        "a red block on the roof in the north-west corner and another in the south-east corner",
+        "Remove the lid, put a red block in the centre",  # what comes first is no announcement
+        "The tower is too plain. Put a red block on the one in the corner.",
     ],
 )
 def test_a_part_that_is_not_read_is_no_guess(text: str) -> None:

@@ -43,6 +43,26 @@ def test_what_was_built_is_seen_in_the_next_world() -> None:
     assert cells == [[[0, -1, 0]], [[0, 0, 0]], [[0, -1, 0]]]
 
 
+def test_an_answer_chooses_one_of_the_options_of_a_question() -> None:
+    talk = Dialogue((0, -1, 0, BLUE))
+    assert not talk.says("a red flag")
+    talk.discourse.overhear("on top of the blue block or north of the blue block?")
+    assert talk.says("on top") == {(0, 0, 0)}
+
+
+def test_a_fragment_belongs_to_the_request_that_was_not_understood() -> None:
+    talk = Dialogue((0, -1, 0, BLUE))
+    assert not talk.says("wobble the frobnitz over the gate")
+    talk.discourse.overhear("level with it or one above?")
+    assert not talk.says("one above, four blocks")
+
+
+def test_what_somebody_says_of_its_view_decides_what_is_left() -> None:
+    talk = Dialogue((0, -1, 0, BLUE))
+    talk.discourse.overhear("hi, I'm looking to the south")
+    assert talk.says("a red block left of the blue block") == {(1, -1, 0)}
+
+
 def test_what_was_not_built_is_not_corrected() -> None:
     talk = Dialogue()
     heard = talk.discourse.hear("Put a red block in the middle.", talk.world)

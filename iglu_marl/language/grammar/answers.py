@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from iglu_marl.language.blocks import Reason
-from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
-from iglu_marl.language.grammar.makers import MAKERS, Outside, cell, define, maker
-from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Level, NextTo, PartOf, Spot
+from iglu_marl.language.grammar.expressions import Rejected, reject_if
+from iglu_marl.language.grammar.makers import MAKERS, define, maker
+from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Level, PartOf, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Copy, Extend, Move, PlaceGoal, Remove
 
@@ -159,29 +159,8 @@ class Toward:
     away: bool = False
 
 
-for one in (ColorOf, CountOf, Count, Until, Above, LevelOf, Selection, FreeCorner, Toward):
+for one in (ColorList, ColorOf, CountOf, Count, Until, Above, LevelOf, Selection, FreeCorner, Toward):
     define(one.__name__, one)
-define("said_instead", lambda c, x: accept(c, c != x))
-define("tints", lambda one, two: ColorList((one, two)))
-define("tints_alternating", lambda one, two: accept(ColorList((one, two), True), one != two))
-define("steps_above", lambda n: accept(Above(n), n))
-define("which_all", lambda n=None: Selection(every=True, number=None if n is None else int(n)))
-define("which_toward", lambda of, far=False: Selection(toward=Toward(of, bool(far))))
-define("which_core", lambda core: accept(Selection(core), not isinstance(core.where, Outside)))
-define("which_end", lambda way, n=1: accept(Selection(Blocks(extreme=way, rank=n)), 1 <= n <= 9))
-define(
-    "toward_corner",
-    lambda x: (
-        Direction.EAST if x[0] > 0 else Direction.WEST,
-        Direction.SOUTH if x[1] > 0 else Direction.NORTH,
-    ),
-)
-define("way_from", lambda way, x: accept(way, x is way.opposite))
-define("at_height", lambda where, n: accept(cell(where, n), isinstance(where, Spot)))
-define(
-    "which_near",
-    lambda far=False: Selection(Blocks(extreme=Direction.BEHIND if far else Direction.FRONT)),
-)
 
 
 @dataclass(frozen=True)
@@ -208,10 +187,3 @@ _ALL = Blocks(count=None)
 define("asked_of_all", lambda kind: Asked(kind, (("of", _ALL),)))
 define("of_all", lambda q: Asked(q.kind, tuple({**dict(q.about), "of": _ALL}.items())) if q.of_it else q)
 define("claimed", lambda claim, of=None: Asked(claim.kind, (*claim.about, ("of", of or Anaphor()))))
-define("place_instead", lambda where, x: accept(where, where != x))
-
-
-@maker
-def own_side_of(x: Any, way: Direction) -> Beside:
-    require(isinstance(x, (Beside, NextTo)))
-    return Beside(((way, 1),), x.of)

@@ -18,15 +18,17 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, part_corner, put
+from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, put
+from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.placing import BlockSpec
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Sequence
+from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, first_place
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
+MAX_HEIGHT = 9
 MAX_WAYS = 6
 """Number of ways to read a text that are tried in the world."""
 _CUT, _SKIP, _CLOSE = 3, 40, 0
@@ -37,9 +39,8 @@ _ORDER = re.compile(
 )
 """Words that say in which order coordinates are given."""
 _BREAKS = (".", ",")
-_ON = ((Direction.UP, 1),)
+_ON, _UNDER = ((Direction.UP, 1),), ((Direction.DOWN, 1),)
 _JOINING = ("and", "then", "but", "so")
-_IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man"}
 
 
 def normal(text: str) -> str:
@@ -53,19 +54,6 @@ def normal(text: str) -> str:
     for pattern, words in templates()["rewritten_in_order"]:
         text = re.sub(pattern, words.format(one=one, two=two), text)
     return text
-
-
-def singular(word: str) -> tuple[str, bool]:
-    """Return the singular of a noun, and whether it is plural."""
-    if word in _IRREGULAR:
-        return _IRREGULAR[word], True
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y", True
-    if len(word) > 4 and word.endswith(("ches", "shes", "xes", "sses")):
-        return word[:-2], True
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1], True
-    return word, False
 
 
 @dataclass(frozen=True)
@@ -120,6 +108,12 @@ def _listed(name: str) -> frozenset[str]:
 
 
 @cache
+def _fitting() -> frozenset[str]:
+    """Return the adjectives of things."""
+    return _listed("fitting") | _listed("adjective") | _listed("shape_word")
+
+
+@cache
 def _own_words() -> frozenset[str]:
     """Return the words that are no names."""
     from iglu_marl.language.grammar.reader import OF_CLAUSES, instruction_words
@@ -137,6 +131,13 @@ def asks_for_nothing(said: list[str]) -> bool:
     """Return whether words can be a remark: without colours, verbs of building, and unknown verbs."""
     unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in _listed("objects"))
     return bool(said) and not unknown and _changing().isdisjoint(said)
+
+
+@cache
+def _details() -> frozenset[str]:
+    """Return the words that say how something is built: colours, numbers and sides, and verbs that change it."""
+    verbs = {word for name in ("remove", "replace", "move", "mirror", "extend") for word in _listed(name)}
+    return (_rules().words_of("color", "number", "side") | verbs) - _listed("weak_verbs") - {"one", "a"}
 
 
 @cache
@@ -205,6 +206,7 @@ class ClauseReader:
         for part in cover.done:
             if isinstance(part, _Unread) and part.announces:
                 skipped.append(part.text)
+                parts += [] if part.about is None or unread else [part.about]
             elif isinstance(part, _Unread) and part.explains:
                 skipped += [part.text] * (not unread)
             elif isinstance(part, _Unread):
@@ -212,7 +214,7 @@ class ClauseReader:
                 unread.append(part.text)
             elif not unread:
                 parts.append(part)
-        found = tuple(_with_names(_with_colors(parts), self.names))
+        found = tuple(_with_names(_with_colors(_in_one_thing(parts)), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
     def _new_nouns(self) -> tuple[NewNoun, ...]:
@@ -220,7 +222,7 @@ class ClauseReader:
         new = [
             at for at, word in enumerate(self.said) if not self.parser.nouns.get(word, ("", False, True))[2]
         ]
-        new = [at for at in new if at + 1 not in new]  # the last one of a compound
+        new = [at for at in new if at + 1 not in new and not self._is_done(at)]  # the last one of a compound
         chosen = [at for at in new if self._introduces(at)]
         found: dict[str, NewNoun] = {}
         for at, following in zip(chosen, (*chosen[1:], len(self.said)), strict=False):
@@ -228,6 +230,12 @@ class ClauseReader:
             word, plural, _ = self.parser.nouns[self.said[at]]
             found.setdefault(word, NewNoun(word, plural, colors[0] if colors and len(chosen) > 1 else None))
         return tuple(found.values())
+
+    def _is_done(self, at: int) -> bool:
+        """Return whether a word is a verb: "it is waving", "nail a red one to it"."""
+        doing = self.said[at].endswith("ing") and self.said[max(0, at - 1)] in ("is", "are", "it's", "no")
+        inside = at + 1 not in self.breaks
+        return doing or (inside and not _listed("objects").isdisjoint(self.said[at + 1 : at + 2]))
 
     def _colors(self, at: int) -> list[int]:
         return [value for value, end, _ in self.parser.read("tint", at) if end == at + 1]
@@ -237,7 +245,7 @@ class ClauseReader:
         first = at
         while first and (
             self.said[first - 1] not in _own_words()
-            or self.said[first - 1] in _listed("fitting")
+            or self.said[first - 1] in _fitting()
             or (self._colors(first - 1) and first not in self.breaks)
         ):
             first -= 1
@@ -345,20 +353,69 @@ class ClauseReader:
                 yield end, value, cost + 1
 
     def _unread(self, at: int, stop: int) -> Iterator[tuple[int, Any, int]]:
-        """Yield the words up to the end of the sentence as a remark, an explanation, or not read."""
+        """Yield the words up to the end of the sentence as a remark, an explanation, or not read.
+
+        Words before a comma, behind which an instruction begins, are an announcement.
+        """
         rest, inside = self.said[at:stop], at != 0 and self.breaks[at] == ","
+        for comma in self.breaks if not inside else ():
+            if at < comma < stop and self._orders(comma):
+                yield from self._announcement(at, comma, 24)
+        about = None if inside else self._topic(at, stop)
         if rest[0] == "so" and _changing().isdisjoint(rest):
             yield stop, None, 12 + 2 * len(rest)  # what follows from the request
         if not (inside and self._goes_on(at)) and asks_for_nothing(rest):
             if _telling().isdisjoint(rest) and not any(is_number(word) or word == "minus" for word in rest):
-                yield stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
+                yield stop, about, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
         if inside and rest[0] in _listed("explaining") and _changing().isdisjoint(rest):
             yield stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)
         later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
         plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))
         if not inside and stop < len(self.said) and plain:
             yield stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)
+        elif not inside and stop < len(self.said):
+            yield from self._announcement(at, stop, 20)
         yield stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)
+
+    def _announcement(self, at: int, stop: int, cost: int) -> Iterator[tuple[int, Any, int]]:
+        """Yield words that say what will be built, not how: without colours, numbers and sides.
+
+        The thing that they name is what "it" means then; without "it" they must name none.
+        """
+        words = self.said[at:stop]
+        parts = words[0] in _changing() and not _listed("building").issuperset(words[:1])
+        if parts or not _details().isdisjoint(words):
+            return
+        about = self._topic(at, stop)
+        if about is not None or not self._things(at, stop):
+            yield stop, _Unread(" ".join(words), False, True, about=about), cost + 3 * len(words)
+
+    def _things(self, at: int, stop: int) -> list[Any]:
+        """Return the things that words name with an article."""
+        found: list[Any] = []
+        while at < stop:
+            read = self.parser.read("ref", at) if self.said[at] in ("the", "both") else ()
+            inside = [(end, -cost, value) for value, end, cost in read if end <= stop]
+            end, _, value = max(inside, key=lambda one: one[:2], default=(at + 1, 0, None))
+            found += [] if value is None else [value]
+            at = end
+        return found
+
+    def _topic(self, at: int, stop: int) -> SetFocus | None:
+        """Return the only thing that words name, if the rest of the text is about "it"."""
+        things = self._things(at, stop)
+        refers = not {"it", "its", "them", "they", "their"}.isdisjoint(self.said[stop:])
+        return SetFocus(things[0]) if refers and len(things) == 1 else None
+
+    def _orders(self, at: int) -> bool:
+        """Return whether an instruction with a verb begins at a word or behind idle ones."""
+        starts = {at} | {end for _, end, _ in self.parser.read("idle", at)}
+        verbs = _changing()
+        return any(
+            self.said[start] in verbs and any(self.parser.read("clause", start))
+            for start in starts
+            if start < len(self.said)
+        )
 
     def _goes_on(self, at: int) -> bool:
         """Return whether words behind a comma can belong to the request before it."""
@@ -371,7 +428,10 @@ class ClauseReader:
             return False
         while at and (self.said[at - 1] in ("the", "a", "an", "this") or self.parser.read("tint", at - 1)):
             at -= 1
-        return at == 0 or at in self.breaks or self.said[at - 1] not in _listed("not_new")
+        begins = any(
+            end == at for _, end, _ in (self.parser.read("idle", at - 2) if at > 1 else ())
+        )  # "begin with"
+        return at == 0 or at in self.breaks or begins or self.said[at - 1] not in _listed("not_new")
 
     def _after_idle(self, at: int) -> bool:
         starts = range(max(0, at - 4), at)
@@ -383,19 +443,27 @@ class _Unread:
     """Words that are not read.
 
     inside: from a comma on. announces, explains: before or behind a request, without colours and verbs of building.
+    about: what an announcement is about.
     """
 
     text: str
     inside: bool
     announces: bool = False
     explains: bool = False
+    about: SetFocus | None = None
 
 
 def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
     """Return whether a piece can be added: each is given once."""
     if isinstance(phrase, Modifiers):
-        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where}
-        return len(places | set(phrase.where)) <= 3
+        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where} | {
+            *phrase.where
+        }
+        upright = {
+            where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
+        }
+        spots = {where for where in places if isinstance(where, Spot)}
+        return len(places) <= 3 and len(upright - {Anaphor()}) <= 1 and len(spots) <= 1
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
@@ -416,6 +484,9 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         bare = set(given) <= {"name"} or (set(given) == {"name", "count"} and given["count"].value == 1)
         if bare and names and mods == Modifiers():
             return tuple(_Heading(part.value, part.plural, article="count" in given) for part in names), 4
+        kind = given.get("kind")
+        if kind and kind.word and set(given) <= {"kind", "count"} and mods == Modifiers():
+            return (_Heading(kind.word, kind.plural, article="count" in given),), 7
         made = _made(given, mods)
     except (DialogueError, GridError, LanguageError):
         return None
@@ -427,7 +498,7 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     if not called and "kind" in given and given["kind"].word:
         called = (_Heading(given["kind"].word, given["kind"].plural, True),)
     cost = 6 * (len(names) > 1) + sum(map(_lacking, goals))
-    return tuple(part for goal in goals for part in (goal, *called)), cost
+    return tuple(part for goal in goals for part in (goal, *(called if _places(goal) else ()))), cost
 
 
 def _lacking(goal: Any) -> int:
@@ -457,7 +528,17 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     }
     mods = mods.plus(Modifiers((value["level"],) if "level" in value else (), **own))
     mods = replace(mods, where=_within(mods.where))
+    if "above" in value:  # "red on the ground, on top of it yellow"
+        if "color" not in value or "colors" in value:
+            return None
+        value["colors"] = ((value["color"],) * (count or 1) + value["above"])[:MAX_HEIGHT]
+        given, count = (
+            {name: part for name, part in given.items() if name not in ("color", "above", "count")},
+            1,
+        )
     if "colors" in value:
+        if "above" in value or given["colors"].axis:
+            mods = mods.plus(Modifiers(standing=True))
         more = {*given} - _BESIDE_COLORS - ({"count"} if count == 1 else set())
         return _colored(value["colors"], kind, mods, more)
     if (count or 1) > 1 or kind is Kind.ROW:
@@ -518,18 +599,10 @@ def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
     on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
     part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
-    if on is None or part is None or isinstance(on.of, Spot):
+    if on is None or part is None or isinstance(on.of, Spot) or getattr(on.of, "where", None) is not None:
         return wheres
-    whole: Any = on.of
-    if isinstance(part, Edge):
-        whole = Portion(whole, "blocks", part.way)
-    elif (abs(part.x), abs(part.z)) == (5, 5):
-        whole = part_corner((part.x, part.z), whole)
-    elif (part.x, part.z) == (0, 0):
-        whole = Portion(whole, "middle")
-    else:
-        return wheres
-    return (replace(on, of=whole), *(where for where in wheres if where not in (on, part)))
+    within = Portion(on.of, "blocks", at=part)
+    return (replace(on, of=within), *(where for where in wheres if where not in (on, part)))
 
 
 _Sized = tuple[Any, Modifiers, int] | None
@@ -573,8 +646,26 @@ def _sized(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
         return None if kind is Kind.WALL else lying(Kind.ROW if kind is Kind.BLOCK else kind, long=n)
     if high == 1:
         return kind, mods, 0
+    if kind is Kind.BLOCK and mods.like is not None:
+        return Kind.WALL, mods.plus(Modifiers(tall=high)), 0
     upright = kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN)
     return Kind.TOWER if upright else kind, mods.plus(Modifiers(tall=high)), high * upright
+
+
+def _in_one_thing(parts: list[Any]) -> list[Any]:
+    """Return instructions in which "and one in the other corner" is in the thing of the first corner."""
+    found: list[Any] = []
+    whole: Portion | None = None
+    for part in parts:
+        where = part.where if isinstance(part, Repeat) else first_place(part)
+        if isinstance(where, Spot) and whole is not None:
+            inside = Beside(_ON, replace(whole, at=where))
+            part = replace(part, where=(inside, *part.where[1:]) if isinstance(part, PlaceGoal) else inside)
+        elif where is not None:
+            of = getattr(where, "of", None)
+            whole = of if isinstance(of, Portion) and of.at is not None else None
+        found.append(part)
+    return found
 
 
 def _with_colors(parts: list[Any]) -> list[Any]:

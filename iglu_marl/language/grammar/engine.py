@@ -489,6 +489,7 @@ class Parser:
     ) -> None:
         self.grammar, self.said, self.nouns, self.quick = grammar, said, nouns, quick
         self._occurs: dict[int, bool] = {}  # whether the words of a rule occur
+        self._words = frozenset(said)
         self.memory: dict[tuple[str, int], list[Read]] = {}
         self.furthest = self.depth = 0
         self.against = (0, 0, 0, "")
@@ -530,7 +531,7 @@ class Parser:
     def _has_words(self, rule: Rule) -> bool:
         known = self._occurs.get(id(rule))
         if known is None:
-            known = not any(words.isdisjoint(self.said) for words in rule.required)
+            known = not any(words.isdisjoint(self._words) for words in rule.required)
             self._occurs[id(rule)] = known
         return known
 

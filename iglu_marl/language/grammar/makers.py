@@ -11,6 +11,7 @@ from iglu_marl.language import placing, references, verbs
 from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import Contradiction
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
+from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.placing import ALIKE, FIGURES, SAME, BlockSpec, Sides, Spots
 from iglu_marl.language.references import (
     Anaphor,
@@ -33,10 +34,9 @@ from iglu_marl.language.references import (
     Union,
     is_several,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, dot, plus
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
-    Ambiguous,
     AssertCount,
     Build,
     Correct,
@@ -47,7 +47,6 @@ from iglu_marl.language.verbs import (
     Remove,
     Replace,
     Resize,
-    Rotate,
     Sequence,
     SetFocus,
 )
@@ -216,6 +215,8 @@ def _agreed(name: str, one: Any, two: Any) -> Any:
 
 define("is_a", lambda of, names: type(of).__name__ in names.split())
 define("size_of", lambda of: len(of))
+define("is_alike", lambda of: len(set(of)) < 2)
+define("both", lambda one, two: one.plus(two))
 define("reversed_", lambda of: of[::-1])
 
 
@@ -229,8 +230,6 @@ def rejected() -> None:
 
 # ------------------------------------------------------------------------------------------------- small things
 
-define("color_more", lambda one, more: accept((one, *more), one not in more))
-
 
 def way_more(**ways: Direction) -> Any:
     stated = tuple(ways.values())
@@ -239,13 +238,6 @@ def way_more(**ways: Direction) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------- cells and places
-
-
-def spots_list(a: int, b: int, way: Direction, c: int | None = None) -> Any:
-    vector = VECTORS[way]
-    steps = [n for n in (a, b, c) if n is not None]
-    reject_if(len(set(steps)) < len(steps) or max(steps) > 5)
-    return Each(Spots(tuple((vector[0] * n, vector[2] * n) for n in steps)))
 
 
 def spot_steps(offset: Any) -> Any:
@@ -286,10 +278,6 @@ def between(one: Any, other: Any = None) -> Any:
     return Between(one, other)
 
 
-def corners_side(way: Direction) -> Each:
-    return Each(Spots(tuple((x, z) for x, z in CORNERS if dot((x, 0, z), VECTORS[way]) > 0)))
-
-
 def gap_in(of: Any) -> Any:
     """Return the free cells inside something, between its blocks."""
     if isinstance(of, (Blocks, Recent)) and of.kind is not Kind.BLOCK:
@@ -301,12 +289,6 @@ def gap_in(of: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------- references
-
-
-def part_corner(x: tuple[int, int], of: Any = None) -> Blocks:
-    south = Direction.SOUTH if x[1] > 0 else Direction.NORTH
-    east = Direction.EAST if x[0] > 0 else Direction.WEST
-    return Blocks(extreme=east, where=PartOf(Portion(of or Anaphor(), "corners", south)))
 
 
 def counted(core: Blocks, n: int | None = None) -> Blocks:
@@ -428,9 +410,6 @@ def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str 
     return Build(formed, colors, where)
 
 
-define("put_as", lambda shape, new, mods: put(new, mods.plus(Modifiers(again=(("form", shape),)))))
-
-
 define("mod_shares", lambda places: Modifiers(also=_of_first(places, Anaphor()), split=True))
 
 
@@ -441,9 +420,7 @@ def _of_first(wheres: tuple[Any, ...], it: Any = None) -> tuple[Any, ...]:
     )
     if of is None or len(wheres) == 1:
         return wheres  # "east of the tower, against its top block"
-    found = {
-        where: of if where.of == it else _of_it(where.of, of) for where in wheres if hasattr(where, "of")
-    }
+    found = {where: of if where.of == it else of_it(where.of, of) for where in wheres if hasattr(where, "of")}
     return tuple(replace(where, of=found[where]) if where in found else where for where in wheres)
 
 
@@ -485,36 +462,8 @@ def mod_with(new: Any, where: Any) -> Any:
     return Modifiers(more=((new, stated),))
 
 
-def shape_mixed(kind: Kind, p: Any, ways: Any, n: int | None = None) -> Any:
-    require(n in (None, len(p)) and len(set(p)) > 1)
-    return _shape(kind, (len(p),), ways), tuple(p)
-
-
-def build_listed(kind: Kind, p: Any, mods: Modifiers, more: Modifiers, n: int | None = None) -> Any:
-    stated = mods.plus(more)
-    require(n in (None, len(p)))
-    ways = () if stated.way is None else (stated.way,)
-    shape = shape_listed(kind, p, ways)
-    return build(shape, replace(stated, way=None))
-
-
-def mod_area(
-    n: int, m: int, d: int | None = None, high: bool = False, x: str | None = None, y: str | None = None
-) -> Any:
-    if d is not None:
-        return Modifiers(area=(n, m, d))
-    reject_if(y is not None and (x, y) not in (("x", "z"), ("z", "x")))
-    return Modifiers(area=(m, n) if high else (n, m), axis=x)
-
-
 def mod_where(where: Any) -> Modifiers:
     return Modifiers((where.where,), each=True) if isinstance(where, Each) else Modifiers((where,))
-
-
-def mods_more(one: Modifiers, more: Modifiers) -> Any:
-    made = one.plus(more)
-    require(len(made.where) <= 3)
-    return made
 
 
 def put(
@@ -596,6 +545,9 @@ def _at_places(
             else where
             for where in wheres
         )
+    spots = next((where for where in wheres if isinstance(where, Spots)), None)
+    if spots is not None and made.kind is Kind.BLOCK and made.count == len(spots.at):
+        made = replace(made, count=1, each=True)  # "two blocks, two and three east of the centre"
     in_place = Beside((), Anaphor())
     if in_place in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
         wheres = tuple(where for where in wheres if where != in_place)  # "in the corner instead"
@@ -626,12 +578,6 @@ def _with_likeness(made: BlockSpec, wheres: tuple[Any, ...]) -> BlockSpec:
     if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
         made = replace(made, like=replace(made.like, kind=made.kind))
     return made
-
-
-def put_filled(new: BlockSpec, mods: Modifiers, color: int, more: Modifiers) -> Any:
-    stated = mods.plus(more)
-    require(new.color == SAME)
-    return put(replace(new, color=color), stated)
 
 
 def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
@@ -942,13 +888,7 @@ def height_like(
     return Resize(of, n, True, like, color)
 
 
-def rotate(of: Any, q: int, about: Any = None, left: bool = False) -> Any:
-    if isinstance(about, (Portion, Blocks)):
-        about = _of_it(about, of)
-    return Rotate(of, -q if left else q, about)
-
-
-def _of_it(reference: Any, of: Any) -> Any:
+def of_it(reference: Any, of: Any) -> Any:
     if isinstance(reference, Portion) and isinstance(reference.of, Anaphor):
         return replace(reference, of=of)
     if isinstance(reference, Blocks) and reference.where == PartOf(Anaphor()):
@@ -977,15 +917,6 @@ def remove(blocks: Any, where: Any = None) -> Any:
         return Remove(blocks)
     assert isinstance(single.where, At)
     return CellEdit(EditKind.REMOVE, single.where.cell, old_color=next(iter(single.colors), None))
-
-
-def take_off(blocks: Any, of: Any) -> Any:
-    reject_if(not isinstance(blocks, Blocks) or blocks.where is not None)
-    on_it = remove(replace(blocks, where=Beside(((Direction.UP, 1),), of)))
-    of_it = remove(replace(blocks, where=PartOf(of)))
-    if blocks.extreme is not None or blocks.middle:
-        return of_it
-    return on_it if blocks == Blocks(count=None) else Ambiguous((of_it, on_it))
 
 
 def colored(blocks: Any, color: int | None = None) -> Any:
@@ -1066,9 +997,11 @@ define("columns_xz", lambda x, z: tuple((a, b) for a in x for b in z))
 define("spots_x", lambda x: Spots(tuple((a, 0) for a in x)) if len(x) > 1 else Spot(x[0], 0))
 
 
-def spots_corners(n: int, m: int, place: Any) -> Any:
-    reject_if(not isinstance(place, Spot) or n % 2 == 0 or m % 2 == 0)
-    return Spots(tuple((place.x + i * (n // 2), place.z + j * (m // 2)) for i in (-1, 1) for j in (-1, 1)))
+def name_as(x: tuple[str, ...], of: Any) -> verbs.Name:
+    """Return a name of several words: "the lower ring"."""
+    one, plural = singular(x[-1])
+    require(len(x) < 4)
+    return verbs.Name(" ".join((*x[:-1], one)), of, plural)
 
 
 define("spot_xz", lambda at: accept(Spot(*at[0]), len(at) == 1))

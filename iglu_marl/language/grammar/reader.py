@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -16,7 +17,7 @@ from iglu_marl.language.grammar import clauses, scene_makers
 from iglu_marl.language.grammar.answers import Incomplete
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, Topic, View
-from iglu_marl.language.grammar.spelling import nearest, respellings
+from iglu_marl.language.grammar.spelling import nearest, respellings, singular
 from iglu_marl.language.placing import SAME
 from iglu_marl.language.references import (
     Anaphor,
@@ -43,6 +44,7 @@ from iglu_marl.language.verbs import (
     Replace,
     Sequence,
     SetFocus,
+    first_place,
 )
 
 MAX_WORDS = 220
@@ -75,8 +77,8 @@ def grammar() -> Grammar:
     return Grammar(text, MAKERS | scene_makers.MAKERS, lexicon)
 
 
-def tokens(text: str) -> list[str]:
-    """Return the words of a text in lower case, with "." between sentences."""
+def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
+    """Return the words of a text in lower case, with "." between sentences; a name of several words is one word."""
     plain = _NUMBERING.sub(" . ", text.replace("\u2019", "'"))
     found: list[str] = []
     for word in _WORD.findall(plain.lower()):
@@ -88,6 +90,12 @@ def tokens(text: str) -> list[str]:
             found += [owner, "'s"] if owner not in (word, "", *_SHORT) else [_SPELLINGS.get(word, word)]
     while found and found[-1] == ".":
         found.pop()
+    for name in names:
+        size = name.count(" ") + 1
+        for at in range(len(found) - size, -1, -1) if size > 1 else ():
+            whole = " ".join(found[at : at + size])
+            if name in (whole, singular(whole)[0]):
+                found[at : at + size] = [whole]
     return found
 
 
@@ -291,13 +299,6 @@ def _apply_later_properties(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def first_place(part: Any) -> Any:
-    """Return the first place of a placement; None for anything else."""
-    if isinstance(part, Place):
-        return part.where
-    return part.where[0] if isinstance(part, PlaceGoal) and part.where else None
-
-
 def _beside(part: Any) -> Beside | None:
     """Return the place of a placement if it is one horizontal direction from one thing."""
     where = first_place(part)
@@ -348,7 +349,7 @@ def read_clauses(text: str, names: frozenset[str] = frozenset()) -> tuple[clause
     """Return what can be read of a text, phrase by phrase; several if there are ways of similar cost."""
     said: list[str] = []
     for number, part in enumerate(clauses.normal(text).split(",")):
-        said += [","] * (number > 0) + tokens(part)
+        said += [","] * (number > 0) + tokens(part, names)
         said += ["."] * part.rstrip().endswith((".", ";", "!", "?"))
     while said[-1:] in ([","], ["."]):
         said.pop()
@@ -395,10 +396,10 @@ def unknown_words(said: list[str]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tuple[str, str], ...]]:
-    said = tokens(text)
+    said = tokens(text, names)
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
-    unknown = [word for word in unknown_words(said) if not {word, clauses.singular(word)[0]} & names]
+    unknown = [word for word in unknown_words(said) if not {word, singular(word)[0]} & names]
     plain = _read_words(said, text, names, quick=bool(unknown))
     if not unknown or not isinstance(plain, Failure):
         return plain, ()  # also if the unknown words are in a remark

@@ -70,3 +70,19 @@ def nearest(word: str, known: frozenset[str]) -> str:
         return slips[0][1]
     similar = get_close_matches(word, sorted(other for other in known if len(other) > 3), 1, 0.75)
     return similar[0] if similar and word not in REAL else ""
+
+
+_IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man"}
+
+
+def singular(word: str) -> tuple[str, bool]:
+    """Return the singular of a noun, and whether it is plural."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word], True
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y", True
+    if len(word) > 4 and word.endswith(("ches", "shes", "xes", "sses")):
+        return word[:-2], True
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1], True
+    return word, False
