@@ -90,41 +90,42 @@ NO_CONSTANTS = {
 # stands the aim of the design, with a reason where the limits are higher.
 LIMITS = {
     # Aim 10,500; more: each API of Gymnasium and PettingZoo has an adapter, and learning libraries have wrappers.
-    "core": 4_965,
+    "core": 5_117,
     # More: teams, of which each member sees, hears and holds something of its own.
-    "game": 2_010,
-    "envs": 5_037,
+    "game": 2_024,
+    "envs": 5_367,
     # Aim 12,000; more: clauses and whole sentences are read by two mechanisms yet.
-    "language": 12_779,
-    "agents/scripted": 2_869,
+    "language": 12_887,
+    "agents/scripted": 2_844,
     # Aim 12,000; more: three corpora whose damaged parts are counted, and downloads that resume.
-    "data": 7_529,
-    "evaluation": 3_531,
-    "recording": 2_351,
-    # Aim 5,000; more: two engines draw the same picture, and EGL contexts are made by hand.
-    "rendering": 5_342,
+    "data": 7_392,
+    "evaluation": 3_731,
+    "recording": 2_414,
+    # Aim 5,000.
+    "rendering": 4_597,
     # Aim 4,500.
-    "agents/llm": 3_248,
-    "text": 1_109,
+    "agents/llm": 3_265,
+    "text": 1_259,
     # Aim 8,500.
-    "benchmark": 3_304,
-    "agents/learned": 3_948,
+    "benchmark": 5_309,
+    "agents/learned": 4_274,
     # Aim 5,500.
-    "web": 2_648,
-    "agents/human": 961,
+    "web": 4_082,
+    "agents/human": 965,
     # Aim 4,500; more: Typer wants each option of a command in its signature.
-    "commands": 4_948,
+    "commands": 5_288,
     # Aim 9,500; more: an example trains in one file, which shows all of it.
-    "examples": 3_951,
-    "benchmarks": 4_103,
+    "examples": 2_501,
+    "benchmarks": 3_116,
     # Without an aim of their own. compat: the names and conventions of four older tools, and their comparison.
-    "planning": 4_048,
-    "tasks": 1_273,
-    "compat": 1_341,
-    "agents": 792,
-    "modules": 379,
+    "planning": 4_051,
+    "tasks": 1_272,
+    "compat": 1_345,
+    "agents": 1_556,
+    "modules": 404,
 }
-SUM_OF_LIMITS = 82_500
+# The aim is 82,500; more: levels and tools for language models, teams, studies and the leaderboard came at once.
+SUM_OF_LIMITS = 85_100
 
 RUNS_CODE = "compat/conformance/runner.py"  # in a process of its own, code that its user names
 UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "asyncio.create_subprocess_shell"}

@@ -654,7 +654,8 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     ),
     "models": lambda: rows_of(model_table(reference_results())),
     "model-levels": lambda: [
-        [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)] for one in MODEL_LEVELS
+        [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)]
+        for one in MODEL_LEVELS
     ],
     "levels": level_rows,
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
