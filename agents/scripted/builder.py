@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Unpack
 
-from iglu_marl import Role
+from iglu_marl import AgentError, Role
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.answers import ConversationState
 from iglu_marl.agents.scripted.asking import objection, report_done, respelling
@@ -26,6 +26,7 @@ from iglu_marl.language import (
     Instruction,
     say,
 )
+from iglu_marl.language.discourse import Reader
 from iglu_marl.language.repair import (
     Understanding,
     try_instruction,
@@ -53,10 +54,22 @@ class ScriptedBuilder(BuilderBase):
         controls: any of the game.
         select_and_place, can_yield, can_ask: as in the game; with can_ask it also says "Done." and the like.
         tokens, codec, message_length: of the chat.
+        reader: a function of text, grid and context that rewords what the rules do not understand
+            (`iglu_marl.language.discourse.Reader`), such as a language model. None: there is none.
+
+    Raises:
+        AgentError: if `reader` is no function.
 
     """
 
-    def __init__(self, controls: ControlsName = "walking", **options: Unpack[Options]) -> None:
+    def __init__(
+        self, controls: ControlsName = "walking", *, reader: Reader | None = None, **options: Unpack[Options]
+    ) -> None:
+        if reader is not None and not callable(reader):
+            raise AgentError(
+                f"reader is {reader!r:.80}, expected a function of text, grid and context, or None"
+            )
+        self._reader = reader
         super().__init__(Settings(controls, **options))
         self._executor = PlanExecutor(self.game, "ScriptedBuilder")
         self._forget(None)
@@ -66,7 +79,7 @@ class ScriptedBuilder(BuilderBase):
         self._executor.forget()
         self._task: Instruction | None = None
         self._aside = ""  # what to say at once
-        self.discourse = Discourse()
+        self.discourse = Discourse(self._reader)
         self._remark = ""  # what to say after the plan
         self._unheeded: str | None = None
 

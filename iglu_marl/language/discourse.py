@@ -7,7 +7,7 @@ it builds one of the worlds that were found, or says the question or the objecti
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -38,6 +38,9 @@ from iglu_marl.language.verbs import Correct, ExpectedWorld, Instruction, Pick, 
 
 Grid = npt.NDArray[np.int8]
 
+Reader = Callable[[str, Grid, Context], "str | None"]
+"""Rewords a text that was not understood, given the world, int8 [9, 11, 11], and the context; None if it cannot."""
+
 _STATED_AS_FACT = (Reason.UNKNOWN_WORD, Reason.NO_MATCH, Reason.OUTSIDE, Reason.OCCUPIED)
 _ASKING = frozenset(("where", "where's", "how", "which", "what", "whats", "what's", "who"))
 _LOOKING = re.compile(r"\b(?:fac|look)\w*(?: (?:to|towards?|out))*(?: the)? (north|east|south|west)\b")
@@ -66,13 +69,17 @@ class Discourse:
     the next call, the request counts as carried out; `follow` says so at once. A request that was carried out is what
     "it", "the same again", "undo" and corrections refer to.
 
+    Args:
+        reader: is asked for other words where a text is not understood. They count if they can be followed.
+
     Attributes:
         context: what an instruction may refer to besides the blocks.
         pending: the text that the builder asked about, or None.
 
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reader: Reader | None = None) -> None:
+        self._reader = reader
         self.context = Context()
         self.pending: Understanding | None = None
         self._request = ""  # the last text that was no answer
@@ -241,6 +248,11 @@ class Discourse:
                 self.pending = pending
                 return Understanding(text, None, (), act="remark")
         new = understand(text, grid, self.context)
+        if self._reader is not None and isinstance(new.found, Failure) and new.instruction is None:
+            words = self._reader(text, grid, self.context)
+            other = None if words is None else understand(words, grid, self.context)
+            if other is not None and not isinstance(other.found, Failure) and not other.unread:
+                new = replace(other, text=text)
         if pending is not None and isinstance(new.instruction, Correct):
             return pending  # what is pending was not done
         dependent = new.instruction is not None and is_dependent(new.instruction)

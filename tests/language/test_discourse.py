@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import iglu_marl
 from iglu_marl import GridError
+from iglu_marl.agents import ReplayArchitect, ScriptedBuilder
 from iglu_marl.core.grid import blocks_to_grid, cells_of
 from iglu_marl.language import Discourse, Failure
 
 BLUE, GREEN, RED = 1, 3, 6
+SEES = ("dialog", "pose", "grid")
 EYE = (0.0, -0.25, 4.0)  # four cells south of the centre, on the ground
 
 
@@ -196,3 +199,35 @@ def test_the_nearest_corner_is_asked_about_if_two_are_as_near() -> None:
     assert talk.says("Put a red block in the corner closest to you.") == set()
     talk.discourse.stand((2.0, -0.25, 4.0), 0.0)
     assert talk.says("Put a red block in the corner closest to you.") == {(5, -1, 5)}
+
+
+def test_a_reader_rewords_what_was_not_understood() -> None:
+    asked = []
+
+    def reader(text: str, grid: object, context: object) -> str | None:
+        asked.append(text)
+        return {
+            "Zap a crimson thingy amidships.": "Put a red block in the middle.",
+            "Wibble.": "Wobble.",
+        }.get(text)
+
+    discourse, world = Discourse(reader), np.zeros((9, 11, 11), np.int8)
+    heard = discourse.hear("Zap a crimson thingy amidships.", world)
+    assert not isinstance(heard.found, Failure)
+    assert cells_of(heard.found[0].grid != 0).tolist() == [[0, -1, 0]]
+    assert heard.text == "Zap a crimson thingy amidships."
+    for text in ("Wibble.", "Gribble the frobs."):  # other words that are not understood, and none
+        assert isinstance(Discourse(reader).hear(text, world).found, Failure)
+    discourse.hear("Put a blue block in the middle.", world)
+    assert asked == ["Zap a crimson thingy amidships.", "Wibble.", "Gribble the frobs."]
+    assert isinstance(Discourse().hear("Zap a crimson thingy amidships.", world).found, Failure)
+
+
+def test_a_builder_takes_a_reader() -> None:
+    task = iglu_marl.Task("<Architect> Zap!", [(0, -1, 0, RED)], invariant=False)
+    env = iglu_marl.env(tasks=task, builder_sees=SEES)
+    builder = ScriptedBuilder.for_env(env, reader=lambda *_: "Put a red block in the middle.")
+    game = iglu_marl.play(env, {"architect": ReplayArchitect.for_env(env), "builder": builder}, seed=0)
+    assert game.completed
+    with pytest.raises(iglu_marl.AgentError, match="reader is 'translator-v9', expected a function"):
+        ScriptedBuilder(reader="translator-v9")  # type: ignore[arg-type]
