@@ -327,6 +327,13 @@ def _scores(counts: Iterable[Counts]) -> dict[str, float]:
     return {"F1": total.f1, "precision": total.precision, "recall": total.recall}
 
 
+def main_figures(figures: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Return the figures that are compared most: turns and precision from the true world, F1 in its own."""
+    true, own = figures["true"], figures["own"]
+    kept = {key: true[key] for key in ("sessions", "texts", "read", "turns", "precision")}
+    return {**kept, "turns_right": true["right"], "turns_wrong": true["wrong"], "f1_own_world": own["F1"]}
+
+
 def show(figures: dict[str, dict[str, dict[str, float]]], console: Console) -> None:
     for way, title in (("true", "from the true world"), ("own", "in its own world")):
         table = Table("", *figures, title=title)
@@ -366,8 +373,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, help="largest number of sessions of each source")
     parser.add_argument("--show", type=int, default=0, help="number of transcripts to print of each source")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--json", type=Path, help="file for all figures and turns")
+    parser.add_argument("--data", help="one more source")
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        help="file for all figures and turns; without a name, print the main figures",
+    )
     args = parser.parse_args(arguments)
+    args.sources += [args.data] * bool(args.data)
     figures, results = {}, {}
     found = [*args.shared.glob("data/dialogues-*.json"), *args.shared.glob("data/mdc.zip")]
     console = Console(stderr=True)
@@ -381,10 +395,15 @@ def main(arguments: list[str] | None = None) -> int:
             seconds = round(time.perf_counter() - began, 1)
             results[name] = {**figures[name], "seconds": seconds, "sessions": rows}
             print("\n".join(map(transcript, rows[: args.show])), end="\n" if args.show else "")
+    if args.json == "-":
+        found_by = {name: main_figures(one) for name, one in figures.items()}
+        print(json.dumps(found_by if len(found_by) > 1 else next(iter(found_by.values()))))
+        return 0
     show(figures, Console())
     if args.json is not None:
         settings = {key: str(value) for key, value in vars(args).items()}
-        args.json.write_text(json.dumps({"settings": settings, "sources": results}) + "\n", encoding="utf-8")
+        text = json.dumps({"settings": settings, "sources": results}) + "\n"
+        Path(args.json).write_text(text, encoding="utf-8")
     return 0
 
 
