@@ -53,6 +53,7 @@ TOP_FILES = {
     "README.md",
     "CHANGELOG.md",
     "CITATION.cff",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
     "Dockerfile",
     "requirements-container.txt",
@@ -196,7 +197,7 @@ def check_installed(seen: dict[str, object], root: Path) -> None:
     top = {name for name in source_folders(root) if name.count(".") == 1}
     assert top <= set(seen["submodules"])  # type: ignore[call-overload]
     assert seen["version"] == iglu_marl.__version__
-    assert seen["script"] == ["iglu_marl.cli:main"]
+    assert seen["script"] == ["iglu_marl.cli:main", "iglu_marl.benchmark.inspect_tasks"]
     assert seen["missing"] == []
     assert not seen["stranger"], "a top-level package `agents` would stand in the way of others"
 
@@ -432,7 +433,12 @@ def test_the_editable_install_has_agents(root: Path, checkout: Path, tmp_path: P
 def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
     """A dependency that nothing lists breaks other people's installs only, so it is looked for here."""
     brought = {"rich", "typing-extensions"}  # by Typer and Gymnasium
-    known = {"PIL": "pillow", "pygame": "pygame-ce", "imageio_ffmpeg": "imageio-ffmpeg"}
+    known = {
+        "PIL": "pillow",
+        "pygame": "pygame-ce",
+        "imageio_ffmpeg": "imageio-ffmpeg",
+        "markdown_it": "markdown-it-py",
+    }
     tables = project(root)["project"]
     listed = brought | {entry.split(">")[0].lower() for entry in tables["dependencies"]}  # type: ignore[index]
     (within,) = [entry for entry in tables["optional-dependencies"]["dev"] if entry.startswith("iglu_marl[")]  # type: ignore[index]

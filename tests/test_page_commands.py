@@ -33,6 +33,7 @@ NOT_RUN = {
     r"(\.venv-\w+/bin/)?python -m benchmarks": "hours; the tests of each benchmark run a small one",
     r"python docs/assets/": "draws for minutes; tests/test_docs.py draws some",
     r"iglu-marl serve": "serves until it is stopped: tests/web/test_serve.py",
+    r"iglu-marl study backup": "reads the reader's study: tests/web/test_admin.py",
     r"iglu-marl (play|watch)": "opens a window: tests/commands/test_play.py and test_game_viewer.py",
     r".*\b(mdc|C7|iglu-singleturn|iglu-multiturn)\b": "reads a corpus: tests/commands/test_data_command.py",
     r".*\bllm\b(?! export)": "asks a language model: tests/commands/test_llm_play.py",

@@ -247,7 +247,7 @@ def report_results(
         return
     document = report.markdown(found, published=known)
     if form:
-        print(tables_as(form, document))
+        text_console().print(*tables_as(form, document).split("\n"), sep="\n")
         return
     console = text_console(as_json)
     console.print(*document.split("\n"), sep="\n")

@@ -127,7 +127,8 @@ def links(
     for code in codes:
         if CODE.fullmatch(code) is None:
             raise ConfigError(f"the code is {code!r:.80}, expected letters, digits and . : @ - _")
-        print(f"{address}/?{study.participant}={quote(code)}&key={sign(folder, study.name, code)}")
+        link = f"{address}/?{study.participant}={quote(code)}&key={sign(folder, study.name, code)}"
+        text_console().print(link)
 
 
 def export(

@@ -223,7 +223,9 @@ def test_every_screen_in_every_size(window):
     """From tiny to large nothing fails, and the picture fills the window."""
     angles = screens.OrbitAngles()
     target = np.roll(GRID, 1, axis=1)
-    architect = screens.ArchitectView(target, GRID, target, POSE, TALK, 1, 3, facts=(("turn", "2"),))
+    architect = screens.ArchitectView(
+        target, GRID, target, POSE, dialogue=TALK, intersection=1, target_blocks=3, facts=(("turn", "2"),)
+    )
     overlay = screens.Overlay(
         typed=("Put it there, żółty", 3),
         note="A note",
