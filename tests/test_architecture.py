@@ -116,7 +116,7 @@ LIMITS = {
     "commands": 5_288,
     # Aim 9,500; more: an example trains in one file, which shows all of it.
     "examples": 2_501,
-    "benchmarks": 3_116,
+    "benchmarks": 3_140,
     # Without an aim of their own. compat: the names and conventions of four older tools, and their comparison.
     "planning": 4_051,
     "tasks": 1_272,

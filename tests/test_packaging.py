@@ -438,6 +438,7 @@ def test_core_dependencies_are_what_the_package_imports(root: Path) -> None:
         "pygame": "pygame-ce",
         "imageio_ffmpeg": "imageio-ffmpeg",
         "markdown_it": "markdown-it-py",
+        "OpenGL": "PyOpenGL",
     }
     tables = project(root)["project"]
     listed = brought | {entry.split(">")[0].lower() for entry in tables["dependencies"]}  # type: ignore[index]
