@@ -125,7 +125,7 @@ LIMITS = {
     "modules": 404,
 }
 # The aim is 82,500; more: levels and tools for language models, teams, studies and the leaderboard came at once.
-SUM_OF_LIMITS = 85_100
+SUM_OF_LIMITS = 85_120
 
 RUNS_CODE = "compat/conformance/runner.py"  # in a process of its own, code that its user names
 UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "asyncio.create_subprocess_shell"}
