@@ -207,11 +207,15 @@ class Batch:
         """Draw the other builders of its game into the picture of one."""
         from iglu_marl.rendering.avatar import draw_others
 
-        first, lens = row - row % self.team, self.setup.episode.renderer.lens
+        first = row - row % self.team
         others = np.delete(self.worlds.pose[first : first + self.team], row - first, axis=0)
         frame = self.pov[row] if self.obs_spec.layout == "hwc" else self.pov[row].transpose(1, 2, 0)
         frame[:] = draw_others(
-            np.ascontiguousarray(frame), self.worlds.grid[row], self.worlds.pose[row], others, lens
+            np.ascontiguousarray(frame),
+            self.worlds.grid[row],
+            self.worlds.pose[row],
+            others,
+            self.setup.episode.renderer,
         )
 
     # -- episodes

@@ -70,7 +70,7 @@ def _pov_of_team(size: tuple[int, int], view: Any) -> Array:
 
     eyes, grid = view.eyes, view.worlds.grid[0]
     frame = _pov(size, view)
-    return draw_others(frame, grid, eyes[view.number], eyes[view.others], view.renderer.lens)
+    return draw_others(frame, grid, eyes[view.number], eyes[view.others], view.renderer)
 
 
 def _inventory(slots: Array, episode: Episode) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from iglu_marl.rendering import palette
 from iglu_marl.rendering.camera import Camera, Points, axes_of, cell_in_sight
 from iglu_marl.rendering.colors import ACCENT, RGBColor, blended
 from iglu_marl.rendering.painter import paint_scenes
-from iglu_marl.rendering.renderer import Box, Lens, Picture, Viewpoint, check_pose
+from iglu_marl.rendering.renderer import EYE_LENS, Box, Lens, Picture, Viewpoint, check_pose
 
 _SIGHT_LENGTH = 3.0  # cells
 _OPACITY_IN_FRONT = 0.72  # of the blocks that stand in front of the figure
@@ -38,7 +39,7 @@ def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Vie
     _draw_sight(picture, camera, grid, pose)
 
 
-def draw_others(frame: Picture, grid: BlockGrid, pose: Points, others: Points, lens: Lens) -> Picture:
+def draw_others(frame: Picture, grid: BlockGrid, pose: Points, others: Points, renderer: Any) -> Picture:
     """Return what a builder sees, with the other builders in it.
 
     A figure that is not wholly before the near plane is left out.
@@ -48,9 +49,10 @@ def draw_others(frame: Picture, grid: BlockGrid, pose: Points, others: Points, l
         grid: the blocks, int8[9, 11, 11].
         pose: its eye, float64[5]: x, y, z, yaw, pitch.
         others: the eyes of the others, float64[k, 5].
-        lens: of the view.
+        renderer: what drew the view; its `lens`, if it has one, is that of the view.
 
     """
+    lens: Lens = getattr(renderer, "lens", EYE_LENS)
     camera = Camera(check_pose(pose), lens, frame.shape[:2])
     extent = np.array([np.where(corner, _HIGH, np.negative(_LOW)) for corner in np.ndindex(2, 2, 2)])
     depths = ((others[:, None, :3] + extent - pose[:3]) @ camera.axes[2]).min(axis=1)
