@@ -30,7 +30,6 @@ from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance, decode_dialogue, speakers_of
 from iglu_marl.core.grid import blocks_to_grid, color_id
 from iglu_marl.envs import LiveGame
-from iglu_marl.envs.wrappers import flatten, tokenize
 from iglu_marl.game.knowledge import Parts, side_view
 from iglu_marl.game.team import SHARED
 from iglu_marl.language.goals import GoalSpace, GoalTasks
@@ -634,13 +633,10 @@ def test_what_has_no_teams_says_so() -> None:
     ):
         (name,) = option
         refused = pytest.raises(ConfigError, match=f"{name} is .*expected (1|None).*supports no teams yet")
-        team = parallel_env(chat="tokens", **option)
         for call in (
             lambda option=option: gym.make("IGLUGridworld-v0", **option),
             lambda option=option: gym.make_vec("IGLUGridworldVector-v0", num_envs=2, **option),
             lambda option=option: LiveGame(**option),
-            lambda team=team: flatten(team),
-            lambda option=option: tokenize(env(**option)),
         ):
             with refused:
                 call()
