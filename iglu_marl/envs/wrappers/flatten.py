@@ -163,8 +163,10 @@ class Vector(AgentChange):
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
         """Return the info with events as their numbers, for libraries that expect numbers."""
-        if isinstance(events := info.get("events"), dict):
-            numbers = {agent: _EVENT_NUMBERS.get(event, event) for agent, event in events.items()}
-            return {**info, "events": numbers}
-        event = info.get("event")
-        return {**info, "event": _EVENT_NUMBERS[event]} if isinstance(event, str) else info
+
+        def number(event: Any) -> Any:
+            return _EVENT_NUMBERS[event] if isinstance(event, str) else event
+
+        if "events" in info:
+            return {**info, "events": {agent: number(event) for agent, event in info["events"].items()}}
+        return {**info, "event": number(info["event"])} if "event" in info else info
