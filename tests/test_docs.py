@@ -88,6 +88,7 @@ OTHER_PAGES = [
 WITHOUT_SNIPPETS = {
     "docs/architecture.md",
     "docs/changes.md",
+    "docs/comparison.md",
     "docs/compatibility.md",
     "docs/conformance.md",
     "docs/gallery.md",
