@@ -42,6 +42,7 @@ class AgentView:
         self.number = max(0, number - config.architects)  # of the world: a builder's own, or the first
         self.worlds = episode.worlds.row(self.number)
         self.poses: Array = episode.worlds.seen_pose
+        self.eyes: Array = episode.worlds.pose
         self.others = np.array([k for k in range(config.builders) if k != self.number], np.intp)
         usual = ("all",) if number < config.architects else ("none",)
         self.parts = Parts(tuple((config.sees or {}).get(self.agent, usual)))
