@@ -12,7 +12,7 @@ import numpy.typing as npt
 from iglu_marl.agents.oracle import OracleBuilder
 from iglu_marl.benchmark.catalog import Level, builder_env
 from iglu_marl.benchmark.demonstrations import grid_actions
-from iglu_marl.benchmark.games import BuilderGames, Features, features_for, judged
+from iglu_marl.benchmark.games import BuilderGames, Features, features_for, judged, successes
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.open_loop import Score, search
@@ -96,14 +96,9 @@ class Imitator:
 
     def successes(self, tasks: Sequence[Task]) -> Flags:
         """Play one game per task with the most probable actions; return the successes, bool [n]."""
-        games = BuilderGames(self.level, len(tasks), self.features)
-        features = games.begin(tasks)
-        for step in range(self.level.max_steps):
-            features, _ = games.step(self.logits(features, step).argmax(axis=1))
-            if not games.playing.any():
-                break
-        games.close()
-        return games.success
+        return successes(
+            self.level, tasks, self.features, lambda seen, step: self.logits(seen, step).argmax(1)
+        )
 
     def fit(self, inputs: Floats, actions: npt.NDArray[np.int64], updates: int, seed: int) -> None:
         """Maximise the log likelihood of actions, int64 [n], for inputs, float32 [n, inputs], by Adam."""

@@ -15,6 +15,7 @@ from iglu_marl.agents.registry import known, seated
 from iglu_marl.benchmark.catalog import GRID_ACTIONS, Level, builder_env
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation.metrics import game_metrics
@@ -138,6 +139,11 @@ class BuilderGames:
         return self._features(seen, self.count)
 
     @property
+    def worlds(self) -> Worlds:
+        """The worlds of the games."""
+        return self._env.unwrapped.worlds
+
+    @property
     def success(self) -> npt.NDArray[np.bool_]:
         """Episodes that succeeded, bool [count]."""
         return self._judge.success
@@ -157,6 +163,20 @@ class BuilderGames:
     def close(self) -> None:
         """Close the environment."""
         self._env.close()
+
+
+def successes(
+    level: Level, tasks: Sequence[Task], features: Features, choose: Callable[[Array, int], Array]
+) -> npt.NDArray[np.bool_]:
+    """Play one game per task with the actions `choose(features, step)`; return the successes, bool [n]."""
+    games = BuilderGames(level, len(tasks), features)
+    seen = games.begin(tasks)
+    for step in range(level.max_steps):
+        seen, _ = games.step(choose(seen, step))
+        if not games.playing.any():
+            break
+    games.close()
+    return games.success
 
 
 # ------------------------------------------------------------------------------------------------------- one by one
