@@ -107,8 +107,10 @@ class ServerOptions:
         for name in numbers:
             if name != "processes" and not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
-        if self.config.is_team and self.agents is AGENTS:
-            object.__setattr__(self, "agents", dict.fromkeys(Role, ("scripted",)))
+        if self.config.is_team:
+            usual = dict.fromkeys(AGENTS.values(), ("scripted",))
+            agents = {role: usual.get(names, names) for role, names in self.agents.items()}
+            object.__setattr__(self, "agents", agents)
         for role in Role:
             self._check_agents(role, [*self.agents.get(role, ()), *filter(None, [self.replace.get(role)])])
 

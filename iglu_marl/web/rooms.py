@@ -42,6 +42,7 @@ WORDS_WAITING = 8  # queued messages of a person
 NOTES_WAITING = 200  # queued messages for a client
 OUTSIDE_TICKS = 2  # between frames of motion for views from outside; their pages interpolate
 WATCHERS = 20  # spectators of a room
+APART = 5  # cells from the middle in which the outermost of several builders start
 KEPT_S = 600.0  # how long a finished game can be looked at
 SLOTS = 20  # groups of rooms that tick one after the other
 HURRY_S = 1.0  # a clock that is later than this skips ticks
@@ -140,13 +141,14 @@ def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGam
     own = {
         "controls": "walking",
         **options.team,
+        "tasks": task,
         "max_steps": round(options.minutes * 60 / STEP_S),
         "max_turns": None,
         "builder_sees": ("inventory", "dialog", "pose", "grid"),
     }
     if builder is None:
         own["controls"] = "human-level"
-    return LiveGame(tasks=task, **game_options({Role.BUILDER: [builder]}, own, {"chat": "text"}))
+    return LiveGame(**game_options({Role.BUILDER: [builder]}, own, {"chat": "text"}))
 
 
 def start_of(game: LiveGame) -> dict[str, Any] | None:
@@ -154,7 +156,8 @@ def start_of(game: LiveGame) -> dict[str, Any] | None:
     count = game.config.builders
     if count == 1:
         return None
-    return {"pose": [(float(x), 0.0, 0.0, 0.0, 0.0) for x in np.linspace(1 - count, count - 1, count) / 2]}
+    edge = min(count - 1, APART)
+    return {"pose": [(float(x), 0.0, 0.0, 0.0, 0.0) for x in np.linspace(-edge, edge, count)]}
 
 
 def new_token() -> str:

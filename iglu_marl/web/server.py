@@ -210,19 +210,27 @@ async def lobby(request: Request) -> Response:
                 if name in zoo()
             },
             "gallery": options.gallery,
-            "team": seats_of(options.config),
+            "seats": seats_of(options.config),
         }
     )
 
 
-def seats_of(config: GameConfig) -> dict[str, list[str]]:
-    """Return what is special about each agent of a team; {} for a game of two."""
+def seats_of(config: GameConfig) -> list[dict[str, Any]]:
+    """Return the agents of a team, with what is special about each: parts, hearers and colors; [] for a game of two."""
     if not config.is_team:
-        return {}
-    return {
-        agent: [part.replace(":", " ") for part in (config.sees or {}).get(agent, ())]
+        return []
+    sees, hearers, held = config.sees or {}, config.hearers or {}, config.inventories or {}
+    return [
+        {
+            "player": agent,
+            "sees": sees.get(agent, ()),
+            "hearers": [one for one in hearers.get(agent, ()) if one != agent] if agent in hearers else None,
+            "holds": [
+                name for name, count in zip(COLOR_NAMES[1:], held.get(agent, ()), strict=False) if count
+            ],
+        }
         for agent in config.agents
-    }
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -281,8 +289,8 @@ async def begin(request: Request) -> Response:
         return JSONResponse({"error": refusal}, 503)
     try:
         role, partner, task = asked.get("role"), asked.get("partner", PERSON), asked.get("task")
-        names = [role, *(partner.values() if isinstance(partner, dict) else [partner])]
-        if not all(isinstance(name, str) for name in names) or not isinstance(task, str | None):
+        names = partner.values() if isinstance(partner, dict) else [partner]
+        if not all(isinstance(name, str) for name in (role, task or "", *names)):
             raise ConfigError("expected names of a role, of partners and of a task")
         seat = await rooms.create(role, partner, task, origin)
     except ConfigError as error:

@@ -4,6 +4,7 @@ import {Connection} from "./connection.js";
 import {GROUND, NAMES, Painter, clamp, paintCross, paintScene, setColors} from "./drawing.js";
 import {Hands} from "./hands.js";
 import {placeable, reach} from "./motion.js";
+import {SIDES, paintName, paintSides} from "./team.js";
 import {Tutorial} from "./tutorial.js";
 import {Glide, Prediction, STEP_MS, World, inWords} from "./world.js";
 
@@ -15,13 +16,14 @@ const EVENTS = {
   "place: outside the zone": "Blocks can only stand on the white ground.", "place: none left": "No block of this colour is left.",
   "place: builder in the way": "You stand in the way: step back.", "remove: nothing in reach": "Too far away to break it.", "remove: ground": "The ground cannot be broken.",
 };
+const TEAM_EVENTS = {"place: builder in the way": "Somebody stands in the way."};
 const ENDS = {
   complete: ["Complete!", "All blocks are right."], time: ["Time is up.", ""], left: ["The game is over.", "Somebody has left."],
   idle: ["The game is over.", "Nothing has happened for a long time."], failed: ["The game has failed.", "Something went wrong on the server. The game so far is recorded."],
 };
 // [/texts]
 
-const world = new World(), prediction = new Prediction(), glide = new Glide();
+const world = new World(), prediction = new Prediction(), glide = new Glide(), glides = [];
 const view = new Painter($("view")), plan = new Painter($("target"));
 const camera = {...HOME}, state = {role: "", watching: false, ghost: true, status: {state: "waiting", here: {}}, joined: false, facts: {}, shownEvent: 0, quiet: 0};
 let connection = null, tutorial = null, stepped = 0, drawn = 0, changed = true;
@@ -33,11 +35,16 @@ const hands = new Hands($("view"), {
   chosen: () => showHotbar(),
   placing: () => {
     const body = poseBody(), found = body && reach(world.grid, body);
-    if (placeable(found, body) && world.inventory[hands.active - 1] > 0) world.pending.set(((found.before[1] + 1) * 11 + found.before[0] + 5) * 11 + found.before[2] + 5, [hands.active, performance.now() + PENDING_MS]);
+    if (placeable(found, body, ...world.others) && world.inventory[hands.active - 1] > 0) world.pending.set(((found.before[1] + 1) * 11 + found.before[0] + 5) * 11 + found.before[2] + 5, [hands.active, performance.now() + PENDING_MS]);
   },
   endTurn,
 });
 function poseBody() { const pose = prediction.pose(hands.turned, performance.now()); return pose ? {x: pose[0], y: pose[1], z: pose[2], yaw: pose[3], pitch: pose[4]} : world.body; }
+
+/** The players of the game but this one, and how a player is called: as in the dialogue. */
+const others = () => Object.keys(state.facts.speakers).filter((player) => player !== state.facts.player);
+const called = (player) => state.facts.speakers[player];
+const isTeam = () => !("architect" in state.facts.speakers);
 
 // ---------------------------------------------------------------- messages of the server
 
@@ -49,19 +56,22 @@ const HEARD = {
     if (message.token) history.replaceState(null, "", `#${message.token}`);
     $("task").textContent = title(message.task);
     $("words").maxLength = message.limit;
-    $("words").placeholder = state.role === "architect" ? t("Instruct the builder") : matchMedia("(pointer: coarse), (max-width: 700px)").matches ? t("Ask the architect") : t("Ask the architect (T)");
+    const keys = !matchMedia("(pointer: coarse), (max-width: 700px)").matches;
+    $("words").placeholder = state.role === "architect" ? t("Instruct the builder") : keys ? t("Ask the architect (T)") : t("Ask the architect");
+    if (isTeam()) showTeam(message, keys);
     state.endsAt = message.left_s === undefined ? null : performance.now() + 1000 * message.left_s;
-    showLinks(message.invite);
+    showLinks();
     hands.restart();
     showHotbar(); showQuick();
   },
   status(message) {
     const before = state.status;
     state.status = message;
-    const other = state.role === "architect" ? "builder" : "architect", agent = state.facts.agents?.[other];
+    const [other] = others(), agent = state.facts.agents?.[other];
     const partner = state.facts.partner || (agent ? (agent === "agent" ? t("an agent") : `the ${nameOf(agent).replace(/^./, (letter) => letter.toLowerCase())}`) : message.here[other] ? t("a person") : "");
-    $("who").textContent = state.watching ? t("You watch") : partner && t("with {0}", partner);
-    if (message.state !== "waiting" && state.facts.invite) showLinks("");
+    $("who").textContent = isTeam() ? roster() : state.watching ? t("You watch") : partner && t("with {0}", partner);
+    $("who").title = $("who").textContent;
+    showLinks();
     if (message.state === "paused" && before.state === "playing") hands.release();
     showVeil();
   },
@@ -72,7 +82,7 @@ const HEARD = {
     if (message.ack !== undefined) hands.answered(message.ack);
     if (message.whole && state.role === "builder") { hands.active = world.active; showHotbar(); }
     if (message.inventory || message.whole) showHotbar();
-    if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(t(EVENTS[world.event[1]])); }
+    if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(t(world.others.length ? TEAM_EVENTS[world.event[1]] || EVENTS[world.event[1]] : EVENTS[world.event[1]])); }
     showFacts();
     changed = true;
     tutorial?.see(world, fresh);
@@ -91,16 +101,39 @@ function note(text) {
 }
 
 function addLine(speaker, text) {
-  const mine = speaker === state.role && !state.watching, list = $("lines");
+  const mine = speaker === state.facts.speaker && !state.watching, list = $("lines");
   const low = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
-  list.append(make("li", {className: `${speaker}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? t("You") : t(title(speaker))}), make("span", {textContent: text})));
+  list.append(make("li", {className: `${speaker.split(" ")[0]}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? t("You") : t(title(speaker))}), make("span", {textContent: text})));
   while (list.children.length > 300) list.firstChild.remove();
   if (low || mine) list.scrollTop = list.scrollHeight;
 }
 
+/** The invitations that nobody has used: player and token. */
+const invitations = () => Object.entries(state.facts.invites || {}).filter(([player]) => !state.status.open || state.status.open.includes(player));
+
+/** Who plays, in a game of a team. */
+function roster() {
+  const names = others().map((player) => title(called(player)) + (state.facts.agents[player] ? " (agent)" : ""));
+  return `${state.watching ? "You watch" : "You are"} ${called(state.facts.player)}, with ${names.join(", ")}`;
+}
+
+/** What is special about a seat of a team: its part of the plan, and who hears it. */
+function showTeam({player, sees, hearers}, keys) {
+  const parts = sees || [state.role === "architect" ? "all" : "none"], sides = parts.filter((part) => part.startsWith("side:")).map((part) => part.slice(5));
+  const listeners = hearers && hearers.filter((one) => one !== player).map((one) => title(called(one)));
+  state.sides = parts.includes("all") ? [] : sides;
+  if (state.sides.length) HOME.azimuth = SIDES[sides[0]].azimuth + 18;
+  Object.assign(camera, HOME);
+  document.body.classList.toggle("knows", !parts.every((part) => part === "none"));
+  for (const [id, shown] of [["target", sides.length < parts.length || !state.sides.length], ["sides", state.sides.length > 0]]) $(id).hidden = !shown;
+  $("goal").classList.toggle("both", !$("target").hidden && !$("sides").hidden);
+  $("plan").textContent = parts.includes("all") ? "Plan" : parts.includes("none") ? "You do not see the plan" : `Your part of the plan: ${parts.join(", ").replace(/:/g, " ")}`;
+  $("words").placeholder = (listeners ? `Say something to ${listeners.join(", ") || "nobody"}` : "Say something") + (keys && state.role === "builder" ? " (T)" : "");
+}
+
 /** Show the links to share; a used invitation is hidden. */
-function showLinks(invite) {
-  state.facts.invite = invite;
+function showLinks() {
+  const invite = invitations()[0]?.[1] || "";
   $("invite").hidden = state.watching || !(invite || state.facts.watch); $("watchbox").hidden = !state.facts.watch; $("invite").textContent = invite ? t("Invite") : t("Share");
   for (const [id, token] of [["invitelink", invite], ["watchlink", state.facts.watch]]) $(id).value = `${location.origin}/play#${token}`;
   $("invitelink").parentElement.hidden = $("invitelink").parentElement.previousElementSibling.hidden = !invite;
@@ -111,7 +144,7 @@ function showFacts() {
   const left = state.endsAt && Math.max(0, state.endsAt - performance.now()) / 1000;
   $("time").textContent = clock(world.tick / 20) + (state.facts.back === "Continue" && left !== null ? ` · ${t("{0} left", clock(left))}` : "");
   const waited = world.floor === "architect" && world.said.length > 0;
-  $("floor").textContent = state.role === "architect" && waited ? t("The builder waits for you") : "";
+  $("floor").textContent = state.role === "architect" && waited ? isTeam() ? "The builders wait" : t("The builder waits for you") : "";
   $("score").hidden = !world.score;
   if (world.score) {
     const [right, all] = world.score;
@@ -153,7 +186,7 @@ function veil(heading, text, lobby = false, ...links) {
 }
 
 function showVeil() {
-  const {state: stands, how, here, wait_s: patience} = state.status, other = state.role === "architect" ? "builder" : "architect";
+  const {state: stands, how, here, wait_s: patience} = state.status, open = invitations();
   if (stands === "playing") { $("veil").hidden = true; return; }
   if (state.status.paused && stands !== "over") { veil(t("The game waits"), t("It was paused, and continues soon.")); return; }
   if (stands === "over") {
@@ -163,14 +196,17 @@ function showVeil() {
     connection.ended = true;
     return;
   }
-  if (stands === "waiting" && state.facts.invite) {
-    const field = make("input", {readOnly: true, value: `${location.origin}/play#${state.facts.invite}`, id: "waitlink"}), button = make("button", {type: "button", textContent: t("Copy")});
-    button.addEventListener("click", () => copy(field, button));
-    veil(t("Waiting for the {0}", t(other)), t("Send this link to the person you want to play with:"), false, field, button);
+  if (stands === "waiting" && open.length) {
+    const links = open.flatMap(([player, token], k) => {
+      const field = make("input", {readOnly: true, value: `${location.origin}/play#${token}`, id: k ? "" : "waitlink", ariaLabel: called(player)}), button = make("button", {type: "button", textContent: t("Copy")});
+      button.addEventListener("click", () => copy(field, button));
+      return open.length > 1 ? [make("span", {className: "seat", textContent: title(called(player))}), field, button] : [field, button];
+    });
+    veil(open.length > 1 ? "Waiting for the others" : t("Waiting for the {0}", t(called(open[0][0]))), open.length > 1 ? "Send each link to one person:" : t("Send this link to the person you want to play with:"), false, ...links);
     return;
   }
-  const away = ["architect", "builder"].filter((role) => !here[role] && (state.watching || role === other));
-  veil(away.length === 1 ? t("The {0} is away", t(away[0])) : t("The game waits"), t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
+  const away = Object.keys(here).filter((player) => !here[player] && (state.watching || player !== state.facts.player));
+  veil(away.length === 1 ? t("The {0} is away", t(called(away[0]))) : t("The game waits"), (away.length > 1 && isTeam() ? `Away: ${away.map(called).join(", ")}. ` : "") + t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
 }
 
 function copy(field, button) {
@@ -195,7 +231,7 @@ async function openHelp() {
       return make("li", {}, button);
     }))];
     $("helptext").append(
-      make("p", {textContent: builder ? t("The architect sees the plan and explains it. You do not see it: listen, build, and ask.") : t("You see the plan, the builder does not. Say what to build and where; the N marks north.")}),
+      make("p", {textContent: isTeam() ? `${roster()}. ${$("plan").textContent}. Talk to each other: nobody may know everything.` : builder ? t("The architect sees the plan and explains it. You do not see it: listen, build, and ask.") : t("You see the plan, the builder does not. Say what to build and where; the N marks north.")}),
       make("dl", {}, ...keys.flatMap(([key, meaning]) => [make("dt", {textContent: t(key)}), make("dd", {textContent: t(meaning)})])),
       ...(!state.facts.examples ? [] : builder ? list(t("What an agent answers"), texts.questions) : [...list(t("What an agent understands, for example"), texts.instructions), ...list(t("Places"), texts.places)]),
     );
@@ -211,7 +247,7 @@ function say(text, how = "typed") {
   if (!connection.send({t: "say", text: text.trim().slice(0, state.facts.limit), how, typed_s})) note(t("Not sent: there is no connection."));
   else tutorial?.did("said");
 }
-function endTurn() { if (!inside()) return; hands.endTurn(); note(t("You have ended your turn. The architect speaks next.")); }
+function endTurn() { if (!inside()) return; hands.endTurn(); note(isTeam() ? "You have ended your turn." : t("You have ended your turn. The architect speaks next.")); }
 
 function step(now) {
   if (!inside() || state.status.state !== "playing" || !connection.open) { hands.unanswered = []; hands.release(); prediction.step(world, [], false, now); return; }
@@ -228,7 +264,7 @@ function paintReach(painter, found, body) {
   const [x, y, z] = found.hit, {pen} = painter;
   pen.lineJoin = "round";
   if (y === -2) {
-    painter.trace([[x - .5, GROUND, z - .5], [x + .5, GROUND, z - .5], [x + .5, GROUND, z + .5], [x - .5, GROUND, z + .5]]) && painter.stroke(placeable(found, body) ? "#ffc43d" : "#0006", .025, [x, GROUND, z]);
+    painter.trace([[x - .5, GROUND, z - .5], [x + .5, GROUND, z - .5], [x + .5, GROUND, z + .5], [x - .5, GROUND, z + .5]]) && painter.stroke(placeable(found, body, ...world.others) ? "#ffc43d" : "#0006", .025, [x, GROUND, z]);
     return;
   }
   painter.box([x, y, z], [.503, .503, .503], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], (corners) => painter.trace(corners) && painter.stroke("#ffc43d", .02, corners[0]));
@@ -249,14 +285,29 @@ function highest() {
   return top;
 }
 
+/** Poses of the other builders, gliding, and their names in a team of several. */
+const posesOfOthers = (now) => world.others.map((body, k) => (glides[k] ||= new Glide()).pose(body, now));
+function nameBuilders(...poses) {
+  if (!world.others.length) return;
+  const own = state.role === "builder" && !inside() ? [state.facts.player] : [], rest = (state.role === "builder" ? others() : Object.keys(state.facts.speakers)).filter((player) => player.startsWith("builder"));
+  [...own, ...rest].forEach((player, k) => paintName(view, poses[k], title(called(player))));
+}
+
+function paintPlan(top) {
+  if (!$("target").hidden && world.target_grid && plan.fit()) { plan.orbit(camera.azimuth, camera.elevation, top, 1); paintScene(plan, world.target_grid, null, null, false); }
+  if (!$("sides").hidden && state.sides && world.target_sides) paintSides($("sides"), world.target_sides, state.sides, state.facts.colors);
+}
+
 function paint(now) {
   if (!world.body || !view.fit()) return;
   if (inside()) {
     const pose = prediction.pose(hands.turned, now);
     if (!pose) return;
     view.look(pose.slice(0, 3), pose[3], pose[4], 90, .1);
-    const pending = world.withPending(now);
-    paintScene(view, world.grid, pending, null, true);
+    const pending = world.withPending(now), figures = posesOfOthers(now);
+    paintScene(view, world.grid, pending, null, true, figures);
+    nameBuilders(...figures);
+    if (document.body.classList.contains("knows")) paintPlan(highest());
     const body = {x: pose[0], y: pose[1], z: pose[2], yaw: pose[3], pitch: pose[4]}, found = reach(world.grid, body);
     paintReach(view, found, body);
     paintCross(view);
@@ -265,10 +316,12 @@ function paint(now) {
     $("aim").textContent = found ? t("aim: {0}", found.hit[1] === -2 ? inWords(found.hit[0], -2, found.hit[2]).replace(/,.*/, `, ${t("ground")}`) : inWords(...found.hit)) : "";
     return;
   }
-  const pose = glide.pose(world.body, now), top = highest();
+  const pose = glide.pose(world.body, now), figures = posesOfOthers(now), top = highest(), wanted = world.wanted;
+  if (state.facts.sees) for (const id of ["ghost", "legend"]) $(id).hidden = !wanted || (id === "legend" && !state.ghost);
   view.orbit(camera.azimuth, camera.elevation, top, camera.zoom);
-  paintScene(view, world.grid, state.ghost ? world.ghost : null, pose, false);
-  if (world.target_grid && plan.fit()) { plan.orbit(camera.azimuth, camera.elevation, top, 1); paintScene(plan, world.target_grid, null, null, false); }
+  paintScene(view, world.grid, state.ghost ? wanted : null, pose, false, figures);
+  nameBuilders(pose, ...figures);
+  paintPlan(top);
 }
 
 function loop(now) {
