@@ -20,7 +20,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.agents.learned.zoo import pretrained, zoo
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, Utterance, speakers_of
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, JsonLines, private_folder
 from iglu_marl.core.grid import COLOR_NAMES
@@ -220,16 +220,18 @@ def seats_of(config: GameConfig) -> list[dict[str, Any]]:
     if not config.is_team:
         return []
     sees, hearers, held = config.sees or {}, config.hearers or {}, config.inventories or {}
+    speakers = speakers_of(config.architects, config.builders)
     return [
         {
             "player": agent,
+            "speaker": Utterance(role, "", number).speaker,
             "sees": sees.get(agent, ()),
-            "hearers": [one for one in hearers.get(agent, ()) if one != agent] if agent in hearers else None,
+            "hearers": hearers.get(agent),
             "holds": [
                 name for name, count in zip(COLOR_NAMES[1:], held.get(agent, ()), strict=False) if count
             ],
         }
-        for agent in config.agents
+        for agent, (role, number) in zip(config.agents, speakers, strict=True)
     ]
 
 

@@ -16,15 +16,16 @@ function showPartners() {
 }
 /** The seats of a team: one is the person's, the others are taken by agents or by link. */
 function showSeats() {
-  const about = ({sees, hearers, holds}) => [
+  const called = (player) => title(known.seats.find((seat) => seat.player === player).speaker);
+  const about = ({player, sees, hearers, holds}) => [
     sees.length ? (sees[0] === "none" ? "sees nothing of the plan" : `sees of the plan: ${sees.join(", ").replace(/:/g, " ")}`) : "",
-    hearers ? `is heard by ${hearers.map(title).join(", ") || "nobody"}` : "", holds.length ? `holds ${holds.join(", ")}` : "",
+    hearers ? `is heard by ${hearers.filter((one) => one !== player).map(called).join(", ") || "nobody"}` : "", holds.length ? `holds ${holds.join(", ")}` : "",
   ].filter(Boolean).join("; ");
   $("seats").append(...known.seats.map((seat, k) => {
     const role = seat.player.split("_")[0], names = [...known.agents[role].map((name) => [name, nameOf(name)]), ["person", "A person, by a link"]];
     return make("div", {className: `seat ${role}`},
-      make("label", {}, make("input", {type: "radio", name: "seat", value: seat.player, checked: k === 0}), make("span", {}, make("b", {textContent: title(seat.player)}), make("small", {textContent: about(seat)}))),
-      make("select", {name: seat.player, ariaLabel: `Who is ${title(seat.player)}?`}, ...names.map(([value, textContent]) => make("option", {value, textContent}))),
+      make("label", {}, make("input", {type: "radio", name: "seat", value: seat.player, checked: k === 0}), make("span", {}, make("b", {textContent: title(seat.speaker)}), make("small", {textContent: about(seat)}))),
+      make("select", {name: seat.player, ariaLabel: `Who is ${title(seat.speaker)}?`}, ...names.map(([value, textContent]) => make("option", {value, textContent}))),
       make("i", {textContent: "You"}));
   }));
   for (const one of document.querySelectorAll(".roles, #partner-field")) one.hidden = true;

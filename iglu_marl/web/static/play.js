@@ -144,7 +144,7 @@ function showFacts() {
   const left = state.endsAt && Math.max(0, state.endsAt - performance.now()) / 1000;
   $("time").textContent = clock(world.tick / 20) + (state.facts.back === "Continue" && left !== null ? ` · ${t("{0} left", clock(left))}` : "");
   const waited = world.floor === "architect" && world.said.length > 0;
-  $("floor").textContent = state.role === "architect" && waited ? isTeam() ? "The builders wait" : t("The builder waits for you") : "";
+  $("floor").textContent = state.role === "architect" && waited ? isTeam() ? (Object.values(state.facts.speakers).includes("builder") ? "The builder waits" : "The builders wait") : t("The builder waits for you") : "";
   $("score").hidden = !world.score;
   if (world.score) {
     const [right, all] = world.score;
@@ -200,7 +200,7 @@ function showVeil() {
     const links = open.flatMap(([player, token], k) => {
       const field = make("input", {readOnly: true, value: `${location.origin}/play#${token}`, id: k ? "" : "waitlink", ariaLabel: called(player)}), button = make("button", {type: "button", textContent: t("Copy")});
       button.addEventListener("click", () => copy(field, button));
-      return open.length > 1 ? [make("span", {className: "seat", textContent: title(called(player))}), field, button] : [field, button];
+      return open.length > 1 ? [make("label", {className: "invited"}, make("b", {textContent: title(called(player))}), field, button)] : [field, button];
     });
     veil(open.length > 1 ? "Waiting for the others" : t("Waiting for the {0}", t(called(open[0][0]))), open.length > 1 ? "Send each link to one person:" : t("Send this link to the person you want to play with:"), false, ...links);
     return;

@@ -10,20 +10,25 @@ export function paintSides(canvas, views, sides, colors) {
   const sharp = Math.min(window.devicePixelRatio || 1, 2.5), width = canvas.clientWidth * sharp, height = canvas.clientHeight * sharp;
   if (!width || !height) return;
   if (canvas.width !== Math.round(width) || canvas.height !== Math.round(height)) { canvas.width = width; canvas.height = height; }
-  const pen = canvas.getContext("2d"), across = width / sides.length, cell = Math.min(across / 13, (height - 34 * sharp) / 11);
+  const rows = Math.min(9, 3 + Math.max(1, ...sides.map((side) => views[SIDES[side].number].findLastIndex((row) => row.some((color) => color > 0)))));
+  const pen = canvas.getContext("2d"), across = width / sides.length, cell = Math.min(across / 13.5, (height - 34 * sharp) / (rows + 2.2));
   pen.clearRect(0, 0, width, height);
   pen.textAlign = "center"; pen.textBaseline = "middle"; pen.font = `${Math.max(11 * sharp, .7 * cell)}px system-ui, sans-serif`;
   sides.forEach((side, k) => {
-    const {number, left, right} = SIDES[side], x0 = (k + .5) * across - 5.5 * cell, ground = height - 1.3 * cell;
+    const {number, left, right} = SIDES[side], x0 = (k + .5) * across - 5.5 * cell, ground = height - 1.9 * cell, large = pen.font, small = `${Math.max(8 * sharp, .5 * cell)}px system-ui, sans-serif`;
     pen.strokeStyle = "#ffffff1c"; pen.lineWidth = Math.max(1, .03 * cell);
-    for (let row = 0; row < 9; row++) for (let column = 0; column < 11; column++) {
+    for (let row = 0; row < rows; row++) for (let column = 0; column < 11; column++) {
       const color = views[number][row][column], x = x0 + column * cell, y = ground - (row + 1) * cell;
       if (color > 0) { pen.fillStyle = colors[color - 1]; pen.fillRect(x, y, cell, cell); }
       pen.strokeRect(x, y, cell, cell);
     }
     pen.fillStyle = "#8c97ae";
     pen.fillRect(x0 - .5 * cell, ground, 12 * cell, Math.max(2, .08 * cell));
-    pen.fillText(left, x0, ground + .7 * cell); pen.fillText(`from the ${side}`, x0 + 5.5 * cell, ground + .7 * cell); pen.fillText(right, x0 + 11 * cell, ground + .7 * cell);
+    pen.font = small;
+    for (let column = 0; column < 11; column++) pen.fillText(column, x0 + (column + .5) * cell, ground + .55 * cell);
+    for (let row = 0; row < rows; row++) pen.fillText(row, x0 - .6 * cell, ground - (row + .5) * cell);
+    pen.font = large;
+    pen.fillText(left, x0, ground + 1.35 * cell); pen.fillText(pen.measureText(`from the ${side}`).width < 9 * cell ? `from the ${side}` : side, x0 + 5.5 * cell, ground + 1.35 * cell); pen.fillText(right, x0 + 11 * cell, ground + 1.35 * cell);
   });
 }
 
