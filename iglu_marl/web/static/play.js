@@ -4,7 +4,7 @@ import {Connection} from "./connection.js";
 import {GROUND, NAMES, Painter, clamp, paintCross, paintScene, setColors} from "./drawing.js";
 import {Hands} from "./hands.js";
 import {placeable, reach} from "./motion.js";
-import {SIDES, paintName, paintSides} from "./team.js";
+import {SIDES, Team, paintName, paintSides} from "./team.js";
 import {Tutorial} from "./tutorial.js";
 import {Glide, Prediction, STEP_MS, World, inWords} from "./world.js";
 
@@ -16,7 +16,6 @@ const EVENTS = {
   "place: outside the zone": "Blocks can only stand on the white ground.", "place: none left": "No block of this colour is left.",
   "place: builder in the way": "You stand in the way: step back.", "remove: nothing in reach": "Too far away to break it.", "remove: ground": "The ground cannot be broken.",
 };
-const TEAM_EVENTS = {"place: builder in the way": "Somebody stands in the way."};
 const ENDS = {
   complete: ["Complete!", "All blocks are right."], time: ["Time is up.", ""], left: ["The game is over.", "Somebody has left."],
   idle: ["The game is over.", "Nothing has happened for a long time."], failed: ["The game has failed.", "Something went wrong on the server. The game so far is recorded."],
@@ -44,7 +43,6 @@ function poseBody() { const pose = prediction.pose(hands.turned, performance.now
 /** The players of the game but this one, and how a player is called: as in the dialogue. */
 const others = () => Object.keys(state.facts.speakers).filter((player) => player !== state.facts.player);
 const called = (player) => state.facts.speakers[player];
-const isTeam = () => !("architect" in state.facts.speakers);
 
 // ---------------------------------------------------------------- messages of the server
 
@@ -58,7 +56,8 @@ const HEARD = {
     $("words").maxLength = message.limit;
     const keys = !matchMedia("(pointer: coarse), (max-width: 700px)").matches;
     $("words").placeholder = state.role === "architect" ? t("Instruct the builder") : keys ? t("Ask the architect (T)") : t("Ask the architect");
-    if (isTeam()) showTeam(message, keys);
+    state.team = "architect" in message.speakers ? null : new Team(message);
+    if (state.team) showTeam(state.team, keys);
     state.endsAt = message.left_s === undefined ? null : performance.now() + 1000 * message.left_s;
     showLinks();
     hands.restart();
@@ -69,7 +68,7 @@ const HEARD = {
     state.status = message;
     const [other] = others(), agent = state.facts.agents?.[other];
     const partner = state.facts.partner || (agent ? (agent === "agent" ? t("an agent") : `the ${nameOf(agent).replace(/^./, (letter) => letter.toLowerCase())}`) : message.here[other] ? t("a person") : "");
-    $("who").textContent = isTeam() ? roster() : state.watching ? t("You watch") : partner && t("with {0}", partner);
+    $("who").textContent = state.team ? state.team.roster : state.watching ? t("You watch") : partner && t("with {0}", partner);
     $("who").title = $("who").textContent;
     showLinks();
     if (message.state === "paused" && before.state === "playing") hands.release();
@@ -82,7 +81,7 @@ const HEARD = {
     if (message.ack !== undefined) hands.answered(message.ack);
     if (message.whole && state.role === "builder") { hands.active = world.active; showHotbar(); }
     if (message.inventory || message.whole) showHotbar();
-    if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(t(world.others.length ? TEAM_EVENTS[world.event[1]] || EVENTS[world.event[1]] : EVENTS[world.event[1]])); }
+    if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(state.team?.event(world.event[1]) || t(EVENTS[world.event[1]])); }
     showFacts();
     changed = true;
     tutorial?.see(world, fresh);
@@ -111,24 +110,14 @@ function addLine(speaker, text) {
 /** The invitations that nobody has used: player and token. */
 const invitations = () => Object.entries(state.facts.invites || {}).filter(([player]) => !state.status.open || state.status.open.includes(player));
 
-/** Who plays, in a game of a team. */
-function roster() {
-  const names = others().map((player) => title(called(player)) + (state.facts.agents[player] ? " (agent)" : ""));
-  return `${state.watching ? "You watch" : "You are"} ${called(state.facts.player)}, with ${names.join(", ")}`;
-}
-
 /** What is special about a seat of a team: its part of the plan, and who hears it. */
-function showTeam({player, sees, hearers}, keys) {
-  const parts = sees || [state.role === "architect" ? "all" : "none"], sides = parts.filter((part) => part.startsWith("side:")).map((part) => part.slice(5));
-  const listeners = hearers && hearers.filter((one) => one !== player).map((one) => title(called(one)));
-  state.sides = parts.includes("all") ? [] : sides;
-  if (state.sides.length) HOME.azimuth = SIDES[sides[0]].azimuth + 18;
-  Object.assign(camera, HOME);
-  document.body.classList.toggle("knows", !parts.every((part) => part === "none"));
-  for (const [id, shown] of [["target", sides.length < parts.length || !state.sides.length], ["sides", state.sides.length > 0]]) $(id).hidden = !shown;
-  $("goal").classList.toggle("both", !$("target").hidden && !$("sides").hidden);
-  $("plan").textContent = parts.includes("all") ? "Plan" : parts.includes("none") ? "You do not see the plan" : `Your part of the plan: ${parts.join(", ").replace(/:/g, " ")}`;
-  $("words").placeholder = (listeners ? `Say something to ${listeners.join(", ") || "nobody"}` : "Say something") + (keys && state.role === "builder" ? " (T)" : "");
+function showTeam(team, keys) {
+  const azimuth = team.sides.length ? SIDES[team.sides[0]].azimuth + 18 : HOME.azimuth;
+  if (azimuth !== HOME.azimuth) { HOME.azimuth = azimuth; Object.assign(camera, HOME); }
+  document.body.classList.toggle("knows", team.knows);
+  $("target").hidden = !team.cells; $("sides").hidden = !team.sides.length;
+  $("goal").classList.toggle("both", team.cells && team.sides.length > 0);
+  $("plan").textContent = team.plan; $("words").placeholder = team.placeholder(keys);
 }
 
 /** Show the links to share; a used invitation is hidden. */
@@ -144,7 +133,7 @@ function showFacts() {
   const left = state.endsAt && Math.max(0, state.endsAt - performance.now()) / 1000;
   $("time").textContent = clock(world.tick / 20) + (state.facts.back === "Continue" && left !== null ? ` · ${t("{0} left", clock(left))}` : "");
   const waited = world.floor === "architect" && world.said.length > 0;
-  $("floor").textContent = state.role === "architect" && waited ? isTeam() ? (Object.values(state.facts.speakers).includes("builder") ? "The builder waits" : "The builders wait") : t("The builder waits for you") : "";
+  $("floor").textContent = state.role === "architect" && waited ? state.team ? state.team.waits : t("The builder waits for you") : "";
   $("score").hidden = !world.score;
   if (world.score) {
     const [right, all] = world.score;
@@ -202,11 +191,12 @@ function showVeil() {
       button.addEventListener("click", () => copy(field, button));
       return open.length > 1 ? [make("label", {className: "invited"}, make("b", {textContent: title(called(player))}), field, button)] : [field, button];
     });
-    veil(open.length > 1 ? "Waiting for the others" : t("Waiting for the {0}", t(called(open[0][0]))), open.length > 1 ? "Send each link to one person:" : t("Send this link to the person you want to play with:"), false, ...links);
+    const texts = open.length > 1 ? state.team.waiting : [t("Waiting for the {0}", t(called(open[0][0]))), t("Send this link to the person you want to play with:")];
+    veil(...texts, false, ...links);
     return;
   }
   const away = Object.keys(here).filter((player) => !here[player] && (state.watching || player !== state.facts.player));
-  veil(away.length === 1 ? t("The {0} is away", t(called(away[0]))) : t("The game waits"), (away.length > 1 && isTeam() ? `Away: ${away.map(called).join(", ")}. ` : "") + t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
+  veil(away.length === 1 ? t("The {0} is away", t(called(away[0]))) : t("The game waits"), (state.team?.away(away.map(called)) || "") + t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
 }
 
 function copy(field, button) {
@@ -231,7 +221,7 @@ async function openHelp() {
       return make("li", {}, button);
     }))];
     $("helptext").append(
-      make("p", {textContent: isTeam() ? `${roster()}. ${$("plan").textContent}. Talk to each other: nobody may know everything.` : builder ? t("The architect sees the plan and explains it. You do not see it: listen, build, and ask.") : t("You see the plan, the builder does not. Say what to build and where; the N marks north.")}),
+      make("p", {textContent: state.team ? state.team.help : builder ? t("The architect sees the plan and explains it. You do not see it: listen, build, and ask.") : t("You see the plan, the builder does not. Say what to build and where; the N marks north.")}),
       make("dl", {}, ...keys.flatMap(([key, meaning]) => [make("dt", {textContent: t(key)}), make("dd", {textContent: t(meaning)})])),
       ...(!state.facts.examples ? [] : builder ? list(t("What an agent answers"), texts.questions) : [...list(t("What an agent understands, for example"), texts.instructions), ...list(t("Places"), texts.places)]),
     );
@@ -247,7 +237,7 @@ function say(text, how = "typed") {
   if (!connection.send({t: "say", text: text.trim().slice(0, state.facts.limit), how, typed_s})) note(t("Not sent: there is no connection."));
   else tutorial?.did("said");
 }
-function endTurn() { if (!inside()) return; hands.endTurn(); note(isTeam() ? "You have ended your turn." : t("You have ended your turn. The architect speaks next.")); }
+function endTurn() { if (!inside()) return; hands.endTurn(); note(state.team ? state.team.ended : t("You have ended your turn. The architect speaks next.")); }
 
 function step(now) {
   if (!inside() || state.status.state !== "playing" || !connection.open) { hands.unanswered = []; hands.release(); prediction.step(world, [], false, now); return; }
@@ -295,7 +285,7 @@ function nameBuilders(...poses) {
 
 function paintPlan(top) {
   if (!$("target").hidden && world.target_grid && plan.fit()) { plan.orbit(camera.azimuth, camera.elevation, top, 1); paintScene(plan, world.target_grid, null, null, false); }
-  if (!$("sides").hidden && state.sides && world.target_sides) paintSides($("sides"), world.target_sides, state.sides, state.facts.colors);
+  if (!$("sides").hidden && state.team && world.target_sides) paintSides($("sides"), world.target_sides, state.team.sides, state.facts.colors);
 }
 
 function paint(now) {

@@ -1,9 +1,36 @@
-// What only games of a team show: the plan from a side, and the names of builders.
+// What only games of a team show: who plays, the plan from a side, and the names of builders. Studies have no teams, so
+// these texts are in English.
+import {title} from "./common.js";
+
 // The view from each side: where the camera looks, and what is at its left and right.
 export const SIDES = {
   north: {number: 0, azimuth: 180, left: "E", right: "W"}, east: {number: 1, azimuth: 270, left: "S", right: "N"},
   south: {number: 2, azimuth: 0, left: "W", right: "E"}, west: {number: 3, azimuth: 90, left: "N", right: "S"},
 };
+
+/** A team as one of its players, or of its spectators, sees it. */
+export class Team {
+  constructor(facts) {
+    const {role, player, sees, hearers, speakers} = this.facts = facts, parts = sees || [role === "architect" ? "all" : "none"];
+    this.parts = parts; this.all = parts.includes("all"); this.knows = parts.some((part) => part !== "none");
+    this.sides = this.all ? [] : parts.filter((part) => part.startsWith("side:")).map((part) => part.slice(5));
+    this.cells = !this.sides.length || this.sides.length < parts.length;  // whether it sees more than sides
+    this.listeners = hearers && hearers.filter((one) => one !== player).map((one) => title(speakers[one]));
+  }
+
+  get roster() {
+    const {player, watching, agents, speakers} = this.facts, names = Object.entries(speakers).filter(([one]) => one !== player);
+    return `${watching ? "You watch" : "You are"} ${speakers[player]}, with ${names.map(([one, name]) => title(name) + (agents[one] ? " (agent)" : "")).join(", ")}`;
+  }
+  get plan() { return this.all ? "Plan" : this.knows ? `Your part of the plan: ${this.parts.join(", ").replace(/:/g, " ")}` : "You do not see the plan"; }
+  get help() { return `${this.roster}. ${this.all ? "You see the plan" : this.plan}. Talk to each other: nobody may know everything.`; }
+  get waits() { return Object.values(this.facts.speakers).includes("builder") ? "The builder waits" : "The builders wait"; }
+  get ended() { return "You have ended your turn."; }
+  get waiting() { return ["Waiting for the others", "Send each link to one person:"]; }
+  placeholder(keys) { return (this.listeners ? `Say something to ${this.listeners.join(", ") || "nobody"}` : "Say something") + (keys && this.facts.role === "builder" ? " (T)" : ""); }
+  away(names) { return names.length > 1 ? `Away: ${names.join(", ")}. ` : ""; }
+  event(kind) { return kind === "place: builder in the way" ? "Somebody stands in the way: step back." : ""; }
+}
 
 /** Paint the views of some sides, each as it looks from there: rows from the ground up, columns from left to right. */
 export function paintSides(canvas, views, sides, colors) {
