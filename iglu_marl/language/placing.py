@@ -73,6 +73,10 @@ class Spots(Location):
         open_ = [(x, z) for x, z in self.at if not self.free or not setting.color_at((x, FLOOR, z))]
         return [Anchors((on_column(x, z, setting),)) for x, z in open_]
 
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items with a block on one of them."""
+        return [item for item in items if any((x, z) in self.at for x, _, z in item)]
+
 
 @dataclass(frozen=True)
 class Anchored(Location):

@@ -778,20 +778,30 @@ def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Ins
             return replace(value, extreme=None, rank=1, middle=False, where=where)
         return where
 
-    found: Instruction = _rebuilt(instruction, changed)
+    found: Instruction = rebuilt(instruction, changed)
     return found
 
 
-def _rebuilt(value: Any, changed: Callable[[Any], Any]) -> Any:
+def walk(value: Any) -> Iterator[Any]:
+    """Yield an instruction or a part of it, and all that it consists of."""
+    yield value
+    inside = value if isinstance(value, tuple) else ()
+    if is_dataclass(value):
+        inside = tuple(getattr(value, part.name) for part in fields(value))
+    for part in inside:
+        yield from walk(part)
+
+
+def rebuilt(value: Any, changed: Callable[[Any], Any]) -> Any:
     """Return a value with what `changed` makes of it, or else with its parts rebuilt."""
     new = changed(value)
     if new is not value:
         return new
     if isinstance(value, tuple):
-        return tuple(_rebuilt(part, changed) for part in value)
+        return tuple(rebuilt(part, changed) for part in value)
     if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
         return value
-    parts = {part.name: _rebuilt(getattr(value, part.name), changed) for part in fields(value)}
+    parts = {part.name: rebuilt(getattr(value, part.name), changed) for part in fields(value)}
     return _canonical(type(value), parts)
 
 
@@ -868,9 +878,9 @@ def _recolored(instruction: Instruction, colors: Mapping[Color, Color]) -> Any:
         if not isinstance(value, Blocks) or not colors.keys() & {*value.colors}:
             return value
         stated = (int(colors.get(Color(color), color)) for color in value.colors)
-        return _rebuilt(replace(value, colors=tuple(dict.fromkeys(stated))), changed)
+        return rebuilt(replace(value, colors=tuple(dict.fromkeys(stated))), changed)
 
-    return _rebuilt(instruction, changed)
+    return rebuilt(instruction, changed)
 
 
 _TAKEN_FOR = {Color.YELLOW: Color.ORANGE, Color.BLUE: Color.PURPLE, Color.PURPLE: Color.BLUE}
@@ -1307,28 +1317,15 @@ def _shift(instruction: Correct, setting: Resolution) -> Instruction:
 
 def _with_other(part: Any, setting: Resolution) -> Any:
     """Return an instruction about the other one of the two things that its reference could mean."""
-    for reference in _references(part):
+    for reference in (one for one in walk(part) if isinstance(one, Blocks) and one.count == 1):
         chosen = resolve(reference, setting)
         plain = replace(reference, count=None, extreme=None, rank=1, middle=False, by_size=None)
         for described in (plain, replace(plain, colors=())):  # "the other tower" may have another colour
             others = [item for item in resolve(described, setting) if item not in chosen]
             if len(chosen) == len(others) == 1:
                 one = replace(described, count=1, where=At(others[0][0]))
-                return _rebuilt(part, lambda value: one if value == reference else value)  # noqa: B023
+                return rebuilt(part, lambda value: one if value == reference else value)  # noqa: B023
     raise Unresolved(Reason.NO_MATCH, "there is no other one")
-
-
-def _references(value: Any) -> Iterator[Blocks]:
-    """Yield the things that an instruction refers to as one."""
-    if isinstance(value, Blocks):
-        if value.count == 1:
-            yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _references(part)
-    elif is_dataclass(value) and not isinstance(value, (type, BlockSpec)):
-        for field in fields(value):
-            yield from _references(getattr(value, field.name))
 
 
 def progress(
