@@ -543,11 +543,6 @@ class _Placing:
         groups = [group for group in groups if group.cells]
         if not groups:
             raise Unresolved(Reason.OCCUPIED, "no place is free")
-        if len(groups) > 1 and new.centred and count == 1:  # in the middle of them all
-            cells = tuple(dict.fromkeys(cell for group in groups for cell in group.cells))
-            if len(cells) % 2 == 0:
-                raise Unresolved(Reason.NO_PLACE, f"the middle of {len(cells)} places")
-            groups = [replace(groups[0], cells=cells, item=tuple(own))]
         things = tuple(cell for group in groups for cell in group.item or ())
         upright = not new.each and (new.standing or new.kind is Kind.TOWER)
         if upright and len({(x, z) for x, _, z in things}) == 1 == len({group.way for group in groups}):

@@ -258,29 +258,6 @@ class SameLevel(Location):
 
 
 @dataclass(frozen=True)
-class Having(Location):
-    """Filter: with a block of these colours at its end on one side, or next to it there, and another colour."""
-
-    way: Direction
-    colors: tuple[int, ...]
-
-    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items that have one."""
-        vector, found = setting.vector_of(self.way), []
-        for item in items:
-            near = {
-                cell: setting.color_at(cell)
-                for cell in (*item, *outer(item, vector))
-                if setting.color_at(cell)
-            }
-            if len({*near.values()}) > 1 and {near[cell] for cell in outermost(near, vector)} & {
-                *self.colors
-            }:
-                found.append(item)
-        return found
-
-
-@dataclass(frozen=True)
 class Furthest(Location):
     """Filter: furthest from something or, with `near`, nearest to it; or going furthest in a direction.
 
@@ -536,12 +513,6 @@ class Portion(Reference):
             return found or list(item)
         if self.which == "alternate":
             raise Unresolved(Reason.NO_DIRECTION, "from which end")
-        if self.which == "free_ends":  # those that touch nothing else
-            others = [cell for cell in setting.blocks if cell not in item]
-            touching = {shifted(cell, way) for cell in others for way in VECTORS.values()}
-            ends_of = replace(self, which="ends")._cells(item, setting)
-            found = [cell for cell in ends_of if cell not in touching]
-            return found if len(found) == 1 else []
         box = Box.of(item)
         if self.which == "tip" and box.spans[1]:
             return outermost(item, VECTORS[Direction.UP])

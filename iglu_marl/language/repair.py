@@ -566,16 +566,7 @@ class _Answer:
             yield from counted or in_words
 
     def _numbered(self, n: int) -> Iterator[Understanding]:
-        """Fill in a number: for "some", or where the sentence can be read with it."""
-        said = tokens(self.pending.text)
-        for vague in (["some"], ["a", "few"], ["several"], ["a", "number", "of"]):
-            for at in range(len(said) - len(vague) + 1):
-                if said[at : at + len(vague)] == vague:
-                    text = " ".join([*said[:at], str(n), *said[at + len(vague) :]])
-                    stated = read_text(text)
-                    if not isinstance(stated, Failure):
-                        yield try_instruction(text, stated, self.grid, self.context)
-                        return
+        """Fill in a number where the sentence can be read with it."""
         unit = "block" if n == 1 else "blocks"
         for words in ([str(n)], ["by", str(n)], [str(n), unit], ["by", str(n), unit], [str(n), "more"]):
             yield from self._sentences(words)

@@ -405,7 +405,6 @@ class Resize(Instruction):
         color: of new blocks.
         times: factor of its size.
         way: direction of growth; None = up, or for a row the direction in which it was laid.
-        until: a thing in that direction, at which it ends instead of at the edge of the zone.
 
     """
 
@@ -416,7 +415,6 @@ class Resize(Instruction):
     color: int | None = None
     times: float | None = None
     way: Direction | None = None
-    until: Reference | None = None
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells: list[tuple[Cell, int]] = []
@@ -1056,13 +1054,6 @@ def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple
     reach = [dot(cell, vector) for cell in item]
     now = max(reach) - min(reach) + 1
     wanted = _wanted_size(instruction, vector, now, max(reach), setting)
-    if instruction.until is not None:
-        ends = {cell for part in resolve(instruction.until, setting) for cell in part}
-        lines = ([shifted(cell, scaled(vector, i)) for i in range(1, 12)] for cell in outermost(item, vector))
-        free = {next((i for i, cell in enumerate(line) if cell in ends), None) for line in lines} - {None}
-        if len(free) != 1:
-            raise Unresolved(Reason.NO_MATCH, "it does not lead there")
-        wanted = now + (free.pop() or 0)
     if wanted < 1:
         raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
     if wanted <= now:
@@ -1167,10 +1158,6 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
             where = part.where[0]
             if isinstance(where, (Beside, Sides, NextTo, Corners)):
                 return replace(part, where=(replace(where, of=instruction.of), *part.where[1:]))
-        if instruction.of is not None and isinstance(
-            part, (Remove, Replace, Extend, Copy, Move, Mirror, Resize)
-        ):
-            return replace(part, blocks=_transfer(part.blocks, instruction.of))
         if instruction.where is not None and isinstance(part, PlaceGoal):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
             where = _relocate(part, instruction.where)
@@ -1192,10 +1179,6 @@ def _relocate(part: PlaceGoal, where: Any) -> Any:
         return replace(stated, of=replace(edge, way=where.way))  # "the same on the south edge"
     if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Beside):
         return replace(stated, offset=where.offset)
-    if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Spot):
-        (way, _), far = where.offset[0], max(abs(stated.x), abs(stated.z))
-        if way in COMPASS and far and 0 in (stated.x, stated.z) and len(where.offset) == 1:
-            return Spot(far * VECTORS[way][0], far * VECTORS[way][2])  # as far from the centre
     if isinstance(where, OtherSide):
         if isinstance(stated, Spot) and (stated.x, stated.z) != (0, 0):
             return Spot(-stated.x, -stated.z)
@@ -1231,18 +1214,6 @@ def _opposite(setting: Resolution) -> ExpectedWorld:
     return _added(
         setting, [(image, setting.color_at(cell)) for image, cell in zip(images, cells, strict=True)]
     )
-
-
-def _transfer(blocks: Any, of: Any) -> Any:
-    """Transfer a reference to another thing: the top block of the blue tower, of another tower."""
-    if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
-        whole = blocks.where.of
-        if isinstance(of, Blocks) and of.kind is Kind.BLOCK and isinstance(whole, Blocks):
-            of = replace(of, kind=whole.kind)
-        return replace(blocks, where=PartOf(of))
-    if isinstance(blocks, Portion):
-        return replace(blocks, of=of)
-    return of
 
 
 def _amended(instruction: Correct, last: Any) -> Any:
