@@ -75,7 +75,7 @@ def exported() -> dict[str, Callable[..., Any]]:
         last = name.rpartition(".")[2]
         if last.startswith("_") or last in LONG:
             continue
-        with contextlib.suppress(IgluMarlError):
+        with contextlib.suppress(IgluMarlError, ModuleNotFoundError):  # an extra that is missing
             value = pkgutil.resolve_name(name)
             if str(getattr(value, "__module__", "")).startswith("iglu_marl") and _can_be_called(value):
                 found.setdefault(value, name)

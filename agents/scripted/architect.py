@@ -189,7 +189,7 @@ class ScriptedArchitect:
     def reset(self, role: Role, seed: int | None) -> None:
         """Begin an episode as the architect, else raise `AgentError`."""
         if role != Role.ARCHITECT:
-            raise AgentError(f"a ScriptedArchitect cannot play the {role}")
+            raise AgentError(f"a {type(self).__name__} cannot play the {role}")
         self._forget(seed)
 
     def act(self, observation: Any) -> Any:

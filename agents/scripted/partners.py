@@ -28,24 +28,22 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Unpack
 
-from iglu_marl import AgentError, Dialogue, Role
-from iglu_marl.agents.base import BuilderBase
+from iglu_marl import AgentError
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
-from iglu_marl.agents.scripted.state_tracker import StateTracker
-from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Options, Settings
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, require_entry
+from iglu_marl.agents.settings import Options
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
 from iglu_marl.language import CellEdit, DialogueAct, Failure, parse, parse_small_talk, render, say
 from iglu_marl.language.blocks import EditKind, Reason
 from iglu_marl.language.grammar.speaker import spelled
 from iglu_marl.language.instructions import wordings
 
-PATIENCE = 3  # turns without a change before the mistake is corrected anyway
+CORRECT_AFTER = 3  # turns without a change before the mistake is corrected anyway
 _NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _VAGUE = (Reason.NO_COLOR, Reason.NO_PLACE)
+Grid = npt.NDArray[Any]
 _HINT = "let it see the dialog and the grid"
 
 
@@ -72,103 +70,35 @@ def _slip(edit: CellEdit, free: Callable[[Cell], bool], rng: np.random.Generator
     return CellEdit(EditKind.PLACE, edit.cell, color=others[int(rng.integers(len(others)))])
 
 
-class _PlainArchitect(ScriptedArchitect):
-    """Base of the manners. fits: whether a message can hold a text."""
-
-    def __init__(self, controls: ControlsName, fits: Callable[[str], bool]) -> None:
-        super().__init__(controls=controls)
-        self._holds = fits
-
-    def _fits(self, text: str) -> bool:
-        return self._holds(text)
-
-
-class PreciseArchitect:
+class PreciseArchitect(ScriptedArchitect):
     """Gives one full edit a turn, always in the same wording. Base of the other manners.
 
-    controls: of the builder. codec: vocabulary of token chat, None for text. message_length: characters or tokens of
-    a message.
+    The options are those of `ScriptedArchitect`.
     """
 
-    def __init__(
-        self,
-        *,
-        controls: ControlsName = "walking",
-        codec: Codec | None = None,
-        message_length: int = MESSAGE_CHARACTERS,
-    ) -> None:
-        self.message_length = message_length
-        self._codec = codec
-        self._dialogue = DialogueTracker(codec, message_length)
-        self._inner = _PlainArchitect(controls, self._fits)
-        self._begin(None)
-
-    @classmethod
-    def for_env(cls, env: Any, **options: Any) -> Any:
-        """Return an architect for an environment's chat and its builder."""
-        return cls(
-            **{**Settings.in_words(env, cls.__name__).only("controls", "codec", "message_length"), **options}
-        )
-
-    def _begin(self, seed: int | None) -> None:
-        self._rng = np.random.default_rng(seed)
-        self._dialogue.forget()
-        self._said = Dialogue()
-        self._asked = False  # whether the builder has just asked
+    def _forget(self, seed: int | None) -> None:
+        super()._forget(seed)
         self._restart()
 
     def _restart(self) -> None:
         pass
 
-    def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode as the architect, else raise `AgentError`."""
-        if role != Role.ARCHITECT:
-            raise AgentError(f"a {type(self).__name__} cannot play the {role}")
-        self._begin(seed)
-        self._inner.reset(role, int(self._rng.integers(2**31)))
-
     def act(self, observation: Any) -> Any:
         """Return the next utterance; raise `AgentError` if dialog, target_grid or grid is not observed."""
-        dialog = require_entry(observation, DIALOG_KEYS, type(self).__name__, _HINT)
-        self._asked = False
-        for utterance in self._dialogue.hear(dialog):
-            self._said = self._said.say(utterance.role, utterance.text)
-            self._asked = utterance.role is Role.BUILDER and "?" in utterance.text
-        return self._dialogue.utter(self._speak(observation))
+        require_entry(observation, DIALOG_KEYS, type(self).__name__, _HINT)
+        return super().act(observation)
 
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is left to say, by the plain architect."""
-        return self._inner.idle
+    def _speak(self, grid: Grid, target: Grid, stated: str) -> str:
+        return self._manner(super()._speak(grid, target, stated), grid, target)
 
-    @property
-    def ready(self) -> bool:
-        """Whether its next act takes no time, unless somebody speaks or the build changes."""
-        return self._inner.ready
-
-    def close(self) -> None:
-        """Release nothing."""
-
-    def _plain(self, observation: Any) -> str:
-        """Return what the plain architect would say."""
-        text: str = self._inner.act({**observation, "dialog": self._said.text})
+    def _manner(self, text: str, grid: Grid, target: Grid) -> str:
         return text
-
-    def _speak(self, observation: Any) -> str:
-        return self._manner(self._plain(observation), observation)
-
-    def _manner(self, text: str, observation: Any) -> str:
-        return text
-
-    def _fits(self, text: str) -> bool:
-        length = len(text) if self._codec is None else len(self._codec.encode(text))
-        return length <= self.message_length
 
 
 class TerseArchitect(PreciseArchitect):
     """Uses the fewest words that can be read: "Place red block 2 east, on the ground"."""
 
-    def _manner(self, text: str, observation: Any) -> str:
+    def _manner(self, text: str, grid: Grid, target: Grid) -> str:
         edit = _edit_of(text)
         return text if edit is None else shortest(edit)
 
@@ -202,22 +132,22 @@ class TalkativeArchitect(PreciseArchitect):
         self._greeted = False
         self._edit: CellEdit | None = None
 
-    def _speak(self, observation: Any) -> str:
+    def _speak(self, grid: Grid, target: Grid, stated: str) -> str:
         if not self._greeted:
             self._greeted = True
             return say(DialogueAct.GREETING, rng=self._rng)
-        return super()._speak(observation)
+        return super()._speak(grid, target, stated)
 
-    def _manner(self, text: str, observation: Any) -> str:
+    def _manner(self, text: str, grid: Grid, target: Grid) -> str:
         if not text:
-            return self._comment(observation["grid"])
+            return self._chat(grid)
         edit = _edit_of(text)
         if edit is None:
             return text
         self._edit = edit
         return self._politely(edit)
 
-    def _comment(self, grid: npt.NDArray[Any]) -> str:
+    def _chat(self, grid: Grid) -> str:
         if self._rng.random() >= self.chatter:
             return ""
         edit = self._edit
@@ -246,7 +176,7 @@ class VagueArchitect(PreciseArchitect):
     def _restart(self) -> None:
         self._told: set[CellEdit] = set()
 
-    def _manner(self, text: str, observation: Any) -> str:
+    def _manner(self, text: str, grid: Grid, target: Grid) -> str:
         edit = _edit_of(text)
         if edit is None or edit.action is not EditKind.PLACE or edit in self._told:
             return text
@@ -282,33 +212,22 @@ class MistakenArchitect(PreciseArchitect):
         self._told: set[CellEdit] = set()
         self._right: CellEdit | None = None  # the intended edit, after a mistake
         self._pending: list[CellEdit] = []  # the last edit, and those after it
-        self._seen = b""
-        self._still = 0
 
-    def _speak(self, observation: Any) -> str:
-        grid = np.asarray(observation["grid"]) if "grid" in observation else None
-        if grid is None or not self._pending:
-            return super()._speak(observation)
-        seen = grid.tobytes() + np.asarray(observation.get("agentPos", ())).tobytes()
-        self._still = self._still + 1 if seen == self._seen else 0
-        self._seen = seen
+    def _speak(self, grid: Grid, target: Grid, stated: str) -> str:
+        if not self._pending:
+            return super()._speak(grid, target, stated)
         current = self._pending[0]
         done = color_at(grid, current.cell) == current.after
-        if not done and self._asked:
+        if not done and "?" in stated:
             return render(current, self._rng)
-        if not done and self._still < PATIENCE:
+        if not done and self._still < CORRECT_AFTER:
             return ""
-        return self._go_on(current, done, observation)
-
-    def _go_on(self, current: CellEdit, done: bool, observation: Any) -> str:
-        """Return the correction of a mistake, step by step; then continue."""
-        right, self._right = self._right, None
+        right, self._right, self._still = self._right, None, 0
         if right is not None:  # `current` was the mistake
             self._pending = self._correction(current, right) if done else [right]
         else:
             self._pending = self._pending[1:] if done else []
-        self._still = 0
-        return render(self._pending[0]) if self._pending else super()._speak(observation)
+        return render(self._pending[0]) if self._pending else super()._speak(grid, target, stated)
 
     @staticmethod
     def _correction(wrong: CellEdit, right: CellEdit) -> list[CellEdit]:
@@ -316,71 +235,40 @@ class MistakenArchitect(PreciseArchitect):
             return [CellEdit.between(right.cell, wrong.after, right.after)]
         return [CellEdit.between(wrong.cell, wrong.after, 0), right]
 
-    def _manner(self, text: str, observation: Any) -> str:
+    def _manner(self, text: str, grid: Grid, target: Grid) -> str:
         edit = _edit_of(text)
         if edit is None or edit.action is not EditKind.PLACE or edit in self._told:
             return text
         self._told.add(edit)
         if self._rng.random() >= self.error:
             return text
-        grid, target = observation["grid"], observation["target_grid"]
         wrong = _slip(edit, lambda cell: not color_at(grid, cell) and not color_at(target, cell), self._rng)
-        self._right, self._pending, self._still = edit, [wrong], 0
+        self._right, self._pending = edit, [wrong]
         return render(wrong)
 
 
-class CarefulBuilder(BuilderBase):
+class CarefulBuilder(ScriptedBuilder):
     """Does only what it fully understands. Base of the other manners.
 
     The options are those of `ScriptedBuilder`.
     """
 
-    def __init__(self, controls: ControlsName = "walking", **options: Unpack[Options]) -> None:
-        super().__init__(Settings(controls, **options))
-        moves = self.game.only("can_yield", "select_and_place")
-        self._inner = ScriptedBuilder(controls, can_ask=True, **moves)
-        self._idle = StateTracker(controls, **moves)  # for the idle action of this encoding
-        self._forget(None)
-
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
         self._rng = np.random.default_rng(seed)
-        self._heard = Dialogue()
         self._restart()
 
     def _restart(self) -> None:
         pass
 
-    def reset(self, role: Role, seed: int | None) -> None:
-        """Begin an episode as the builder, else raise `AgentError`."""
-        super().reset(role, seed)
-        self._inner.reset(role, int(self._rng.integers(2**31)))
+    def _take(self, text: str) -> None:
+        text, reply = self._listen(text, self._executor.settled)
+        if reply:
+            self._drop(reply)
+        elif text:
+            super()._take(text)
 
-    def act(self, observation: Any) -> Any:
-        """Return the next step for what was understood; raise `AgentError` if a needed entry is not observed."""
-        dialog = require_entry(observation, DIALOG_KEYS, type(self).__name__, _HINT)
-        grid = np.asarray(require_entry(observation, ("grid",), type(self).__name__, _HINT))
-        reply = ""
-        for utterance in self._dialogue.hear(dialog):
-            if utterance.role is Role.ARCHITECT:
-                text, reply = self._listen(utterance.text, grid)
-                self._heard = self._heard.say(Role.ARCHITECT, text)
-        if reply and self.can_ask:
-            return self._with_words(self._idle.rest(), reply)
-        done = self._inner.act({**observation, "dialog": self._heard.text})
-        return self._with_words(done["act"], done["say"])
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is left to do or to say."""
-        return self._inner.idle
-
-    @property
-    def ready(self) -> bool:
-        """Whether its next act takes no time, unless somebody speaks."""
-        return self._inner.ready
-
-    def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
+    def _listen(self, text: str, grid: Grid) -> tuple[str, str]:
         """Return the text to act on ("" for none), and a reply."""
         return text, ""
 
@@ -400,7 +288,7 @@ class HastyBuilder(CarefulBuilder):
     def _restart(self) -> None:
         self._color = 0  # colour of the last placed block
 
-    def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
+    def _listen(self, text: str, grid: Grid) -> tuple[str, str]:
         heard = self._guessed(text)
         edit = _edit_of(heard)
         if edit is None:
@@ -440,7 +328,7 @@ class ForgetfulBuilder(CarefulBuilder):
         self.lapses = _check_share(lapses, "lapses")
         super().__init__(controls, **options)
 
-    def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
+    def _listen(self, text: str, grid: Grid) -> tuple[str, str]:
         return ("" if self._rng.random() < self.lapses else text), ""
 
 
@@ -460,7 +348,7 @@ class AskingBuilder(CarefulBuilder):
         self._asked: set[CellEdit] = set()
         self._pending = ""  # the text it asked about
 
-    def _listen(self, text: str, grid: npt.NDArray[Any]) -> tuple[str, str]:
+    def _listen(self, text: str, grid: Grid) -> tuple[str, str]:
         edit = _edit_of(text)
         pending, self._pending = self._pending, ""
         if pending and edit is None and parse_small_talk(text) is None:  # an answer

@@ -19,7 +19,7 @@ from iglu_marl.benchmark.games import judged, reference_env, silent_architect
 from iglu_marl.benchmark.splits import SplitName, content_id, some_of
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import AgentError, DataError
+from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.grid import Cell
 from iglu_marl.core.kernels.batch import step_some
 from iglu_marl.core.kernels.records import PLACED, WORLD
@@ -168,6 +168,8 @@ def demonstrate(
 
     """
     level = current(level)
+    if level.is_team:
+        raise ConfigError(f"level is {level.name!r}, expected one with one builder")
     tasks = some_of(level.tasks(split), games, seed)
     talks = level.is_live or (level.is_pair and "vocabulary" not in level.game)
     if level.controls == "grid":

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from iglu_marl.agents.learned.zoo import zoo
 from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.random import RandomArchitect
-from iglu_marl.agents.registry import known
+from iglu_marl.agents.registry import known, seated
 from iglu_marl.benchmark.catalog import GRID_ACTIONS, Level, builder_env
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
@@ -195,7 +195,7 @@ class ChangeCounter:
 def judged(
     level: Level,
     env: Any,
-    agents: Mapping[Role, Agent],
+    agents: Mapping[Any, Agent],
     task: Task,
     seed: int,
     after: Played = lambda game: None,
@@ -266,6 +266,21 @@ def seeing(target: Array) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
 def silent_architect(env: Any) -> Agent:
     """Return an architect that says nothing."""
     return RandomArchitect.for_env(env, silence=1.0)
+
+
+def is_builder(agent: str) -> bool:
+    """Whether the name of an agent is that of a builder."""
+    return agent.startswith(Role.BUILDER.value)
+
+
+def team_of(level: Level, env: Any, architect: Any, builder: Any) -> dict[str, Agent]:
+    """Return the agents of all seats of a team level by name, from one spec for each role; {} on other levels."""
+    if not level.is_team:
+        return {}
+    return {
+        agent: seated(builder if is_builder(agent) else architect, env, agent)
+        for agent in env.possible_agents
+    }
 
 
 def plays_itself(builder: Any) -> bool:

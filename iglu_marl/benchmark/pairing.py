@@ -47,7 +47,7 @@ def cross_play(
 
     """
     level = find(level)
-    if not level.is_pair:
+    if not level.is_pair or level.is_team:
         raise ConfigError(f"level is {level.name!r}, expected one of pairs (architect and builder)")
     tasks = some_of(level.tasks(split), games, seed)
     played = [BatchGame(seed + number, tasks[number % len(tasks)]) for number in range(games)]

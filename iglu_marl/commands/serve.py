@@ -22,6 +22,7 @@ LIMITS = (
     "free_mb",
     "late_s",
 )  # of `ServerOptions`
+SAMPLES = 20  # structures of a team that come from a generator
 LOCAL = ("127.0.0.1", "localhost", "::1")
 # Processes of the scripted agents: two, so that one long plan does not delay all games. One core keeps the clock.
 PROCESSES = max(1, min(2, (os.cpu_count() or 1) - 1))
@@ -42,6 +43,11 @@ def serve(
     builder: Annotated[
         list[str] | None, Option(help="Builder on offer; may be repeated. Default: the scripted ones.")
     ] = None,
+    team: Annotated[
+        str | None, opt.choice("craft", "division", "assistant", "relay", about="game of a team, by name")
+    ] = None,
+    architects: Annotated[int | None, opt.integer(0, "Number of architects in a game.")] = None,
+    builders: Annotated[int | None, opt.integer(1, "Number of builders in a game.")] = None,
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
@@ -80,6 +86,7 @@ def serve(
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     from iglu_marl.commands.task_selection import all_tasks
     from iglu_marl.core.dialogue import Role
+    from iglu_marl.game.profiles import team_options
     from iglu_marl.web import ServerOptions, create_app
     from iglu_marl.web.limits import MESSAGE_BYTES, guarded
     from iglu_marl.web.options import AGENTS
@@ -90,11 +97,16 @@ def serve(
     hosts = tuple(dict.fromkeys([*LOCAL, host, *(public_host or ())]))
     opt.expect("--host", host, host in LOCAL or bool(public_host), "127.0.0.1, or also a --public-host")
     chosen = {Role.ARCHITECT: tuple(architect or ()), Role.BUILDER: tuple(builder or ())}
+    asked = {"architects": architects, "builders": builders}
+    given = {name: count for name, count in asked.items() if count is not None}
+    game = team_options(team, given) if team is not None else given
     agents = {role: names or AGENTS[role] for role, names in chosen.items()}
+    sampled = game.get("tasks") if tasks is data is None else None
     options = ServerOptions(
         folder=folder,
-        tasks=all_tasks(tasks, data),
+        tasks=all_tasks(tasks, data) if sampled is None else named_samples(sampled),
         agents=agents,
+        team=game,
         hosts=hosts,
         wait_s=wait,
         replace={role: names[0] for role, names in agents.items()} if replace else {},
@@ -136,6 +148,13 @@ def serve(
         forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=3,
     )
+
+
+def named_samples(source: Any) -> dict[str, Any]:
+    """Return structures of a source without names, by number."""
+    import numpy as np
+
+    return {f"Number {k}": source.sample(np.random.default_rng(k)) for k in range(1, SAMPLES + 1)}
 
 
 def _is_number(text: str) -> bool:

@@ -73,6 +73,10 @@ class Spots(Location):
         open_ = [(x, z) for x, z in self.at if not self.free or not setting.color_at((x, FLOOR, z))]
         return [Anchors((on_column(x, z, setting),)) for x, z in open_]
 
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items with a block on one of them."""
+        return [item for item in items if any((x, z) in self.at for x, _, z in item)]
+
 
 @dataclass(frozen=True)
 class Anchored(Location):
@@ -539,11 +543,6 @@ class _Placing:
         groups = [group for group in groups if group.cells]
         if not groups:
             raise Unresolved(Reason.OCCUPIED, "no place is free")
-        if len(groups) > 1 and new.centred and count == 1:  # in the middle of them all
-            cells = tuple(dict.fromkeys(cell for group in groups for cell in group.cells))
-            if len(cells) % 2 == 0:
-                raise Unresolved(Reason.NO_PLACE, f"the middle of {len(cells)} places")
-            groups = [replace(groups[0], cells=cells, item=tuple(own))]
         things = tuple(cell for group in groups for cell in group.item or ())
         upright = not new.each and (new.standing or new.kind is Kind.TOWER)
         if upright and len({(x, z) for x, _, z in things}) == 1 == len({group.way for group in groups}):

@@ -258,29 +258,6 @@ class SameLevel(Location):
 
 
 @dataclass(frozen=True)
-class Having(Location):
-    """Filter: with a block of these colours at its end on one side, or next to it there, and another colour."""
-
-    way: Direction
-    colors: tuple[int, ...]
-
-    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items that have one."""
-        vector, found = setting.vector_of(self.way), []
-        for item in items:
-            near = {
-                cell: setting.color_at(cell)
-                for cell in (*item, *outer(item, vector))
-                if setting.color_at(cell)
-            }
-            if len({*near.values()}) > 1 and {near[cell] for cell in outermost(near, vector)} & {
-                *self.colors
-            }:
-                found.append(item)
-        return found
-
-
-@dataclass(frozen=True)
 class Furthest(Location):
     """Filter: furthest from something or, with `near`, nearest to it; or going furthest in a direction.
 
@@ -536,12 +513,6 @@ class Portion(Reference):
             return found or list(item)
         if self.which == "alternate":
             raise Unresolved(Reason.NO_DIRECTION, "from which end")
-        if self.which == "free_ends":  # those that touch nothing else
-            others = [cell for cell in setting.blocks if cell not in item]
-            touching = {shifted(cell, way) for cell in others for way in VECTORS.values()}
-            ends_of = replace(self, which="ends")._cells(item, setting)
-            found = [cell for cell in ends_of if cell not in touching]
-            return found if len(found) == 1 else []
         box = Box.of(item)
         if self.which == "tip" and box.spans[1]:
             return outermost(item, VECTORS[Direction.UP])
@@ -618,9 +589,8 @@ class Blocks(Reference):
             raise DialogueError(f"kind or extreme of a description: {error}") from None
         object.__setattr__(self, "colors", colors)
         self._check_numbers()
-        if self.where is not None and not isinstance(self.where, _FILTERS):
-            expected = ", ".join(place.__name__ for place in _FILTERS)
-            raise DialogueError(f"where of a description is {self.where!r}, expected one of {expected}")
+        if self.where is not None and getattr(type(self.where), "fitting", None) in (None, Location.fitting):
+            raise DialogueError(f"where of a description is {self.where!r}, expected a place of things")
 
     def _check_numbers(self) -> None:
         if self.count is not None and not 1 <= self.count <= 99:
@@ -650,19 +620,22 @@ class Blocks(Reference):
         if self.unless is not None:
             left_out = {cell for item in resolve(self.unless, setting) for cell in item}
             items = [item for item in items if not left_out.intersection(item)]
-        if items and self.by_size is not None:
-            items = _by_size(self, items)
         if not items:
             raise Unresolved(Reason.NO_MATCH, described(self))
+        found = self.selected(items, setting)
+        plain = self.kind is Kind.BLOCK and self.where is None and self.extreme is not None
+        if self.count is None and len(found) == 1 < len(items) and plain:  # "the top blocks"
+            detail = f"one is the {self.extreme} most {described(self)}, not several"
+            raise Unresolved(Reason.AMBIGUOUS, detail, reference=self)
+        return _counted(self, found, setting)
+
+    def selected(self, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return those of some items that are largest or smallest, furthest, or in the middle."""
+        if self.by_size is not None:
+            items = _by_size(self, items)
         if self.extreme is not None:
-            met, items = len(items), _furthest(self, items, setting)
-            plain = self.kind is Kind.BLOCK and self.where is None
-            if self.count is None and len(items) == 1 < met and plain:  # "the top blocks"
-                detail = f"one is the {self.extreme.value} most {described(self)}, not several"
-                raise Unresolved(Reason.AMBIGUOUS, detail, reference=self)
-        if self.middle:
-            items = _in_the_middle(self, items)
-        return _counted(self, items, setting)
+            items = _furthest(self, items, setting)
+        return _in_the_middle(self, items) if self.middle else items
 
     @property
     def is_of_several(self) -> bool:
@@ -785,21 +758,6 @@ class NextTo(Location):
 
 
 Where = At | Beside | NextTo
-_FILTERS = (
-    At,
-    Beside,
-    NextTo,
-    Spot,
-    SeenCorner,
-    Level,
-    PartOf,
-    Between,
-    Floating,
-    Free,
-    Edge,
-    Having,
-    Furthest,
-)
 
 
 def is_several(where: Any) -> TypeGuard[Beside]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -26,15 +26,12 @@ from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import (
     Above,
     ColorList,
-    ColorOf,
     Count,
-    CountOf,
-    FreeCorner,
     Incomplete,
-    LevelOf,
     Selection,
     Toward,
     Until,
+    ValueOf,
 )
 from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing
 from iglu_marl.language.grammar.engine import Parser, is_number
@@ -63,11 +60,10 @@ from iglu_marl.language.references import (
     Level,
     PluralAnaphor,
     Resolution,
-    Spot,
     Unresolved,
     resolve,
 )
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, shifted
+from iglu_marl.language.shapes import COMPASS, Direction, Kind, shifted
 from iglu_marl.language.verbs import (
     Ambiguous,
     AssertCount,
@@ -89,6 +85,8 @@ from iglu_marl.language.verbs import (
     bind_referent,
     first_place,
     outcomes,
+    rebuilt,
+    walk,
 )
 
 Grid = npt.NDArray[Any]
@@ -96,7 +94,6 @@ Found = tuple[ExpectedWorld, ...] | Failure
 
 MAX_SIZE = 11
 _GROUND = -1
-_CORNERS = tuple((x, _GROUND, z) for x, z in product((-5, 5), (-5, 5)))
 _LIGHT = frozenset(
     ("a", "an", "the", "of", "in", "on", "at", "to", "one", "ones", "it", "them", "block", "blocks", "brick", "cube")
 )  # fmt: skip
@@ -378,11 +375,7 @@ def _is_fragment(text: str) -> bool:
 
 
 def _mentions(value: Any, kinds: tuple[type, ...]) -> bool:
-    if isinstance(value, kinds):
-        return True
-    if isinstance(value, tuple):
-        return any(_mentions(part, kinds) for part in value)
-    return is_dataclass(value) and any(_mentions(getattr(value, part.name), kinds) for part in fields(value))
+    return any(isinstance(part, kinds) for part in walk(value))
 
 
 def _parts(reply: str, unknown: str) -> list[list[list[str]]]:
@@ -542,68 +535,38 @@ class _Answer:
             return
 
     def _with_value(self, value: Any) -> Iterator[Understanding]:
+        fillings: dict[type, Callable[[Any], Iterator[Understanding]]] = {
+            Selection: self._select,
+            ColorList: self._with_colors,
+            Count: self._with_count,
+            Until: self._until,
+            Toward: self._toward,
+            Above: lambda value: self._edited(lambda part: _raised(part, value.steps)),
+        }
+        value = value.found(self.setting) if isinstance(value, ValueOf) else value
+        if value is not None:
+            yield from fillings.get(type(value), self._with_plain_value)(value)
+
+    def _with_plain_value(self, value: Any) -> Iterator[Understanding]:
+        """Fill in a colour, number, direction or place: into the instruction, or in words into the sentence."""
         missing = self.question.missing
-        if isinstance(value, Selection):
-            yield from self._select(value)
-        elif isinstance(value, ColorList):
-            yield from self._with_colors(value)
-        elif isinstance(value, ColorOf):
-            found = {self.setting.color_at(cell) for item in resolve(value.of, self.setting) for cell in item}
-            if len(found) == 1:
-                yield from self._with_value(found.pop())
-        elif isinstance(value, CountOf):
-            yield from self._with_value(len(resolve(value.of, self.setting)))
-        elif isinstance(value, Count):
-            yield from self._with_count(value)
-        elif isinstance(value, Until):
-            yield from self._until(value)
-        elif isinstance(value, LevelOf):
-            tops = {max(cell[1] for cell in item) for item in resolve(value.of, self.setting)}
-            if len(tops) == 1:
-                yield from self._with_value(tops.pop() - _GROUND + 1)
-        elif isinstance(value, Above):
-            yield from self._edited(lambda part: _raised(part, value.steps))
-        elif isinstance(value, FreeCorner):
-            free = [cell for cell in _CORNERS if not self.setting.color_at(cell)]
-            if len(free) == 1:
-                yield from self._with_value(Spot(free[0][0], free[0][2]))
-        elif isinstance(value, Toward):
-            yield from self._toward(value)
-        elif missing == "direction":
+        if missing == "direction":
             yield from self._edited(lambda part: _directed(part, value))
             yield from self._sentences([*_words_of(value)])
         elif missing == "color":
             yield from self._edited(lambda part: _colored(part, value), color_name(value))
             yield from self._sentences([color_name(value)])
-        elif missing == "height":
-            yield from self._edited(lambda part: self._at_level(part, value))
-            found_any = False
-            for heard in self._edited(lambda part: _counted(part, value)):
-                found_any = True
-                yield heard
-            if not found_any:
-                yield from self._sentences([str(value), "high"])
-        elif missing == "count":
-            found_any = False
-            for heard in self._edited(lambda part: _counted(part, value)):
-                found_any = True
-                yield heard
-            if not found_any:
-                yield from self._numbered(value)
         elif missing == "place":
             yield from self._edited(lambda part: _placed(part, value))
+        elif missing in ("height", "count"):
+            if missing == "height":
+                yield from self._edited(lambda part: self._at_level(part, value))
+            counted = list(self._edited(lambda part: _counted(part, value)))
+            in_words = self._numbered(value) if missing == "count" else self._sentences([str(value), "high"])
+            yield from counted or in_words
 
     def _numbered(self, n: int) -> Iterator[Understanding]:
-        """Fill in a number: for "some", or where the sentence can be read with it."""
-        said = tokens(self.pending.text)
-        for vague in (["some"], ["a", "few"], ["several"], ["a", "number", "of"]):
-            for at in range(len(said) - len(vague) + 1):
-                if said[at : at + len(vague)] == vague:
-                    text = " ".join([*said[:at], str(n), *said[at + len(vague) :]])
-                    stated = read_text(text)
-                    if not isinstance(stated, Failure):
-                        yield try_instruction(text, stated, self.grid, self.context)
-                        return
+        """Fill in a number where the sentence can be read with it."""
         unit = "block" if n == 1 else "blocks"
         for words in ([str(n)], ["by", str(n)], [str(n), unit], ["by", str(n), unit], [str(n), "more"]):
             yield from self._sentences(words)
@@ -719,14 +682,13 @@ class _Answer:
         instruction = self.pending.instruction
         if instruction is None:
             return
-        if reference == Anaphor() and which.core is not None:
-            made = _replaced(instruction, reference, counted(which.core, 1))
+        named = counted(which.core, 1) if reference == Anaphor() and which.core != Blocks() else None
+        if which.every and isinstance(reference, Blocks) and which.number in (None, len(choices)):
+            named = replace(reference, count=None, middle=False)
+        if named is not None:
+            made = rebuilt(instruction, lambda part: named if part == reference else part)
             yield try_instruction(self.pending.text, made, self.grid, self.context)
         if which.every:
-            if isinstance(reference, Blocks) and which.number in (None, len(choices)):
-                every = replace(reference, count=None, middle=False)
-                made = _replaced(instruction, reference, every)
-                yield try_instruction(self.pending.text, made, self.grid, self.context)
             return
         items = self._filter(which, list(choices), reference)
         if len(items) != 1:
@@ -744,48 +706,17 @@ class _Answer:
     def _filter(self, which: Selection, items: list[Item], reference: Any) -> list[Item]:
         if which.number is not None:
             return [item for item in items if len(item) == which.number]
-        if which.most is not None:
-            sizes = [len(item) for item in items]
-            if len(set(sizes)) == 1 and which.most:  # "the tallest" of blocks
-                return self._furthest(items, Direction.UP, 1)
-            size = max(sizes) if which.most else min(sizes)
-            return [item for item in items if len(item) == size]
-        if which.level is not None:
-            layer = which.level + _GROUND - 1
-            return [item for item in items if min(cell[1] for cell in item) == layer]
-        if which.corner:
-            return [item for item in items if any(abs(c[0]) == 5 and abs(c[2]) == 5 for c in item)]
-        if which.toward is not None:
-            goals = [cell for item in resolve(which.toward.of, self.setting) for cell in item]
-            far = {
-                item: min(float(np.linalg.norm(np.subtract(c, goal))) for c in item for goal in goals)
-                for item in items
-            }
-            best = max(far.values()) if which.toward.away else min(far.values())
-            return [item for item in items if far[item] == best]
-        if which.half is not None:
-            side = VECTORS[which.half]
-            return [item for item in items if all(c[0] * side[0] + c[2] * side[2] > 0 for c in item)]
         core = which.core
-        assert core is not None
-        kind = reference.kind if core.kind is Kind.BLOCK and isinstance(reference, Blocks) else core.kind
-        if core.where is not None or core.colors or core.size is not None:
-            described = Blocks(core.colors, kind, None, None, core.size, core.where)
+        if core.by_size == "largest" and len(set(map(len, items))) == 1:  # "the tallest" of blocks
+            core = replace(core, by_size=None, extreme=Direction.UP)
+        if core.where is not None:
+            items = core.where.fitting(Blocks(count=None), items, self.setting)
+        if core.colors or core.size is not None:
+            kind = reference.kind if core.kind is Kind.BLOCK and isinstance(reference, Blocks) else core.kind
+            described = Blocks(core.colors, kind, None, size=core.size)
             fitting = [set(item) for item in resolve(described, self.setting)]
             items = [item for item in items if any(set(item) <= cells for cells in fitting)]
-        if core.middle:
-            return _middle(items)
-        if core.extreme is not None:
-            return self._furthest(items, core.extreme, core.rank)
-        return items
-
-    def _furthest(self, items: list[Item], way: Direction, rank: int) -> list[Item]:
-        vector = VECTORS[self.setting.on_map(way)]
-        reach = {
-            item: max(sum(a * b for a, b in zip(c, vector, strict=True)) for c in item) for item in items
-        }
-        ranks = sorted(set(reach.values()), reverse=True)
-        return [item for item in items if rank <= len(ranks) and reach[item] == ranks[rank - 1]]
+        return core.selected(items, self.setting)
 
     def _replace_unknown(self, said: list[str], word: str) -> Iterator[Iterable[Understanding]]:
         """Replace the unknown word by the answer; ways that drop fewer words come first."""
@@ -877,15 +808,6 @@ def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[st
             yield longer, stated
 
 
-def _middle(items: list[Item]) -> list[Item]:
-    starts = [min(item) for item in items]
-    if len(items) % 2 == 0:
-        return items
-    spans = [max(s[axis] for s in starts) - min(s[axis] for s in starts) for axis in range(3)]
-    axis = spans.index(max(spans))
-    return [sorted(items, key=lambda item: min(item)[axis])[len(items) // 2]]
-
-
 def _changed(value: Any, change: Callable[[Any], Any]) -> Iterator[Any]:
     """Change the first part of an instruction for which `change` returns a value; each reading separately."""
     if isinstance(value, Ambiguous):
@@ -968,16 +890,4 @@ def _raised(part: Any, steps: int) -> Any:
         replace(part, where=higher)
         if isinstance(part, Place)
         else replace(part, where=(higher, *part.where[1:]))
-    )
-
-
-def _replaced(value: Any, old: Any, new: Any) -> Any:
-    if value == old:
-        return new
-    if isinstance(value, tuple):
-        return tuple(_replaced(part, old, new) for part in value)
-    if not is_dataclass(value) or isinstance(value, type):
-        return value
-    return replace(
-        value, **{part.name: _replaced(getattr(value, part.name), old, new) for part in fields(value)}
     )

@@ -405,7 +405,6 @@ class Resize(Instruction):
         color: of new blocks.
         times: factor of its size.
         way: direction of growth; None = up, or for a row the direction in which it was laid.
-        until: a thing in that direction, at which it ends instead of at the edge of the zone.
 
     """
 
@@ -416,7 +415,6 @@ class Resize(Instruction):
     color: int | None = None
     times: float | None = None
     way: Direction | None = None
-    until: Reference | None = None
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells: list[tuple[Cell, int]] = []
@@ -778,20 +776,30 @@ def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Ins
             return replace(value, extreme=None, rank=1, middle=False, where=where)
         return where
 
-    found: Instruction = _rebuilt(instruction, changed)
+    found: Instruction = rebuilt(instruction, changed)
     return found
 
 
-def _rebuilt(value: Any, changed: Callable[[Any], Any]) -> Any:
+def walk(value: Any) -> Iterator[Any]:
+    """Yield an instruction or a part of it, and all that it consists of."""
+    yield value
+    inside = value if isinstance(value, tuple) else ()
+    if is_dataclass(value):
+        inside = tuple(getattr(value, part.name) for part in fields(value))
+    for part in inside:
+        yield from walk(part)
+
+
+def rebuilt(value: Any, changed: Callable[[Any], Any]) -> Any:
     """Return a value with what `changed` makes of it, or else with its parts rebuilt."""
     new = changed(value)
     if new is not value:
         return new
     if isinstance(value, tuple):
-        return tuple(_rebuilt(part, changed) for part in value)
+        return tuple(rebuilt(part, changed) for part in value)
     if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
         return value
-    parts = {part.name: _rebuilt(getattr(value, part.name), changed) for part in fields(value)}
+    parts = {part.name: rebuilt(getattr(value, part.name), changed) for part in fields(value)}
     return _canonical(type(value), parts)
 
 
@@ -868,9 +876,9 @@ def _recolored(instruction: Instruction, colors: Mapping[Color, Color]) -> Any:
         if not isinstance(value, Blocks) or not colors.keys() & {*value.colors}:
             return value
         stated = (int(colors.get(Color(color), color)) for color in value.colors)
-        return _rebuilt(replace(value, colors=tuple(dict.fromkeys(stated))), changed)
+        return rebuilt(replace(value, colors=tuple(dict.fromkeys(stated))), changed)
 
-    return _rebuilt(instruction, changed)
+    return rebuilt(instruction, changed)
 
 
 _TAKEN_FOR = {Color.YELLOW: Color.ORANGE, Color.BLUE: Color.PURPLE, Color.PURPLE: Color.BLUE}
@@ -1046,13 +1054,6 @@ def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple
     reach = [dot(cell, vector) for cell in item]
     now = max(reach) - min(reach) + 1
     wanted = _wanted_size(instruction, vector, now, max(reach), setting)
-    if instruction.until is not None:
-        ends = {cell for part in resolve(instruction.until, setting) for cell in part}
-        lines = ([shifted(cell, scaled(vector, i)) for i in range(1, 12)] for cell in outermost(item, vector))
-        free = {next((i for i, cell in enumerate(line) if cell in ends), None) for line in lines} - {None}
-        if len(free) != 1:
-            raise Unresolved(Reason.NO_MATCH, "it does not lead there")
-        wanted = now + (free.pop() or 0)
     if wanted < 1:
         raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
     if wanted <= now:
@@ -1157,10 +1158,6 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
             where = part.where[0]
             if isinstance(where, (Beside, Sides, NextTo, Corners)):
                 return replace(part, where=(replace(where, of=instruction.of), *part.where[1:]))
-        if instruction.of is not None and isinstance(
-            part, (Remove, Replace, Extend, Copy, Move, Mirror, Resize)
-        ):
-            return replace(part, blocks=_transfer(part.blocks, instruction.of))
         if instruction.where is not None and isinstance(part, PlaceGoal):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)
             where = _relocate(part, instruction.where)
@@ -1182,10 +1179,6 @@ def _relocate(part: PlaceGoal, where: Any) -> Any:
         return replace(stated, of=replace(edge, way=where.way))  # "the same on the south edge"
     if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Beside):
         return replace(stated, offset=where.offset)
-    if isinstance(where, Beside) and isinstance(where.of, Anaphor) and isinstance(stated, Spot):
-        (way, _), far = where.offset[0], max(abs(stated.x), abs(stated.z))
-        if way in COMPASS and far and 0 in (stated.x, stated.z) and len(where.offset) == 1:
-            return Spot(far * VECTORS[way][0], far * VECTORS[way][2])  # as far from the centre
     if isinstance(where, OtherSide):
         if isinstance(stated, Spot) and (stated.x, stated.z) != (0, 0):
             return Spot(-stated.x, -stated.z)
@@ -1221,18 +1214,6 @@ def _opposite(setting: Resolution) -> ExpectedWorld:
     return _added(
         setting, [(image, setting.color_at(cell)) for image, cell in zip(images, cells, strict=True)]
     )
-
-
-def _transfer(blocks: Any, of: Any) -> Any:
-    """Transfer a reference to another thing: the top block of the blue tower, of another tower."""
-    if isinstance(blocks, Blocks) and isinstance(blocks.where, PartOf):
-        whole = blocks.where.of
-        if isinstance(of, Blocks) and of.kind is Kind.BLOCK and isinstance(whole, Blocks):
-            of = replace(of, kind=whole.kind)
-        return replace(blocks, where=PartOf(of))
-    if isinstance(blocks, Portion):
-        return replace(blocks, of=of)
-    return of
 
 
 def _amended(instruction: Correct, last: Any) -> Any:
@@ -1307,28 +1288,15 @@ def _shift(instruction: Correct, setting: Resolution) -> Instruction:
 
 def _with_other(part: Any, setting: Resolution) -> Any:
     """Return an instruction about the other one of the two things that its reference could mean."""
-    for reference in _references(part):
+    for reference in (one for one in walk(part) if isinstance(one, Blocks) and one.count == 1):
         chosen = resolve(reference, setting)
         plain = replace(reference, count=None, extreme=None, rank=1, middle=False, by_size=None)
         for described in (plain, replace(plain, colors=())):  # "the other tower" may have another colour
             others = [item for item in resolve(described, setting) if item not in chosen]
             if len(chosen) == len(others) == 1:
                 one = replace(described, count=1, where=At(others[0][0]))
-                return _rebuilt(part, lambda value: one if value == reference else value)  # noqa: B023
+                return rebuilt(part, lambda value: one if value == reference else value)  # noqa: B023
     raise Unresolved(Reason.NO_MATCH, "there is no other one")
-
-
-def _references(value: Any) -> Iterator[Blocks]:
-    """Yield the things that an instruction refers to as one."""
-    if isinstance(value, Blocks):
-        if value.count == 1:
-            yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _references(part)
-    elif is_dataclass(value) and not isinstance(value, (type, BlockSpec)):
-        for field in fields(value):
-            yield from _references(getattr(value, field.name))
 
 
 def progress(

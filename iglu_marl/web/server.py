@@ -20,12 +20,13 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.agents.learned.zoo import pretrained, zoo
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, Utterance, speakers_of
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, JsonLines, private_folder
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.parsing import parse_json
 from iglu_marl.core.text import similar
+from iglu_marl.game.config import GameConfig
 from iglu_marl.web import admin, gallery
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
@@ -120,6 +121,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
 
 def options_for(study: Study, options: ServerOptions) -> ServerOptions:
     """Return the options of a server that runs a study. Raises `ConfigError` if it cannot."""
+    options.config.check_pair("a study")
     study.check_against(options.tasks, options.agents)
     known = page_texts()
     if unknown := [text for text in study.texts if text not in known]:
@@ -208,8 +210,29 @@ async def lobby(request: Request) -> Response:
                 if name in zoo()
             },
             "gallery": options.gallery,
+            "seats": seats_of(options.config),
         }
     )
+
+
+def seats_of(config: GameConfig) -> list[dict[str, Any]]:
+    """Return the agents of a team, with what is special about each: parts, hearers and colors; [] for a game of two."""
+    if not config.is_team:
+        return []
+    sees, hearers, held = config.sees or {}, config.hearers or {}, config.inventories or {}
+    speakers = speakers_of(config.architects, config.builders)
+    return [
+        {
+            "player": agent,
+            "speaker": Utterance(role, "", number).speaker,
+            "sees": sees.get(agent, ()),
+            "hearers": hearers.get(agent),
+            "holds": [
+                name for name, count in zip(COLOR_NAMES[1:], held.get(agent, ()), strict=False) if count
+            ],
+        }
+        for agent, (role, number) in zip(config.agents, speakers, strict=True)
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -256,7 +279,10 @@ async def health(request: Request) -> Response:
 
 
 async def begin(request: Request) -> Response:
-    """Start a game: {"role", "partner", "task" (null: any)} -> {"token"} of the seat."""
+    """Start a game: {"role", "partner", "task" (null: any)} -> {"token"} of the seat.
+
+    In a game of a team the role is an agent ("builder_1"), and partners are named by agent.
+    """
     if isinstance(asked := await json_of(request), Response):
         return asked
     rooms: Rooms = request.app.state.rooms
@@ -264,12 +290,11 @@ async def begin(request: Request) -> Response:
     if refusal := rooms.refuses(origin):
         return JSONResponse({"error": refusal}, 503)
     try:
-        if asked.get("role") not in tuple(Role):
-            raise ConfigError("expected a role, architect or builder")
-        partner, task = asked.get("partner", PERSON), asked.get("task")
-        if not isinstance(partner, str) or not isinstance(task, str | None):
-            raise ConfigError("expected names of a partner and a task")
-        seat = await rooms.create(Role(asked["role"]), partner, task, origin)
+        role, partner, task = asked.get("role"), asked.get("partner", PERSON), asked.get("task")
+        names = partner.values() if isinstance(partner, dict) else [partner]
+        if not all(isinstance(name, str) for name in (role, task or "", *names)):
+            raise ConfigError("expected names of a role, of partners and of a task")
+        seat = await rooms.create(role, partner, task, origin)
     except ConfigError as error:
         return JSONResponse({"error": str(error)[:300]}, 400)
     except IgluMarlError as error:  # an error of the server: logged, not shown

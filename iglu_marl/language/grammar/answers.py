@@ -7,8 +7,19 @@ from typing import Any
 
 from iglu_marl.language.blocks import Reason
 from iglu_marl.language.grammar.expressions import Rejected, reject_if
-from iglu_marl.language.grammar.makers import MAKERS, define, maker
-from iglu_marl.language.references import Anaphor, At, Beside, Blocks, Level, PartOf, Spot
+from iglu_marl.language.grammar.makers import CORNERS, MAKERS, define, maker
+from iglu_marl.language.references import (
+    FLOOR,
+    Anaphor,
+    At,
+    Beside,
+    Blocks,
+    Level,
+    PartOf,
+    Resolution,
+    Spot,
+    resolve,
+)
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Copy, Extend, Move, PlaceGoal, Remove
 
@@ -81,17 +92,24 @@ class ColorList:
 
 
 @dataclass(frozen=True)
-class ColorOf:
-    """The colour of something."""
+class ValueOf:
+    """The "color", "count" or "level" of something, or the only free "corner" of the zone."""
 
-    of: Any
+    what: str
+    of: Any = None
 
-
-@dataclass(frozen=True)
-class CountOf:
-    """The number of blocks of something."""
-
-    of: Any
+    def found(self, setting: Resolution) -> Any:
+        """Return the value in a world; None if there are several."""
+        items = [] if self.of is None else resolve(self.of, setting)
+        if self.what == "count":
+            return len(items)
+        if self.what == "color":
+            found = {setting.color_at(cell) for item in items for cell in item}
+        elif self.what == "level":
+            found = {max(cell[1] for cell in item) - FLOOR + 1 for item in items}
+        else:
+            found = {Spot(x, z) for x, z in CORNERS if not setting.color_at((x, FLOOR, z))}
+        return found.pop() if len(found) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -122,33 +140,19 @@ class Above:
     steps: int
 
 
-@dataclass(frozen=True)
-class LevelOf:
-    """The height of the top of something."""
-
-    of: Any
+_ANY = Blocks()
 
 
 @dataclass(frozen=True)
 class Selection:
-    """One of several things: by a noun phrase, size, number of blocks or place.
+    """One of several things: by a noun phrase, or by its number of blocks.
 
-    every: all of them, `number` in total. toward: the nearest to something, or the farthest.
+    every: all of them, `number` in total.
     """
 
-    core: Blocks | None = None
+    core: Blocks = _ANY
     every: bool = False
-    most: bool | None = None
     number: int | None = None
-    level: int | None = None
-    corner: bool = False
-    half: Direction | None = None
-    toward: Toward | None = None
-
-
-@dataclass(frozen=True)
-class FreeCorner:
-    """The one empty corner of the zone."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,7 @@ class Toward:
     away: bool = False
 
 
-for one in (ColorList, ColorOf, CountOf, Count, Until, Above, LevelOf, Selection, FreeCorner, Toward):
+for one in (ColorList, ValueOf, Count, Until, Above, Selection, Toward):
     define(one.__name__, one)
 
 

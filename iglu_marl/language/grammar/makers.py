@@ -140,7 +140,6 @@ class Modifiers:
     also: Any = None
     split: bool = False
     one_each: bool = False
-    each_of: bool = False  # at each block of the reference
     gap: int | None = None
     color: int | None = None
     like: Any = None
@@ -537,14 +536,6 @@ def _at_places(
     made: BlockSpec, wheres: tuple[Any, ...], mods: Modifiers
 ) -> tuple[BlockSpec, tuple[Any, ...]]:
     """Return new blocks and their places, each adapted to the other."""
-    if mods.each_of:  # "on it, one on each block"
-        wheres = tuple(
-            replace(where, of=Portion(where.of, "blocks"))
-            if isinstance(where, Beside)
-            and (isinstance(where.of, Anaphor) or getattr(where.of, "count", 0) == 1)
-            else where
-            for where in wheres
-        )
     spots = next((where for where in wheres if isinstance(where, Spots)), None)
     if spots is not None and made.kind is Kind.BLOCK and made.count == len(spots.at):
         made = replace(made, count=1, each=True)  # "two blocks, two and three east of the centre"
@@ -859,7 +850,7 @@ def surround(of: Any, new: Any, mods: Modifiers, four: bool = False) -> Any:
 def cover(of: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     reject_if(isinstance(new, Around) or mods.where)
     new, mods = _with_color_of_filling(new, mods)
-    mods.only("to cover", "each", "one_each", "each_of")
+    mods.only("to cover", "each", "one_each")
     if new.kind is Kind.RECTANGLE and not new.sizes:
         new = replace(new, kind=Kind.BLOCK, count=None)
     return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))

@@ -14,6 +14,31 @@ function showPartners() {
   if ([...$("partner").options].some((option) => option.value === chosen)) $("partner").value = chosen;
   showManner();
 }
+/** The seats of a team: one is the person's, the others are taken by agents or by link. */
+function showSeats() {
+  const called = (player) => title(known.seats.find((seat) => seat.player === player).speaker);
+  const about = ({player, sees, hearers, holds}) => [
+    sees.length ? (sees[0] === "none" ? "sees nothing of the plan" : `sees of the plan: ${sees.join(", ").replace(/:/g, " ")}`) : "",
+    hearers ? `is heard by ${hearers.filter((one) => one !== player).map(called).join(", ") || "nobody"}` : "", holds.length ? `holds ${holds.join(", ")}` : "",
+  ].filter(Boolean).join("; ");
+  $("seats").append(...known.seats.map((seat, k) => {
+    const role = seat.player.split("_")[0], names = [...known.agents[role].map((name) => [name, nameOf(name)]), ["person", "A person, by a link"]];
+    return make("div", {className: `seat ${role}`},
+      make("label", {}, make("input", {type: "radio", name: "seat", value: seat.player, checked: k === 0}), make("span", {}, make("b", {textContent: title(seat.speaker)}), make("small", {textContent: about(seat)}))),
+      make("select", {name: seat.player, ariaLabel: `Who is ${title(seat.speaker)}?`}, ...names.map(([value, textContent]) => make("option", {value, textContent}))),
+      make("i", {textContent: "You"}));
+  }));
+  for (const one of document.querySelectorAll(".roles, #partner-field")) one.hidden = true;
+  $("seats").hidden = false;
+  $("about-game").textContent = "Some of you see the plan or a part of it, others have the blocks. Talk, and build it together.";
+}
+/** What is asked of the server: the own role, and who plays the others. */
+function asked() {
+  const task = $("task").value || null;
+  if (!known.seats.length) return {role: roleOf(), partner: $("partner").value, task};
+  const role = document.querySelector("input[name=seat]:checked").value;
+  return {role, partner: Object.fromEntries([...document.querySelectorAll("#seats select")].map((one) => [one.name, one.value])), task};
+}
 function showManner() {
   const name = $("partner").value;
   $("manner").textContent = name === "person" ? "You get a link to send." : title((PARTNERS[name] || ["", known.about[name] || ""])[1]);
@@ -23,7 +48,7 @@ async function begin(event) {
   event.preventDefault();
   $("start").disabled = true; $("trouble").textContent = "";
   try {
-    const {token} = await ask("/api/games", {role: roleOf(), partner: $("partner").value, task: $("task").value || null});
+    const {token} = await ask("/api/games", asked());
     location.assign(`/play#${token}`);
   } catch (error) {
     $("trouble").textContent = error.message;
@@ -53,5 +78,6 @@ for (const radio of document.querySelectorAll("input[name=role]")) radio.addEven
 $("partner").addEventListener("change", showManner);
 $("choice").addEventListener("submit", begin);
 showPartners();
+if (known.seats.length) showSeats();
 decorate();
 document.body.dataset.ready = "yes";
