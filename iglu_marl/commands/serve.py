@@ -82,6 +82,7 @@ def serve(
     Ctrl+C ends it.
     """
     with extra("web"):
+        import numpy as np
         import uvicorn
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     from iglu_marl.commands.task_selection import all_tasks
@@ -97,14 +98,16 @@ def serve(
     hosts = tuple(dict.fromkeys([*LOCAL, host, *(public_host or ())]))
     opt.expect("--host", host, host in LOCAL or bool(public_host), "127.0.0.1, or also a --public-host")
     chosen = {Role.ARCHITECT: tuple(architect or ()), Role.BUILDER: tuple(builder or ())}
-    asked = {"architects": architects, "builders": builders}
-    given = {name: count for name, count in asked.items() if count is not None}
-    game = team_options(team, given) if team is not None else given
     agents = {role: names or AGENTS[role] for role, names in chosen.items()}
-    sampled = game.get("tasks") if tasks is data is None else None
+    counts = {"architects": architects, "builders": builders}
+    game: dict[str, Any] = {name: count for name, count in counts.items() if count is not None}
+    game = game if team is None else team_options(team, game)
+    source = game.get("tasks") if tasks is data is None else None
     options = ServerOptions(
         folder=folder,
-        tasks=all_tasks(tasks, data) if sampled is None else named_samples(sampled),
+        tasks=all_tasks(tasks, data)
+        if source is None
+        else {f"Number {k}": source.sample(np.random.default_rng(k)) for k in range(1, SAMPLES + 1)},
         agents=agents,
         team=game,
         hosts=hosts,
@@ -148,13 +151,6 @@ def serve(
         forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=3,
     )
-
-
-def named_samples(source: Any) -> dict[str, Any]:
-    """Return structures of a source without names, by number."""
-    import numpy as np
-
-    return {f"Number {k}": source.sample(np.random.default_rng(k)) for k in range(1, SAMPLES + 1)}
 
 
 def _is_number(text: str) -> bool:

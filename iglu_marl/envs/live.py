@@ -137,6 +137,7 @@ class LiveGame(TwoAgentGame):
         self._set_up(dataclasses.replace(given, turn_steps=None, builder_can_ask=True))
         self.players = self.config.players  # by agent, and agents by player
         self.agent_of = {player: agent for agent, player in self.players.items()}
+        self.speakers = self.config.speakers
         self.ticks = 0
         self._reset_shown()
 
@@ -210,24 +211,9 @@ class LiveGame(TwoAgentGame):
         """Return an agent's observation; it shares no memory with the game."""
         return self.choose(agent, self._observers).observe(self._episode.view(agent))
 
-    def speaker_of(self, player: Role | str) -> str:
-        """Return how dialogues name a player, see `Utterance.speaker`."""
-        role, number = self._episode.speakers[list(self.agent_of).index(player)]
-        return Utterance(role, "", number).speaker
-
-    def pose_of(self, player: Role | str) -> Any:
-        """Return a builder's pose (x, y, z, yaw, pitch): a view of its world."""
-        return self._episode.worlds.pose[self._builders[self.agent_of[player]]]
-
-    def heard_by(self, player: Role | str) -> tuple[Utterance, ...]:
-        """Return what a player has heard or said."""
-        heard: tuple[Utterance, ...] = self._episode.view(self.agent_of[player]).dialogue.utterances
-        return heard
-
-    def knows_target(self, player: Role | str) -> bool:
-        """Return whether a player sees the whole target."""
-        agent = self.agent_of[player]
-        return agent in self._scored or "all" in (self.config.sees or {}).get(agent, ())
+    def view_of(self, player: Role | str) -> Any:
+        """Return what the observer of a player reads: `dialogue` is what it hears, `worlds` has one row."""
+        return self._episode.view(self.agent_of[player])
 
     # -- as JSON
 
@@ -254,7 +240,7 @@ class LiveGame(TwoAgentGame):
         It depends on the parts of the target alone that the player sees: a builder's usually not at all.
         """
         shown = self._shown[player]
-        heard = self.heard_by(player)
+        heard = self.view_of(player).dialogue.utterances
         if shown.last != self.ticks:
             seen = self._seen(self.agent_of[player], shown.last < self.edited)
             shown.take(self.ticks, seen, len(heard))

@@ -119,11 +119,6 @@ class ServerOptions:
         """The game's options that do not depend on the players. Raises `ConfigError` for wrong ones."""
         return GameConfig.of(None, self.team)
 
-    @property
-    def players(self) -> tuple[Role | str, ...]:
-        """The players of a game: roles, or of a team the names of agents."""
-        return tuple(self.config.players.values())
-
     def _check_agents(self, role: Role, names: Iterable[str]) -> None:
         from iglu_marl.agents.registry import find, known
 

@@ -113,12 +113,12 @@ class Partner:
         """Show the game to the agent, if it is not thinking and its time has come."""
         if self._thought is not None or self._closed:
             return
-        heard = game.heard_by(self.player)
+        heard, own = game.view_of(self.player).dialogue, game.speakers[self.player]
         now = len(heard), game.episode.floor
         waits = self.role == Role.ARCHITECT or is_idle(self._agent)
         if waits and game.ticks - self._asked_at < TURN_TICKS and now == self._asked_about:
             return
-        observation, own = game.observe(game.agent_of[self.player]), game.speaker_of(self.player)
+        observation = game.observe(game.agent_of[self.player])
         spoken = next((said for said in reversed(heard) if said.speaker != own), None)
         # only the builder of a pair knows all edits before
         edited = self.player != Role.BUILDER and game.edited > self._asked_at

@@ -29,6 +29,7 @@ from iglu_marl.core.parsing import parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import begin
+from iglu_marl.game.config import GameConfig
 from iglu_marl.recording import Recorder, read_recording
 from iglu_marl.recording.rollout import Player, role_of
 from iglu_marl.recording.values import player_of
@@ -126,11 +127,6 @@ class Seat:
     asked_at: float = -1.0  # when the person was asked for a sign of life
 
     @property
-    def role(self) -> Role:
-        """The role of the player."""
-        return role_of(self.player)
-
-    @property
     def waits(self) -> bool:
         """Whether a person is expected."""
         return self.agent is None and self.client is None
@@ -151,13 +147,10 @@ def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGam
     return LiveGame(**game_options({Role.BUILDER: [builder]}, own, {"chat": "text"}))
 
 
-def start_of(game: LiveGame) -> dict[str, Any] | None:
-    """Return the options of `reset`: several builders start beside each other."""
-    count = game.config.builders
-    if count == 1:
-        return None
-    edge = min(count - 1, APART)
-    return {"pose": [(float(x), 0.0, 0.0, 0.0, 0.0) for x in np.linspace(-edge, edge, count)]}
+def team_facts(config: GameConfig) -> dict[str, Any]:
+    """Return who plays, and who sees, hears and holds what, for pages."""
+    names = ("sees", "hearers", "inventories")
+    return {"speakers": config.speakers, **{name: getattr(config, name) for name in names}}
 
 
 def new_token() -> str:
@@ -197,7 +190,7 @@ class Room:
         self.hands = {
             player: RemoteHands(game.config.controls)
             for player, seat in self.seats.items()
-            if seat.role == Role.BUILDER and seat.agent is None
+            if role_of(seat.player) == Role.BUILDER and seat.agent is None
         }
         self._recorder: Recorder | None = None
         self._live: Any = self.game
@@ -215,9 +208,12 @@ class Room:
         self._recorder = Recorder(path, agents=names, private=True)
         self.recording = path.name
         self._live = self._recorder.wrap(self.game)
+        count = self.game.config.builders
+        edge = min(count - 1, APART)
+        places = np.linspace(-edge, edge, count)
         self._live.reset(
             seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed,
-            options=start_of(self.game),
+            options={"pose": [(float(x), 0.0, 0.0, 0.0, 0.0) for x in places]} if edge else None,
         )
         self._make_partners(seed)
         self.keep_seats()
@@ -297,7 +293,7 @@ class Room:
         said = {player: words.popleft() for player, words in self._words.items() if words}
         acts: dict[Player, Any] = {}
         for player, hands in self.hands.items():
-            yaw, pitch = self.game.pose_of(player)[3:]
+            yaw, pitch = self.game.view_of(player).worlds.pose[0, 3:]
             if (act := hands.action(float(yaw), float(pitch))) is not None:
                 acts[player] = act
         for player in tuple(self._partners):
@@ -423,8 +419,8 @@ class Room:
             if now - seat.away_at < patience:
                 continue
             others = [one for one in self.seats.values() if one is not seat and one.client is not None]
-            if seat.role in options.replace and others:
-                self._replace(seat, options.replace[seat.role])
+            if (role := role_of(seat.player)) in options.replace and others:
+                self._replace(seat, options.replace[role])
             else:
                 self.ended_by = seat.player
                 self.end("left")
@@ -448,7 +444,7 @@ class Room:
         self._report("replaced", seat.player, agent=name)
         if not self.options.partner_name:
             named = f" ({shown_name(name)})" if self.options.agents_named else ""
-            self.announce(f"An agent{named} is the {self.game.speaker_of(seat.player)} now.")
+            self.announce(f"An agent{named} is the {self.game.speakers[seat.player]} now.")
         self.send_status()
 
     # -- input
@@ -491,23 +487,20 @@ class Room:
 
     def facts(self, client: Client) -> dict[str, Any]:
         """Return the message for a new client."""
-        seat, player, config = client.seat, client.player, self.game.config
+        seat, player, sees = client.seat, client.player, self.game.config.sees
         invited = self.open_seats if seat is not None else {}
-        agent = self.game.agent_of[player]
+        knows = "all" in sees[player] if sees else client.role == Role.ARCHITECT
         return {
             "role": client.role.value,
             "player": str(player),
-            "speaker": self.game.speaker_of(player),
-            "speakers": {str(one): self.game.speaker_of(one) for one in self.seats},
-            "hearers": None if config.hearers is None else config.hearers.get(agent, config.agents),
-            "sees": None if config.sees is None else config.sees[agent],
+            **team_facts(self.game.config),
             "watching": seat is None,
             "token": "" if seat is None else seat.token,
             "invite": next(iter(invited.values()), ""),
             "invites": invited,
             "watch": self.watch[player] if self.options.share else "",
             "examples": self._with_examples,
-            "task": str(self.game.task.task_id or "") if self.game.knows_target(player) else "",
+            "task": str(self.game.task.task_id or "") if knows else "",
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
             "agents": {str(one): self._agent_name(seated.agent) for one, seated in self.seats.items()},
@@ -585,19 +578,20 @@ class Rooms:
         unknown.
         """
         options = self.options
-        if player not in options.players:
-            raise ConfigError(f"the role is {player!r:.40}, expected one of {', '.join(options.players)}")
+        players = tuple(options.config.players.values())
+        if player not in players:
+            raise ConfigError(f"the role is {player!r:.40}, expected one of {', '.join(players)}")
         if task is not None and task not in options.tasks:
             raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
         chosen = options.tasks[secrets.choice(tuple(options.tasks)) if task is None else task]
         now = clock.monotonic()
         seats = []
-        for one in options.players:
+        for one in players:
             agent = None if one == player else self._partner(one, partner)
             seats.append(Seat(one, agent=agent, invitation="" if agent else new_token(), away_at=now))
         own = next(seat for seat in seats if seat.player == player)
         own.token, own.invitation = own.invitation, ""
-        builders = [seat.agent for seat in seats if seat.role == Role.BUILDER]
+        builders = [seat.agent for seat in seats if role_of(seat.player) == Role.BUILDER]
         game = game_for(chosen, None if None in builders else builders[0], options)
         room = Room(secrets.token_hex(6), game, seats, options, self._thinking)
         room.origin = origin
@@ -755,7 +749,7 @@ class Rooms:
 def check_agents(options: ServerOptions) -> None:
     """Create each agent once. Raises `ConfigError`, naming the agent, if one cannot play here."""
     task = next(iter(options.tasks.values()))
-    for player in options.players:
+    for player in options.config.players.values():
         role = role_of(player)
         for name in options.agents.get(role, ()):
             if name in AGENTS[role]:

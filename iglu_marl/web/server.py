@@ -20,13 +20,12 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from iglu_marl.agents.learned.zoo import pretrained, zoo
-from iglu_marl.core.dialogue import Role, Utterance, speakers_of
+from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, JsonLines, private_folder
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.parsing import parse_json
 from iglu_marl.core.text import similar
-from iglu_marl.game.config import GameConfig
 from iglu_marl.web import admin, gallery
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
@@ -44,7 +43,7 @@ from iglu_marl.web.limits import (
     same_origin,
 )
 from iglu_marl.web.options import PERSON, SERVER_TEXTS, ServerOptions, shown_name
-from iglu_marl.web.rooms import Client, Rooms
+from iglu_marl.web.rooms import Client, Rooms, team_facts
 
 if TYPE_CHECKING:
     from iglu_marl.web.sessions import Sessions
@@ -210,29 +209,9 @@ async def lobby(request: Request) -> Response:
                 if name in zoo()
             },
             "gallery": options.gallery,
-            "seats": seats_of(options.config),
+            **team_facts(options.config),
         }
     )
-
-
-def seats_of(config: GameConfig) -> list[dict[str, Any]]:
-    """Return the agents of a team, with what is special about each: parts, hearers and colors; [] for a game of two."""
-    if not config.is_team:
-        return []
-    sees, hearers, held = config.sees or {}, config.hearers or {}, config.inventories or {}
-    speakers = speakers_of(config.architects, config.builders)
-    return [
-        {
-            "player": agent,
-            "speaker": Utterance(role, "", number).speaker,
-            "sees": sees.get(agent, ()),
-            "hearers": hearers.get(agent),
-            "holds": [
-                name for name, count in zip(COLOR_NAMES[1:], held.get(agent, ()), strict=False) if count
-            ],
-        }
-        for agent, (role, number) in zip(config.agents, speakers, strict=True)
-    ]
 
 
 @lru_cache(maxsize=1)
@@ -290,7 +269,7 @@ async def begin(request: Request) -> Response:
     if refusal := rooms.refuses(origin):
         return JSONResponse({"error": refusal}, 503)
     try:
-        role, partner, task = asked.get("role"), asked.get("partner", PERSON), asked.get("task")
+        role, partner, task = asked.get("role", ""), asked.get("partner", PERSON), asked.get("task")
         names = partner.values() if isinstance(partner, dict) else [partner]
         if not all(isinstance(name, str) for name in (role, task or "", *names)):
             raise ConfigError("expected names of a role, of partners and of a task")

@@ -150,7 +150,7 @@ class Sessions:
         token, page = self._seats.get((row["id"], row["game"]), ""), self._pages.get(row["id"])
         room = self.rooms.room_of(token)
         role = (
-            next((one.role for one in room.seats.values() if one.token == token), None)
+            next((one.player for one in room.seats.values() if one.token == token), None)
             if room is not None
             else None
         )

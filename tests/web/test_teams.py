@@ -113,11 +113,10 @@ def test_the_lobby_shows_the_seats(tmp_path: Path) -> None:
     with serving(options_in(tmp_path, team={**TEAM, **held})) as client:
         lobby = client.get("/api/lobby").json()
         assert lobby["agents"] == {"architect": ["scripted"], "builder": ["scripted"]}
-        assert [seat["speaker"] for seat in lobby["seats"]] == [
-            "architect 0", "architect 1", "builder 0", "builder 1",
-        ]  # fmt: skip
-        assert lobby["seats"][1]["sees"] == ["half:east", "side:east"]
-        assert (lobby["seats"][3]["holds"], lobby["seats"][2]["hearers"]) == (["red"], ["architect_1"])
+        assert list(lobby["speakers"].values()) == ["architect 0", "architect 1", "builder 0", "builder 1"]
+        assert lobby["sees"]["architect_1"] == ["half:east", "side:east"]
+        assert lobby["inventories"]["builder_1"] == [0, 0, 0, 0, 0, 3]
+        assert lobby["hearers"]["builder_0"] == ["architect_1"]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +220,7 @@ def test_the_command_serves_teams(
     done = CliRunner().invoke(app, ["serve", "--folder", str(tmp_path), *words])
     assert done.exit_code == 0, done.output
     (options,) = served
-    assert (len(options.players), len(options.tasks)) == (players, tasks)
+    assert (len(options.config.agents), len(options.tasks)) == (players, tasks)
 
 
 # ------------------------------------------------------------------------------------------------------- on screens
@@ -261,9 +260,8 @@ def test_three_people_and_an_agent(tmp_path: Path) -> None:
         for page in (west, east, builder):
             page.wait("return play.state.status.state === 'playing'")
             page.run("document.getElementById('skip').click()")
-        assert [page.run("return play.state.facts.speaker") for page in (west, east, builder)] == [
-            "architect 0", "architect 1", "builder 0",
-        ]  # fmt: skip
+        seats = [page.run("return play.state.facts.player") for page in (west, east, builder)]
+        assert seats == ["architect_0", "architect_1", "builder_0"]
         say(west, "Only the west is mine.")
         for page in (east, builder):
             page.wait("return document.getElementById('lines').textContent.includes('Architect 0Only')")

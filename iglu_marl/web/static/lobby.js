@@ -1,9 +1,10 @@
 // The lobby: choose a role, a partner and a task, and start.
 import {$, PARTNERS, ask, make, nameOf, title} from "./common.js";
-import {Painter, cellOf, paintScene, setColors} from "./drawing.js";
+import {NAMES, Painter, cellOf, paintScene, setColors} from "./drawing.js";
 
 const roleOf = () => document.querySelector("input[name=role]:checked").value;
 let known = null;
+const isTeam = () => !("architect" in known.speakers);
 
 function showPartners() {
   const other = roleOf() === "builder" ? "architect" : "builder", chosen = $("partner").value;
@@ -16,16 +17,17 @@ function showPartners() {
 }
 /** The seats of a team: one is the person's, the others are taken by agents or by link. */
 function showSeats() {
-  const called = (player) => title(known.seats.find((seat) => seat.player === player).speaker);
-  const about = ({player, sees, hearers, holds}) => [
-    sees.length ? (sees[0] === "none" ? "sees nothing of the plan" : `sees of the plan: ${sees.join(", ").replace(/:/g, " ")}`) : "",
-    hearers ? `is heard by ${hearers.filter((one) => one !== player).map(called).join(", ") || "nobody"}` : "", holds.length ? `holds ${holds.join(", ")}` : "",
+  const {speakers, sees, hearers, inventories} = known, called = (player) => title(speakers[player]);
+  const about = (player) => [
+    sees?.[player] ? (sees[player][0] === "none" ? "sees nothing of the plan" : `sees of the plan: ${sees[player].join(", ").replace(/:/g, " ")}`) : "",
+    hearers?.[player] ? `is heard by ${hearers[player].filter((one) => one !== player).map(called).join(", ") || "nobody"}` : "",
+    inventories?.[player] ? `holds ${NAMES.slice(1).filter((_, k) => inventories[player][k]).join(", ")}` : "",
   ].filter(Boolean).join("; ");
-  $("seats").append(...known.seats.map((seat, k) => {
-    const role = seat.player.split("_")[0], names = [...known.agents[role].map((name) => [name, nameOf(name)]), ["person", "A person, by a link"]];
+  $("seats").append(...Object.keys(speakers).map((player, k) => {
+    const role = player.split("_")[0], names = [...known.agents[role].map((name) => [name, nameOf(name)]), ["person", "A person, by a link"]];
     return make("div", {className: `seat ${role}`},
-      make("label", {}, make("input", {type: "radio", name: "seat", value: seat.player, checked: k === 0}), make("span", {}, make("b", {textContent: title(seat.speaker)}), make("small", {textContent: about(seat)}))),
-      make("select", {name: seat.player, ariaLabel: `Who is ${title(seat.speaker)}?`}, ...names.map(([value, textContent]) => make("option", {value, textContent}))),
+      make("label", {}, make("input", {type: "radio", name: "seat", value: player, checked: k === 0}), make("span", {}, make("b", {textContent: called(player)}), make("small", {textContent: about(player)}))),
+      make("select", {name: player, ariaLabel: `Who is ${called(player)}?`}, ...names.map(([value, textContent]) => make("option", {value, textContent}))),
       make("i", {textContent: "You"}));
   }));
   for (const one of document.querySelectorAll(".roles, #partner-field")) one.hidden = true;
@@ -35,7 +37,7 @@ function showSeats() {
 /** What is asked of the server: the own role, and who plays the others. */
 function asked() {
   const task = $("task").value || null;
-  if (!known.seats.length) return {role: roleOf(), partner: $("partner").value, task};
+  if (!isTeam()) return {role: roleOf(), partner: $("partner").value, task};
   const role = document.querySelector("input[name=seat]:checked").value;
   return {role, partner: Object.fromEntries([...document.querySelectorAll("#seats select")].map((one) => [one.name, one.value])), task};
 }
@@ -78,6 +80,6 @@ for (const radio of document.querySelectorAll("input[name=role]")) radio.addEven
 $("partner").addEventListener("change", showManner);
 $("choice").addEventListener("submit", begin);
 showPartners();
-if (known.seats.length) showSeats();
+if (isTeam()) showSeats();
 decorate();
 document.body.dataset.ready = "yes";

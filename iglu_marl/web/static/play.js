@@ -100,7 +100,7 @@ function note(text) {
 }
 
 function addLine(speaker, text) {
-  const mine = speaker === state.facts.speaker && !state.watching, list = $("lines");
+  const mine = speaker === called(state.facts.player) && !state.watching, list = $("lines");
   const low = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
   list.append(make("li", {className: `${speaker.split(" ")[0]}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? t("You") : t(title(speaker))}), make("span", {textContent: text})));
   while (list.children.length > 300) list.firstChild.remove();

@@ -11,7 +11,7 @@ export const SIDES = {
 /** A team as one of its players, or of its spectators, sees it. */
 export class Team {
   constructor(facts) {
-    const {role, player, sees, hearers, speakers} = this.facts = facts, parts = sees || [role === "architect" ? "all" : "none"];
+    const {role, player, speakers} = this.facts = facts, hearers = facts.hearers?.[player], parts = facts.sees?.[player] || [role === "architect" ? "all" : "none"];
     this.parts = parts; this.all = parts.includes("all"); this.knows = parts.some((part) => part !== "none");
     this.sides = this.all ? [] : parts.filter((part) => part.startsWith("side:")).map((part) => part.slice(5));
     this.cells = !this.sides.length || this.sides.length < parts.length;  // whether it sees more than sides
