@@ -13,10 +13,9 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
-from iglu_marl.language.grammar import clauses, scene_makers
-from iglu_marl.language.grammar.answers import Incomplete
+from iglu_marl.language.grammar import answers, clauses, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, Topic, View
+from iglu_marl.language.grammar.makers import Announced, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings, singular
 from iglu_marl.language.placing import SAME
 from iglu_marl.language.references import (
@@ -74,7 +73,7 @@ def grammar() -> Grammar:
         "ordinal": list(ordinals.items()),
         "color": [(name, color_id(name)) for name in templates()["colors"]],
     }
-    return Grammar(text, MAKERS | scene_makers.MAKERS, lexicon)
+    return Grammar(text, answers.MAKERS | scene_makers.MAKERS, lexicon)
 
 
 def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
@@ -154,14 +153,6 @@ class Reader(Parser):
         if end == len(self.said):
             return stated if -cost < least else ""
         return stated if self.said[end] == "." and all(at != end for at, _ in self._texts) else ""
-
-    def lacking(self) -> Incomplete | None:
-        """Return a single sentence that lacks one thing."""
-        at = 0
-        while ends := [end for _, end, _ in self.read("joints", at) if end > at]:
-            at = max(ends)
-        found = [value for value, end, _ in self.read("lacking", at) if end == len(self.said)]
-        return found[0] if found else None
 
     def clauses(self, at: int, after: str) -> list[tuple[Any, int, int]]:
         """Return the possible next clauses, after joining words."""
@@ -441,8 +432,6 @@ def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset(),
         except DialogueError:
             continue
     made = list(dict.fromkeys(made))
-    if not made and (hole := reader.lacking()) is not None:
-        return Failure(hole.reason, "", text, partial=hole)
     lacking = [lack for one in made if (lack := _lacking(one)) is not None]
     if quick and made and len(lacking) == len(made):
         return _read_words(said, text, names)  # a contradiction can speak against it
@@ -466,6 +455,8 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
             return Reason.OUTSIDE, str(outside.cell)
         if value.new.color is None:
             return Reason.NO_COLOR, ""
+        if Level(0) in value.where:
+            return Reason.NO_HEIGHT, ""
         if all(isinstance(where, Level) for where in value.where):
             return Reason.NO_PLACE, ""
         if value.new.vague and not value.fill and all(isinstance(where, _TIGHT) for where in value.where):
