@@ -42,6 +42,7 @@ from iglu_marl.language.grammar.reader import (
     read_clauses,
     read_text,
     tokens,
+    try_text,
     unknown_words,
 )
 from iglu_marl.language.grammar.spelling import near
@@ -113,6 +114,7 @@ _PROBES: tuple[tuple[Reason, tuple[str, ...], bool, tuple[type, ...]], ...] = (
     (Reason.NO_DIRECTION, ("to the north",), True, _MOVING),
     (Reason.NO_DIRECTION, ("to the northeast",), True, (Build,)),
     (Reason.NO_NUMBER, ("2", "by 2"), False, _MOVING),
+    (Reason.NO_COLOR, ("with red",), True, ()),
     (Reason.NO_COLOR, ("red",), False, ()),
     (Reason.NO_PLACE, ("on top of the tower", "in the centre"), True, ()),
     (Reason.NO_DIRECTION, ("to the north", "north"), True, ()),
@@ -562,7 +564,8 @@ class _Answer:
             yield from self._sentences([*_words_of(value)])
         elif missing == "color":
             yield from self._edited(lambda part: _colored(part, value), color_name(value))
-            yield from self._sentences([color_name(value)])
+            for words in ([color_name(value)], ["with", color_name(value)]):
+                yield from self._sentences(words)
         elif missing == "place":
             yield from self._edited(lambda part: _placed(part, value))
         elif missing in ("height", "count"):
@@ -805,7 +808,7 @@ def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[st
     for at in places:
         vague = words[:1] != [] and is_number(words[0]) and said[at : at + 1] == ["some"]
         longer = " ".join([*said[:at], *words, *said[at + vague :]])
-        stated = read_text(longer)
+        stated = try_text(longer)
         read = stated.partial if isinstance(stated, Failure) else stated
         if read is not None and not _mentions(read, (Correct,)):
             yield longer, stated

@@ -359,6 +359,13 @@ def instruction_of_clauses(parts: tuple[Any, ...]) -> Any:
     return made if lack is None else Failure(lack[0], lack[1], partial=made)
 
 
+@lru_cache(maxsize=4096)
+def try_text(text: str) -> Any:
+    """Return the instruction in a text, or a `Failure` whose detail can be wrong; faster than `read_text`."""
+    said = tokens(text)
+    return read_text(text) if unknown_words(said) else _read_words(said, text, quick=True)
+
+
 def respelled(text: str) -> tuple[tuple[str, str], ...]:
     """Return the misspelt words of a text and their corrections: (("yelow", "yellow"),)."""
     return _read(text)[1]
@@ -391,9 +398,11 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
     unknown = [word for word in unknown_words(said) if not {word, singular(word)[0]} & names]
-    plain = _read_words(said, text, names, quick=bool(unknown))
-    if not unknown or not isinstance(plain, Failure):
+    plain = _read_words(said, text, names, quick=True)
+    if not isinstance(plain, Failure) or (not unknown and plain.partial is not None):
         return plain, ()  # also if the unknown words are in a remark
+    if not unknown:
+        return _read_words(said, text, names), ()  # with the detail of the failure
     found: list[tuple[Any, list[str]]] = []
     least = 0
     for rank, words in respellings(said, instruction_words() | names):
