@@ -32,7 +32,7 @@ from iglu_marl.language.grammar.answers import (
     Until,
     ValueOf,
 )
-from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing
+from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing, listed
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.makers import counted
 from iglu_marl.language.grammar.reader import (
@@ -187,21 +187,13 @@ def _understand_beginning(
     if made is None or isinstance(made, (Failure, Name)):
         return None
     heard = try_instruction(failure.text, made, grid, context)
-    repaired = not _REPAIRING.isdisjoint(unread.split()[:3])  # what was said before does not hold
+    repaired = not listed("repairing").isdisjoint(unread.split()[:3])  # what was said before does not hold
     changes = (
         not repaired
         and not isinstance(heard.found, Failure)
         and any((w.grid != grid).any() for w in heard.found)
     )
     return replace(heard, unread=unread) if changes else None
-
-
-_REPAIRING = frozenset(
-    ("no", "not", "scratch", "wait", "sorry", "actually", "mean", "meant", "rather", "oops", "eh", "instead", "nah")
-)  # fmt: skip
-_REFERRING = frozenset(
-    ("other", "one", "ones", "same", "again", "more", "less", "there", "undo", "instead", "back")
-)
 
 
 def is_remark(text: str, context: Context) -> bool:
@@ -211,7 +203,7 @@ def is_remark(text: str, context: Context) -> bool:
         "?" in text
         or said in ([], ["no"], ["nope"])
         or not asks_for_nothing(said)
-        or not _REFERRING.isdisjoint(said)
+        or not listed("referring").isdisjoint(said)
         or parse_small_talk(text) is not None
     ):
         return False
