@@ -149,8 +149,6 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
     """Read an utterance in a world."""
     context = context or Context()
     stated = parse(text, context)
-    if isinstance(stated, Failure) and re.search(r"\d *, *-?\d *\)", text):
-        stated = replace(stated, reason=Reason.NOT_UNDERSTOOD, partial=None)
     if isinstance(stated, Failure):
         lacks = stated.partial is not None and stated.reason is not Reason.UNKNOWN_WORD
         failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated

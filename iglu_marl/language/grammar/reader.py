@@ -230,14 +230,9 @@ def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Apply an announcement: "a red L in the middle: three blocks north, ..." is red and in the middle."""
     found: list[Any] = []
     stated = Announced()
-    for number, part in enumerate(parts):
+    for part in parts:
         if isinstance(part, Announced):
             stated = part
-            if not any(isinstance(other, _PLACEMENTS) for other in parts[number + 1 : number + 2]):
-                raise DialogueError("nothing describes what was announced")
-            built = parts[number + 1 :] if stated.standing else parts[number + 1 : number + 2]
-            if stated.standing not in (None, any(map(_is_upright, built))):
-                raise Contradiction("upright and all of it level" if stated.standing else "flat and upright")
             continue
         put = part.put if isinstance(part, Elided) else part
         if isinstance(put, PlaceGoal) and stated != Announced():
@@ -248,16 +243,6 @@ def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             stated = replace(stated, where=())
         found.append(replace(part, put=put) if isinstance(part, Elided) else put)
     return tuple(found)
-
-
-def _is_upright(part: Any) -> bool:
-    put = part.put if isinstance(part, Elided) else part
-    where = first_place(put)
-    if isinstance(where, Beside) and where.offset and where.offset[0][0].vertical:
-        return True
-    new = put.shape if isinstance(put, Build) else getattr(put, "new", None)
-    upright = getattr(new, "standing", False) or (getattr(new, "way", None) in (Direction.UP, Direction.DOWN))
-    return bool(upright) or getattr(new, "kind", None) in (Kind.TOWER, Kind.COLUMN, Kind.STAIRCASE)
 
 
 _ITS = (Anaphor(), LastBlock(), PluralAnaphor())
