@@ -559,8 +559,6 @@ def _with_likeness(made: BlockSpec, wheres: tuple[Any, ...]) -> BlockSpec:
     of = getattr(first, "of", None) or getattr(first, "one", None)
     if made.like == Anaphor() and of is not None:
         made = replace(made, like=of)
-    if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
-        made = replace(made, like=replace(made.like, kind=made.kind))
     return made
 
 
@@ -873,6 +871,8 @@ def height_like(
 def of_it(reference: Any, of: Any) -> Any:
     if isinstance(reference, Portion) and isinstance(reference.of, Anaphor):
         return replace(reference, of=of)
+    if isinstance(reference, Blocks) and reference.where == PartOf(Anaphor()):
+        return replace(reference, where=PartOf(of))
     return reference
 
 
