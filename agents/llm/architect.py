@@ -12,7 +12,7 @@ from iglu_marl import AgentError, Pose, Role, Utterance
 from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_vocabulary
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import read_message
-from iglu_marl.agents.llm.seat import ARCHITECT_SEAT, Seat, known_grid, poses_text, target_text
+from iglu_marl.agents.llm.seat import ARCHITECT_SEAT, TeamSeat, known_grid, poses_text, target_text
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
     build_picture,
@@ -87,7 +87,7 @@ class LLMArchitect(Decider):
         settle_after: int = SETTLE_AFTER,
         show_changes: bool | None = None,
         background: bool = False,
-        seat: Seat = ARCHITECT_SEAT,
+        seat: TeamSeat = ARCHITECT_SEAT,
     ) -> None:
         if patience < 1 or settle_after < 1:
             raise AgentError(f"patience is {patience} and settle_after {settle_after}, expected 1 or more")
@@ -109,7 +109,7 @@ class LLMArchitect(Decider):
     @classmethod
     def for_seat(cls, env: Any, agent: str, **options: Any) -> LLMArchitect:
         """Return an architect for a seat ("architect_1") of an environment."""
-        return cls.for_env(env, seat=Seat.of(env, agent), **options)
+        return cls.for_env(env, seat=TeamSeat.of(env, agent), **options)
 
     def _forget(self, seed: int | None) -> None:
         self.cancel_call()
@@ -213,7 +213,7 @@ def architect_chat(
     show_changes: bool,
     codec: Codec | None = None,
     tokens: bool = False,
-    seat: Seat = ARCHITECT_SEAT,
+    seat: TeamSeat = ARCHITECT_SEAT,
 ) -> tuple[Message, ...]:
     """Return the chat for an architect's next message: the rules, and what it observes.
 

@@ -15,7 +15,7 @@ from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.prompting import joined
 from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_order
-from iglu_marl.agents.llm.seat import BUILDER_SEAT, Seat, known_grid, poses_text, target_text
+from iglu_marl.agents.llm.seat import BUILDER_SEAT, TeamSeat, known_grid, poses_text, target_text
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
     build_picture,
@@ -71,7 +71,7 @@ class LLMBuilder(Decider, BuilderBase):
         backend: Backend | None = None,
         controls: ControlsName = "walking",
         background: bool = False,
-        seat: Seat = BUILDER_SEAT,
+        seat: TeamSeat = BUILDER_SEAT,
         **options: Unpack[Options],
     ) -> None:
         self.seat = seat
@@ -87,7 +87,7 @@ class LLMBuilder(Decider, BuilderBase):
     @classmethod
     def for_seat(cls, env: Any, agent: str, **options: Any) -> LLMBuilder:
         """Return a builder for a seat ("builder_1") of an environment."""
-        return cls.for_env(env, seat=Seat.of(env, agent), **options)
+        return cls.for_env(env, seat=TeamSeat.of(env, agent), **options)
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
@@ -233,7 +233,7 @@ def builder_chat(
     can_ask: bool,
     codec: Codec | None = None,
     done: Mapping[int, str] | None = None,
-    seat: Seat = BUILDER_SEAT,
+    seat: TeamSeat = BUILDER_SEAT,
 ) -> tuple[Message, ...]:
     """Return the chat for a builder's next reply: the rules, and what it knows.
 

@@ -1,4 +1,4 @@
-"""What a language model is told of the team in which it plays."""
+"""The team of a language model, as its prompt describes it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
 
 
 @dataclass(frozen=True)
-class Seat:
+class TeamSeat:
     """A place in a game: the speaker, all speakers, and for a team what its rules say."""
 
     me: Speaker
@@ -28,7 +28,7 @@ class Seat:
     sees_target: bool = False  # as a builder
 
     @classmethod
-    def of(cls, env: Any, agent: str) -> Seat:
+    def of(cls, env: Any, agent: str) -> TeamSeat:
         """Return the seat of an agent ("builder_1") of a game."""
         config = unwrap_game(env).config
         speakers = speakers_of(config.architects, config.builders)
@@ -69,7 +69,7 @@ class Seat:
         return "\n" + str(client.part("team", **about)) + task
 
 
-ARCHITECT_SEAT, BUILDER_SEAT = (Seat(me) for me in PAIR)
+ARCHITECT_SEAT, BUILDER_SEAT = (TeamSeat(me) for me in PAIR)
 
 
 def _named(agent: str) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 from iglu_marl.language.grammar.makers import CORNERS, define, maker
 from iglu_marl.language.grammar.makers import MAKERS as MAKERS
 from iglu_marl.language.references import (
-    FLOOR,
     Anaphor,
     Blocks,
     Resolution,
     Spot,
     resolve,
 )
+from iglu_marl.language.regions import FLOOR
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ValueOf:
         if self.what == "count":
             return len(items)
         if self.what == "color":
-            found = {setting.color_at(cell) for item in items for cell in item}
+            found: set[Any] = {setting.color_at(cell) for item in items for cell in item}
         elif self.what == "level":
             found = {max(cell[1] for cell in item) - FLOOR + 1 for item in items}
         else:

@@ -572,7 +572,8 @@ def _colored(colors: tuple[int, ...], kind: Any, mods: Modifiers, more: Set[str]
     """Return a tower or a row of one colour per block; None if that was not said."""
     if len(mods.where) != 1 or more or mods != Modifiers(mods.where, mods.standing, mods.way):
         return None
-    (where,), vertical = mods.where, mods.way is not None and mods.way.vertical
+    (place,), vertical = mods.where, mods.way is not None and mods.way.vertical
+    where: Any = place
     on_top = isinstance(where, Beside) and where.offset == _ON and kind is Kind.BLOCK and len(colors) > 2
     if kind in (Kind.TOWER, Kind.COLUMN) or (mods.standing or vertical) or (on_top and mods.way is None):
         return Build(Shape(Kind.TOWER, (len(colors),)), colors, where)
