@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -127,23 +126,6 @@ def times(level: Level, steps: Sequence[int]) -> Floats:
     """Return the time of steps of an episode, one-hot, float32 [n, TIMES]."""
     bins = np.minimum(np.array(steps) * min(1, TIMES / level.max_steps), TIMES - 1).astype(int)
     return np.eye(TIMES, dtype=np.float32)[bins]
-
-
-class ImitatingBuilder:
-    """A `BatchPlayer` that takes the most probable actions of an `Imitator`, in the environments of `make`."""
-
-    def __init__(self, policy: Imitator) -> None:
-        self.policy, self._count, self._step = policy, 0, 0
-
-    def begin(self, count: int, seed: int) -> None:
-        """Start `count` games."""
-        self._count, self._step = count, 0
-
-    def act(self, observations: Any) -> npt.NDArray[np.int64]:
-        """Return the numbers of the actions, int64 [count]."""
-        logits = self.policy.logits(self.policy.features(observations, self._count), self._step)
-        self._step += 1
-        return logits.argmax(axis=1)
 
 
 def expert_actions(level: Level, tasks: Sequence[Task]) -> tuple[list[Task], list[list[int]]]:

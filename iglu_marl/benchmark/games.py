@@ -94,28 +94,12 @@ def features_for(level: Level, sees: Sequence[str], cells: npt.NDArray[np.bool_]
     return Features(sees, cells, tokens)
 
 
-class Judge:
-    """Track which of n first episodes succeed by the level's rule.
-
-    success: episodes that succeeded, bool [n]. playing: episodes that have not ended and can still succeed, bool [n].
-    """
-
-    def __init__(self, level: Level, tasks: Sequence[Task]) -> None:
-        self._allowed = np.array([level.allowed_changes(task) for task in tasks])
-        self._changes = np.zeros(len(tasks))
-        self.success, self.playing = np.zeros(len(tasks), np.bool_), np.ones(len(tasks), np.bool_)
-
-    def after(self, events: Array, terminated: Array, truncated: Array) -> None:
-        """Record a step: the builders' `EVENTS`, and the episodes that ended."""
-        playing = self.playing
-        self._changes += playing & ((events == "placed") | (events == "removed"))
-        fits = self._changes <= self._allowed
-        self.success = self.success | (playing & terminated & fits)
-        self.playing = playing & fits & ~(terminated | truncated)
-
-
 class BuilderGames:
-    """A batch of single-builder games, one task each, observed through `Features`. No architect speaks live."""
+    """A batch of single-builder games, one task each, observed through `Features`. No architect speaks live.
+
+    success: games that succeeded by the level's rule, bool [count]. playing: games that have not ended and can still
+    succeed, bool [count].
+    """
 
     def __init__(self, level: Level, count: int, features: Features) -> None:
         self.level, self.count, self._features = level, count, features
@@ -135,7 +119,9 @@ class BuilderGames:
     def begin(self, tasks: Sequence[Task]) -> Array:
         """Start an episode for each task and return the features, float32 [count, n]."""
         seen, _ = self._env.reset(seed=0, options={"task": list(tasks)})
-        self._judge = Judge(self.level, tasks)
+        self._allowed = np.array([self.level.allowed_changes(task) for task in tasks])
+        self._changes = np.zeros(self.count)
+        self.success, self.playing = np.zeros(self.count, np.bool_), np.ones(self.count, np.bool_)
         return self._features(seen, self.count)
 
     @property
@@ -143,21 +129,14 @@ class BuilderGames:
         """The worlds of the games."""
         return self._env.unwrapped.worlds
 
-    @property
-    def success(self) -> npt.NDArray[np.bool_]:
-        """Episodes that succeeded, bool [count]."""
-        return self._judge.success
-
-    @property
-    def playing(self) -> npt.NDArray[np.bool_]:
-        """Episodes that have not ended and can still succeed, bool [count]."""
-        return self._judge.playing
-
     def step(self, actions: Array) -> tuple[Array, Array]:
         """Apply one action per game; return features and rewards, float64 [count] (0 after the end)."""
         seen, rewards, terminated, truncated, infos = self._env.step(actions)
-        playing = self.playing
-        self._judge.after(infos["event"], terminated, truncated)
+        playing, event = self.playing, infos["event"]
+        self._changes += playing & ((event == "placed") | (event == "removed"))
+        fits = self._changes <= self._allowed
+        self.success = self.success | (playing & terminated & fits)
+        self.playing = playing & fits & ~(terminated | truncated)
         return self._features(seen, self.count), np.where(playing, rewards, 0.0)
 
     def close(self) -> None:

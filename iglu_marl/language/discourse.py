@@ -18,7 +18,7 @@ from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk
 from iglu_marl.language.grammar.answers import Asked
-from iglu_marl.language.grammar.clauses import NewNoun, nouns_of
+from iglu_marl.language.grammar.clauses import NewNoun, listed, nouns_of
 from iglu_marl.language.grammar.engine import Parser
 from iglu_marl.language.grammar.reader import grammar, read_clauses, tokens, unknown_words
 from iglu_marl.language.instructions import parse
@@ -46,20 +46,6 @@ _ASKING = frozenset(("where", "where's", "how", "which", "what", "whats", "what'
 _LOOKING = re.compile(r"\b(?:fac|look)\w*(?: (?:to|towards?|out))*(?: the)? (north|east|south|west)\b")
 _BEGUN = r"^(?:so|and|ok|also|you mean|do you mean)\b"
 _LIGHT = frozenset(("the", "a", "an", "one", "ones", "it", "please"))
-_AGREEING = ("yes", "yeah", "yep", "yup", "exactly", "right", "correct", "sure", "ok", "okay")
-_YES = frozenset(
-    (
-        "yes", "yeah", "yep", "yup", "sure", "ok", "okay", "right", "exactly", "correct", "yes please", "that's right",
-        "please do", "yes i do", "of course",
-    )
-)  # fmt: skip
-_NO = frozenset(
-    (
-        "no", "nope", "no thanks", "not that", "neither", "none of them", "wrong", "no i don't", "no i do not",
-        "forget it", "forget that", "forget about it", "never mind", "nevermind", "never mind that", "skip it",
-        "skip that", "leave it",
-    )
-)  # fmt: skip
 
 
 class Discourse:
@@ -172,14 +158,8 @@ class Discourse:
             further=(before, *known.further),
             mentioned=(),
         )
-        self.pending, self._request, self._refused, self._followed, self._expected = (
-            None,
-            "",
-            False,
-            False,
-            None,
-        )
-        self._others = []
+        self.pending, self._expected, self._request, self._others = None, None, "", []
+        self._refused = self._followed = False
 
     def _compare(self, grid: Grid) -> None:
         """Follow the last request if the world shows that it was carried out; notice other changes."""
@@ -200,7 +180,7 @@ class Discourse:
         if pending is None and (is_remark(text, self.context) or _states(text, question)):
             return Understanding(text, None, (), act="remark")
         said = parse_small_talk(text)
-        if said is None or (pending is not None and _plain(text) in _YES):
+        if said is None or (pending is not None and _plain(text) in listed("agreeing")):
             return None
         if said.talk in (DialogueAct.COMPLETE, DialogueAct.GIVE_UP):
             return Understanding(text, None, (), act="stop")
@@ -226,9 +206,9 @@ class Discourse:
         if pending is not None:
             question = pending.question
             assert question is not None
-            if _plain(text) in _NO:
+            if _plain(text) in listed("rejecting"):
                 return Understanding(text, None, (), act="cancel")
-            if _plain(text) in _YES:
+            if _plain(text) in listed("agreeing"):
                 text = question.suggestion or text
             stated = parse(text)
             if isinstance(stated, Undo):
@@ -291,7 +271,7 @@ def _continued(request: str, question: str, reply: str, grid: Grid, context: Con
     The answer continues the request; after a yes, what was asked does: "the same colour?" "yes".
     """
     words = tokens(reply)
-    agreed = bool(words) and words[0] in _AGREEING
+    agreed = bool(words) and words[0] in listed("agreeing")
     rest = " ".join(words[agreed:])
     options = [option.strip(" ,") for option in re.split(r"\bor\b|\?", question.lower())]
     options = [re.sub(_BEGUN, "", option).strip(" ,") for option in options if option]

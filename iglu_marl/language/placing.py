@@ -712,8 +712,6 @@ class _Placing:
         axes = list(group.axes) or _axes(new.axis, self.setting)
         runs = [_run(cell, vector, n) for cell in free for vector in axes]
         lying = [run for run in runs if inside.issuperset(run)]
-        if new.centred and lying:
-            return [sorted(lying)[len(lying) // 2]] if len(lying) % 2 else lying
         if way is None or way[1]:
             return _rows_at(group, n, axes, lying, free, lowest)
         if not lying and new.kind is Kind.BLOCK and len(free) == n:

@@ -27,13 +27,12 @@ from iglu_marl.language.grammar.answers import (
     Above,
     ColorList,
     Count,
-    Incomplete,
     Selection,
     Toward,
     Until,
     ValueOf,
 )
-from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing
+from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing, listed
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.makers import counted
 from iglu_marl.language.grammar.reader import (
@@ -43,6 +42,7 @@ from iglu_marl.language.grammar.reader import (
     read_clauses,
     read_text,
     tokens,
+    try_text,
     unknown_words,
 )
 from iglu_marl.language.grammar.spelling import near
@@ -68,8 +68,10 @@ from iglu_marl.language.verbs import (
     Ambiguous,
     AssertCount,
     Build,
+    Copy,
     Correct,
     ExpectedWorld,
+    Extend,
     Facing,
     Instruction,
     KeepOnly,
@@ -78,6 +80,7 @@ from iglu_marl.language.verbs import (
     Pick,
     Place,
     PlaceGoal,
+    Remove,
     Repeat,
     Resize,
     Sequence,
@@ -105,12 +108,18 @@ _PREFIXES: dict[str, tuple[tuple[str, ...], ...]] = {  # that a sentence needs b
     "place": ((), ("at",), ("on",), ("in",)),
     "direction": ((), ("to",), ("to", "the"), ("going",)),
 }
-_PROBES = (  # words that complete a sentence -> what it lacks
-    ("color", Reason.NO_COLOR, ("red",), False),
-    ("place", Reason.NO_PLACE, ("on top of the tower", "in the centre"), True),
-    ("direction", Reason.NO_DIRECTION, ("to the north", "north"), True),
-    ("count", Reason.NO_NUMBER, ("2", "by 2"), False),
-    ("height", Reason.NO_HEIGHT, ("2 high",), False),
+_MOVING = (Move, Copy, Extend, Resize, Remove)
+_PROBES: tuple[tuple[Reason, tuple[str, ...], bool, tuple[type, ...]], ...] = (
+    # what a sentence lacks that can be read with these words, whether at its end, and what the reading must be
+    (Reason.NO_DIRECTION, ("to the north",), True, _MOVING),
+    (Reason.NO_DIRECTION, ("to the northeast",), True, (Build,)),
+    (Reason.NO_NUMBER, ("2", "by 2"), False, _MOVING),
+    (Reason.NO_COLOR, ("with red",), True, ()),
+    (Reason.NO_COLOR, ("red",), False, ()),
+    (Reason.NO_PLACE, ("on top of the tower", "in the centre"), True, ()),
+    (Reason.NO_DIRECTION, ("to the north", "north"), True, ()),
+    (Reason.NO_NUMBER, ("2", "by 2"), False, ()),
+    (Reason.NO_HEIGHT, ("2 high",), False, ()),
 )
 
 
@@ -140,8 +149,6 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
     """Read an utterance in a world."""
     context = context or Context()
     stated = parse(text, context)
-    if isinstance(stated, Failure) and re.search(r"\d *, *-?\d *\)", text):
-        stated = replace(stated, reason=Reason.NOT_UNDERSTOOD, partial=None)
     if isinstance(stated, Failure):
         lacks = stated.partial is not None and stated.reason is not Reason.UNKNOWN_WORD
         failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated
@@ -178,21 +185,13 @@ def _understand_beginning(
     if made is None or isinstance(made, (Failure, Name)):
         return None
     heard = try_instruction(failure.text, made, grid, context)
-    repaired = not _REPAIRING.isdisjoint(unread.split()[:3])  # what was said before does not hold
+    repaired = not listed("repairing").isdisjoint(unread.split()[:3])  # what was said before does not hold
     changes = (
         not repaired
         and not isinstance(heard.found, Failure)
         and any((w.grid != grid).any() for w in heard.found)
     )
     return replace(heard, unread=unread) if changes else None
-
-
-_REPAIRING = frozenset(
-    ("no", "not", "scratch", "wait", "sorry", "actually", "mean", "meant", "rather", "oops", "eh", "instead", "nah")
-)  # fmt: skip
-_REFERRING = frozenset(
-    ("other", "one", "ones", "same", "again", "more", "less", "there", "undo", "instead", "back")
-)
 
 
 def is_remark(text: str, context: Context) -> bool:
@@ -202,7 +201,7 @@ def is_remark(text: str, context: Context) -> bool:
         "?" in text
         or said in ([], ["no"], ["nope"])
         or not asks_for_nothing(said)
-        or not _REFERRING.isdisjoint(said)
+        or not listed("referring").isdisjoint(said)
         or parse_small_talk(text) is not None
     ):
         return False
@@ -278,10 +277,10 @@ def _diagnosed(failure: Failure) -> Failure:
     if failure.reason is not Reason.NOT_UNDERSTOOD or len(tokens(failure.text)) > 25:
         return failure
     idle = (SetFocus,) if begins_with_verb(failure.text) else (SetFocus, Correct)
-    for _, reason, words, at_end in _PROBES:
+    for reason, words, at_end, kinds in _PROBES:
         for probe in words:
             found = (stated for _, stated in _completions(failure.text, probe.split(), at_end))
-            if any(not _mentions(stated, idle) for stated in found):
+            if any(not _mentions(stated, idle) and _mentions(stated, kinds or (object,)) for stated in found):
                 return replace(failure, reason=reason, detail="")
     return failure
 
@@ -491,7 +490,7 @@ class _Answer:
             "place": ("reply_place",),
             "referent": ("reply_which",),
         }.get(missing or "", ())
-        if missing == "place" and not isinstance(self.pending.instruction, Incomplete):
+        if missing == "place":
             yield self._sentences(said)
         understood = False
         for rule in rules:
@@ -555,7 +554,8 @@ class _Answer:
             yield from self._sentences([*_words_of(value)])
         elif missing == "color":
             yield from self._edited(lambda part: _colored(part, value), color_name(value))
-            yield from self._sentences([color_name(value)])
+            for words in ([color_name(value)], ["with", color_name(value)]):
+                yield from self._sentences(words)
         elif missing == "place":
             yield from self._edited(lambda part: _placed(part, value))
         elif missing in ("height", "count"):
@@ -582,8 +582,6 @@ class _Answer:
 
     def _at_level(self, part: Any, level: int) -> Any:
         """Place one block at this layer of the column that its place means."""
-        if isinstance(part, Incomplete) and part.slot == "level":
-            part = PlaceGoal(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
         if isinstance(part, Place):
             color, wheres = part.color, (part.where,)
         elif (
@@ -620,10 +618,7 @@ class _Answer:
 
     def _with_count(self, value: Count) -> Iterator[Understanding]:
         """Fill in a number with a colour (which must be that of the blocks), or a total."""
-        growing = (
-            isinstance(self.pending.instruction, Incomplete) and self.pending.instruction.fill == "grown"
-        )
-        if value.total and growing:
+        if value.total:
             yield from self._until(Until("size", value.n))
             return
         for heard in self._with_value(value.n):
@@ -716,7 +711,7 @@ class _Answer:
             described = Blocks(core.colors, kind, None, size=core.size)
             fitting = [set(item) for item in resolve(described, self.setting)]
             items = [item for item in items if any(set(item) <= cells for cells in fitting)]
-        return core.selected(items, self.setting)
+        return core.selected(items, self.setting) if items else []
 
     def _replace_unknown(self, said: list[str], word: str) -> Iterator[Iterable[Understanding]]:
         """Replace the unknown word by the answer; ways that drop fewer words come first."""
@@ -801,8 +796,9 @@ def _completions(text: str, words: list[str], at_end: bool) -> Iterator[tuple[st
     said = tokens(text)
     places = [len(said)] if at_end else range(len(said), 0, -1)
     for at in places:
-        longer = " ".join([*said[:at], *words, *said[at:]])
-        stated = read_text(longer)
+        vague = words[:1] != [] and is_number(words[0]) and said[at : at + 1] == ["some"]
+        longer = " ".join([*said[:at], *words, *said[at + vague :]])
+        stated = try_text(longer)
         read = stated.partial if isinstance(stated, Failure) else stated
         if read is not None and not _mentions(read, (Correct,)):
             yield longer, stated
@@ -840,8 +836,6 @@ def _colored(part: Any, color: int) -> Any:
 
 
 def _counted(part: Any, n: int) -> Any:
-    if isinstance(part, Incomplete):
-        return part.filled(n) if part.slot == "n" else None
     if not isinstance(part, PlaceGoal):
         return None
     new = part.new
@@ -851,8 +845,6 @@ def _counted(part: Any, n: int) -> Any:
 
 
 def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
-    if isinstance(part, Incomplete):
-        return part.filled(way) if part.slot == "way" else None
     if isinstance(way, tuple):
         return None
     if isinstance(part, Resize) and part.way is None:
@@ -863,15 +855,6 @@ def _directed(part: Any, way: Direction | tuple[Direction, Direction]) -> Any:
 
 
 def _placed(part: Any, where: Any) -> Any:
-    if isinstance(where, tuple):  # steps
-        blocks = (
-            dict(part.slots).get("blocks")
-            if isinstance(part, Incomplete) and part.fill == "move_to"
-            else None
-        )
-        return None if blocks is None else Move(blocks, where)
-    if isinstance(part, Incomplete):
-        return part.filled(where) if part.slot == "where" else None
     if not isinstance(part, PlaceGoal) or not all(isinstance(stated, Level) for stated in part.where):
         return None
     if isinstance(where, Each):
@@ -880,14 +863,8 @@ def _placed(part: Any, where: Any) -> Any:
 
 
 def _raised(part: Any, steps: int) -> Any:
-    if isinstance(part, Incomplete) and part.slot == "level":
-        part = PlaceGoal(dict(part.slots)["new"], (Beside(((Direction.UP, 1),), dict(part.slots)["of"]),))
     where = first_place(part)
     if not isinstance(where, Beside) or [way for way, _ in where.offset] != [Direction.UP]:
         return None
     higher = Beside(((Direction.UP, steps),), where.of)
-    return (
-        replace(part, where=higher)
-        if isinstance(part, Place)
-        else replace(part, where=(higher, *part.where[1:]))
-    )
+    return replace(part, where=higher if isinstance(part, Place) else (higher,))

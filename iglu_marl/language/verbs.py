@@ -422,8 +422,6 @@ class Resize(Instruction):
         if self.way and not (self.size or self.times or self.like) and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # blocks that reach the edge together
         for item in items:
-            if isinstance(self.blocks, Anaphor) and self.to and self.way is None:
-                item = _column_of(item, setting)  # what grew is a part of it
             cells += _resized(self, item, setting)
         check_free([block for block in cells if block[1]], setting)
         return [_about(items, _changed(setting, cells))]
@@ -452,8 +450,6 @@ class Rotate(Instruction):
             return [ExpectedWorld(setting.grid, tuple(cells))]
         if about is None:
             x, z = (box.low[0] + box.high[0]) / 2, (box.low[2] + box.high[2]) / 2
-        elif isinstance(about, Spot):
-            x, z = about.x, about.z
         else:
             items = resolve(about, setting)
             if len({(cell[0], cell[2]) for item in items for cell in item}) != 1:
@@ -1036,17 +1032,6 @@ def _continued(
         for i in range(1, count + 1)
         for cell in outermost(item, vector)
     ]
-
-
-def _column_of(item: Item, setting: Resolution) -> Item:
-    """Return a column with the blocks of its colours right below it."""
-    cells, colors = [*item], {setting.color_at(cell) for cell in item} - {0}
-    if len({(x, z) for x, _, z in cells}) == 1:
-        below = shifted(min(cells, key=lambda cell: cell[1]), (0, -1, 0))
-        while setting.color_at(below) in colors:
-            cells.insert(0, below)
-            below = shifted(below, (0, -1, 0))
-    return tuple(cells)
 
 
 def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple[Cell, int]]:

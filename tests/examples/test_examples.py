@@ -20,7 +20,6 @@ from made_packs import write_zip
 from requirements import ROOT, require
 
 SMALL = {
-    "benchmark_levels": {"seeds": 1, "demonstrations": 16, "episodes": 4},
     "hindsight_goals": {"episodes": 300, "every": 100, "tests": 40, "seeds": 2},
     "your_own_agent": {},
 }
@@ -54,12 +53,8 @@ def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if name == "hindsight_goals":
         (with_hindsight, without) = (runs[:, 1:].mean(axis=1) for runs in first.values())
         assert with_hindsight.min() > 1.2 * without.max(), "hindsight learns faster, with either seed"
-    elif name == "your_own_agent":
-        assert first is True
     else:
-        # The curve's last point is of the validation split, which has other pairs than training.
-        assert first.runs[0].curve[-1] == (44, 0.75)
-        assert first.scores() == [0.75]
+        assert first is True
 
 
 # ----------------------------------------------------------------------------------------------- command lines
@@ -68,7 +63,6 @@ def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 SHORT = {
     "benchmarl_two_agents": "--iterations 1 --batch 200",
     "hindsight_goals": "--episodes 20 --every 10 --tests 5 --seeds 1 --image curves.png",
-    "benchmark_levels": "--seeds 1 --demonstrations 4 --episodes 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
     "torchrl_two_agents": "--iterations 1 --batch 100",

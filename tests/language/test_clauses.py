@@ -309,7 +309,6 @@ WALL = "blue -1..1,1..3,0"
         (TWO, "put two red blocks on the east side of the blue tower, against its top two blocks",
          "red -2,2..3,0"),
         (WALL, "make the bottom two rows of the wall green", "green -1..1,1..2,0"),
-        (ARMS, "put a green block on the outer end of each blue row", "green -3,2,0 3,2,0"),
         (ARMS, "put a green block on the near end of each blue row", None),
         (ROW, "make every other block of the row red, beginning at the west end", "red -2,1,0 0,1,0 2,1,0"),
     ],

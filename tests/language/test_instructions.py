@@ -206,7 +206,6 @@ def test_other_ways_to_say_it(text, edit):
         ("Place a red block -4 blocks east of the centre", Reason.UNKNOWN_WORD, "-4"),
         ("Done.", Reason.NOT_UNDERSTOOD, "done"),
         ("place a block on the ground at the centre", Reason.NO_COLOR, ""),
-        ("change the red block at the centre on the ground", Reason.NO_COLOR, ""),
         ("place a red block", Reason.NO_PLACE, ""),
         ("place a red block on the ground", Reason.NO_PLACE, ""),
         ("place a red block 6 east on the ground", Reason.OUTSIDE, "(6, -1, 0)"),

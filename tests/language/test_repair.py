@@ -74,6 +74,9 @@ TWO_RED = [[-3, -1, 0, "red"], [3, -1, 0, "red"]]
         ("Put a block on top of the blue block.", "color"),
         ("Place a red block.", "place"),
         ("Move the blue block.", "place"),
+        ("Replace all blue blocks.", "color"),
+        ("Extend the blue tower east.", "count"),
+        ("Extend the blue tower by 2.", "direction"),
         ("Build a green tower on the ground in the centre.", "height"),
         ("Build a row of green blocks going north from the centre.", "count"),
         ("Make the blue tower taller.", "count"),
@@ -107,6 +110,17 @@ def test_one_answer_after_the_other() -> None:
     assert done is not None
     assert not isinstance(done.found, Failure)
     assert np.array_equal(done.found[0].grid, world_of([[5, -1, -5, "red"]]))
+
+
+@pytest.mark.parametrize(
+    "said", ["Replace the red block.", "Change the red block at the centre on the ground."]
+)
+def test_a_colour_completes_a_change(said: str) -> None:
+    grid = world_of([[0, -1, 0, "red"]])
+    heard = understand_answer(understand(said, grid), "blue", grid)
+    assert heard is not None
+    assert not isinstance(heard.found, Failure)
+    assert np.array_equal(heard.found[0].grid, world_of([[0, -1, 0, "blue"]]))
 
 
 def test_a_whole_instruction_is_a_new_one() -> None:

@@ -5,82 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from iglu_marl.language.blocks import Reason
-from iglu_marl.language.grammar.expressions import Rejected, reject_if
-from iglu_marl.language.grammar.makers import CORNERS, MAKERS, define, maker
+from iglu_marl.language.grammar.makers import CORNERS, define, maker
+from iglu_marl.language.grammar.makers import MAKERS as MAKERS
 from iglu_marl.language.references import (
     FLOOR,
     Anaphor,
-    At,
-    Beside,
     Blocks,
-    Level,
-    PartOf,
     Resolution,
     Spot,
     resolve,
 )
-from iglu_marl.language.shapes import Direction, Kind, Shape
-from iglu_marl.language.verbs import Build, Copy, Extend, Move, PlaceGoal, Remove
-
-
-@dataclass(frozen=True)
-class Incomplete:
-    """A sentence that lacks one thing.
-
-    reason: what it lacks. fill: the maker of the instruction, given `slots` and the value of `slot`.
-    """
-
-    reason: Reason
-    fill: str
-    slot: str
-    slots: tuple[tuple[str, Any], ...]
-
-    def filled(self, value: Any) -> Any:
-        """Return the instruction with the value; None if it does not fit."""
-        try:
-            return MAKERS[self.fill](**dict(self.slots), **{self.slot: value})
-        except Rejected:
-            return None
-
-
-@maker
-def lacking(fill: str, slot: str, **slots: Any) -> Incomplete:
-    return Incomplete(_LACKS[slot], fill, slot, tuple(slots.items()))
-
-
-_LACKS = {
-    "n": Reason.NO_NUMBER,
-    "level": Reason.NO_HEIGHT,
-    "way": Reason.NO_DIRECTION,
-    "where": Reason.NO_PLACE,
-    "color": Reason.NO_COLOR,
-}
-
-
-define("move_one", lambda blocks, n, way: Move(blocks, ((way, n),)))
-define("copy_one", lambda blocks, n, way: Copy(blocks, ((way, n),)))
-define("copy_there", lambda blocks, where: Copy(blocks, (), where))
-define("grown", lambda blocks, n, way=Direction.UP: Extend(blocks, way, n))
-
-
-@maker
-def remove_end(of: Any, n: int, way: Direction) -> Any:
-    """Remove a number of layers at one end of something."""
-    return Remove(Blocks((), Kind.BLOCK, n, way, where=PartOf(of)))
-
-
-@maker
-def aloft(new: Any, of: Any, level: int) -> Any:
-    """Place above something at an unknown height, which `repair` asks for."""
-    return PlaceGoal(new, (Beside(((Direction.UP, 1),), of), Level(level)))
-
-
-@maker
-def diagonal(n: int, c: int, where: Any, way: Any) -> Any:
-    reject_if(not isinstance(way, tuple) or not isinstance(where, (At, Spot)))
-    start = where.cell if isinstance(where, At) else (where.x, -1, where.z)
-    return Build(Shape(Kind.DIAGONAL, (n,), way), (c,), At(start))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, put
 from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.placing import BlockSpec
-from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Edge, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, first_place
@@ -102,7 +102,7 @@ def _rules() -> Grammar:
 
 
 @cache
-def _listed(name: str) -> frozenset[str]:
+def listed(name: str) -> frozenset[str]:
     """Return the phrases of a word list."""
     return frozenset(_rules().lists[name])
 
@@ -110,7 +110,7 @@ def _listed(name: str) -> frozenset[str]:
 @cache
 def _fitting() -> frozenset[str]:
     """Return the adjectives of things."""
-    return _listed("fitting") | _listed("adjective") | _listed("shape_word")
+    return listed("fitting") | listed("adjective") | listed("shape_word")
 
 
 @cache
@@ -129,23 +129,23 @@ def _telling() -> frozenset[str]:
 
 def asks_for_nothing(said: list[str]) -> bool:
     """Return whether words can be a remark: without colours, verbs of building, and unknown verbs."""
-    unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in _listed("objects"))
+    unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in listed("objects"))
     return bool(said) and not unknown and _changing().isdisjoint(said)
 
 
 @cache
 def _details() -> frozenset[str]:
     """Return the words that say how something is built: colours, numbers and sides, and verbs that change it."""
-    verbs = {word for name in ("remove", "replace", "move", "mirror", "extend") for word in _listed(name)}
-    return (_rules().words_of("color", "number", "side") | verbs) - _listed("weak_verbs") - {"one", "a"}
+    verbs = {word for name in ("remove", "replace", "move", "mirror", "extend") for word in listed(name)}
+    return (_rules().words_of("color", "number", "side") | verbs) - listed("weak_verbs") - {"one", "a"}
 
 
 @cache
 def _changing() -> frozenset[str]:
     """Return the colours and the verbs of building."""
-    lists = map(_listed, ("remove", "replace", "move", "copy", "mirror", "extend", "stack", "building"))
+    lists = map(listed, ("remove", "replace", "move", "copy", "mirror", "extend", "stack", "building"))
     single = {phrase for phrases in lists for phrase in phrases if " " not in phrase}
-    return (_rules().words_of("color") | single) - _listed("weak_verbs")
+    return (_rules().words_of("color") | single) - listed("weak_verbs")
 
 
 def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict[str, tuple[str, bool, bool]]:
@@ -161,7 +161,7 @@ def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict
         elif (
             not known_only
             and word.isalpha()
-            and (word not in known or one in _listed("part"))
+            and (word not in known or one in listed("part"))
             and len(word) > 1
         ):
             found[word] = (one, plural, False)
@@ -235,7 +235,7 @@ class ClauseReader:
         """Return whether a word is a verb: "it is waving", "nail a red one to it"."""
         doing = self.said[at].endswith("ing") and self.said[max(0, at - 1)] in ("is", "are", "it's", "no")
         inside = at + 1 not in self.breaks
-        return doing or (inside and not _listed("objects").isdisjoint(self.said[at + 1 : at + 2]))
+        return doing or (inside and not listed("objects").isdisjoint(self.said[at + 1 : at + 2]))
 
     def _colors(self, at: int) -> list[int]:
         return [value for value, end, _ in self.parser.read("tint", at) if end == at + 1]
@@ -254,11 +254,11 @@ class ClauseReader:
         before = self.said[max(start, first - 1) : first]
         opens = self._all_idle(start, first)
         counted = before in (["a"], ["an"], ["another"], ["our"]) or self._numbers(first)
-        following = not set(self.said[at + 1 : at + 3]).isdisjoint(_listed("is_posed"))
+        following = not set(self.said[at + 1 : at + 3]).isdisjoint(listed("is_posed"))
         placed = (
             before == ["the"]
             and self.said[first - 2 : first - 1] != []
-            and self.said[first - 2] in _listed("is_posed")
+            and self.said[first - 2] in listed("is_posed")
         )
         return counted or placed or (opens and (following or not before or at + 1 == stop))
 
@@ -336,7 +336,7 @@ class ClauseReader:
                 continue
             if value.name == "kind":
                 word, plural = singular(self.said[end - 1])
-                value = replace(value, word=word if word in _listed("part") else "", plural=plural)
+                value = replace(value, word=word if word in listed("part") else "", plural=plural)
             known = value.name == "name" or (value.name == "kind" and self.said[at - 1 : at] == ["the"])
             if not known or self._may_be_new(at):
                 yield end, value, cost + 1
@@ -367,7 +367,7 @@ class ClauseReader:
         if not (inside and self._goes_on(at)) and asks_for_nothing(rest):
             if _telling().isdisjoint(rest) and not any(is_number(word) or word == "minus" for word in rest):
                 yield stop, about, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
-        if inside and rest[0] in _listed("explaining") and _changing().isdisjoint(rest):
+        if inside and rest[0] in listed("explaining") and _changing().isdisjoint(rest):
             yield stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)
         later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
         plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))
@@ -383,7 +383,7 @@ class ClauseReader:
         The thing that they name is what "it" means then; without "it" they must name none.
         """
         words = self.said[at:stop]
-        parts = words[0] in _changing() and not _listed("building").issuperset(words[:1])
+        parts = words[0] in _changing() and not listed("building").issuperset(words[:1])
         if parts or not _details().isdisjoint(words):
             return
         about = self._topic(at, stop)
@@ -420,7 +420,7 @@ class ClauseReader:
     def _goes_on(self, at: int) -> bool:
         """Return whether words behind a comma can belong to the request before it."""
         placed = any(end > at + 1 for _, end, _ in self.parser.read("where", at))
-        return placed or self.said[at] not in _listed("remarking")
+        return placed or self.said[at] not in listed("remarking")
 
     def _may_be_new(self, at: int) -> bool:
         """Return whether a noun can be that of something new."""
@@ -431,7 +431,7 @@ class ClauseReader:
         begins = any(
             end == at for _, end, _ in (self.parser.read("idle", at - 2) if at > 1 else ())
         )  # "begin with"
-        return at == 0 or at in self.breaks or begins or self.said[at - 1] not in _listed("not_new")
+        return at == 0 or at in self.breaks or begins or self.said[at - 1] not in listed("not_new")
 
     def _after_idle(self, at: int) -> bool:
         starts = range(max(0, at - 4), at)
@@ -573,8 +573,6 @@ def _colored(colors: tuple[int, ...], kind: Any, mods: Modifiers, more: Set[str]
     if len(mods.where) != 1 or more or mods != Modifiers(mods.where, mods.standing, mods.way):
         return None
     (where,), vertical = mods.where, mods.way is not None and mods.way.vertical
-    if not isinstance(where, (At, Beside, NextTo, Spot)):
-        return None
     on_top = isinstance(where, Beside) and where.offset == _ON and kind is Kind.BLOCK and len(colors) > 2
     if kind in (Kind.TOWER, Kind.COLUMN) or (mods.standing or vertical) or (on_top and mods.way is None):
         return Build(Shape(Kind.TOWER, (len(colors),)), colors, where)

@@ -560,37 +560,35 @@ class Parser:
                     continue  # the maker rejects the words
             yield value, end, cost + rule.cost
 
-    def _match(self, node: Node, at: int) -> Iterator[Match]:
+    def _match(self, node: Node, at: int) -> list[Match]:
+        """Return the matches of a pattern from a position."""
+        if isinstance(node, CategorySlot):
+            if node.category in OPEN:
+                return self._open(node, at)
+            if node.name == "_":
+                return [((), end, cost) for _, end, cost in self.read(node.category, at)]
+            return [(((node.name, value),), end, cost) for value, end, cost in self.read(node.category, at)]
         if isinstance(node, Choice):
             assert node.by_word is not None
+            found: list[Match] = []
             for option in self._possible(node.by_word, at):
-                if not isinstance(option, Word):
-                    yield from self._match(option, at)
-                elif at < len(self.said) and self.said[at] == option.text:
-                    self.furthest = max(self.furthest, at + 1)
-                    yield (), at + 1, 0
-            if node.optional:
-                yield (), at, 0
-        elif isinstance(node, CategorySlot):
-            if node.category in OPEN:
-                yield from self._open(node, at)
-                return
-            for value, end, cost in self.read(node.category, at):
-                yield ((node.name, value),) if node.name != "_" else (), end, cost
-        elif isinstance(node, Comma):
-            yield (), at, 0
-        else:
-            yield from self._sequence(node.parts if isinstance(node, Sequence) else [node], 0, at)
+                found += self._match(option, at)
+            return [*found, ((), at, 0)] if node.optional else found
+        if isinstance(node, Word):
+            if at == len(self.said) or self.said[at] != node.text:
+                return []
+            self.furthest = max(self.furthest, at + 1)
+            return [((), at + 1, 0)]
+        return self._sequence(node.parts, at) if isinstance(node, Sequence) else [((), at, 0)]
 
-    def _open(self, slot: CategorySlot, at: int) -> Iterator[Match]:
-        """Yield the matches of a slot without rules."""
+    def _open(self, slot: CategorySlot, at: int) -> list[Match]:
+        """Return the matches of a slot without rules."""
         if slot.category in ("rest", "some"):
             end = at
             while end < len(self.said) and self.said[end] != ".":
                 end += 1
-            for stop in range(at + 1 if slot.category == "some" else max(end, at + 1), end + 1):
-                yield ((slot.name, tuple(self.said[at:stop])),), stop, 0
-            return
+            stops = range(at + 1 if slot.category == "some" else max(end, at + 1), end + 1)
+            return [(((slot.name, tuple(self.said[at:stop])),), stop, 0) for stop in stops]
         word = self.said[at] if at < len(self.said) else ""
         noun = self.nouns.get(word)
         value: Any = None
@@ -598,19 +596,18 @@ class Parser:
             value = int(word[:6])
         elif noun is not None and noun[1:] == NAMES.get(slot.category):
             value = noun[0]
-        if value is not None:
-            self.furthest = max(self.furthest, at + 1)
-            yield ((slot.name, value),), at + 1, 0
+        if value is None:
+            return []
+        self.furthest = max(self.furthest, at + 1)
+        return [(((slot.name, value),), at + 1, 0)]
 
-    def _sequence(self, parts: list[Node], number: int, at: int) -> Iterator[Match]:
-        while number < len(parts) and isinstance(part := parts[number], Word):
-            if at == len(self.said) or self.said[at] != part.text:
-                return
-            number, at = number + 1, at + 1
-            self.furthest = max(self.furthest, at)
-        if number == len(parts):
-            yield (), at, 0
-            return
-        for slots, middle, cost in self._match(parts[number], at):
-            for more, end, rest in self._sequence(parts, number + 1, middle):
-                yield slots + more, end, cost + rest
+    def _sequence(self, parts: list[Node], at: int) -> list[Match]:
+        found: list[Match] = [((), at, 0)]
+        for part in parts:
+            before, found = found, []
+            for slots, middle, cost in before:
+                for more, end, rest in self._match(part, middle):
+                    found.append((slots + more if more else slots, end, cost + rest))
+            if not found:
+                break
+        return found

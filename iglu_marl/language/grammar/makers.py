@@ -22,7 +22,6 @@ from iglu_marl.language.references import (
     BuilderPosition,
     Each,
     Edge,
-    LastBlock,
     Level,
     Location,
     NextTo,
@@ -172,8 +171,6 @@ class Modifiers:
                 continue
             if default is not None:  # a tuple or a flag
                 stated[name] = one + two if isinstance(one, tuple) else two
-            elif one is not None and name == "also":
-                raise Contradiction("another place and another place")
             else:
                 stated[name] = _agreed(name, one, two)
         return replace(self, **stated)
@@ -272,8 +269,6 @@ class CellCount:
 def between(one: Any, other: Any = None) -> Any:
     if other is None and isinstance(one, Blocks) and one.count == 1 and not one.is_of_several:
         return gap_in(one)
-    if other is None and isinstance(one, (Anaphor, LastBlock)):
-        one = Portion(one, "blocks")
     return Between(one, other)
 
 
@@ -343,8 +338,6 @@ def new_area(
         sizes = (max(n, m),)
         reject_if(min(n, m) != 1 or d is not None)
     reject_if(kind is Kind.CUBE and d is None)
-    if kind is Kind.TOWER and d is not None:
-        kind = Kind.RECTANGLE
     standing = True if kind is Kind.WALL else None if up is None else up == "upright"
     return BlockSpec(1, colors, kind, sizes, standing=standing)
 
@@ -566,8 +559,6 @@ def _with_likeness(made: BlockSpec, wheres: tuple[Any, ...]) -> BlockSpec:
     of = getattr(first, "of", None) or getattr(first, "one", None)
     if made.like == Anaphor() and of is not None:
         made = replace(made, like=of)
-    if isinstance(made.like, Blocks) and made.like.kind is Kind.BLOCK and made.kind is not Kind.BLOCK:
-        made = replace(made, like=replace(made.like, kind=made.kind))
     return made
 
 
@@ -738,8 +729,6 @@ def _at_one_thing(one: Any, other: Any) -> tuple[Any, ...] | None:
         return (replace(other, of=one.of),)
     if one.which != "ends" and other in (up, down):  # "on each side of it, at the bottom"
         return (replace(one, of=Portion(one.of, "blocks", other.offset[0][0])),)
-    if one.which == "ends" and other == up:  # "on each end of it, on top"
-        return (replace(up, of=Portion(one.of, "ends")),)
     return None
 
 

@@ -13,10 +13,9 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
-from iglu_marl.language.grammar import clauses, scene_makers
-from iglu_marl.language.grammar.answers import Incomplete
+from iglu_marl.language.grammar import answers, clauses, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import MAKERS, Announced, Outside, Remark, Topic, View
+from iglu_marl.language.grammar.makers import Announced, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings, singular
 from iglu_marl.language.placing import SAME
 from iglu_marl.language.references import (
@@ -74,7 +73,7 @@ def grammar() -> Grammar:
         "ordinal": list(ordinals.items()),
         "color": [(name, color_id(name)) for name in templates()["colors"]],
     }
-    return Grammar(text, MAKERS | scene_makers.MAKERS, lexicon)
+    return Grammar(text, answers.MAKERS | scene_makers.MAKERS, lexicon)
 
 
 def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
@@ -155,14 +154,6 @@ class Reader(Parser):
             return stated if -cost < least else ""
         return stated if self.said[end] == "." and all(at != end for at, _ in self._texts) else ""
 
-    def lacking(self) -> Incomplete | None:
-        """Return a single sentence that lacks one thing."""
-        at = 0
-        while ends := [end for _, end, _ in self.read("joints", at) if end > at]:
-            at = max(ends)
-        found = [value for value, end, _ in self.read("lacking", at) if end == len(self.said)]
-        return found[0] if found else None
-
     def clauses(self, at: int, after: str) -> list[tuple[Any, int, int]]:
         """Return the possible next clauses, after joining words."""
         starts = {at: 0}
@@ -239,14 +230,9 @@ def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Apply an announcement: "a red L in the middle: three blocks north, ..." is red and in the middle."""
     found: list[Any] = []
     stated = Announced()
-    for number, part in enumerate(parts):
+    for part in parts:
         if isinstance(part, Announced):
             stated = part
-            if not any(isinstance(other, _PLACEMENTS) for other in parts[number + 1 : number + 2]):
-                raise DialogueError("nothing describes what was announced")
-            built = parts[number + 1 :] if stated.standing else parts[number + 1 : number + 2]
-            if stated.standing not in (None, any(map(_is_upright, built))):
-                raise Contradiction("upright and all of it level" if stated.standing else "flat and upright")
             continue
         put = part.put if isinstance(part, Elided) else part
         if isinstance(put, PlaceGoal) and stated != Announced():
@@ -257,16 +243,6 @@ def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             stated = replace(stated, where=())
         found.append(replace(part, put=put) if isinstance(part, Elided) else put)
     return tuple(found)
-
-
-def _is_upright(part: Any) -> bool:
-    put = part.put if isinstance(part, Elided) else part
-    where = first_place(put)
-    if isinstance(where, Beside) and where.offset and where.offset[0][0].vertical:
-        return True
-    new = put.shape if isinstance(put, Build) else getattr(put, "new", None)
-    upright = getattr(new, "standing", False) or (getattr(new, "way", None) in (Direction.UP, Direction.DOWN))
-    return bool(upright) or getattr(new, "kind", None) in (Kind.TOWER, Kind.COLUMN, Kind.STAIRCASE)
 
 
 _ITS = (Anaphor(), LastBlock(), PluralAnaphor())
@@ -368,6 +344,13 @@ def instruction_of_clauses(parts: tuple[Any, ...]) -> Any:
     return made if lack is None else Failure(lack[0], lack[1], partial=made)
 
 
+@lru_cache(maxsize=4096)
+def try_text(text: str) -> Any:
+    """Return the instruction in a text, or a `Failure` whose detail can be wrong; faster than `read_text`."""
+    said = tokens(text)
+    return read_text(text) if unknown_words(said) else _read_words(said, text, quick=True)
+
+
 def respelled(text: str) -> tuple[tuple[str, str], ...]:
     """Return the misspelt words of a text and their corrections: (("yelow", "yellow"),)."""
     return _read(text)[1]
@@ -400,9 +383,11 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
     unknown = [word for word in unknown_words(said) if not {word, singular(word)[0]} & names]
-    plain = _read_words(said, text, names, quick=bool(unknown))
-    if not unknown or not isinstance(plain, Failure):
+    plain = _read_words(said, text, names, quick=True)
+    if not isinstance(plain, Failure) or (not unknown and plain.partial is not None):
         return plain, ()  # also if the unknown words are in a remark
+    if not unknown:
+        return _read_words(said, text, names), ()  # with the detail of the failure
     found: list[tuple[Any, list[str]]] = []
     least = 0
     for rank, words in respellings(said, instruction_words() | names):
@@ -441,8 +426,6 @@ def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset(),
         except DialogueError:
             continue
     made = list(dict.fromkeys(made))
-    if not made and (hole := reader.lacking()) is not None:
-        return Failure(hole.reason, "", text, partial=hole)
     lacking = [lack for one in made if (lack := _lacking(one)) is not None]
     if quick and made and len(lacking) == len(made):
         return _read_words(said, text, names)  # a contradiction can speak against it
@@ -466,6 +449,8 @@ def _lacking(value: Any) -> tuple[Reason, str] | None:
             return Reason.OUTSIDE, str(outside.cell)
         if value.new.color is None:
             return Reason.NO_COLOR, ""
+        if Level(0) in value.where:
+            return Reason.NO_HEIGHT, ""
         if all(isinstance(where, Level) for where in value.where):
             return Reason.NO_PLACE, ""
         if value.new.vague and not value.fill and all(isinstance(where, _TIGHT) for where in value.where):
