@@ -75,8 +75,7 @@ def from_actions(actions: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[Any, 
             raise ActionError(
                 f"the action of the {player} is {action!r:.80}, expected a dict with act, say or both"
             )
-        if action.get("act") is not None:
-            acts[player] = action["act"]
+        acts[player] = action.get("act")
         if "say" in action:
             said[player] = action["say"]
     return said, acts
@@ -181,11 +180,8 @@ class LiveGame(TwoAgentGame):
                 if player not in self.agent_of:
                     expected = " or ".join(repr(str(one)) for one in self.agent_of)
                     raise ActionError(f"{name} has the key {player!r:.80}, expected {expected}")
-        chat, controls = self._episode.chat, self._setup.controls
-        texts = {
-            self.agent_of[player]: chat.read(words, f"what the {player} says")[0]
-            for player, words in given.items()
-        }
+        read, controls = self._episode.chat.read, self._setup.controls
+        texts = {self.agent_of[one]: read(words, f"what the {one} says")[0] for one, words in given.items()}
         moves = []
         for builder in self._builders:
             one = acts.get(self.players[builder])

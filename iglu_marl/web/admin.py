@@ -104,20 +104,14 @@ async def _live(request: Request) -> str:
 
 def _game(room: Room) -> tuple[Any, ...]:
     said = [f"{one.speaker}: {one.text}" for one in room.game.episode.dialogue.utterances[-LINES:]]
-    people = [f"{seat.agent or PERSON}{' (away)' if seat.waits else ''}" for seat in room.seats.values()]
+    seats = room.seats.values()
+    people = "\n".join(f"{seat.agent or PERSON}{' (away)' if seat.waits else ''}" for seat in seats)
     watch = html.escape(f"/play#{next(iter(room.watch.values()))}")
     doing = "continue" if room.paused else "pause"
     buttons = _buttons((doing, "message", "end"), room.name)
     link = f'<a href="{watch}" target="_blank">watch</a>'
     state = f"{room.status()['state']}, {room.game.ticks / 20:.0f} s"
-    return (
-        room.name,
-        room.game.task.task_id,
-        "\n".join(people),
-        state,
-        "\n".join(said),
-        Raw(f"{link} {buttons}"),
-    )
+    return room.name, room.game.task.task_id, people, state, "\n".join(said), Raw(f"{link} {buttons}")
 
 
 def _button(doing: str, subject: str) -> str:

@@ -141,9 +141,8 @@ def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGam
         "max_steps": round(options.minutes * 60 / STEP_S),
         "max_turns": None,
         "builder_sees": ("inventory", "dialog", "pose", "grid"),
+        **({"controls": "human-level"} if builder is None else {}),
     }
-    if builder is None:
-        own["controls"] = "human-level"
     return LiveGame(**game_options({Role.BUILDER: [builder]}, own, {"chat": "text"}))
 
 
@@ -208,9 +207,8 @@ class Room:
         self._recorder = Recorder(path, agents=names, private=True)
         self.recording = path.name
         self._live = self._recorder.wrap(self.game)
-        count = self.game.config.builders
-        edge = min(count - 1, APART)
-        places = np.linspace(-edge, edge, count)
+        edge = min(self.game.config.builders - 1, APART)
+        places = np.linspace(-edge, edge, self.game.config.builders)
         self._live.reset(
             seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed,
             options={"pose": [(float(x), 0.0, 0.0, 0.0, 0.0) for x in places]} if edge else None,
@@ -584,11 +582,11 @@ class Rooms:
         if task is not None and task not in options.tasks:
             raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
         chosen = options.tasks[secrets.choice(tuple(options.tasks)) if task is None else task]
-        now = clock.monotonic()
         seats = []
         for one in players:
             agent = None if one == player else self._partner(one, partner)
-            seats.append(Seat(one, agent=agent, invitation="" if agent else new_token(), away_at=now))
+            invitation = "" if agent else new_token()
+            seats.append(Seat(one, agent, invitation=invitation, away_at=clock.monotonic()))
         own = next(seat for seat in seats if seat.player == player)
         own.token, own.invitation = own.invitation, ""
         builders = [seat.agent for seat in seats if role_of(seat.player) == Role.BUILDER]

@@ -195,7 +195,7 @@ async def static_file(request: Request) -> Response:
 
 
 async def lobby(request: Request) -> Response:
-    """Answer with the tasks (name and number of blocks) and the agents by role."""
+    """Answer with the tasks (name and number of blocks), the agents by role, and who plays."""
     options: ServerOptions = request.app.state.options
     blocks = {name: int((task.target_grid != task.start_grid).sum()) for name, task in options.tasks.items()}
     return JSONResponse(

@@ -29,7 +29,6 @@ from iglu_marl import (
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance, decode_dialogue, speakers_of
 from iglu_marl.core.grid import blocks_to_grid, color_id
-from iglu_marl.envs import LiveGame
 from iglu_marl.game.knowledge import Parts, side_view
 from iglu_marl.game.team import SHARED
 from iglu_marl.language.goals import GoalSpace, GoalTasks
@@ -636,7 +635,6 @@ def test_what_has_no_teams_says_so() -> None:
         for call in (
             lambda option=option: gym.make("IGLUGridworld-v0", **option),
             lambda option=option: gym.make_vec("IGLUGridworldVector-v0", num_envs=2, **option),
-            lambda option=option: LiveGame(**option),
         ):
             with refused:
                 call()
