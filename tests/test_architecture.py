@@ -93,7 +93,7 @@ LIMITS = {
     "core": 5_123,
     # More: teams, of which each member sees, hears and holds something of its own.
     "game": 2_067,
-    "envs": 5_440,
+    "envs": 5_436,
     # Aim 12,000; more: clauses and whole sentences are read by two mechanisms yet.
     "language": 12_602,
     "agents/scripted": 2_751,
@@ -110,7 +110,7 @@ LIMITS = {
     "benchmark": 5_396,
     "agents/learned": 4_275,
     # Aim 5,500.
-    "web": 4_166,
+    "web": 4_158,
     "agents/human": 971,
     # Aim 4,500; more: Typer wants each option of a command in its signature.
     "commands": 5_310,
