@@ -7,14 +7,8 @@ from typing import Any
 
 from iglu_marl.language.grammar.makers import CORNERS, define, maker
 from iglu_marl.language.grammar.makers import MAKERS as MAKERS
-from iglu_marl.language.references import (
-    FLOOR,
-    Anaphor,
-    Blocks,
-    Resolution,
-    Spot,
-    resolve,
-)
+from iglu_marl.language.references import Anaphor, Blocks, Resolution, Spot, resolve
+from iglu_marl.language.regions import FLOOR
 
 
 @dataclass(frozen=True)
@@ -37,6 +31,7 @@ class ValueOf:
         items = [] if self.of is None else resolve(self.of, setting)
         if self.what == "count":
             return len(items)
+        found: set[Any]
         if self.what == "color":
             found = {setting.color_at(cell) for item in items for cell in item}
         elif self.what == "level":
