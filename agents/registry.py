@@ -25,6 +25,7 @@ from iglu_marl.agents.settings import unwrap_game
 from iglu_marl.agents.team import TeamArchitect, TeamBuilder, TeamOracle
 from iglu_marl.core.imports import imported
 from iglu_marl.core.text import similar
+from iglu_marl.recording.rollout import role_of
 
 ARCHITECTS: dict[str, Any] = {
     "llm": LLMArchitect,
@@ -68,23 +69,23 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
     if isinstance(getattr(env, "unwrapped", env), gymnasium.Env):
         del makers[Role.ARCHITECT]
     elif (config := unwrap_game(env).config).is_team:
-        return {agent: seated(names[Role(agent.rpartition("_")[0])], env, agent) for agent in config.agents}
+        return {agent: seated(names[role_of(agent)], env, agent) for agent in config.agents}
     return {role: maker.for_env(env) for role, maker in makers.items()}
 
 
-def seated(spec: Any, env: Any, agent: str) -> Agent:
+def seated(spec: Any, env: Any, agent: str, **options: Any) -> Agent:
     """Return the agent that plays `agent` ("builder_1") in an environment, from a spec as of `factory`.
 
-    A class with `for_seat(env, agent)` is made by that. Raises `AgentError`.
+    A class with `for_seat(env, agent)` is made by that, with the options. Raises `AgentError`.
     """
-    role = Role(agent.rpartition("_")[0])
+    role = role_of(agent)
     if spec in ("scripted", "oracle") and unwrap_game(env).config.is_team:
         spec = (
             {"architect": TeamArchitect, "builder": TeamBuilder}[role] if spec == "scripted" else TeamOracle
         )
     maker = named(spec, role) if isinstance(spec, str) else spec
     if hasattr(maker, "for_seat"):
-        seat: Agent = maker.for_seat(env, agent)
+        seat: Agent = maker.for_seat(env, agent, **options)
         return seat
     return factory(maker, role)(env)
 
@@ -200,9 +201,14 @@ _REAL_TIME_OPTIONS: dict[Role, dict[str, dict[str, Any]]] = {
 }
 
 
-def partner_for(env: Any, role: Role, name: str) -> Agent:
-    """Return a named agent that plays with a person in real time. Raises `AgentError` for unknown names."""
-    agent: Agent = named(name, role).for_env(
-        env, **_REAL_TIME_OPTIONS[role].get("llm" if name.startswith(NamedModel.PREFIX) else name, {})
-    )
+def partner_for(env: Any, player: Role | str, name: str) -> Agent:
+    """Return a named agent that plays with people in real time. Raises `AgentError` for unknown names.
+
+    player: its role, or in a game of a team its seat ("builder_1").
+    """
+    role, kind = role_of(player), "llm" if name.startswith(NamedModel.PREFIX) else name
+    options = _REAL_TIME_OPTIONS[role].get(kind, {})
+    if player != role:
+        return seated(name, env, str(player), **(options if kind == "llm" else {}))
+    agent: Agent = named(name, role).for_env(env, **options)
     return agent

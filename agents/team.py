@@ -596,6 +596,11 @@ class TeamBuilder(BuilderBase):
         )
 
     @property
+    def ready(self) -> bool:
+        """Whether it follows a plan, so that its next act takes no time."""
+        return bool(self._steps)
+
+    @property
     def _is_done(self) -> bool:
         return all(color_at(self._state.grid, cell) == color for cell, color in self._wanted.items())
 

@@ -2,7 +2,7 @@
 of 5,000 characters.
 
 Hypothesis makes the arguments (`from_type`). A call ends with a result or an error of ours within 10 s of CPU time (a
-minute of waiting) and 4 GiB; anything else is a fault. `benchmarks.trust.names` is the driver.
+minute of waiting) and 4 GiB; anything else is a fault. `trust.names` is the driver.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from trust.driver import ROOT, show_progress
+from trust.fuzz import HANGS_S, Hangs, Watch, place_of
 
 import iglu_marl
-from benchmarks.trust.driver import ROOT, show_progress
-from benchmarks.trust.fuzz import HANGS_S, Hangs, Watch, place_of
 from iglu_marl import IgluMarlError
 from iglu_marl.tasks import BundledTasks
 
@@ -75,7 +75,7 @@ def exported() -> dict[str, Callable[..., Any]]:
         last = name.rpartition(".")[2]
         if last.startswith("_") or last in LONG:
             continue
-        with contextlib.suppress(IgluMarlError):
+        with contextlib.suppress(IgluMarlError, ModuleNotFoundError):  # an extra that is missing
             value = pkgutil.resolve_name(name)
             if str(getattr(value, "__module__", "")).startswith("iglu_marl") and _can_be_called(value):
                 found.setdefault(value, name)

@@ -1,7 +1,7 @@
 """What is fuzzed: everything that reads what others wrote, each as a function of bytes.
 
 A target takes any bytes and returns, whatever they hold: an error that is not ours, or a broken promise of the reader
-(see `test_damaged_input`), is a crash. `benchmarks/trust/fuzz.py` looks for bytes that make one; those that it has
+(see `test_damaged_input`), is a crash. `trust/fuzz.py` looks for bytes that make one; those that it has
 found, and a few that reach far, lie in `tests/fuzzed/` and are run by `test_fuzzed.py`.
 """
 

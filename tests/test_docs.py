@@ -46,13 +46,12 @@ from PIL import Image
 from requirements import ROOT, require
 from typer.testing import CliRunner
 
-import iglu_marl
 from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
-from iglu_marl.benchmark import levels, read_result, reference_results
+from iglu_marl.benchmark import levels, read_result
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
-from iglu_marl.benchmark.report import audit_rows, model_table, overview_rows
+from iglu_marl.benchmark.report import audit_rows, overview_rows
 from iglu_marl.benchmark.report import level_rows as leaderboard_rows
 from iglu_marl.cli import app
 from iglu_marl.compat import conformance as tools
@@ -61,9 +60,9 @@ from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
 from iglu_marl.envs.documentation import sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
-from iglu_marl.envs.language import SPELLINGS, make_language_goal, observation_rows
+from iglu_marl.envs.language import SPELLINGS, make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, GameOptions
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.language.scene.program import FUNCTIONS
 from iglu_marl.tasks import BundledTasks
@@ -89,6 +88,7 @@ OTHER_PAGES = [
 WITHOUT_SNIPPETS = {
     "docs/architecture.md",
     "docs/changes.md",
+    "docs/comparison.md",
     "docs/compatibility.md",
     "docs/conformance.md",
     "docs/gallery.md",
@@ -475,57 +475,6 @@ def sights(field: str, names: tuple[str, ...]) -> list[list[str]]:
     return [[cell(name), cell(key), cell(space), "yes" if shown else ""] for name, key, space, shown in rows]
 
 
-def gridworld() -> list[list[str]]:
-    def keys(**options: Any) -> Any:
-        return gym.make("IGLUGridworld-v0", **options).observation_space.spaces  # type: ignore[attr-defined]
-
-    always = keys(render=False)
-    rows = [[cell(key), spelled(space), "always"] for key, space in always.items()]
-    for flag in ("render", "vector_state", "target_in_obs", "target_egocentric"):
-        more = keys(**{"render": False, flag: True})
-        rows += [[cell(key), spelled(space), cell(flag)] for key, space in more.items() if key not in always]
-    more = keys(render=False, builder_sees=COMPUTED_SIGHTS)
-    rows += [[cell(key), spelled(more[key]), cell(f'"{key}" in builder_sees')] for key in COMPUTED_SIGHTS]
-    return rows
-
-
-def summary() -> list[list[str]]:
-    """The game of two at a glance: with text, and with tokens."""
-    text, tokens = (iglu_marl.parallel_env(chat=chat) for chat in ("text", "tokens"))  # type: ignore[arg-type]
-    rows = [["agents"] + [", ".join(map(cell, env.possible_agents)) for env in (text, tokens)]]
-    for role, agent in zip(("architect", "builder"), text.possible_agents, strict=True):
-        rows.append([f"action of the {role}"] + [spelled(env.action_space(agent)) for env in (text, tokens)])
-        seen = [env.observation_space(agent).spaces for env in (text, tokens)]  # type: ignore[attr-defined]
-        rows.append([f"the {role} sees"] + [", ".join(map(cell, keys)) for keys in seen])
-    rows.append(["`dialog` is"] + [spelled(keys["dialog"]) for keys in seen])
-    rows.append(["`state()`"] + [f"float32 {list(env.state_space.shape)}" for env in (text, tokens)])
-    modes = ", ".join(map(cell, iglu_marl.env().metadata["render_modes"]))
-    return [*rows, ["`render_mode`", modes, modes]]
-
-
-def silent() -> list[list[str]]:
-    full, visual = (
-        gym.make(name).observation_space.spaces  # type: ignore[attr-defined]
-        for name in ("IGLUSilentBuilder-v0", "IGLUSilentBuilderVisual-v0")
-    )
-    assert visual.items() <= full.items()
-    return [
-        [cell(key), spelled(space), "both" if key in visual else cell("IGLUSilentBuilder-v0")]
-        for key, space in full.items()
-    ]
-
-
-def bundled() -> list[list[str]]:
-    source = BundledTasks(mode="structures")
-    rows = []
-    for task in source:
-        colors = len(set(task.target_grid[task.target_grid != 0].tolist()))
-        layers = int(np.flatnonzero(task.target_grid.any(axis=(1, 2))).max()) + 1
-        turns = ", ".join(str(len(session)) for session in source.tasks[str(task.task_id)])
-        rows.append([str(task.task_id), str(task.target_size), str(colors), str(layers), turns])
-    return rows
-
-
 def ids() -> list[list[str]]:
     functions = [
         ["`iglu_marl.env`, `iglu_marl.raw_env`"],
@@ -544,13 +493,6 @@ def functions() -> list[list[str]]:
 
 def config() -> list[list[str]]:
     return [row.strip("| ").split(" | ") for row in GameConfig.table().splitlines()[2:]]
-
-
-def language_goal() -> list[list[str]]:
-    return [
-        [cell(key), cell(space), when if when == "always" else " or ".join(map(cell, when.split(" or ")))]
-        for key, when, space in observation_rows()
-    ]
 
 
 def goal_options() -> list[list[str]]:
@@ -641,7 +583,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "conformance-measured": measured,
     "conformance-keywords": lambda: conformance(KEYWORDS),
     "conformance-behaviour": lambda: conformance(BEHAVIOUR),
-    "differences-2022": lambda: differences(GRIDWORLD, KEYWORDS, BEHAVIOUR),
+    "differences-2022": lambda: differences(GRIDWORLD, KEYWORDS),
     "differences-datasets": lambda: differences(IGLU_DATASETS),
     "differences-2021": lambda: differences(SILENT_BUILDER, IGLU_TASKS),
     "differences-clevr": lambda: differences(CLEVR_ROBOT),
@@ -652,7 +594,6 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "leaderboard": lambda: leaderboard_rows(
         [read_result(path) for path in sorted((ROOT / "docs" / "learning").glob("*-v1_*.json"))]
     ),
-    "models": lambda: rows_of(model_table(reference_results())),
     "model-levels": lambda: [
         [f"`{one.name}`", one.about, one.role, "all" if one.listed else str(one.games)]
         for one in MODEL_LEVELS
@@ -660,18 +601,13 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "levels": level_rows,
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
-    "bundled": bundled,
     "colours": colours,
     "cross-play": cross_play,
     "config": config,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
     "goal-options": goal_options,
-    "gridworld": gridworld,
     "ids": ids,
-    "language-goal": language_goal,
-    "silent": silent,
-    "summary": summary,
     "walking": lambda: [[str(int(action)), cell(action.name.lower())] for action in Action],
     **{name: lambda name=name: keys_of(name) for name in ("flying", "human-level", "discrete", "continuous")},  # type: ignore[misc]
 }

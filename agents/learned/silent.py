@@ -3,7 +3,7 @@
 It walks with the 18 actions and observes `egocentric`, `target_egocentric`, `aim` and `agentPos`. It knows the colour
 in hand, its last action and its goal. It decides in two steps: it points at one of the nearest cells in which build
 and target differ (`point`), and acts with this cell in mind (`act`). The two steps and their inputs are designed by
-hand; the rest is learned: examples/dagger_silent_builder.py.
+hand; the rest was learned by DAgger, with the planner as teacher (version 0.2).
 """
 
 from __future__ import annotations
@@ -51,11 +51,6 @@ class Memory:
     def __init__(self, count: int) -> None:
         self.active, self.action = np.ones(count, np.int64), np.zeros(count, np.int64)
         self.height, self.goal = np.zeros(count), np.full((count, 3), _NOWHERE)
-
-    def forget(self, chosen: Any) -> None:
-        """Reset some worlds."""
-        self.active[chosen], self.action[chosen], self.height[chosen] = 1, 0, 0.0
-        self.goal[chosen] = _NOWHERE
 
     def keep(self, actions: Array, heights: Array, goals: Array) -> None:
         """Store actions, int [n], heights of the eye before them, float [n], and goal cells, int [n, 3]."""

@@ -1,8 +1,8 @@
 """A pair with its own symbols: the input of its two networks, and the agents.
 
 Two blocks are to be built in two of the eight cells around the start. The architect maps the target to symbols; the
-builder maps symbols to a wish, colours for the eight cells, and acts until its build matches. Training:
-examples/ppo_symbols.py. Playing needs no PyTorch.
+builder maps symbols to a wish, colours for the eight cells, and acts until its build matches. Both learned by PPO
+(version 0.2). Playing needs no PyTorch.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from iglu_marl import AgentError, Pose, Role, Utterance
 from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_vocabulary
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import read_message
+from iglu_marl.agents.llm.seat import ARCHITECT_SEAT, TeamSeat, known_grid, poses_text, target_text
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
     build_picture,
@@ -69,6 +70,7 @@ class LLMArchitect(Decider):
         settle_after: turns after a change of the build, even if the builder moves.
         show_changes: whether the prompt lists the remaining changes; None = as `settings.changes` says.
         background: stay silent until the reply arrives instead of waiting for it.
+        seat: place in a team.
 
     """
 
@@ -85,6 +87,7 @@ class LLMArchitect(Decider):
         settle_after: int = SETTLE_AFTER,
         show_changes: bool | None = None,
         background: bool = False,
+        seat: TeamSeat = ARCHITECT_SEAT,
     ) -> None:
         if patience < 1 or settle_after < 1:
             raise AgentError(f"patience is {patience} and settle_after {settle_after}, expected 1 or more")
@@ -94,13 +97,19 @@ class LLMArchitect(Decider):
         shown = changes == "shown" or (changes == "auto" and self.client.settings.view != "picture")
         self.show_changes, self.background = shown if show_changes is None else show_changes, background
         self.message_length = Settings(codec=codec, message_length=message_length).max_length
-        self._dialogue = DialogueTracker(codec, self.message_length)
+        self.seat = seat
+        self._dialogue = DialogueTracker(codec, self.message_length, speakers=seat.speakers)
         self._forget(None)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> LLMArchitect:
         """Return an architect for the chat of an environment; settings come from the environment variables."""
         return cls(**{**Settings.of(env).only("codec", "message_length"), **options})
+
+    @classmethod
+    def for_seat(cls, env: Any, agent: str, **options: Any) -> LLMArchitect:
+        """Return an architect for a seat ("architect_1") of an environment."""
+        return cls.for_env(env, seat=TeamSeat.of(env, agent), **options)
 
     def _forget(self, seed: int | None) -> None:
         self.cancel_call()
@@ -146,12 +155,12 @@ class LLMArchitect(Decider):
         dialog = next((observation[key] for key in DIALOG_KEYS if key in observation), None)
         fresh = () if dialog is None else self._dialogue.hear(dialog)
         self.client.dialogue.extend(fresh)
-        spoken = any(said.role == Role.BUILDER for said in fresh)
+        spoken = any(self.seat.is_addressed(said) for said in fresh)
         self._watch(observation)
-        if {"target_grid", "grid"} <= set(observation) and np.array_equal(
-            observation["target_grid"], observation["grid"]
-        ):
-            return False
+        known = np.any(observation.get("target_mask", 1))
+        if known and {"target_grid", "grid"} <= set(observation):
+            if np.array_equal(observation["target_grid"], known_grid(observation)):
+                return False
         patience = self.patience if "agentPos" in observation else max(self.patience, BLIND_PATIENCE)
         still = self._still >= min(patience * 2**self._silences, MAX_SILENCE)
         settled = self._settled is not None and self._settled >= self.settle_after
@@ -191,6 +200,7 @@ class LLMArchitect(Decider):
             show_changes=self.show_changes,
             codec=self._dialogue.codec,
             tokens=tokens,
+            seat=self.seat,
         )
 
 
@@ -203,6 +213,7 @@ def architect_chat(
     show_changes: bool,
     codec: Codec | None = None,
     tokens: bool = False,
+    seat: TeamSeat = ARCHITECT_SEAT,
 ) -> tuple[Message, ...]:
     """Return the chat for an architect's next message: the rules, and what it observes.
 
@@ -214,6 +225,7 @@ def architect_chat(
         show_changes: whether to list the remaining changes.
         codec: vocabulary of token chat; it is shown if `tokens` is True.
         tokens: whether the game uses token chat.
+        seat: place in a team.
 
     """
     pictures: list[bytes] = []
@@ -227,12 +239,18 @@ def architect_chat(
         "note": client.note_section(),
     }
     if "agentPos" in observation:
-        place, gaze = describe_pose(Pose.from_observation(observation))
-        parts["pose"] = client.part("pose", place=place, gaze=gaze)
+        if np.ndim(observation["agentPos"]) == 2:
+            poses = poses_text(observation["agentPos"], list(range(len(observation["agentPos"]))))
+        else:
+            place, gaze = describe_pose(Pose.from_observation(observation))
+            poses = f"It stands {place} and looks {gaze}."
+        parts["pose"] = client.part("pose", poses=poses)
     user = Message("user", client.part("turn", **parts).strip(), tuple(pictures))
     text = "tools" if client.by_tools else "structured" if client.settings.structured else "plain"
     system = client.part("system", limit=limit, examples=examples(), form=client.part(text).strip())
-    rules = Message("system", (system + client.vocabulary_section(codec if tokens else None)).strip())
+    rules = Message(
+        "system", (system + seat.rules(client) + client.vocabulary_section(codec if tokens else None)).strip()
+    )
     return rules, user
 
 
@@ -243,7 +261,9 @@ def _scene(client: ModelClient, observation: Mapping[str, Any], what: str, pictu
     if client.settings.view != "picture":
         if grid is None:
             return ""
-        return client.part(what, scene=describe_build(np.asarray(grid), client.settings.view))
+        view = client.settings.view
+        scene = target_text(observation, view) if what == "target" else describe_build(np.asarray(grid), view)
+        return client.part(what, scene=scene)
     if grid is None and view_key not in observation:
         return ""
     pictures.append(encode_png(observation[view_key]) if grid is None else build_picture(np.asarray(grid)))
@@ -255,7 +275,7 @@ def difference_section(client: ModelClient, observation: Mapping[str, Any]) -> s
     """Return the section on the remaining changes, "" unless target and build are observed."""
     if not {"target_grid", "grid"} <= set(observation):
         return ""
-    changes = describe_changes(np.asarray(observation["grid"]), np.asarray(observation["target_grid"]))
+    changes = describe_changes(known_grid(observation), np.asarray(observation["target_grid"]))
     return client.part("difference", changes=changes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from typing_extensions import Unpack
 
@@ -14,6 +15,7 @@ from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.prompting import joined
 from iglu_marl.agents.llm.reading import BuilderReply, Unreadable, read_order
+from iglu_marl.agents.llm.seat import BUILDER_SEAT, TeamSeat, known_grid, poses_text, target_text
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
     build_picture,
@@ -23,7 +25,12 @@ from iglu_marl.agents.llm.world_text import (
     encode_png,
     inventory_counts,
 )
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
+from iglu_marl.agents.scripted.dialogue_tracker import (
+    DIALOG_KEYS,
+    SHOW_BUILDER,
+    DialogueTracker,
+    require_entry,
+)
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
@@ -49,6 +56,7 @@ class LLMBuilder(Decider, BuilderBase):
         backend: a backend of your own instead of that of the settings.
         controls: action encoding of the game.
         background: stand still until the reply arrives instead of waiting for it.
+        seat: place in a team.
         options: fields of `iglu_marl.agents.settings.Settings`; with `can_ask` the model may ask the architect.
 
     """
@@ -63,13 +71,23 @@ class LLMBuilder(Decider, BuilderBase):
         backend: Backend | None = None,
         controls: ControlsName = "walking",
         background: bool = False,
+        seat: TeamSeat = BUILDER_SEAT,
         **options: Unpack[Options],
     ) -> None:
+        self.seat = seat
         super().__init__(Settings(controls, **options))
+        if seat.name:
+            codec, length = self.game.codec, self.game.message_length
+            self._dialogue = DialogueTracker(codec, length, self.game.tokens, seat.speakers)
         self.background, self.message_length = background, self.game.max_length
         self.client = ModelClient(Role.BUILDER, settings, backend)
         self._executor = PlanExecutor(self.game, "LLMBuilder")
         self._forget(None)
+
+    @classmethod
+    def for_seat(cls, env: Any, agent: str, **options: Any) -> LLMBuilder:
+        """Return a builder for a seat ("builder_1") of an environment."""
+        return cls.for_env(env, seat=TeamSeat.of(env, agent), **options)
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
@@ -78,6 +96,7 @@ class LLMBuilder(Decider, BuilderBase):
         self._remark = ""  # said when the plan is done
         self._unheeded = False  # whether the architect's newest message waits for a reply of the model
         self._pause, self._failures = 0, 0
+        self._leads_on = False  # whether it sees more to build, without an architect
         self._done: dict[int, str] = {}  # number of an architect's message -> what was built for it
         self._newest = -1  # number of the architect's newest message
         self._order: tuple[int, list[Edit]] | None = None  # message and edits in progress
@@ -95,7 +114,8 @@ class LLMBuilder(Decider, BuilderBase):
     @property
     def idle(self) -> bool:
         """Whether all messages are dealt with."""
-        return not (self._executor.steps or self._remark or self._executor.lost or self._unheeded)
+        executor = self._executor
+        return not (executor.steps or self._remark or executor.lost or self._unheeded or self._leads_on)
 
     def wait_action(self) -> Any:
         """Return the action that does nothing."""
@@ -112,10 +132,13 @@ class LLMBuilder(Decider, BuilderBase):
                 executor.tidy_up()
         fresh = self._dialogue.hear(dialog)
         self.client.dialogue.extend(fresh)
-        if any(said.role == Role.ARCHITECT for said in fresh):
+        if any(map(self.seat.is_addressed, fresh)):
             self._unheeded, self._pause, self._failures = True, 0, 0
             self._hear()
         self._pause = max(0, self._pause - 1)
+        if self.seat.leads:
+            self._leads_on = not np.array_equal(observation["target_grid"], known_grid(observation))
+            self._unheeded |= self._leads_on and not (executor.steps or self._pause)
         if executor.lost:
             return self.wait_action()
         if self._unheeded and not self._pause:
@@ -135,6 +158,9 @@ class LLMBuilder(Decider, BuilderBase):
             self._failures += 1
             return
         self._unheeded, self._remark = False, reply.say
+        if self.seat.leads:
+            self._failures += not reply.edits
+            self._pause = min(RETRY_AFTER * 2**self._failures, MAX_PAUSE)
         self._order = self._newest, reply.edits
         for number in range(self._newest):
             if self._done.get(number) == _NOT_YET:
@@ -143,7 +169,7 @@ class LLMBuilder(Decider, BuilderBase):
     def _hear(self) -> None:
         """Mark new messages of the architect as not done yet."""
         for number in range(self._newest + 1, len(self.client.dialogue)):
-            if self.client.dialogue[number].role == Role.ARCHITECT:
+            if self.seat.is_addressed(self.client.dialogue[number]):
                 self._done[number] = _NOT_YET
                 self._newest = number
 
@@ -193,6 +219,7 @@ class LLMBuilder(Decider, BuilderBase):
             can_ask=self.can_ask,
             codec=self._dialogue.codec if tokens else None,
             done=self._done,
+            seat=self.seat,
         )
 
 
@@ -206,6 +233,7 @@ def builder_chat(
     can_ask: bool,
     codec: Codec | None = None,
     done: Mapping[int, str] | None = None,
+    seat: TeamSeat = BUILDER_SEAT,
 ) -> tuple[Message, ...]:
     """Return the chat for a builder's next reply: the rules, and what it knows.
 
@@ -218,6 +246,7 @@ def builder_chat(
         can_ask: whether the builder may speak.
         codec: vocabulary of token chat; None = text chat.
         done: see `ModelClient.dialogue_section`.
+        seat: place in a team.
 
     """
     pictures: tuple[bytes, ...] = ()
@@ -233,8 +262,13 @@ def builder_chat(
     if "inventory" in observation:
         left = client.part("inventory", counts=joined(inventory_counts(observation["inventory"])))
     place, gaze = describe_pose(Pose.from_observation(observation))
+    others, number = observation.get("others", ()), seat.me[1] or 0
+    beside = [one if one < number else one + 1 for one in range(len(others))]
+    target = target_text(observation, client.settings.view) if seat.sees_target else ""
     user = client.part(
         "turn",
+        target=client.part("target", scene=target) if target else "",
+        others=client.part("others", lines=poses_text(others, beside)) if beside else "",
         build=client.part("build", scene=scene),
         inventory=left,
         pose=client.part("pose", place=place, gaze=gaze),
@@ -248,5 +282,5 @@ def builder_chat(
         say=client.part("can_ask", limit=limit) if can_ask else "",
         say_form=client.part("can_ask_form").strip() if can_ask else "",
     )
-    rules = Message("system", (system + client.vocabulary_section(codec)).strip())
+    rules = Message("system", (system + seat.rules(client) + client.vocabulary_section(codec)).strip())
     return rules, Message("user", user.strip(), pictures)

@@ -57,6 +57,10 @@ class NamedModel:
         """Return an agent for an environment."""
         return self.agent.for_env(env, settings=self.settings(), **options)
 
+    def for_seat(self, env: Any, agent: str, **options: Any) -> Any:
+        """Return an agent for a seat of a game."""
+        return self.agent.for_seat(env, agent, settings=self.settings(), **options)
+
     def describe(self) -> dict[str, Any]:
         """Return the settings that determine the behaviour, JSON-ready."""
         found: dict[str, Any] = self.agent.describe(self.settings())

@@ -98,7 +98,8 @@ def quote_dialogue(utterances: Iterable[Utterance], done: Mapping[int, str] | No
     for number, said in enumerate(utterances):
         came = "" if done is None or number not in done else f', "done": {json.dumps(done[number])}'
         text = json.dumps(strip_control(said.text), ensure_ascii=False).translate(_ESCAPED)
-        lines.append(f'{{"speaker": "{said.role.value}", "text": {text}{came}}}')
+        speaker = said.role.value if said.number is None else f"{said.role.value} {said.number}"
+        lines.append(f'{{"speaker": "{speaker}", "text": {text}{came}}}')
     return "\n".join(lines) or "(nothing has been said)"
 
 

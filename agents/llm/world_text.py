@@ -16,6 +16,7 @@ import numpy.typing as npt
 from iglu_marl.core.grid import COLOR_NAMES, MIN_Y, Cell, cells_of, color_at
 from iglu_marl.core.pose import Pose
 from iglu_marl.envs.rendering import LETTERS as SMALL_LETTERS
+from iglu_marl.game.knowledge import SIDES
 from iglu_marl.language import CellEdit, render
 from iglu_marl.planning import Edit
 
@@ -64,6 +65,20 @@ def layers_text(grid: Grid) -> str:
 
 def _mark(number: int, positive: str, negative: str) -> str:
     return f"{abs(number)}{positive if number > 0 else negative}" if number else "0"
+
+
+def describe_sides(sides: Grid) -> str:
+    """Draw the views of the sides that are seen, int [4, 9, 11], the highest layer first."""
+    lines = []
+    for side, view in zip(SIDES, sides, strict=True):
+        if (view < 0).all():
+            continue
+        lines.append(
+            f"From the {side}, your left to your right (nearest blocks; what is behind them is hidden):"
+        )
+        for layer in range(int(np.flatnonzero(view.any(axis=1)).max(initial=0)), -1, -1):
+            lines.append(f"height {layer + 1}: {' '.join(LETTERS[color] for color in view[layer])}")
+    return "\n".join(lines)
 
 
 def describe_changes(grid: Grid, target: Grid, limit: int = 60) -> str:

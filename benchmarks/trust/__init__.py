@@ -1,5 +1,21 @@
-"""Robustness drivers: programs that try to break the package. `python -m benchmarks.trust` runs them all.
+"""Robustness drivers: programs that try to break the package. They are test code, in `tests/trust`.
 
-A driver is a module with `QUICK` and `FULL`, two amounts of work, and `drive(amount, seed)`, which returns figures by
-name, or raises `Broken`. Drivers are independent of the tests; docs/reliability.md has their findings.
+`python -m benchmarks.trust` runs them all, `python -m benchmarks.trust NAME` one. docs/reliability.md has figures.
 """
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(module: str) -> int:
+    """Run a module of `tests` with this program's arguments, and return its exit code."""
+    shared = os.pathsep.join(str(ROOT / "tests" / name) for name in ("", "data", "web"))
+    path = os.pathsep.join(filter(None, (shared, str(ROOT), os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", module, *sys.argv[1:]]
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False).returncode

@@ -90,8 +90,8 @@ def _write_games(folder: Path) -> None:
 
 
 def _games() -> list[str]:
-    rows = [_row("structure", "architect", "builder", "to see", ""), _row(*["---"] * 5)]
-    return rows + [_row(*game[:3], game[3], f"[Watch](games/{game[0]}.html)") for game in GAMES]
+    rows = [_row("game", "architect", "builder", "to see"), _row(*["---"] * 4)]
+    return rows + [_row(f"[{game[0]}](games/{game[0]}.html)", *game[1:]) for game in GAMES]
 
 
 def _corpus() -> list[str]:

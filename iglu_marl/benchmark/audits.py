@@ -37,7 +37,16 @@ import numpy as np
 
 from iglu_marl.benchmark.catalog import HasLevel, Level, current
 from iglu_marl.benchmark.controls import cells_of_tasks, expert_actions, imitate, open_loop, random_play
-from iglu_marl.benchmark.games import Observing, judged, reference_env, seeing, silent_architect
+from iglu_marl.benchmark.games import (
+    Observing,
+    is_builder,
+    judged,
+    muted,
+    reference_env,
+    seeing,
+    silent_architect,
+    team_of,
+)
 from iglu_marl.benchmark.results import versions
 from iglu_marl.benchmark.splits import content_key, others, some_of
 from iglu_marl.core.dialogue import Role
@@ -62,6 +71,10 @@ UNDEFINED = {
         "muted": "nothing is said",
         "scrambled": "nothing is said",
         "scripted": "nothing is said",
+    },
+    "team": {
+        **dict.fromkeys(("open loop", "blind", "full"), "the learner of the audits plays one builder"),
+        "scrambled": "what is said is about parts",
     },
     "symbols": {
         "scrambled": "there are no words without learners",
@@ -112,8 +125,15 @@ class Audit(HasLevel):
 
     @property
     def has_power(self) -> bool:
-        """Whether the policy of the trained baselines exceeds chance with the whole observation."""
-        full = self.controls.get("full")
+        """Whether the policy of the baselines exceeds chance with the whole observation.
+
+        On team levels, it is that of the scripted team.
+        """
+        full = (
+            self.controls.get("full")
+            or (self.level.startswith("team-") and self.controls.get("scripted"))
+            or None
+        )
         return full is not None and full.success > TOLERANCE * max(self.chance, 1 / self.tasks)
 
     @property
@@ -198,13 +218,31 @@ def audit(
         return Control(float(policy.successes(tested).mean()), len(tested), sum(map(len, actions)))
 
     def by_script(builder: str, scramble: bool = False) -> Control:
+        if level.is_team:
+            return by_team(builder)
         return Control(*_scripted(level, builder, tested, games, scramble))
 
+    def by_team(name: str, change: Any = None) -> Control:
+        env = reference_env(level, "test")
+        team: dict[str, Any] = team_of(level, env, "random" if name == "random" else "scripted", name)
+        if change is not None:
+            team = {
+                one: Observing(agent, change) if is_builder(one) else agent for one, agent in team.items()
+            }
+        chosen = tested[:games]
+        won = [judged(level, env, team, task, number).success for number, task in enumerate(chosen)]
+        env.close()
+        return Control(float(np.mean(won)), len(won))
+
     todo: dict[str, Callable[[], Control]] = {
-        "random": lambda: Control(random_play(level, tested, rounds, _SEED), rounds * len(tested)),
+        "random": lambda: (
+            by_team("random")
+            if level.is_team
+            else Control(random_play(level, tested, rounds, _SEED), rounds * len(tested))
+        ),
         "open loop": lambda: Control(open_loop(level, tested, steps, _SEED), len(tested), steps),
         "blind": by_learning,
-        "muted": lambda: by_learning(*sees),
+        "muted": lambda: by_team("scripted", muted) if level.is_team else by_learning(*sees),
         "hidden": lambda: by_learning(*sees),
         "scrambled": lambda: by_script("scripted", scramble=True),
         "full": lambda: by_learning(*sees, *missing),

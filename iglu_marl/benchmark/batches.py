@@ -123,8 +123,8 @@ def judged_many(
     if isinstance(architect, AgentBatch):
         architect.start([agent_seed(seed, 0) for seed in seeds])
     elif architect is not None:
-        architect.begin(len(games), 0)
-    builder.begin(len(games), 0)
+        architect.begin(len(games), seeds[0])
+    builder.begin(len(games), seeds[0])
     worlds = env.unwrapped.worlds
     playing, changes = np.ones(len(games), np.bool_), np.zeros(len(games), np.int64)
     found: list[Any] = [None] * len(games)

@@ -48,7 +48,7 @@ from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.config import GameConfig
 from iglu_marl.tasks import TaskSource
 
-Family = Literal["see", "told", "pictures", "symbols", "words", "partners", "models"]
+Family = Literal["see", "told", "pictures", "symbols", "words", "partners", "team", "models"]
 FAMILIES: dict[Family, str] = {
     "see": "a builder that sees the target",
     "told": "a builder that gets instructions, and sees its pose and the blocks",
@@ -56,8 +56,9 @@ FAMILIES: dict[Family, str] = {
     "symbols": "architect and builder with symbols without a given meaning",
     "words": "architect and builder with words, where the builder may ask",
     "partners": "architect and builder that never trained together",
+    "team": "several architects or builders, who see or hold parts",
 }
-PAIRS: tuple[Family, ...] = ("symbols", "words", "partners")
+PAIRS: tuple[Family, ...] = ("symbols", "words", "partners", "team")
 
 _TURNS = ((90.0, 0.0), (-90.0, 0.0), (180.0, 0.0), (0.0, -45.0), (0.0, 45.0))  # yaw, pitch
 GRID_ACTIONS: tuple[dict[str, Any], ...] = (
@@ -127,8 +128,13 @@ class Level:
 
     @property
     def is_pair(self) -> bool:
-        """Whether there are two agents."""
+        """Whether there are several agents."""
         return self.family in PAIRS
+
+    @property
+    def is_team(self) -> bool:
+        """Whether a role has several agents, or none."""
+        return self.family == "team"
 
     @property
     def is_live(self) -> bool:
@@ -208,7 +214,7 @@ def make(
     | families | without `num_envs` | with `num_envs` |
     |---|---|---|
     | `see`, `told`, `pictures` (one builder) | Gymnasium environment | Gymnasium vector environment |
-    | `symbols`, `words`, `partners` (two agents) | parallel environment | `VectorGame` |
+    | `symbols`, `words`, `partners`, `team` (several agents) | parallel environment | `VectorGame` |
 
     If a scripted architect speaks during a single-builder episode, each environment has its own. Builders with grid
     actions choose a number in `GRID_ACTIONS`. A single builder observes `Level.sees` (and the target with
@@ -283,6 +289,8 @@ _MET = {
     "validation": ("scripted",),
     "test": ("terse", "vague", "mistaken"),
 }
+_HALVES = {"architect_0": "half:north", "architect_1": "half:south"}
+_SIDES = {"architect_0": "side:west", "architect_1": "side:north", "architect_2": "side:east"}
 _PLACE = "One block in one of the 4 cells around the builder, of one of 6 colours"
 _ANYWHERE = "One block anywhere on the ground, of one of 6 colours"
 _WHOLE = "Structures of 12 to 20 blocks in up to 4 layers"
@@ -295,6 +303,11 @@ def _symbols(size: int, length: int) -> dict[str, Any]:
         "dialog_length": length + 1,
         "architect_sees": ("target_grid",),
     }
+
+
+def _team(architects: int, builders: int, **options: Any) -> dict[str, Any]:
+    talk = {"chat": "text", "builder_can_ask": True}
+    return {**talk, "architects": architects, "builders": builders, **options}
 
 
 _LISTED: tuple[Level, ...] = (
@@ -406,6 +419,39 @@ _LISTED: tuple[Level, ...] = (
         f"{_WHOLE}, walking, pictures; other scripted architects in the test than in training.", Structures(),
         _FORMS, "walking", _PICTURES, 5000, 100_000_000, spare=None, game=_TALK, architects=_MET,
     ),
+    # --- teams
+    Level(
+        "team-assist-v1", f"{_WHOLE}, walking; a builder who sees the target, one who does not, and little time.",
+        Structures(), _FORMS, "walking", _STATE, 135, 50_000_000, spare=None,
+        game=_team(0, 2, sees={"builder_0": "all"}),
+    ),
+    Level(
+        "team-relay-v1", "One architect sees the target, another one talks to the builder; 3 to 6 blocks, walking.",
+        Structures(3, 6, 2, 3, 3), _FORMS, "walking", _STATE, 400, 20_000_000, spare=4,
+        game=_team(
+            2, 1, sees={"architect_1": "none"},
+            hearers={"architect_0": "architect_1", "builder_0": "architect_1"},
+        ),
+    ),
+    Level(
+        "team-parts-v1", f"{_WHOLE}, walking; two architects each see one half.", Structures(), _FORMS, "walking",
+        _STATE, 1000, 50_000_000, spare=None, game=_team(2, 1, sees=_HALVES),
+    ),
+    Level(
+        "team-divide-v1", f"{_WHOLE}, walking; two builders hold different colors.", Structures(), _FORMS,
+        "walking", _STATE, 300, 50_000_000, spare=None,
+        game=_team(1, 2, inventories={"builder_0": {"blue": 20, "yellow": 20, "green": 20},
+                                      "builder_1": {"orange": 20, "purple": 20, "red": 20}}),
+    ),
+    Level(
+        "team-sides-v1", "Structures of 3 to 6 blocks, walking; three architects each see one side.",
+        Structures(3, 6, 2, 3, 3), _FORMS, "walking", _STATE, 400, 50_000_000, spare=4, game=_team(3, 1, sees=_SIDES),
+    ),
+    Level(
+        "team-whole-v1", f"{_WHOLE}, walking; three architects who see halves and a color, and three builders.",
+        Structures(), _FORMS, "walking", _STATE, 900, 100_000_000, spare=None,
+        game=_team(3, 3, sees={**_HALVES, "architect_2": "color:red"}),
+    ),
 )  # fmt: skip
 
 _RULES_V0 = {
@@ -430,7 +476,7 @@ def _version_0(level: Level) -> Level:
     )
 
 
-_V0 = tuple(map(_version_0, _LISTED))
+_V0 = tuple(_version_0(level) for level in _LISTED if not level.is_team)
 
 _TEXT = {"chat": "text", "builder_can_ask": True}
 

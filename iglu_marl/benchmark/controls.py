@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from iglu_marl.agents.oracle import OracleBuilder
 from iglu_marl.benchmark.catalog import Level, builder_env
 from iglu_marl.benchmark.demonstrations import grid_actions
-from iglu_marl.benchmark.games import BuilderGames, Features, features_for, judged
+from iglu_marl.benchmark.games import BuilderGames, Features, features_for, judged, successes
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
 from iglu_marl.evaluation.open_loop import Score, search
@@ -96,14 +95,9 @@ class Imitator:
 
     def successes(self, tasks: Sequence[Task]) -> Flags:
         """Play one game per task with the most probable actions; return the successes, bool [n]."""
-        games = BuilderGames(self.level, len(tasks), self.features)
-        features = games.begin(tasks)
-        for step in range(self.level.max_steps):
-            features, _ = games.step(self.logits(features, step).argmax(axis=1))
-            if not games.playing.any():
-                break
-        games.close()
-        return games.success
+        return successes(
+            self.level, tasks, self.features, lambda seen, step: self.logits(seen, step).argmax(1)
+        )
 
     def fit(self, inputs: Floats, actions: npt.NDArray[np.int64], updates: int, seed: int) -> None:
         """Maximise the log likelihood of actions, int64 [n], for inputs, float32 [n, inputs], by Adam."""
@@ -132,23 +126,6 @@ def times(level: Level, steps: Sequence[int]) -> Floats:
     """Return the time of steps of an episode, one-hot, float32 [n, TIMES]."""
     bins = np.minimum(np.array(steps) * min(1, TIMES / level.max_steps), TIMES - 1).astype(int)
     return np.eye(TIMES, dtype=np.float32)[bins]
-
-
-class ImitatingBuilder:
-    """A `BatchPlayer` that takes the most probable actions of an `Imitator`, in the environments of `make`."""
-
-    def __init__(self, policy: Imitator) -> None:
-        self.policy, self._count, self._step = policy, 0, 0
-
-    def begin(self, count: int, seed: int) -> None:
-        """Start `count` games."""
-        self._count, self._step = count, 0
-
-    def act(self, observations: Any) -> npt.NDArray[np.int64]:
-        """Return the numbers of the actions, int64 [count]."""
-        logits = self.policy.logits(self.policy.features(observations, self._count), self._step)
-        self._step += 1
-        return logits.argmax(axis=1)
 
 
 def expert_actions(level: Level, tasks: Sequence[Task]) -> tuple[list[Task], list[list[int]]]:

@@ -19,11 +19,12 @@ from iglu_marl.benchmark.games import judged, reference_env, silent_architect
 from iglu_marl.benchmark.splits import SplitName, content_id, some_of
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import AgentError, DataError
+from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.grid import Cell
 from iglu_marl.core.kernels.batch import step_some
-from iglu_marl.core.kernels.records import PLACED
+from iglu_marl.core.kernels.records import PLACED, WORLD
 from iglu_marl.core.kernels.step import speak_at
+from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import prepare
 from iglu_marl.envs.batch_observations import rows
@@ -31,6 +32,7 @@ from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
+from iglu_marl.planning.problem import planning_state
 from iglu_marl.recording.offline import write_episodes
 from iglu_marl.recording.recorded_env import at_rest
 from iglu_marl.recording.rollout import Trajectory, role_of
@@ -87,13 +89,24 @@ def grid_actions(task: Task) -> list[int]:
     """Return the numbers of `GRID_ACTIONS` that place the blocks of a task. Raises `AgentError` if none do."""
     state = prepare(task).copy()
     speak_at(state, 0)
-    open_blocks = {(x, y, z): color for _, x, y, z, color in net_actions(task.start_grid, task.target_grid)}
+    return grid_plan(state)
+
+
+def grid_plan(state: Array) -> list[int]:
+    """Return the numbers of `GRID_ACTIONS` that complete the target from a state, WORLD[1].
+
+    Raises `AgentError` if placing blocks within reach does not complete it.
+    """
+    grid, pose = state["grid"][0], Pose(*state["pose"][0].tolist())
+    changes = net_actions(grid, state["target"][0])
+    open_blocks = {(x, y, z): color for _, x, y, z, color in changes}
+    state = planning_state((grid, pose))  # without the target: tasks share their searches
     found: list[int] = []
     while open_blocks:
         ways = _ways(state.tobytes())
         near = [cell for cell in open_blocks if cell in ways]
-        if not near or state["start"].any():
-            raise AgentError(f"grid actions do not reach {list(open_blocks)} of task {task.task_id!r}")
+        if not near or not all(change.place for change in changes):
+            raise AgentError(f"grid actions do not reach {list(open_blocks)} from {pose}")
         cell = min(near, key=lambda cell: len(ways[cell]))
         steps = [*ways[cell], _PLACE + open_blocks.pop(cell)]
         for number in steps:
@@ -117,7 +130,7 @@ def _step(states: Array, numbers: Sequence[int]) -> None:
 @lru_cache(maxsize=64)
 def _ways(start: bytes) -> dict[Cell, tuple[int, ...]]:
     """Return the shortest motions from a world to where a block can be placed, by the cell of that block."""
-    frontier = np.frombuffer(start, prepare(Task("", [(0, -1, 0, 1)])).dtype).copy()
+    frontier = np.frombuffer(start, WORLD).copy()
     paths: list[tuple[int, ...]] = [()]
     seen = {frontier[0]["pose"].round(3).tobytes()}
     found: dict[Cell, tuple[int, ...]] = {}
@@ -155,6 +168,8 @@ def demonstrate(
 
     """
     level = current(level)
+    if level.is_team:
+        raise ConfigError(f"level is {level.name!r}, expected one with one builder")
     tasks = some_of(level.tasks(split), games, seed)
     talks = level.is_live or (level.is_pair and "vocabulary" not in level.game)
     if level.controls == "grid":

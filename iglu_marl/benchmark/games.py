@@ -11,10 +11,11 @@ import numpy.typing as npt
 from iglu_marl.agents.learned.zoo import zoo
 from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.random import RandomArchitect
-from iglu_marl.agents.registry import known
+from iglu_marl.agents.registry import known, seated
 from iglu_marl.benchmark.catalog import GRID_ACTIONS, Level, builder_env
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
+from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation.metrics import game_metrics
@@ -93,28 +94,12 @@ def features_for(level: Level, sees: Sequence[str], cells: npt.NDArray[np.bool_]
     return Features(sees, cells, tokens)
 
 
-class Judge:
-    """Track which of n first episodes succeed by the level's rule.
-
-    success: episodes that succeeded, bool [n]. playing: episodes that have not ended and can still succeed, bool [n].
-    """
-
-    def __init__(self, level: Level, tasks: Sequence[Task]) -> None:
-        self._allowed = np.array([level.allowed_changes(task) for task in tasks])
-        self._changes = np.zeros(len(tasks))
-        self.success, self.playing = np.zeros(len(tasks), np.bool_), np.ones(len(tasks), np.bool_)
-
-    def after(self, events: Array, terminated: Array, truncated: Array) -> None:
-        """Record a step: the builders' `EVENTS`, and the episodes that ended."""
-        playing = self.playing
-        self._changes += playing & ((events == "placed") | (events == "removed"))
-        fits = self._changes <= self._allowed
-        self.success = self.success | (playing & terminated & fits)
-        self.playing = playing & fits & ~(terminated | truncated)
-
-
 class BuilderGames:
-    """A batch of single-builder games, one task each, observed through `Features`. No architect speaks live."""
+    """A batch of single-builder games, one task each, observed through `Features`. No architect speaks live.
+
+    success: games that succeeded by the level's rule, bool [count]. playing: games that have not ended and can still
+    succeed, bool [count].
+    """
 
     def __init__(self, level: Level, count: int, features: Features) -> None:
         self.level, self.count, self._features = level, count, features
@@ -134,29 +119,43 @@ class BuilderGames:
     def begin(self, tasks: Sequence[Task]) -> Array:
         """Start an episode for each task and return the features, float32 [count, n]."""
         seen, _ = self._env.reset(seed=0, options={"task": list(tasks)})
-        self._judge = Judge(self.level, tasks)
+        self._allowed = np.array([self.level.allowed_changes(task) for task in tasks])
+        self._changes = np.zeros(self.count)
+        self.success, self.playing = np.zeros(self.count, np.bool_), np.ones(self.count, np.bool_)
         return self._features(seen, self.count)
 
     @property
-    def success(self) -> npt.NDArray[np.bool_]:
-        """Episodes that succeeded, bool [count]."""
-        return self._judge.success
-
-    @property
-    def playing(self) -> npt.NDArray[np.bool_]:
-        """Episodes that have not ended and can still succeed, bool [count]."""
-        return self._judge.playing
+    def worlds(self) -> Worlds:
+        """The worlds of the games."""
+        return self._env.unwrapped.worlds
 
     def step(self, actions: Array) -> tuple[Array, Array]:
         """Apply one action per game; return features and rewards, float64 [count] (0 after the end)."""
         seen, rewards, terminated, truncated, infos = self._env.step(actions)
-        playing = self.playing
-        self._judge.after(infos["event"], terminated, truncated)
+        playing, event = self.playing, infos["event"]
+        self._changes += playing & ((event == "placed") | (event == "removed"))
+        fits = self._changes <= self._allowed
+        self.success = self.success | (playing & terminated & fits)
+        self.playing = playing & fits & ~(terminated | truncated)
         return self._features(seen, self.count), np.where(playing, rewards, 0.0)
 
     def close(self) -> None:
         """Close the environment."""
         self._env.close()
+
+
+def successes(
+    level: Level, tasks: Sequence[Task], features: Features, choose: Callable[[Array, int], Array]
+) -> npt.NDArray[np.bool_]:
+    """Play one game per task with the actions `choose(features, step)`; return the successes, bool [n]."""
+    games = BuilderGames(level, len(tasks), features)
+    seen = games.begin(tasks)
+    for step in range(level.max_steps):
+        seen, _ = games.step(choose(seen, step))
+        if not games.playing.any():
+            break
+    games.close()
+    return games.success
 
 
 # ------------------------------------------------------------------------------------------------------- one by one
@@ -196,7 +195,7 @@ class ChangeCounter:
 def judged(
     level: Level,
     env: Any,
-    agents: Mapping[Role, Agent],
+    agents: Mapping[Any, Agent],
     task: Task,
     seed: int,
     after: Played = lambda game: None,
@@ -267,6 +266,21 @@ def seeing(target: Array) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
 def silent_architect(env: Any) -> Agent:
     """Return an architect that says nothing."""
     return RandomArchitect.for_env(env, silence=1.0)
+
+
+def is_builder(agent: str) -> bool:
+    """Whether the name of an agent is that of a builder."""
+    return agent.startswith(Role.BUILDER.value)
+
+
+def team_of(level: Level, env: Any, architect: Any, builder: Any) -> dict[str, Agent]:
+    """Return the agents of all seats of a team level by name, from one spec for each role; {} on other levels."""
+    if not level.is_team:
+        return {}
+    return {
+        agent: seated(builder if is_builder(agent) else architect, env, agent)
+        for agent in env.possible_agents
+    }
 
 
 def plays_itself(builder: Any) -> bool:

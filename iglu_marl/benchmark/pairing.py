@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.benchmark.batches import AgentBatch, BatchPlayer, is_batch
+from iglu_marl.benchmark.batches import AgentBatch, BatchGame, BatchPlayer, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, find, make
-from iglu_marl.benchmark.games import Judge, plays_itself, reference_env
+from iglu_marl.benchmark.games import plays_itself, reference_env
 from iglu_marl.benchmark.splits import SplitName, some_of
 from iglu_marl.core.arguments import MAX_SEED, as_count
 from iglu_marl.core.dialogue import Role
@@ -47,18 +47,18 @@ def cross_play(
 
     """
     level = find(level)
-    if not level.is_pair:
+    if not level.is_pair or level.is_team:
         raise ConfigError(f"level is {level.name!r}, expected one of pairs (architect and builder)")
     tasks = some_of(level.tasks(split), games, seed)
-    tasks = [tasks[number % len(tasks)] for number in range(games)]
+    played = [BatchGame(seed + number, tasks[number % len(tasks)]) for number in range(games)]
     found: dict[str, dict[str, float]] = {name: {} for name in architects}
     for builder_name, builder in builders.items():
         env, single = _games(level, split, games, plays_itself(builder))
         player = _player(builder, Role.BUILDER, single)
         for name, architect in architects.items():
             speaker = _player(architect, Role.ARCHITECT, single)
-            success = side_by_side(level, env, speaker, player, tasks, seed)
-            found[name][builder_name] = float(success.mean())
+            outcomes = judged_many(level, env, speaker, player, played)
+            found[name][builder_name] = float(np.mean([one.success for one, _ in outcomes]))
         env.close()
     return found
 
@@ -76,31 +76,6 @@ def _player(spec: Any, role: Role, env: Any) -> BatchPlayer:
         player: BatchPlayer = spec
         return player
     return AgentBatch(spec, role, env)
-
-
-def side_by_side(
-    level: Level,
-    games: Any,
-    architect: BatchPlayer,
-    builder: BatchPlayer,
-    tasks: Sequence[Any],
-    seed: int = 0,
-) -> npt.NDArray[np.bool_]:
-    """Play one task per game of a batch (`make(level, split, num_envs)`); return the successes, bool [num_envs]."""
-    observations, _ = games.reset(seed=seed, options={"task": list(tasks)})
-    judge = Judge(level, tasks)
-    for number, player in enumerate((architect, builder)):
-        player.begin(len(tasks), seed + 10_000 * number)
-    for _ in range(level.max_steps):
-        actions = {
-            ARCHITECT: architect.act(observations[ARCHITECT]),
-            BUILDER: builder.act(observations[BUILDER]),
-        }
-        observations, _, terminated, truncated, infos = games.step(actions)
-        judge.after(infos[BUILDER]["event"], terminated[BUILDER], truncated[BUILDER])
-        if not judge.playing.any():
-            break
-    return judge.success
 
 
 class OtherPlay:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,17 @@ import numpy as np
 
 from iglu_marl.benchmark.batches import AgentBatch, BatchGame, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, current, find, make
-from iglu_marl.benchmark.games import Judged, Observing, judged, muted, plays_itself, reference_env, seeing
+from iglu_marl.benchmark.games import (
+    Judged,
+    Observing,
+    is_builder,
+    judged,
+    muted,
+    plays_itself,
+    reference_env,
+    seeing,
+    team_of,
+)
 from iglu_marl.benchmark.results import EpisodeRow, Result, Run, means, read_result, versions
 from iglu_marl.benchmark.splits import SplitName, content_id, digest_of, others, some_of
 from iglu_marl.core.dialogue import Role
@@ -27,7 +37,7 @@ from iglu_marl.evaluation.runner import RAY_PARTS
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording.rollout import Trajectory
-from iglu_marl.recording.values import from_json, name_of, to_json
+from iglu_marl.recording.values import from_json, name_of, player_of, to_json
 
 Curve = Sequence[tuple[int, float]]
 
@@ -234,7 +244,7 @@ def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
 def _controls_of(level: Level) -> tuple[str, ...]:
     if level.sees_target:
         return ("hidden",)
-    return ("muted",) if level.is_live else ("muted", "scrambled")
+    return ("muted",) if level.is_live or level.is_team else ("muted", "scrambled")
 
 
 class _Table:
@@ -243,16 +253,17 @@ class _Table:
     def __init__(
         self, level: Level, split: SplitName, pairs: Sequence[Any], seeds: Sequence[int], place: int
     ) -> None:
-        builder = pairs[place][1]
+        architect, builder = pairs[place]
         made = reference_env if plays_itself(builder) else make
         self.level, self._split = level, split
         self._env, twin = made(level, split), made(level, "train")
-        self._builder: Any = factory(builder, Role.BUILDER)(twin)
-        two = hasattr(self._env, "possible_agents")
+        self._team = team_of(level, twin, architect, builder)
+        self._builder: Any = None if level.is_team else factory(builder, Role.BUILDER)(twin)
+        two = hasattr(self._env, "possible_agents") and not level.is_team
         speakers = _speakers(level, split, pairs, seeds, place) if two else [("", None)]
         together = is_batch(self._builder)
         self.partners = [(name, _partner(spec, twin, together)) for name, spec in speakers]
-        agents = [self._builder, *(architect for _, architect in self.partners)]
+        agents = [self._builder, *(architect for _, architect in self.partners), *self._team.values()]
         self.privileged = any(getattr(agent, "privileged", False) for agent in agents)
         used = [*agents, self._env, twin]
         self._close = [part.close for part in used if hasattr(part, "close")]
@@ -281,10 +292,15 @@ class _Table:
                 architect = Observing(architect, seeing(other.target_grid))
             elif control == "scrambled":
                 task = task.replace(dialog=other.dialog)
-            agents: dict[Role, Agent] = {Role.BUILDER: builder}
+            agents: dict[Any, Agent] = {Role.BUILDER: builder}
             if architect is not None:
                 agents[Role.ARCHITECT] = architect
-            actions: dict[str, list[Any]] = {role.value: [] for role in agents if record}
+            if self._team:
+                agents = {
+                    name: Observing(agent, muted) if control and is_builder(name) else agent
+                    for name, agent in self._team.items()
+                }
+            actions: dict[str, list[Any]] = {name_of(role): [] for role in agents if record}
 
             def keep(game: Trajectory, actions: dict[str, list[Any]] = actions) -> None:
                 for turn in game.turns if actions else ():
@@ -445,14 +461,14 @@ def _replay(
 ) -> Judged:
     """Play the actions of a line of recorded games."""
     actions = parse_json(line, f"the game {seed}")
-    agents: Mapping[Role, Agent] = {Role(name): Repeating(part) for name, part in actions.items()}
+    agents = {player_of(name): Repeating(part) for name, part in actions.items()}
     return judged(level, env, agents, task, seed, on_step=on_step)
 
 
 def _expect_partners(place: str, level: Level, result: Result, partners: Sequence[str], seed: int) -> None:
     """Raise `DataError` unless a run met the partners that the level asks for."""
     known: list[tuple[str, ...]] = [("",)]
-    if level.is_pair or (level.is_live and result.own_actions):
+    if (level.is_pair and not level.is_team) or (level.is_live and result.own_actions):
         known = [level.architects.get(result.split, ("scripted",))]
         if level.family != "partners" or len(result.runs) == 1:
             known.append(tuple(partners[:1]))

@@ -22,6 +22,7 @@ LIMITS = (
     "free_mb",
     "late_s",
 )  # of `ServerOptions`
+SAMPLES = 20  # structures of a team that come from a generator
 LOCAL = ("127.0.0.1", "localhost", "::1")
 # Processes of the scripted agents: two, so that one long plan does not delay all games. One core keeps the clock.
 PROCESSES = max(1, min(2, (os.cpu_count() or 1) - 1))
@@ -42,6 +43,11 @@ def serve(
     builder: Annotated[
         list[str] | None, Option(help="Builder on offer; may be repeated. Default: the scripted ones.")
     ] = None,
+    team: Annotated[
+        str | None, opt.choice("craft", "division", "assistant", "relay", about="game of a team, by name")
+    ] = None,
+    architects: Annotated[int | None, opt.integer(0, "Number of architects in a game.")] = None,
+    builders: Annotated[int | None, opt.integer(1, "Number of builders in a game.")] = None,
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
@@ -76,10 +82,12 @@ def serve(
     Ctrl+C ends it.
     """
     with extra("web"):
+        import numpy as np
         import uvicorn
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     from iglu_marl.commands.task_selection import all_tasks
     from iglu_marl.core.dialogue import Role
+    from iglu_marl.game.profiles import team_options
     from iglu_marl.web import ServerOptions, create_app
     from iglu_marl.web.limits import MESSAGE_BYTES, guarded
     from iglu_marl.web.options import AGENTS
@@ -91,10 +99,17 @@ def serve(
     opt.expect("--host", host, host in LOCAL or bool(public_host), "127.0.0.1, or also a --public-host")
     chosen = {Role.ARCHITECT: tuple(architect or ()), Role.BUILDER: tuple(builder or ())}
     agents = {role: names or AGENTS[role] for role, names in chosen.items()}
+    counts = {"architects": architects, "builders": builders}
+    game: dict[str, Any] = {name: count for name, count in counts.items() if count is not None}
+    game = game if team is None else team_options(team, game)
+    source = game.get("tasks") if tasks is data is None else None
     options = ServerOptions(
         folder=folder,
-        tasks=all_tasks(tasks, data),
+        tasks=all_tasks(tasks, data)
+        if source is None
+        else {f"Number {k}": source.sample(np.random.default_rng(k)) for k in range(1, SAMPLES + 1)},
         agents=agents,
+        team=game,
         hosts=hosts,
         wait_s=wait,
         replace={role: names[0] for role, names in agents.items()} if replace else {},

@@ -164,6 +164,10 @@ class Batch:
         from iglu_marl.rendering.painter import Painter
         from iglu_marl.rendering.renderer import picture_shape
 
+        if obs_spec.layout == "index" and self.team > 1:
+            raise RenderError(
+                "pov_layout is 'index', expected 'hwc' or 'chw' for several builders: figures have colors of their own"
+            )
         if not self.pov.size:
             self.pov = np.zeros((self.rows, *picture_shape(size, obs_spec.layout)), np.uint8)
         renderer = self.setup.episode.renderer
@@ -182,6 +186,9 @@ class Batch:
             self.threads.run(see_many, (self.worlds.state, self.sights), self.rows, STEPS_PER_THREAD)
         if not obs_spec.pov:
             return
+        if self.team > 1:  # who moves is seen by the others
+            by_game = self.shown.stale.reshape(self.count, self.team)
+            by_game[:] = by_game.any(axis=1, keepdims=True)
         stale = np.flatnonzero(self.shown.stale)
         if not len(stale):
             return
@@ -192,7 +199,24 @@ class Batch:
                 self.worlds, stale.tolist(), self.setup.config.pov_size
             )
             self.pov[stale] = frames if self.obs_spec.layout == "hwc" else frames.transpose(0, 3, 1, 2)
+        for row in stale.tolist() if self.team > 1 else ():
+            self._draw_team(row)
         self.shown.stale[:] = False
+
+    def _draw_team(self, row: int) -> None:
+        """Draw the other builders of its game into the picture of one."""
+        from iglu_marl.rendering.avatar import draw_others
+
+        first = row - row % self.team
+        others = np.delete(self.worlds.pose[first : first + self.team], row - first, axis=0)
+        frame = self.pov[row] if self.obs_spec.layout == "hwc" else self.pov[row].transpose(1, 2, 0)
+        frame[:] = draw_others(
+            np.ascontiguousarray(frame),
+            self.worlds.grid[row],
+            self.worlds.pose[row],
+            others,
+            self.setup.episode.renderer,
+        )
 
     # -- episodes
 

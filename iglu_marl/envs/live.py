@@ -1,7 +1,7 @@
 """The game in real time, for a window, a server and others that play with people.
 
-The game advances by ticks, both agents may speak at any time, and the builder stands still without an act. Observations
-of a role are JSON, complete or as changes since a tick.
+The game advances by ticks, all agents may speak at any time, and a builder stands still without an act. Observations
+of a player are JSON, complete or as changes since a tick. Players are roles, or in a game of a team names of agents.
 """
 
 from __future__ import annotations
@@ -21,53 +21,68 @@ from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.two_agent import TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
-from iglu_marl.game.episode import AGENTS, EVENTS, Act
+from iglu_marl.game.episode import EVENTS, Act
 
 _GRIDS = ("grid", "target_grid", "ghost")
+_PARTS = ("target_mask", "target_sides")
 _LEFT_OUT = {"dialog", "pov", "grid_view", "target_view"}  # sent as utterances, or not at all: pictures
-_STILL = {*_LEFT_OUT, *_GRIDS}  # not compared without an edit
+_STILL = {*_LEFT_OUT, *_GRIDS, *_PARTS}  # not compared without an edit
 
 
 class Tick(NamedTuple):
-    """Result of a tick: rewards by role, edited cell (x, y, z, old and new colour id), utterances."""
+    """Result of a tick: rewards by player, edited cell (x, y, z, old and new colour id), utterances.
 
-    rewards: dict[Role, float]
+    In a game of several builders, the edit is the first of the tick.
+    """
+
+    rewards: dict[Role | str, float]
     edit: tuple[int, int, int, int, int] | None
     utterances: tuple[Utterance, ...]
     terminated: bool
     truncated: bool
 
 
-def as_actions(said: Mapping[Role, Any], act: Any) -> dict[Role, Any]:
-    """Return the input of a tick as actions by role: the builder's is a dict with `act`, `say` or both."""
-    actions: dict[Role, Any] = {
-        role: {"say": words} if role == Role.BUILDER else words for role, words in said.items()
-    }
-    if act is not None:
-        actions.setdefault(Role.BUILDER, {})["act"] = act
+def _builds(player: Any) -> bool:
+    return isinstance(player, str) and player.startswith("builder")
+
+
+def acts_by_player(act: Any) -> dict[Any, Any]:
+    """Return acts by player, from the act of the only builder, None, or acts by player."""
+    if isinstance(act, Mapping) and all(map(_builds, act)):
+        return dict(act)
+    return {} if act is None else {Role.BUILDER: act}
+
+
+def as_actions(said: Mapping[Any, Any], act: Any) -> dict[Any, Any]:
+    """Return the input of a tick as actions by player: a builder's is a dict with `act`, `say` or both."""
+    actions = {player: {"say": words} if _builds(player) else words for player, words in said.items()}
+    for player, one in acts_by_player(act).items():
+        actions.setdefault(player, {})["act"] = one
     return actions
 
 
-def from_actions(actions: Mapping[Role, Any]) -> tuple[dict[Role, Any], Any]:
-    """Invert `as_actions`. Raises `ActionError` if the builder's action is not a dict."""
-    said: dict[Role, Any] = {}
-    act = None
-    for role, action in actions.items():
-        if role != Role.BUILDER:
-            said[role] = action
+def from_actions(actions: Mapping[Any, Any]) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Invert `as_actions`: return texts and acts by player.
+
+    Raises `ActionError` if a builder's action is not a dict.
+    """
+    said, acts = {}, {}
+    for player, action in actions.items():
+        if not _builds(player):
+            said[player] = action
             continue
         if not isinstance(action, Mapping):
             raise ActionError(
-                f"the builder's action is {action!r:.80}, expected a dict with act, say or both"
+                f"the action of the {player} is {action!r:.80}, expected a dict with act, say or both"
             )
-        act = action.get("act")
+        acts[player] = action.get("act")
         if "say" in action:
-            said[role] = action["say"]
-    return said, act
+            said[player] = action["say"]
+    return said, acts
 
 
 class _Shown:
-    """A role's observations with the tick of the last change; for grids, the edits."""
+    """A player's observations with the tick of the last change; for grids, the edits."""
 
     def __init__(self) -> None:
         self.first = self.last = -1  # ticks
@@ -99,30 +114,34 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _as_json(value: Any) -> Any:
-    """Return a value for JSON, rounded to 4 digits."""
-    if isinstance(value, (str, list)):
-        return value
-    plain = value.tolist()
-    return [round(number, 4) for number in plain] if isinstance(plain, list) else round(plain, 4)
+    """Return a value for JSON: numbers of NumPy rounded to 4 digits, others as they are."""
+    return _rounded(value.tolist()) if hasattr(value, "tolist") else value
+
+
+def _rounded(plain: Any) -> Any:
+    return [_rounded(part) for part in plain] if isinstance(plain, list) else round(plain, 4)
 
 
 @documented
 class LiveGame(TwoAgentGame):
-    """Architect and builder act in real time: `tick` advances the game by a builder step (0.05 s).
+    """Architects and builders act in real time: `tick` advances the game by a builder step (0.05 s).
 
-    Both may speak, and the builder may act, at any tick. The turn passes to the builder when the architect has spoken,
-    and to the architect when the builder ends it; it restricts nobody. `turn_steps` is None, and the builder can ask.
-    Actions and observations are those of the other environments.
+    All may speak, and the builders may act, at any tick. The turn passes to the builders when an architect has spoken,
+    and to the architects when all builders have ended it; it restricts nobody. `turn_steps` is None, and builders can
+    ask. Actions and observations are those of the other environments.
     """
 
-    def __init__(self, config: GameConfig | None = None, **options: Unpack[GameOptions]) -> None:
+    def __init__(self, config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> None:
         given = GameConfig.of(config, options)
-        self._set_up(dataclasses.replace(given, turn_steps=None, builder_can_ask=True), teams=False)
+        self._set_up(dataclasses.replace(given, turn_steps=None, builder_can_ask=True))
+        self.players = self.config.players  # by agent, and agents by player
+        self.agent_of = {player: agent for agent, player in self.players.items()}
+        self.speakers = self.config.speakers
         self.ticks = 0
         self._reset_shown()
 
     def _reset_shown(self) -> None:
-        self._shown = {role: _Shown() for role in Role}
+        self._shown = {player: _Shown() for player in self.agent_of}
         self.edited = self.ticks  # when the grids were changed last, and with them what is made of them
 
     @property
@@ -133,18 +152,18 @@ class LiveGame(TwoAgentGame):
     # -- course
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`; or a list by builder)."""
         self._setup.start(seed, options)
-        self.agents = list(AGENTS)
+        self.agents = list(self.possible_agents)
         self.ticks = 0
         self._reset_shown()
 
-    def tick(self, said: Mapping[Role, str] | None = None, act: Any = None) -> Tick:
-        """Advance by a builder step: utterances first, in the order of the mapping, then the act.
+    def tick(self, said: Mapping[Any, str] | None = None, act: Any = None) -> Tick:
+        """Advance by a builder step: utterances first, in the order of the mapping, then the acts.
 
         Args:
-            said: texts (in token chat: tokens) by role.
-            act: of the builder's encoding; None: it stands still.
+            said: texts (in token chat: tokens) by player.
+            act: of the builder's encoding, or a dict of acts by player. Builders without an act stand still.
 
         Raises:
             ActionError: for a wrong utterance or act; nothing has happened then.
@@ -155,27 +174,30 @@ class LiveGame(TwoAgentGame):
             raise StateError("the game is over or has not begun: call reset() before tick()")
         if not isinstance(said, Mapping | None):
             raise ActionError(f"said is {said!r:.80}, expected a dict of texts by role")
-        texts: dict[Role, str] = {}
-        for role, words in (said or {}).items():
-            if role not in tuple(Role):
-                raise ActionError(f"said has the key {role!r:.80}, expected 'architect' or 'builder'")
-            texts[Role(role)] = self._episode.chat.read(words, f"what the {Role(role)} says")[0]
-        controls = self._setup.controls
-        move = Act(
-            *(controls.noop() if act is None else controls.encode(act, out=self._control["builder_0"]))
-        )
+        given, acts = said or {}, acts_by_player(act)
+        for name, players in (("said", given), ("act", acts)):
+            for player in players:
+                if player not in self.agent_of:
+                    expected = " or ".join(repr(str(one)) for one in self.agent_of)
+                    raise ActionError(f"{name} has the key {player!r:.80}, expected {expected}")
+        read, controls = self._episode.chat.read, self._setup.controls
+        texts = {self.agent_of[one]: read(words, f"what the {one} says")[0] for one, words in given.items()}
+        moves = []
+        for builder in self._builders:
+            one = acts.get(self.players[builder])
+            out = self._control[builder]
+            moves.append(Act(*(controls.noop() if one is None else controls.encode(one, out=out))))
         heard, task = len(self._episode.dialogue), self._episode.task
-        outcome = self._episode.tick(texts, move)
+        outcome = self._episode.tick(texts, moves)
         self.ticks += 1
         if outcome.terminated or outcome.truncated:
             self.agents = []
-        change = self._episode.worlds.change[0].tolist()
-        edited = change[3] != change[4]
-        if edited or self._episode.task is not task:
+        edits = [tuple(change) for change in self._episode.worlds.change.tolist() if change[3] != change[4]]
+        if edits or self._episode.task is not task:
             self.edited = self.ticks
         return Tick(
-            dict(zip(Role, outcome.rewards.values(), strict=True)),
-            tuple(change) if edited else None,
+            {self.players[agent]: reward for agent, reward in outcome.rewards.items()},
+            next(iter(edits), None),
             tuple(self._episode.dialogue[heard:]),
             outcome.terminated,
             outcome.truncated,
@@ -183,42 +205,47 @@ class LiveGame(TwoAgentGame):
 
     def observe(self, agent: str) -> dict[str, Any]:
         """Return an agent's observation; it shares no memory with the game."""
-        return self.choose(agent, self._observers).observe(self._episode)
+        return self.choose(agent, self._observers).observe(self._episode.view(agent))
+
+    def view_of(self, player: Role | str) -> Any:
+        """Return what the observer of a player reads: `dialogue` is what it hears, `worlds` has one row."""
+        return self._episode.view(self.agent_of[player])
 
     # -- as JSON
 
-    def snapshot(self, role: Role) -> dict[str, Any]:
-        """Return all observations of a role, as `delta` from the start."""
-        return self.delta(role, -1)
+    def snapshot(self, player: Role | str) -> dict[str, Any]:
+        """Return all observations of a player, as `delta` from the start."""
+        return self.delta(player, -1)
 
-    def delta(self, role: Role, since: int) -> dict[str, Any]:
-        """Return the changes of a role's observations since a tick, for JSON.
+    def delta(self, player: Role | str, since: int) -> dict[str, Any]:
+        """Return the changes of a player's observations since a tick, for JSON.
 
         | key | value |
         |---|---|
         | `tick` | ticks so far |
         | `whole` | whether this is everything |
         | `floor` | whose turn it is |
-        | `said` | utterances [speaker, text] |
+        | `said` | utterances [speaker, text] that the player hears |
         | `grid`, `target_grid`, `ghost` | blocks [x, y, z, colour id], 0 for air unless `whole` |
-        | other keys of the role's observations | changed numbers or lists; no pictures |
-        | `score` | architect: matching blocks, blocks of the target; `ghost` is the aligned target |
+        | other keys of the player's observations | changed numbers or lists; no pictures |
+        | `score` | architect who sees the whole target: matching blocks, blocks of the target |
+        | `ghost` | the same: the aligned target |
         | `active`, `body` | builder: the colour in hand; vertical speed and slices of motion |
         | `event` | builder: tick and kind of the last placing or breaking |
 
-        The builder's does not depend on the target.
+        It depends on the parts of the target alone that the player sees: a builder's usually not at all.
         """
-        shown = self._shown[role]
+        shown = self._shown[player]
+        heard = self.view_of(player).dialogue.utterances
         if shown.last != self.ticks:
-            seen = self._seen(role, shown.last < self.edited)
-            shown.take(self.ticks, seen, len(self._episode.dialogue))
+            seen = self._seen(self.agent_of[player], shown.last < self.edited)
+            shown.take(self.ticks, seen, len(heard))
         whole = since < shown.first
         since = -1 if whole else since
         sent: dict[str, Any] = {"tick": self.ticks, "whole": whole, "floor": self._episode.floor.value}
-        sees = self.config.architect_sees if role == Role.ARCHITECT else self.config.builder_sees
+        sees = self.config.builder_sees if _builds(player) else self.config.architect_sees
         if "dialog" in sees:
-            heard = self._episode.dialogue.utterances[bisect_right(shown.said, since) :]
-            sent["said"] = [[each.role.value, each.text] for each in heard]
+            sent["said"] = [[each.speaker, each.text] for each in heard[bisect_right(shown.said, since) :]]
         for key, tick in shown.since.items():
             if tick <= since:
                 continue
@@ -233,16 +260,17 @@ class LiveGame(TwoAgentGame):
                 ]
         return sent
 
-    def _seen(self, role: Role, grids: bool) -> dict[str, Any]:
-        """Return a role's observations, info and body; grids: whether to include what only edits change."""
-        worlds = self._episode.worlds
-        observer = self._observers[AGENTS[role == Role.BUILDER]]
-        seen = observer.observe(self._episode, _LEFT_OUT if grids else _STILL)
-        if role == Role.BUILDER:
+    def _seen(self, agent: str, grids: bool) -> dict[str, Any]:
+        """Return an agent's observations, info and body; grids: whether to include what only edits change."""
+        episode, view = self._episode, self._episode.view(agent)
+        seen = self._observers[agent].observe(view, _LEFT_OUT if grids else _STILL)
+        if agent in self._builders:
+            worlds = view.worlds
             seen |= {"active": worlds.active[0], "body": [float(worlds.speed[0]), int(worlds.slices[0])]}
             if worlds.event[0]:
                 seen["event"] = [self.ticks, EVENTS[worlds.event[0]]]
-        elif "target_grid" in seen:
+        elif "target_grid" in seen and agent in self._scored:
+            worlds = episode.worlds
             score = [int(worlds.best[0]), int(worlds.target_blocks[0])]
             seen |= {"score": score, "ghost": worlds.aligned_target(0)}
         return seen
@@ -256,7 +284,6 @@ class LiveGame(TwoAgentGame):
     def set_state(self, state: EnvState) -> None:
         """Restore a state from `get_state`. Raises `StateError` if it does not fit."""
         self._setup.set_state(state)
-        worlds = self._episode.worlds
-        self.agents = [] if worlds.terminated[0] or worlds.truncated[0] else list(AGENTS)
-        self.ticks = int(worlds.steps[0])
+        self.agents = [] if any(self._episode.ended) else list(self.possible_agents)
+        self.ticks = int(self._episode.worlds.steps[0])
         self._reset_shown()

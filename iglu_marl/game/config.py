@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from iglu_marl.core.arguments import as_count, as_flag, as_number
 from iglu_marl.core.controls import CONTROLS, Controls, ControlsName
-from iglu_marl.core.dialogue import Codec
+from iglu_marl.core.dialogue import Codec, Role, Utterance, speakers_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.kernels.records import COMPLETIONS, SHIFTS, Completion, EpisodeRules, Shifts
 from iglu_marl.core.schedule import Schedule
@@ -424,6 +424,18 @@ class GameConfig:
         return any(
             item.name in TEAM_OPTIONS and getattr(self, item.name) != item.default for item in fields(self)
         )
+
+    @property
+    def players(self) -> dict[str, Role | str]:
+        """The player of each agent by its name: its role, or in a game of a team the name itself."""
+        team = self.is_team
+        return {agent: agent if team else Role(agent.rpartition("_")[0]) for agent in self.agents}
+
+    @property
+    def speakers(self) -> dict[Role | str, str]:
+        """How dialogues name each player, see `Utterance.speaker`."""
+        said = (Utterance(role, "", number) for role, number in speakers_of(self.architects, self.builders))
+        return {player: one.speaker for player, one in zip(self.players.values(), said, strict=True)}
 
     def check_pair(self, what: str) -> None:
         """Raise `ConfigError` if this is a game of a team. what: what supports none, for the message."""

@@ -7,13 +7,13 @@ All environments of one game use it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
 
 from iglu_marl.core.controls import Controls
-from iglu_marl.core.dialogue import Dialogue, Role
+from iglu_marl.core.dialogue import PAIR, Dialogue, Role
 from iglu_marl.core.errors import StateError
 from iglu_marl.core.kernels.records import BUILDER
 from iglu_marl.core.kernels.step import speak_at, step_at
@@ -80,7 +80,7 @@ class EpisodeState(NamedTuple):
 class Episode:
     """One game of an architect and a builder, advanced by moves."""
 
-    agents = AGENTS
+    agents, speakers = AGENTS, PAIR
     _step: Callable[..., None] = staticmethod(step_at)
 
     def __init__(self, config: GameConfig, controls: Controls, chat: Chat, renderer: Renderer) -> None:
@@ -162,20 +162,29 @@ class Episode:
         move = moves.get("builder_0")
         return self._outcome(0.0 if move is None else self._builder_moves(move), words)
 
-    def tick(self, said: Mapping[Role, str], act: Act) -> Outcome:
-        """Advance a game in real time: utterances in this order, then the builder's act.
+    def tick(self, said: Mapping[str, str], acts: Sequence[Act]) -> Outcome:
+        """Advance a game in real time: utterances by agent in this order, then the acts of the builders.
 
-        Both may speak at any time. The builder's utterances cost nothing and do not end its turn.
+        All may speak at any time. A builder's utterances cost nothing and do not end its turn.
         """
         if self.task is None:
             raise StateError("the episode has not begun: call reset() before tick()")
-        words = 0
-        for role, text in said.items():
-            if role == Role.BUILDER:
-                self.dialogue = self.dialogue.say(role, text)
-            else:
-                words += self.architect_says(text)
-        return self._outcome(self.builder_acts(act.records, act.number), words)
+        config, worlds = self.config, self.worlds
+        words, earned = [0] * config.architects, [0.0] * len(acts)
+        for agent, text in said.items():
+            number = self.agents.index(agent)
+            if number < config.architects:
+                for row in range(len(worlds)):
+                    speak_at(worlds.state, row)
+                words[number] = self.chat.words(text) if text and config.message_cost else 0
+            role, place = self.speakers[number]
+            self.dialogue = self.dialogue.say(role, text, place)
+        for row, act in enumerate(acts):
+            earned[row] = self.builder_acts(act.records, act.number, row)
+            if worlds.terminated.any():
+                break
+        rewards = dict(zip(self.agents, config.pay_team(earned, words), strict=True))
+        return Outcome(rewards, *self.ended)
 
     def _outcome(self, reward: float, words: int) -> Outcome:
         rewards = dict(zip(AGENTS, self.config.pay(reward, words), strict=True))

@@ -65,6 +65,14 @@ def _pov(size: tuple[int, int], episode: Episode) -> Array:
     return episode.renderer.render(episode.worlds, (0,), size)[0]
 
 
+def _pov_of_team(size: tuple[int, int], view: Any) -> Array:
+    from iglu_marl.rendering.avatar import draw_others
+
+    eyes, grid = view.eyes, view.worlds.grid[0]
+    frame = _pov(size, view)
+    return draw_others(frame, grid, eyes[view.number], eyes[view.others], view.renderer)
+
+
 def _inventory(slots: Array, episode: Episode) -> Array:
     counts: Array = episode.worlds.seen_inventory[0]
     return counts[slots]  # a copy; `take` is slower for so few
@@ -171,9 +179,10 @@ def make_sights(
 # --- entries ---------------------------------------------------------------------------------------------------
 
 
-def pov_sight(size: tuple[int, int]) -> ObsField:
-    """`pov`: uint8 [height, width, 3], the builder's view."""
-    return ObsField("pov", spaces.Box(0, 255, (*size, 3), np.uint8), partial(_pov, size))
+def pov_sight(size: tuple[int, int], builders: int = 1) -> ObsField:
+    """`pov`: uint8 [height, width, 3], the builder's view, with the other builders as figures."""
+    reader = _pov if builders == 1 else _pov_of_team
+    return ObsField("pov", spaces.Box(0, 255, (*size, 3), np.uint8), partial(reader, size))
 
 
 def inventory_sight(conventions: Conventions = OWN, most: int = BLOCKS_PER_COLOR) -> ObsField:
@@ -300,7 +309,7 @@ def architect_observer(config: GameConfig, chat: Chat, draw_view: Callable[..., 
 def builder_observer(config: GameConfig, chat: Chat, agent: str = "builder_0") -> Observer:
     """Return the observer of a builder. No entry may read the target, unless `sees` gives the builder a part of it."""
     makers: dict[str, Callable[[], ObsField]] = {
-        "pov": lambda: pov_sight(config.pov_size),
+        "pov": lambda: pov_sight(config.pov_size, config.builders),
         "inventory": lambda: inventory_sight(most=BLOCKS_PER_COLOR * config.builders),
         "compass": compass_sight,
         "dialog": lambda: dialog_sight(chat),

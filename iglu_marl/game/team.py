@@ -8,7 +8,7 @@ turn stands still until then. Without architects, turns of the builders follow e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from iglu_marl.core.kernels.step import sense_at, speak_at, step_member_at
 from iglu_marl.core.worlds import Pose, Worlds
 from iglu_marl.game.chat import Chat
 from iglu_marl.game.config import GameConfig, Renderer
-from iglu_marl.game.episode import Episode, EpisodeState, Move, Outcome, Say
+from iglu_marl.game.episode import Act, Episode, EpisodeState, Move, Outcome, Say
 from iglu_marl.game.knowledge import Parts
 
 Array = npt.NDArray[Any]
@@ -42,6 +42,7 @@ class AgentView:
         self.number = max(0, number - config.architects)  # of the world: a builder's own, or the first
         self.worlds = episode.worlds.row(self.number)
         self.poses: Array = episode.worlds.seen_pose
+        self.eyes: Array = episode.worlds.pose
         self.others = np.array([k for k in range(config.builders) if k != self.number], np.intp)
         usual = ("all",) if number < config.architects else ("none",)
         self.parts = Parts(tuple((config.sees or {}).get(self.agent, usual)))
@@ -158,6 +159,12 @@ class TeamEpisode(Episode):
                 break
         rewards = dict(zip(self.agents, config.pay_team(earned, words), strict=True))
         return Outcome(rewards, over, all(worlds.truncated.tolist()))
+
+    def tick(self, said: Mapping[str, str], acts: Sequence[Act]) -> Outcome:
+        """Advance a game in real time, see `Episode`. Nobody has to wait for a turn."""
+        outcome = super().tick(said, acts)
+        self.turn = self.config.architects if BUILDER in self.worlds.floor.tolist() else 0
+        return outcome
 
     def _find_turn(self) -> list[tuple[int, float]]:
         """Find the agent that moves next: the one at `turn`, or one after it.

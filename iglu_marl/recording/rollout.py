@@ -64,8 +64,8 @@ def players_of(env: Any) -> dict[str, Player]:
     """Return the player of each agent by its name: its role, or in a game of a team the name itself."""
     if isinstance(env, gymnasium.Env):
         return {"builder_0": Role.BUILDER}
-    config = env.unwrapped.config
-    return {name: name if config.is_team else role_of(name) for name in config.agents}
+    players: dict[str, Player] = env.unwrapped.config.players
+    return players
 
 
 def role_of(player: Player) -> Role:

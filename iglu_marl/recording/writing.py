@@ -323,7 +323,7 @@ class _LiveRecording:
         self.env.reset(seed=seed, options=options)
         self.recorder.begin(self.env, seed)
 
-    def tick(self, said: Mapping[Role, Any] | None = None, act: Any = None) -> Tick:
+    def tick(self, said: Mapping[Any, Any] | None = None, act: Any = None) -> Tick:
         encoded = to_json(as_actions(said or {}, act))
         done = self.env.tick(said, act)
         self.recorder.write_move(self.env, encoded, done.rewards)

@@ -1,8 +1,10 @@
-"""The builder as a small figure in the views from outside, with a dotted line of sight."""
+"""Builders as small figures: in views from outside with a dotted line of sight, and in the views of other builders."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,7 @@ from iglu_marl.rendering import palette
 from iglu_marl.rendering.camera import Camera, Points, axes_of, cell_in_sight
 from iglu_marl.rendering.colors import ACCENT, RGBColor, blended
 from iglu_marl.rendering.painter import paint_scenes
-from iglu_marl.rendering.renderer import Box, Viewpoint
+from iglu_marl.rendering.renderer import EYE_LENS, Box, Lens, Picture, Viewpoint, check_pose
 
 _SIGHT_LENGTH = 3.0  # cells
 _OPACITY_IN_FRONT = 0.72  # of the blocks that stand in front of the figure
@@ -33,6 +35,40 @@ _LOW, _HIGH = (0.27, 1.25, 0.27), (0.27, 0.3, 0.27)  # the figure's extent from 
 
 def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Viewpoint) -> None:
     """Draw a builder with its eye at `pose` into a camera's picture of a grid; blocks in front of it half cover it."""
+    _draw_figure(picture, camera, grid, pose, _OPACITY_IN_FRONT)
+    _draw_sight(picture, camera, grid, pose)
+
+
+def draw_others(frame: Picture, grid: BlockGrid, pose: Points, others: Points, renderer: Any) -> Picture:
+    """Return what a builder sees, with the other builders in it.
+
+    A figure that is not wholly before the near plane is left out.
+
+    Args:
+        frame: its view without them, uint8[height, width, 3].
+        grid: the blocks, int8[9, 11, 11].
+        pose: its eye, float64[5]: x, y, z, yaw, pitch.
+        others: the eyes of the others, float64[k, 5].
+        renderer: what drew the view; its `lens`, if it has one, is that of the view.
+
+    """
+    lens: Lens = getattr(renderer, "lens", EYE_LENS)
+    camera = Camera(check_pose(pose), lens, frame.shape[:2])
+    extent = np.array([np.where(corner, _HIGH, np.negative(_LOW)) for corner in np.ndindex(2, 2, 2)])
+    depths = ((others[:, None, :3] + extent - pose[:3]) @ camera.axes[2]).min(axis=1)
+    seen = others[(depths > lens.near) & (depths < lens.far)]
+    if not len(seen):
+        return frame
+    picture = Image.fromarray(frame)
+    for other in sorted(seen, key=lambda one: -math.dist(one[:3], pose[:3])):
+        _draw_figure(picture, camera, grid, check_pose(other), 1.0)
+    return np.array(picture)
+
+
+def _draw_figure(
+    picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Viewpoint, opacity: float
+) -> None:
+    """Draw the body. Blocks in front of it cover it with this opacity."""
     eye, viewer = np.array(pose[:3], float), np.array(camera.pose[:3])
     before = picture.copy()
     left, top, right, bottom = _draw_body(picture, camera, eye, pose[3])
@@ -41,9 +77,8 @@ def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Vie
         lens = replace(camera.lens, ground=0.0)
         blocks = paint_scenes(front[None], [camera.pose], camera.size, lens=lens)[0, top:bottom, left:right]
         covered = (blocks != palette.RGB[palette.SKY]).any(axis=2)
-        mask = Image.fromarray((covered * int(255 * _OPACITY_IN_FRONT)).astype(np.uint8))
+        mask = Image.fromarray((covered * int(255 * opacity)).astype(np.uint8))
         picture.paste(before.crop((left, top, right, bottom)), (left, top), mask)
-    _draw_sight(picture, camera, grid, pose)
 
 
 def _draw_body(picture: Image.Image, camera: Camera, eye: npt.NDArray[np.float64], yaw_deg: float) -> Box:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import os
 import subprocess
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
@@ -52,12 +50,8 @@ def write_video(path: str | os.PathLike[str], frames: Iterable[Picture], fps: fl
         raise RenderError(f"fps is {fps!r}, expected a number above 0, at most 1000")
     final = checked_name(path, ".gif", ".mp4")
     with atomic_write(final, RenderError) as temporary:
-        stream = _alike(frames)
-        first = next(stream, None)
-        if first is None:
-            raise RenderError(f"no frames to write to {os.fspath(path)!r}")
         write = _write_gif if final.suffix.lower() == ".gif" else _write_mp4
-        write(temporary, chain([first], stream), fps)
+        write(temporary, _alike(frames), fps)
     return final
 
 
@@ -69,6 +63,8 @@ def _alike(frames: Iterable[Picture]) -> Iterator[Picture]:
         if array.shape != shape:
             raise RenderError(f"frame {number} has shape {array.shape}, expected {shape} as the first one")
         yield array
+    if shape is None:
+        raise RenderError("no frames to write")
 
 
 def checked_name(path: str | os.PathLike[str], *suffixes: str) -> Path:
@@ -87,20 +83,29 @@ def _write_gif(path: Path, frames: Iterator[Picture], fps: float) -> None:
     The palette depends on all frames, so they wait, compressed, in memory. Nothing is dithered: noise would move.
     """
     kept, samples = [], []
-    size = (0, 0)
+    seen = np.zeros(1 << 24, np.bool_)  # by 0xRRGGBB
     for frame in frames:
-        size = frame.shape[1], frame.shape[0]
-        stride = max(1, math.isqrt(size[0] * size[1] // _SAMPLED))
+        keys = frame @ np.array([1 << 16, 1 << 8, 1], np.uint32)
+        seen[keys] = True
+        stride = max(1, math.isqrt(keys.size // _SAMPLED))
         samples.append(frame[::stride, ::stride].reshape(1, -1, 3))
-        kept.append(zlib.compress(frame.tobytes(), 1))
-    # Pillow needs one of 256 entries for pixels that stay as they are
-    palette = Image.fromarray(np.concatenate(samples, axis=1)).quantize(255, Image.Quantize.MEDIANCUT)
-    pictures = (
-        Image.frombytes("RGB", size, zlib.decompress(data)).quantize(
-            palette=palette, dither=Image.Dither.NONE
-        )
-        for data in kept
-    )
+        kept.append(zlib.compress(keys.tobytes(), 1))
+    colors = np.flatnonzero(seen)
+    values = (colors[:, None] >> (16, 8, 0) & 255).astype(np.float32)
+    palette = values
+    if len(colors) > 255:  # Pillow needs one of 256 entries for pixels that stay as they are
+        chosen = Image.fromarray(np.concatenate(samples, axis=1)).quantize(255, Image.Quantize.MEDIANCUT, 1)
+        palette = np.array(chosen.getpalette(), np.float32).reshape(-1, 3)[:255]
+    nearest = np.zeros(len(seen), np.uint8)
+    for part in np.array_split(np.arange(len(colors)), 1 + (len(colors) >> 14)):
+        nearest[colors[part]] = np.argmax(values[part] @ palette.T - 0.5 * (palette**2).sum(axis=1), axis=1)
+
+    def indexed(data: bytes) -> Image.Image:
+        image = Image.fromarray(nearest[np.frombuffer(zlib.decompress(data), np.uint32).reshape(keys.shape)])
+        image.putpalette(palette.astype(np.uint8).tobytes())
+        return image
+
+    pictures = map(indexed, kept)
     # Whole hundredths of a second, at least two: players slow down shorter ones.
     hundredths = np.diff(np.rint(np.arange(len(kept) + 1) * max(100.0 / fps, 2.0)))
     delays = (10 * hundredths).astype(int).tolist()
@@ -122,25 +127,19 @@ def _write_mp4(path: Path, frames: Iterator[Picture], fps: float) -> None:
     height, width = (side + side % 2 for side in first.shape[:2])
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", f"{fps:.9g}", "-i", "-"]
     wanted = ["-c:v", "libx264", "-crf", "10", "-pix_fmt", "yuv420p", f"file:{path}"]
-    with tempfile.TemporaryFile() as said:
-        ffmpeg = subprocess.Popen(
-            [program, "-y", "-v", "error", *given, *wanted], stdin=subprocess.PIPE, stderr=said
-        )
-        assert ffmpeg.stdin is not None
-        try:
-            for frame in chain([first], frames):
-                odd = ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))
-                ffmpeg.stdin.write(np.pad(frame, odd, mode="edge").data)
-        except BrokenPipeError:
-            pass  # ffmpeg has ended; its message follows
-        except BaseException:
-            ffmpeg.kill()
-            raise
-        finally:
-            with suppress(BrokenPipeError):
-                ffmpeg.stdin.close()
-            ffmpeg.wait()
-        said.seek(0)
-        complaint = said.readline().decode("utf-8", "replace").strip()
+    command = [program, "-y", "-v", "error", *given, *wanted]
+    ffmpeg = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert ffmpeg.stdin is not None
+    try:
+        for frame in chain([first], frames):
+            odd = ((0, frame.shape[0] % 2), (0, frame.shape[1] % 2), (0, 0))
+            ffmpeg.stdin.write(np.pad(frame, odd, mode="edge").data)
+    except BrokenPipeError:
+        pass  # ffmpeg has ended; its message follows
+    except BaseException:
+        ffmpeg.kill()
+        raise
+    finally:
+        complaint = ffmpeg.communicate()[1].decode("utf-8", "replace").partition("\n")[0].strip()
     if complaint or ffmpeg.returncode:
         raise OSError(f"ffmpeg ended with {ffmpeg.returncode}: {complaint or 'no message'}")

@@ -12,13 +12,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from iglu_marl.core.dialogue import Role
 from iglu_marl.web.limits import json_of
 from iglu_marl.web.options import PERSON, ServerOptions
 from iglu_marl.web.rooms import Room
 
 LINES = 4  # of a dialogue
-GAME_COLUMNS = "game", "task", "one", "other", "state", "last said", ""
+GAME_COLUMNS = "game", "task", "players", "state", "last said", ""
 PERSON_COLUMNS = "code", "condition", "stage", "game", "partner", "state", ""
 
 
@@ -104,14 +103,15 @@ async def _live(request: Request) -> str:
 
 
 def _game(room: Room) -> tuple[Any, ...]:
-    said = [f"{one.role.value}: {one.text}" for one in room.game.episode.dialogue.utterances[-LINES:]]
-    people = [f"{seat.agent or PERSON}{' (away)' if seat.waits else ''}" for seat in room.seats.values()]
-    watch = html.escape(f"/play#{room.watch[Role.ARCHITECT]}")
+    said = [f"{one.speaker}: {one.text}" for one in room.game.episode.dialogue.utterances[-LINES:]]
+    seats = room.seats.values()
+    people = "\n".join(f"{seat.agent or PERSON}{' (away)' if seat.waits else ''}" for seat in seats)
+    watch = html.escape(f"/play#{next(iter(room.watch.values()))}")
     doing = "continue" if room.paused else "pause"
     buttons = _buttons((doing, "message", "end"), room.name)
     link = f'<a href="{watch}" target="_blank">watch</a>'
     state = f"{room.status()['state']}, {room.game.ticks / 20:.0f} s"
-    return room.name, room.game.task.task_id, *people, state, "\n".join(said), Raw(f"{link} {buttons}")
+    return room.name, room.game.task.task_id, people, state, "\n".join(said), Raw(f"{link} {buttons}")
 
 
 def _button(doing: str, subject: str) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import similar
+from iglu_marl.game.config import GameConfig
 
 # Agents that need nothing but the game; the first is the default.
 AGENTS: Mapping[Role, tuple[str, ...]] = {
@@ -50,7 +52,8 @@ class ServerOptions:
     """The options of a server.
 
     folder: where each game is recorded, in its own file.
-    tasks: structures to build, by name. agents: partners, by role.
+    tasks: structures to build, by name. agents: partners, by role; of a team, "scripted" by default.
+    team: options of the game, such as those of `iglu_marl.game.profiles.team_options`; {} = one of each role.
     hosts: names under which the server is reached; other names are refused.
     wait_s: how long a game waits for a person who left, before an agent takes the role (`replace`: agents by role) or
         the game ends. invite_s: how long it waits for an invited person. idle_s: time without input after which it
@@ -72,6 +75,7 @@ class ServerOptions:
     folder: Path = Path("iglu-marl-games")
     tasks: Mapping[str, Task] = field(default_factory=bundled_tasks)
     agents: Mapping[Role, tuple[str, ...]] = field(default_factory=lambda: AGENTS)
+    team: Mapping[str, Any] = field(default_factory=dict)
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost")
     wait_s: float = 60.0
     replace: Mapping[Role, str] = field(default_factory=dict)
@@ -103,11 +107,19 @@ class ServerOptions:
         for name in numbers:
             if name != "processes" and not getattr(self, name) > 0:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}, expected more than 0")
+        if self.config.is_team:
+            usual = dict.fromkeys(AGENTS.values(), ("scripted",))
+            agents = {role: usual.get(names, names) for role, names in self.agents.items()}
+            object.__setattr__(self, "agents", agents)
         for role in Role:
             self._check_agents(role, [*self.agents.get(role, ()), *filter(None, [self.replace.get(role)])])
 
-    @staticmethod
-    def _check_agents(role: Role, names: Iterable[str]) -> None:
+    @cached_property
+    def config(self) -> GameConfig:
+        """The game's options that do not depend on the players. Raises `ConfigError` for wrong ones."""
+        return GameConfig.of(None, self.team)
+
+    def _check_agents(self, role: Role, names: Iterable[str]) -> None:
         from iglu_marl.agents.registry import find, known
 
         for name in names:
@@ -116,3 +128,5 @@ class ServerOptions:
                     f"the {role} {name!r} is unknown{similar(name, known(role))}, expected one of "
                     f"{', '.join(known(role))}, or llm:MODEL@ENDPOINT"
                 )
+            if self.config.is_team and name != "scripted" and not hasattr(find(name, role), "for_seat"):
+                raise ConfigError(f"the {role} {name!r} plays in no team, expected scripted or llm:MODEL")

@@ -17,13 +17,13 @@ from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.processes import end_with_parent
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import Agent, begin, is_idle, is_ready
+from iglu_marl.recording.rollout import Player, role_of
 from iglu_marl.web.options import AGENTS
 from iglu_marl.web.warming import warm_up
 
-TURN_TICKS = 20  # an idle agent acts once a second, and when the other role speaks or ends a turn
+TURN_TICKS = 20  # an idle agent acts once a second, and when others speak or end a turn
 THREADS = 2  # in which agents think: more would compete with the clock
 NICENESS = 10  # of the agents' processes: the clock has priority
-_OTHER = {Role.ARCHITECT: Role.BUILDER, Role.BUILDER: Role.ARCHITECT}
 _SCRIPTED = frozenset(name for names in AGENTS.values() for name in names)
 
 
@@ -86,17 +86,19 @@ def act_at_once(agent: Agent, observation: Any) -> Future[tuple[Agent, Any]]:
 
 
 class Partner:
-    """An agent by name in one role of a game. Creating one may take long (models are loaded)."""
+    """An agent by name that is a player of a game. Creating one may take long (models are loaded)."""
 
-    def __init__(self, game: LiveGame, role: Role, name: str, thinking: Thinking, seed: int | None) -> None:
-        self.role, self.name = role, name
-        self._agent = partner_for(game, role, name)
-        begin(self._agent, role, seed, game.task)
+    def __init__(
+        self, game: LiveGame, player: Player, name: str, thinking: Thinking, seed: int | None
+    ) -> None:
+        self.player, self.role, self.name = player, role_of(player), name
+        self._agent = partner_for(game, player, name)
+        begin(self._agent, self.role, seed, game.task)
         self._thinking = thinking
         self._thought: Future[tuple[Agent, Any]] | None = None
         self._asked_at = -TURN_TICKS
         self._asked_about: Any = None
-        self._heard: Utterance | None = None  # the other role's last utterance
+        self._heard: Utterance | None = None  # the last utterance of others
         self._closed = False
 
     def decided(self) -> Any:
@@ -111,13 +113,15 @@ class Partner:
         """Show the game to the agent, if it is not thinking and its time has come."""
         if self._thought is not None or self._closed:
             return
-        now = len(game.episode.dialogue), game.episode.floor
+        heard, own = game.view_of(self.player).dialogue, game.speakers[self.player]
+        now = len(heard), game.episode.floor
         waits = self.role == Role.ARCHITECT or is_idle(self._agent)
         if waits and game.ticks - self._asked_at < TURN_TICKS and now == self._asked_about:
             return
-        observation = game.observe(f"{self.role.value}_0")
-        spoken = game.episode.dialogue.last(_OTHER[self.role])
-        edited = self.role == Role.ARCHITECT and game.edited > self._asked_at
+        observation = game.observe(game.agent_of[self.player])
+        spoken = next((said for said in reversed(heard) if said.speaker != own), None)
+        # only the builder of a pair knows all edits before
+        edited = self.player != Role.BUILDER and game.edited > self._asked_at
         if is_ready(self._agent) and spoken is self._heard and not edited:
             self._thought = act_at_once(self._agent, observation)
         else:

@@ -193,8 +193,8 @@ class _Visitor:
         room = rooms.room_of(token)
         assert room is not None
         assert self.client is not None
-        if self.client.role == Role.BUILDER and not isinstance(room.hands, _Hands):
-            room.hands = _Hands(room.game.config.controls)
+        if self.client.role == Role.BUILDER and not isinstance(room.hands[Role.BUILDER], _Hands):
+            room.hands[Role.BUILDER] = _Hands(room.game.config.controls)
         self._player = Partner(room.game, self.client.role, PLAYER, _THINKING, int(self.rng.integers(2**31)))
         self._held, self._began_at, self._number = None, clock.monotonic(), 0
         self.due = clock.monotonic() + 1.0
@@ -234,10 +234,11 @@ class _Visitor:
             _, words, act, typed_s = self._held
             self._held = None
             room.say(self.client, words, "typed", typed_s)
-            if act is not None and isinstance(room.hands, _Hands):
+            hands = room.hands.get(Role.BUILDER)
+            if act is not None and isinstance(hands, _Hands):
                 self._number += 1
                 room.move(self.client, CommandFrame(self._number, 0, ()))
-                room.hands.act = act
+                hands.act = act
 
     def look(self) -> None:
         """Show the agent what has happened."""

@@ -29,7 +29,10 @@ from iglu_marl.core.parsing import parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import begin
+from iglu_marl.game.config import GameConfig
 from iglu_marl.recording import Recorder, read_recording
+from iglu_marl.recording.rollout import Player, role_of
+from iglu_marl.recording.values import player_of
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web import clock
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
@@ -40,6 +43,7 @@ WORDS_WAITING = 8  # queued messages of a person
 NOTES_WAITING = 200  # queued messages for a client
 OUTSIDE_TICKS = 2  # between frames of motion for views from outside; their pages interpolate
 WATCHERS = 20  # spectators of a room
+APART = 5  # cells from the middle in which the outermost of several builders start
 KEPT_S = 600.0  # how long a finished game can be looked at
 SLOTS = 20  # groups of rooms that tick one after the other
 HURRY_S = 1.0  # a clock that is later than this skips ticks
@@ -54,11 +58,12 @@ _log = logging.getLogger("uvicorn.error")
 
 
 class Client:
-    """One connection: its role, and how far its page is up to date."""
+    """One connection: the player whose view it has, and how far its page is up to date."""
 
-    def __init__(self, room: Room, role: Role, seat: Seat | None) -> None:
-        self.room, self.role, self.seat = room, role, seat
-        self.builds = role == Role.BUILDER and seat is not None
+    def __init__(self, room: Room, player: Player, seat: Seat | None) -> None:
+        self.room, self.player, self.seat = room, player, seat
+        self.role = role_of(player)
+        self.builds = self.role == Role.BUILDER and seat is not None
         self.notes: deque[str] = deque(maxlen=NOTES_WAITING)
         self.wake = asyncio.Event()
         self.gone = False  # to be closed after the queued messages
@@ -92,15 +97,15 @@ class Client:
         room, game = self.room, self.room.game
         if self._since == game.ticks:
             return None
-        changes = room.changes(self.role, self._since)
-        hands = room.hands if self.builds else None
+        changes = room.changes(self.player, self._since)
+        hands = room.hands.get(self.player) if self.builds else None
         fresh = changes.keys() - _ALWAYS or changes.get("said") or changes["floor"] != self._floor
         fresh = fresh or (hands is not None and hands.ack != self._ack)
         if not fresh and not changes["whole"] and game.ticks - self._since < 20 and not room.over:
             return None  # sent with the next change
         since, self._since, self._floor = self._since, changes["tick"], changes["floor"]
         if hands is None:
-            return room.encoded(self.role, since)
+            return room.encoded(self.player, since)
         self._ack = hands.ack
         return _encode(
             {**changes, "ack": hands.ack, "look": [round(angle, 4) for angle in hands.inputs.look_deg]}
@@ -109,9 +114,9 @@ class Client:
 
 @dataclass
 class Seat:
-    """A role of a game, taken by an agent (by name) or by a person with a token."""
+    """A player of a game: an agent (by name) or a person with a token."""
 
-    role: Role
+    player: Player
     agent: str | None = None
     token: str = ""
     invitation: str = ""
@@ -128,14 +133,23 @@ class Seat:
 
 
 def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGame:
-    """Return the game for a task. builder: an agent's name, or None for a person."""
+    """Return the game for a task. builder: name of the agent that builds, or None if a person does."""
     own = {
-        "controls": "human-level" if builder is None else "walking",
+        "controls": "walking",
+        **options.team,
+        "tasks": task,
         "max_steps": round(options.minutes * 60 / STEP_S),
         "max_turns": None,
         "builder_sees": ("inventory", "dialog", "pose", "grid"),
+        **({"controls": "human-level"} if builder is None else {}),
     }
-    return LiveGame(tasks=task, **game_options({Role.BUILDER: [builder]}, own, {"chat": "text"}))
+    return LiveGame(**game_options({Role.BUILDER: [builder]}, own, {"chat": "text"}))
+
+
+def team_facts(config: GameConfig) -> dict[str, Any]:
+    """Return who plays, and who sees, hears and holds what, for pages."""
+    names = ("sees", "hearers", "inventories")
+    return {"speakers": config.speakers, **{name: getattr(config, name) for name in names}}
 
 
 def new_token() -> str:
@@ -155,31 +169,33 @@ class Room:
         thinking: Thinking,
     ) -> None:
         self.name, self.game, self.options = name, game, options
-        self.seats = {seat.role: seat for seat in seats}
-        self.watch = {
-            role: new_token() for role in Role
-        }  # tokens of spectators, by the role whose view they see
+        self.seats = {seat.player: seat for seat in seats}
+        # tokens of spectators, by the player whose view they see
+        self.watch = {player: new_token() for player in self.seats}
         self.clients: set[Client] = set()
         self.over = ""  # how it ended
         self.over_at = 0.0
         self.origin = ""  # the address that started it
         self.until = math.inf  # when (monotonic) it ends at the latest
-        self.ended_by: Role | None = None  # who left, or was inactive for too long
+        self.ended_by: Player | None = None  # who left, or was inactive for too long
         self.begun_at = 0.0  # when (monotonic) all were there first
         self.on_end: list[Callable[[Room], None]] = []
         # joined, back, away, left, said, replaced
-        self.on_event: list[Callable[[str, Role, Mapping[str, Any]], None]] = []
+        self.on_event: list[Callable[[str, Player, Mapping[str, Any]], None]] = []
         self.paused = False  # by the admin
         self.recording = ""  # its file name
         self._thinking = thinking
-        self._words: dict[Role, deque[str]] = {role: deque(maxlen=WORDS_WAITING) for role in Role}
-        person = self.seats[Role.BUILDER].agent is None
-        self.hands = RemoteHands(game.config.controls) if person else None
+        self._words: dict[Player, deque[str]] = {player: deque(maxlen=WORDS_WAITING) for player in self.seats}
+        self.hands = {
+            player: RemoteHands(game.config.controls)
+            for player, seat in self.seats.items()
+            if role_of(seat.player) == Role.BUILDER and seat.agent is None
+        }
         self._recorder: Recorder | None = None
         self._live: Any = self.game
-        self._partners: dict[Role, Partner] = {}
-        self._changes: dict[tuple[Role, int], dict[str, Any]] = {}
-        self._encoded: dict[tuple[Role, int], str] = {}
+        self._partners: dict[Player, Partner] = {}
+        self._changes: dict[tuple[Player, int], dict[str, Any]] = {}
+        self._encoded: dict[tuple[Player, int], str] = {}
         self._changes_at = -1
 
     # -- course
@@ -187,26 +203,31 @@ class Room:
     def prepare(self, seed: int | None = None) -> None:
         """Open the recording, start the game and create the agents. Slow: call it in a thread."""
         path = self.options.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{self.name}.jsonl"
-        names = {role.value: seat.agent or PERSON for role, seat in self.seats.items()}
+        names = {str(player): seat.agent or PERSON for player, seat in self.seats.items()}
         self._recorder = Recorder(path, agents=names, private=True)
         self.recording = path.name
         self._live = self._recorder.wrap(self.game)
-        self._live.reset(seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed)
+        edge = min(self.game.config.builders - 1, APART)
+        places = np.linspace(-edge, edge, self.game.config.builders)
+        self._live.reset(
+            seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed,
+            options={"pose": [(float(x), 0.0, 0.0, 0.0, 0.0) for x in places]} if edge else None,
+        )
         self._make_partners(seed)
         self.keep_seats()
 
     def _make_partners(self, seed: int | None) -> None:
-        for role, seat in self.seats.items():
+        for player, seat in self.seats.items():
             if seat.agent is not None:
-                self._partners[role] = Partner(self.game, role, seat.agent, self._thinking, seed)
+                self._partners[player] = Partner(self.game, player, seat.agent, self._thinking, seed)
 
     def keep_seats(self) -> None:
         """Save who plays, so that the game can be resumed after the server ended."""
         seats = {
-            role.value: {"agent": seat.agent, "token": seat.token, "invitation": seat.invitation}
-            for role, seat in self.seats.items()
+            str(player): {"agent": seat.agent, "token": seat.token, "invitation": seat.invitation}
+            for player, seat in self.seats.items()
         }
-        watch = {role.value: token for role, token in self.watch.items()}
+        watch = {str(player): token for player, token in self.watch.items()}
         write_text(self._seats_file, json.dumps({"seats": seats, "watch": watch}), mode=PRIVATE)
 
     @property
@@ -238,11 +259,11 @@ class Room:
                 now = clock.monotonic()
                 acted = now if game.ticks else 0.0
                 seats = [
-                    Seat(Role(role), **seat, away_at=now, active_at=now, acted_at=acted)
-                    for role, seat in kept["seats"].items()
+                    Seat(player_of(name), **seat, away_at=now, active_at=now, acted_at=acted)
+                    for name, seat in kept["seats"].items()
                 ]
-                watch = {Role(role): str(token) for role, token in kept["watch"].items()}
-            room = cls(path.stem.rpartition("-")[2], game, seats, options, thinking)
+                watch = {player_of(name): str(token) for name, token in kept["watch"].items()}
+                room = cls(path.stem.rpartition("-")[2], game, seats, options, thinking)
             room.watch, room.recording, room._recorder = watch, file.name, recorder
             room.begun_at = now - game.ticks * STEP_S
             room._live = recorder.wrap(room.game)
@@ -267,17 +288,19 @@ class Room:
 
     def tick(self) -> None:
         """Run one step of the game with the input so far."""
-        said = {role: words.popleft() for role, words in self._words.items() if words}
-        act = None
-        if self.hands is not None:
-            pose = self.game.episode.worlds.pose[0]
-            act = self.hands.action(float(pose[3]), float(pose[4]))
-        for role in tuple(self._partners):
-            words, acted = self._decided(role)
+        said = {player: words.popleft() for player, words in self._words.items() if words}
+        acts: dict[Player, Any] = {}
+        for player, hands in self.hands.items():
+            yaw, pitch = self.game.view_of(player).worlds.pose[0, 3:]
+            if (act := hands.action(float(yaw), float(pitch))) is not None:
+                acts[player] = act
+        for player in tuple(self._partners):
+            words, act = self._decided(player)
             if words.strip():
-                said[role] = words
-            act = acted if acted is not None else act
-        done = self._live.tick({role: said[role] for role in Role if role in said}, act)
+                said[player] = words
+            if act is not None:
+                acts[player] = act
+        done = self._live.tick({player: said[player] for player in self.seats if player in said}, acts)
         for partner in self._partners.values():
             partner.consult(self.game)
         outside = done.edit is not None or done.utterances or self.game.ticks % OUTSIDE_TICKS == 0
@@ -287,18 +310,18 @@ class Room:
         if done.terminated or done.truncated:
             self.end("complete" if done.terminated else "time")
 
-    def _decided(self, role: Role) -> tuple[str, Any]:
-        """Return an agent's message and action. An agent that fails is removed, and nobody takes its role."""
+    def _decided(self, player: Player) -> tuple[str, Any]:
+        """Return an agent's message and action. An agent that fails is removed, and nobody takes its seat."""
         try:
-            action = self._partners[role].decided()
+            action = self._partners[player].decided()
         except Exception as error:
-            _log.warning("game %s: the %s has failed: %r", self.name, role.value, error)
-            self._partners.pop(role).close()
+            _log.warning("game %s: the %s has failed: %r", self.name, player, error)
+            self._partners.pop(player).close()
             self.announce(STOPPED)
             return "", None
         if action is None:
             return "", None
-        return (action["say"], action["act"]) if role == Role.BUILDER else (action, None)
+        return (action["say"], action["act"]) if role_of(player) == Role.BUILDER else (action, None)
 
     def end(self, how: str) -> None:
         """End the game: complete, time, left, idle or failed. Further calls do nothing."""
@@ -325,9 +348,9 @@ class Room:
 
     # -- people
 
-    def enter(self, role: Role, seat: Seat | None) -> Client:
-        """Add a person to a seat, or a spectator of a role. An older connection of the seat is closed."""
-        client = Client(self, role, seat)
+    def enter(self, player: Player, seat: Seat | None) -> Client:
+        """Add a person to a seat, or a spectator of a player. An older connection of the seat is closed."""
+        client = Client(self, player, seat)
         if seat is not None:
             if seat.client is not None:
                 seat.client.notify("elsewhere")
@@ -335,11 +358,11 @@ class Room:
                 self.clients.discard(seat.client)
             back = seat.active_at > 0
             seat.client, seat.active_at = client, clock.monotonic()
-            self._report("back" if back else "joined", role)
+            self._report("back" if back else "joined", player)
             if self.playing:
                 self.begun_at = self.begun_at or seat.active_at
-            if role == Role.BUILDER and self.hands is not None:
-                self.hands.forget()
+            if player in self.hands:
+                self.hands[player].forget()
         self.clients.add(client)
         client.notify("welcome", **self.facts(client))
         self.send_status()
@@ -352,26 +375,26 @@ class Room:
         if seat is None or seat.client is not client:
             return
         seat.client, seat.away_at = None, clock.monotonic()
-        if self.hands is not None and seat.role == Role.BUILDER:
-            self.hands.forget()
+        if seat.player in self.hands:
+            self.hands[seat.player].forget()
         if for_good:
             seat.away_at -= self.options.wait_s
-        self._report("left" if for_good else "away", seat.role)
+        self._report("left" if for_good else "away", seat.player)
         self.send_status()
 
-    def _report(self, event: str, role: Role, **facts: Any) -> None:
+    def _report(self, event: str, player: Player, **facts: Any) -> None:
         if not self.over:
             for callback in self.on_event:
-                callback(event, role, facts)
+                callback(event, player, facts)
 
     def pause(self, paused: bool) -> None:
         """Stop the time of the game, or let it continue."""
         self.paused = paused
         self.send_status()
 
-    def played_s(self, role: Role) -> float:
+    def played_s(self, player: Player) -> float:
         """Return the seconds from the beginning of the game to the last thing that a person said or did."""
-        return max(0.0, self.seats[role].acted_at - self.begun_at) if self.begun_at else 0.0
+        return max(0.0, self.seats[player].acted_at - self.begun_at) if self.begun_at else 0.0
 
     def check(self, now: float) -> None:
         """Handle people who are away for too long: an agent takes their role, or the game ends."""
@@ -394,17 +417,17 @@ class Room:
             if now - seat.away_at < patience:
                 continue
             others = [one for one in self.seats.values() if one is not seat and one.client is not None]
-            if seat.role in options.replace and others:
-                self._replace(seat, options.replace[seat.role])
+            if (role := role_of(seat.player)) in options.replace and others:
+                self._replace(seat, options.replace[role])
             else:
-                self.ended_by = seat.role
+                self.ended_by = seat.player
                 self.end("left")
 
     def _check_active(self, seat: Seat, idle_s: float) -> None:
         """Ask an inactive person for a sign of life, and end the game if there is none."""
         limit = self.options.idle_s
         if idle_s > limit:
-            self.ended_by = seat.role
+            self.ended_by = seat.player
             self.end("idle")
         elif idle_s > limit / 2 and seat.asked_at < seat.active_at and seat.client is not None:
             seat.asked_at = clock.monotonic()
@@ -413,13 +436,13 @@ class Room:
 
     def _replace(self, seat: Seat, name: str) -> None:
         seat.agent, seat.token, seat.invitation = name, "", ""
-        self._partners[seat.role] = Partner(self.game, seat.role, name, self._thinking, None)
-        self.hands = None if seat.role == Role.BUILDER else self.hands
+        self._partners[seat.player] = Partner(self.game, seat.player, name, self._thinking, None)
+        self.hands.pop(seat.player, None)
         self.keep_seats()
-        self._report("replaced", seat.role, agent=name)
+        self._report("replaced", seat.player, agent=name)
         if not self.options.partner_name:
             named = f" ({shown_name(name)})" if self.options.agents_named else ""
-            self.announce(f"An agent{named} is the {seat.role.value} now.")
+            self.announce(f"An agent{named} is the {self.game.speakers[seat.player]} now.")
         self.send_status()
 
     # -- input
@@ -433,53 +456,62 @@ class Room:
             return
         client.seat.active_at = client.seat.acted_at = clock.monotonic()
         if text.strip():
-            self._words[client.role].append(text)
-            self._report("said", client.role, how=how, typed_s=typed_s)
+            self._words[client.player].append(text)
+            self._report("said", client.player, how=how, typed_s=typed_s)
 
     def move(self, client: Client, frame: CommandFrame) -> None:
-        """Queue a command frame of the builder."""
-        if client.seat is None or client.role != Role.BUILDER or self.hands is None or not self.playing:
+        """Queue a command frame of a builder."""
+        if client.seat is None or client.player not in self.hands or not self.playing:
             return
         client.seat.active_at = client.seat.acted_at = clock.monotonic()
-        self.hands.take(frame)
+        self.hands[client.player].take(frame)
 
     # -- messages to clients
 
-    def changes(self, role: Role, since: int) -> dict[str, Any]:
+    def changes(self, player: Player, since: int) -> dict[str, Any]:
         """Return the message with `LiveGame.delta`, made once for all clients that need the same."""
         if self._changes_at != self.game.ticks:
             self._changes, self._encoded, self._changes_at = {}, {}, self.game.ticks
-        if (role, since) not in self._changes:
-            self._changes[role, since] = {"t": "frame", **self.game.delta(role, since)}
-        return self._changes[role, since]
+        if (player, since) not in self._changes:
+            self._changes[player, since] = {"t": "frame", **self.game.delta(player, since)}
+        return self._changes[player, since]
 
-    def encoded(self, role: Role, since: int) -> str:
+    def encoded(self, player: Player, since: int) -> str:
         """Return `changes` as text, made once for all spectators."""
-        changes = self.changes(role, since)
-        if (role, since) not in self._encoded:
-            self._encoded[role, since] = _encode(changes)
-        return self._encoded[role, since]
+        changes = self.changes(player, since)
+        if (player, since) not in self._encoded:
+            self._encoded[player, since] = _encode(changes)
+        return self._encoded[player, since]
 
     def facts(self, client: Client) -> dict[str, Any]:
         """Return the message for a new client."""
-        seat = client.seat
-        invitations = [one.invitation for one in self.seats.values() if one.invitation]
+        seat, player, sees = client.seat, client.player, self.game.config.sees
+        invited = self.open_seats if seat is not None else {}
+        knows = "all" in sees[player] if sees else client.role == Role.ARCHITECT
         return {
             "role": client.role.value,
+            "player": str(player),
+            **team_facts(self.game.config),
             "watching": seat is None,
             "token": "" if seat is None else seat.token,
-            "invite": invitations[0] if seat is not None and invitations else "",
-            "watch": self.watch[client.role] if self.options.share else "",
+            "invite": next(iter(invited.values()), ""),
+            "invites": invited,
+            "watch": self.watch[player] if self.options.share else "",
             "examples": self._with_examples,
-            "task": str(self.game.task.task_id or "") if client.role == Role.ARCHITECT else "",
+            "task": str(self.game.task.task_id or "") if knows else "",
             "colors": ["#{:02x}{:02x}{:02x}".format(*block_color(color)) for color in range(1, 7)],
             "limit": self.game.config.max_message_length,
-            "agents": {role.value: self._agent_name(one.agent) for role, one in self.seats.items()},
+            "agents": {str(one): self._agent_name(seated.agent) for one, seated in self.seats.items()},
             "partner": self.options.partner_name,
             "left_s": self._left_s(),
             "back": self.options.back,
             "replay": self.name if self.options.gallery else "",
         }
+
+    @property
+    def open_seats(self) -> dict[str, str]:
+        """The invitations to seats that nobody has taken, by player."""
+        return {str(one): seat.invitation for one, seat in self.seats.items() if seat.invitation}
 
     def _left_s(self) -> int:
         """Return the seconds until the game ends at the latest."""
@@ -498,12 +530,12 @@ class Room:
 
     def status(self) -> dict[str, Any]:
         """Return the state of the game, for all clients."""
-        waiting = any(seat.invitation for seat in self.seats.values())
-        paused = "waiting" if waiting else "paused"
+        paused = "waiting" if self.open_seats else "paused"
         return {
             "state": "over" if self.over else "playing" if self.playing else paused,
             "how": self.over,
-            "here": {role.value: not seat.waits for role, seat in self.seats.items()},
+            "here": {str(player): not seat.waits for player, seat in self.seats.items()},
+            "open": list(self.open_seats),
             "wait_s": self.options.wait_s,
             "paused": self.paused,
         }
@@ -513,10 +545,10 @@ class Room:
         for client in self.clients:
             client.notify("status", **self.status())
 
-    def announce(self, text: str, role: Role | None = None) -> None:
-        """Send a note to all clients, or to those of a role."""
+    def announce(self, text: str, player: Player | None = None) -> None:
+        """Send a note to all clients, or to those of a player."""
         for client in self.clients:
-            if role in (None, client.role):
+            if player in (None, client.player):
                 client.notify("note", text=text)
 
 
@@ -526,7 +558,7 @@ class Rooms:
     def __init__(self, options: ServerOptions, thinking: Thinking | None = None) -> None:
         self.options = options
         self.rooms: dict[str, Room] = {}
-        self._tokens: dict[str, tuple[Room, Role, Seat | None]] = {}
+        self._tokens: dict[str, tuple[Room, Player, Seat | None]] = {}
         self._late: deque[tuple[float, float]] = deque(maxlen=LATENESS_COUNT)
         self._thinking = thinking or Thinking(options.processes)
         self._makers = ThreadPoolExecutor(1, thread_name_prefix="maker")  # of games: a model may be loaded
@@ -535,28 +567,31 @@ class Rooms:
 
     # -- beginning and ending
 
-    async def create(self, role: Role, partner: str, task: str | None = None, origin: str = "") -> Seat:
-        """Create a game in which a person plays `role`, and return the person's seat.
+    async def create(
+        self, player: Player, partner: str | Mapping[str, str], task: str | None = None, origin: str = ""
+    ) -> Seat:
+        """Create a game with a person as `player`, and return the person's seat.
 
-        partner: an agent's name, or "person". Raises `ConfigError` if a name is unknown.
+        partner: an agent's name, or "person", of all other players or by player. Raises `ConfigError` if a name is
+        unknown.
         """
         options = self.options
-        other = Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
-        names = {shown_name(name): name for name in options.agents.get(other, ())}
-        partner = names.get(partner, partner)
-        if partner != PERSON and partner not in names.values():
-            known = ", ".join((*names, PERSON))
-            raise ConfigError(f"the partner is {partner!r:.40}, expected one of {known}")
+        players = tuple(options.config.players.values())
+        if player not in players:
+            raise ConfigError(f"the role is {player!r:.40}, expected one of {', '.join(players)}")
         if task is not None and task not in options.tasks:
             raise ConfigError(f"the task is {task!r:.40}, expected one of {', '.join(options.tasks)}")
         chosen = options.tasks[secrets.choice(tuple(options.tasks)) if task is None else task]
-        now = clock.monotonic()
-        own = Seat(role, token=new_token(), away_at=now)
-        theirs = Seat(other, invitation=new_token(), away_at=now)
-        if partner != PERSON:
-            theirs = Seat(other, agent=partner)
-        game = game_for(chosen, own.agent if role == Role.BUILDER else theirs.agent, options)
-        room = Room(secrets.token_hex(6), game, (own, theirs), options, self._thinking)
+        seats = []
+        for one in players:
+            agent = None if one == player else self._partner(one, partner)
+            invitation = "" if agent else new_token()
+            seats.append(Seat(one, agent, invitation=invitation, away_at=clock.monotonic()))
+        own = next(seat for seat in seats if seat.player == player)
+        own.token, own.invitation = own.invitation, ""
+        builders = [seat.agent for seat in seats if role_of(seat.player) == Role.BUILDER]
+        game = game_for(chosen, None if None in builders else builders[0], options)
+        room = Room(secrets.token_hex(6), game, seats, options, self._thinking)
         room.origin = origin
         self.rooms[room.name] = room  # at once, because it counts towards the limits
         try:
@@ -567,13 +602,23 @@ class Rooms:
         self._open(room)
         return own
 
+    def _partner(self, player: Player, partner: str | Mapping[str, str]) -> str | None:
+        """Return the agent that was asked for as a player; None is a person."""
+        name = partner if isinstance(partner, str) else partner.get(str(player), PERSON)
+        names = {shown_name(one): one for one in self.options.agents.get(role_of(player), ())}
+        name = names.get(name, name)
+        if name != PERSON and name not in names.values():
+            known = ", ".join((*names, PERSON))
+            raise ConfigError(f"the partner is {name!r:.40}, expected one of {known}")
+        return None if name == PERSON else name
+
     def _open(self, room: Room) -> None:
         """Register the tokens of a room, and add it to the clock."""
-        for role, seat in room.seats.items():
+        for player, seat in room.seats.items():
             for token in filter(None, (seat.token, seat.invitation)):
-                self._tokens[token] = room, role, seat
-        for role, token in room.watch.items():
-            self._tokens[token] = room, role, None
+                self._tokens[token] = room, player, seat
+        for player, token in room.watch.items():
+            self._tokens[token] = room, player, None
         min(self._slots, key=len).append(room)
 
     async def resume(self) -> None:
@@ -637,10 +682,10 @@ class Rooms:
 
     def claim(self, invitation: str) -> str:
         """Take an invited seat, and return its new token. An invitation is valid once."""
-        room, role, seat = self._tokens.pop(invitation)
+        room, player, seat = self._tokens.pop(invitation)
         assert seat is not None
         seat.invitation, seat.token = "", new_token()
-        self._tokens[seat.token] = room, role, seat
+        self._tokens[seat.token] = room, player, seat
         room.keep_seats()
         return seat.token
 
@@ -654,14 +699,14 @@ class Rooms:
         place = self._tokens.get(token)
         if place is None:
             return None
-        room, role, seat = place
+        room, player, seat = place
         if seat is not None and seat.agent is not None:
             seat = None  # an agent has the seat now, and the person may watch
         if seat is None and sum(client.seat is None for client in room.clients) >= WATCHERS:
             return None
         if seat is not None and token == seat.invitation:
             self.claim(token)
-        return room.enter(role, seat)
+        return room.enter(player, seat)
 
     # -- how busy it is
 
@@ -702,15 +747,16 @@ class Rooms:
 def check_agents(options: ServerOptions) -> None:
     """Create each agent once. Raises `ConfigError`, naming the agent, if one cannot play here."""
     task = next(iter(options.tasks.values()))
-    for role in Role:
+    for player in options.config.players.values():
+        role = role_of(player)
         for name in options.agents.get(role, ()):
             if name in AGENTS[role]:
                 continue
             try:
                 game = game_for(task, name if role == Role.BUILDER else None, options)
                 game.reset(seed=0)
-                agent = partner_for(game, role, name)
+                agent = partner_for(game, player, name)
                 begin(agent, role, 0, game.task)
                 agent.close()
             except IgluMarlError as error:
-                raise ConfigError(f"the {role} {name!r} cannot play here: {error}") from error
+                raise ConfigError(f"the {player} {name!r} cannot play here: {error}") from error

@@ -43,7 +43,7 @@ from iglu_marl.web.limits import (
     same_origin,
 )
 from iglu_marl.web.options import PERSON, SERVER_TEXTS, ServerOptions, shown_name
-from iglu_marl.web.rooms import Client, Rooms
+from iglu_marl.web.rooms import Client, Rooms, team_facts
 
 if TYPE_CHECKING:
     from iglu_marl.web.sessions import Sessions
@@ -120,6 +120,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
 
 def options_for(study: Study, options: ServerOptions) -> ServerOptions:
     """Return the options of a server that runs a study. Raises `ConfigError` if it cannot."""
+    options.config.check_pair("a study")
     study.check_against(options.tasks, options.agents)
     known = page_texts()
     if unknown := [text for text in study.texts if text not in known]:
@@ -194,7 +195,7 @@ async def static_file(request: Request) -> Response:
 
 
 async def lobby(request: Request) -> Response:
-    """Answer with the tasks (name and number of blocks) and the agents by role."""
+    """Answer with the tasks (name and number of blocks), the agents by role, and who plays."""
     options: ServerOptions = request.app.state.options
     blocks = {name: int((task.target_grid != task.start_grid).sum()) for name, task in options.tasks.items()}
     return JSONResponse(
@@ -208,6 +209,7 @@ async def lobby(request: Request) -> Response:
                 if name in zoo()
             },
             "gallery": options.gallery,
+            **team_facts(options.config),
         }
     )
 
@@ -256,7 +258,10 @@ async def health(request: Request) -> Response:
 
 
 async def begin(request: Request) -> Response:
-    """Start a game: {"role", "partner", "task" (null: any)} -> {"token"} of the seat."""
+    """Start a game: {"role", "partner", "task" (null: any)} -> {"token"} of the seat.
+
+    In a game of a team the role is an agent ("builder_1"), and partners are named by agent.
+    """
     if isinstance(asked := await json_of(request), Response):
         return asked
     rooms: Rooms = request.app.state.rooms
@@ -264,12 +269,11 @@ async def begin(request: Request) -> Response:
     if refusal := rooms.refuses(origin):
         return JSONResponse({"error": refusal}, 503)
     try:
-        if asked.get("role") not in tuple(Role):
-            raise ConfigError("expected a role, architect or builder")
-        partner, task = asked.get("partner", PERSON), asked.get("task")
-        if not isinstance(partner, str) or not isinstance(task, str | None):
-            raise ConfigError("expected names of a partner and a task")
-        seat = await rooms.create(Role(asked["role"]), partner, task, origin)
+        role, partner, task = asked.get("role", ""), asked.get("partner", PERSON), asked.get("task")
+        names = partner.values() if isinstance(partner, dict) else [partner]
+        if not all(isinstance(name, str) for name in (role, task or "", *names)):
+            raise ConfigError("expected names of a role, of partners and of a task")
+        seat = await rooms.create(role, partner, task, origin)
     except ConfigError as error:
         return JSONResponse({"error": str(error)[:300]}, 400)
     except IgluMarlError as error:  # an error of the server: logged, not shown

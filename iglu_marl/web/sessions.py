@@ -29,6 +29,7 @@ from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
 from iglu_marl.core.parsing import parse_json, read_file
 from iglu_marl.recording import read_recording
+from iglu_marl.recording.rollout import Player
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.limits import MESSAGE_BYTES, POLICY, json_of, same_origin
@@ -149,7 +150,7 @@ class Sessions:
         token, page = self._seats.get((row["id"], row["game"]), ""), self._pages.get(row["id"])
         room = self.rooms.room_of(token)
         role = (
-            next((one.role for one in room.seats.values() if one.token == token), None)
+            next((one.player for one in room.seats.values() if one.token == token), None)
             if room is not None
             else None
         )
@@ -486,7 +487,7 @@ class Sessions:
         number, practice = row["game"], self._round(row).practice
         least_s = 0.0 if practice else self.study.least_s
 
-        def store_event(kind: str, role: Role, facts: Mapping[str, Any]) -> None:
+        def store_event(kind: str, role: Player, facts: Mapping[str, Any]) -> None:
             detail = {"game": number, "tick": room.game.ticks, **facts}
             for participant, own in players.items():
                 if own == role:
@@ -505,7 +506,7 @@ class Sessions:
                         db.note(connection, who, "idle", {"game": number})
                     if who in short and how != UNPLAYED:
                         db.note(connection, who, SHORT, {"game": number})
-                self._note_end(connection, *facts, number, list(players), by.value if by else "")
+                self._note_end(connection, *facts, number, list(players), str(by or ""))
 
             self._keep(note)
 

@@ -30,7 +30,7 @@ from iglu_marl.agents.llm.decision import GIVE_UP_AFTER, act_together
 from iglu_marl.agents.llm.prompting import Prompts, quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, clip, read_message, read_order
 from iglu_marl.agents.llm.world_text import coordinates_text, describe_changes, describe_pose, layers_text
-from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.core.grid import COLOR_NAMES, blocks_to_grid
 from iglu_marl.core.text import strip_control
 from iglu_marl.language import make_codec, parse, render
 from iglu_marl.planning import Edit
@@ -157,6 +157,76 @@ def test_everything_follows_from_the_seed() -> None:
 
 
 # -------------------------------------------------------------------------------------------------- the architect
+
+# ------------------------------------------------------------------------------------------------------------ teams
+
+
+def team_model(messages: list[dict[str, Any]]) -> str:
+    """Reply as an architect with the first change; as a builder do what the architect of its number asked last.
+
+    A builder that sees the target places its lowest missing block.
+    """
+    rules, prompt = messages[0]["content"], messages[1]["content"]
+    if "You are the architect" in rules:
+        return architect_says(prompt)
+    number = re.search(r"You are builder (\d)", rules)[1]  # type: ignore[index]
+    said = re.findall(r'"speaker": "architect ?(\d?)", "text": "([^"]*)"', prompt)
+    asked = [text for by, text in said if by in ("", number)][-1:]
+    if "There is no architect" in rules and "TARGET" in prompt:
+        place = re.search(r"TARGET\n(\w+): (?:(\d) east, )?height (\d)", prompt)
+        assert place is not None
+        height = 1 + prompt.split("BUILD NOW")[1].count("height")
+        return edits((place[1], int(place[2] or 0), 0, height), say="Help me.")
+    edit: Any = parse(asked[0]) if asked else None
+    if edit is None:
+        return edits()
+    x, y, z = edit.cell
+    return edits((COLOR_NAMES[edit.color or 0], x, -z, y + 2))
+
+
+def team(env: Any, backend: Any) -> dict[str, Any]:
+    maker = {"architect": LLMArchitect, "builder": LLMBuilder}
+    settings = LLMSettings(model="own", view="coordinates")
+    return {
+        agent: maker[agent.partition("_")[0]].for_seat(env, agent, backend=backend, settings=settings)
+        for agent in env.possible_agents
+    }
+
+
+def test_models_play_in_every_seat_of_a_team() -> None:
+    sees = {"architect_0": "half:north", "architect_1": ("half:south", "side:west")}
+    hearers = {"architect_0": "builder_0"}
+    about = task([*TOWER[:2], (-1, -1, 2, 3)])
+    env = game(iglu_marl.parallel_env, about, architects=2, builders=2, sees=sees, hearers=hearers)
+    backend = ScriptedBackend(team_model)
+    agents = team(env, backend)
+    played = iglu_marl.play(env, agents, seed=0)
+    assert played.completed
+    shown: dict[str, list[str]] = {}
+    for request in backend.requests:
+        rules, prompt = (part.text for part in request.messages[:2])
+        name = re.search(r"You are ((?:architect|builder) \d)\.", rules)[1]  # type: ignore[index]
+        shown.setdefault(name, []).append(f"{rules}\n{prompt}")
+    assert sorted(shown) == ["architect 0", "architect 1", "builder 0", "builder 1"]
+    north, south = shown["architect 0"][0], shown["architect 1"][0]
+    assert "Of the target you see: half north." in north
+    assert "heard by: builder 0." in north
+    assert "green" not in north.split("TARGET")[1].split("STILL")[0]
+    assert "Builder 1 stands at the centre" in north
+    assert "From the west, your left to your right" in south
+    assert "height 2: . . B . . . . . . . ." in south
+    assert "Place a red" not in south.split("STILL TO DO")[1]
+    assert "OTHER BUILDERS\nBuilder 0 stands" in shown["builder 1"][0]
+    assert not any('"architect 0"' in prompt.split("DIALOGUE")[1] for prompt in shown["builder 1"])
+
+
+def test_a_model_that_sees_the_target_leads_without_an_architect() -> None:
+    env = game(iglu_marl.parallel_env, task([(2, -1, 0, 6), (2, 0, 0, 6)]), config="assistant")
+    backend = ScriptedBackend(team_model)
+    played = iglu_marl.play(env, team(env, backend), seed=0)
+    assert played.completed
+    rules = {request.messages[0].text.split("There is no architect. ")[1] for request in backend.requests}
+    assert sorted(text[:13] for text in rules) == ["Build the tar", "Do what the o"]
 
 
 def architect_seen(**config: Any) -> tuple[Any, dict[str, Any]]:

@@ -1155,7 +1155,7 @@ def test_whatever_the_server_does_is_told_and_played_again(
     with llm_server() as server:
         server.plan = [OK, now]  # in the second game
         command = Command(server, tmp_path, monkeypatch, capsys)
-        monkeypatch.setenv("IGLU_MARL_LLM_TIMEOUT_S", "0.5")
+        monkeypatch.setenv("IGLU_MARL_LLM_TIMEOUT_S", "1.5" if kind == "timeout" else "20")
         monkeypatch.setenv("IGLU_MARL_LLM_REPLY_BYTES", "50000")
         monkeypatch.setenv("IGLU_MARL_LLM_REPLY_TOKENS", "90000")
         code, out, _ = command.run()

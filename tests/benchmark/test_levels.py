@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,10 @@ import pytest
 from requirements import shared_folder
 
 from iglu_marl import ConfigError, DataError, Task
-from iglu_marl.benchmark import Level, find, levels, make
+from iglu_marl.benchmark import Level, cross_play, find, levels, make, run, verify
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.catalog import FAMILIES
+from iglu_marl.benchmark.demonstrations import demonstrate
 from iglu_marl.benchmark.splits import (
     AROUND,
     GROUND,
@@ -189,7 +191,8 @@ def test_the_benchmark_leads_from_a_minute_to_the_full_game() -> None:
     assert (
         len(levels()) == len({level.name for level in levels()}) == len({level.digest for level in levels()})
     )
-    for family in FAMILIES:
+    assert len(levels("team")) == 6
+    for family in FAMILIES.keys() - {"team"}:
         steps = levels(family)
         assert len(steps) >= 3
         assert [level.budget for level in steps] == sorted(
@@ -219,7 +222,9 @@ def shown_alone(env: Any, actions: Any) -> list[tuple[Any, Any]]:
 
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(
-    "level", [level for level in levels() if level.name != HUMAN], ids=lambda level: level.name
+    "level",
+    [level for level in levels() if level.name != HUMAN and not level.is_team],
+    ids=lambda level: level.name,
 )
 def test_every_level_shows_what_it_lists_and_nothing_else(level: Level, split: SplitName) -> None:
     """Alone and in vectors, at the start and after a step: no other key in observations, no target in infos."""
@@ -290,3 +295,35 @@ def test_the_old_names_are_deprecated() -> None:
     audit = next(iter(read_audits().values()))
     with pytest.warns(DeprecationWarning, match="`level`"):
         assert audit.rung == audit.level
+
+
+# ------------------------------------------------------------------------------------------------------------ teams
+
+
+@pytest.mark.parametrize("level", levels("team"), ids=lambda level: level.name)
+def test_a_team_level_is_a_game_of_a_team(level: Level) -> None:
+    env = make(level, "test")
+    config = env.unwrapped.config
+    assert config.is_team
+    assert config.architects + config.builders > 2 or config.architects == 0
+    seen, _ = env.reset(seed=0)
+    for agent in env.possible_agents:
+        assert env.observation_space(agent).contains(seen[agent])
+    seeing_all = [agent for agent in env.possible_agents if "intersection" in env.reset(seed=0)[1][agent]]
+    assert len(seeing_all) <= 1
+
+
+def test_a_team_is_measured_verified_and_muted(tmp_path: Path) -> None:
+    path = tmp_path / "relay.json"
+    result = run("team-relay-v1", ["scripted"], episodes=2, output=path, record=True)
+    assert [row.success for row in result.rows] == [True, True]
+    assert result.runs[0].controls == {"muted": 0.0}
+    assert verify(path) == 2
+    games = tmp_path / "relay.games.jsonl"
+    text = games.read_text()
+    games.write_text(text.replace('"architect_1"', '"architect_0"', 1))
+    with pytest.raises(DataError):
+        verify(path)
+    for call in (lambda: cross_play("team-relay-v1", {}, {}), lambda: demonstrate("team-relay-v1")):
+        with pytest.raises(ConfigError, match=r"expected one (of pairs|with one builder)"):
+            call()

@@ -399,7 +399,7 @@ def test_a_run_that_is_stopped_pays_for_no_reply_twice(
         with subprocess.Popen(
             [*command, "-o", tmp_path / "out"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as job:
-            while sum(sent.values()) < 70 and job.poll() is None:
+            while sum(sent.values()) < 40 and job.poll() is None:
                 time.sleep(0.02)
             job.send_signal(end)
             job.wait(60)

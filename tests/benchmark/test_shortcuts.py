@@ -133,6 +133,8 @@ def test_old_levels_say_what_supersedes_them() -> None:
     env.close()
     assert all(level.name.endswith("-v1") and not level.superseded_by for level in levels())
     for level in levels():
+        if level.is_team:
+            continue
         old = find(level.name[:-1] + "0")
         assert (old.superseded_by, old.digest != level.digest) == (level.name, True)
         assert read_audits()[old.name].digest == old.digest, "as it was measured"

@@ -37,6 +37,7 @@ from probing import frozen
 from requirements import ROOT, require
 
 import iglu_marl
+from iglu_marl import Task
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
 from iglu_marl.language.goals import GoalSpace
@@ -280,48 +281,52 @@ def test_sb3_chooses_no_masked_action() -> None:
     assert set(Watched.chosen) == {1}
 
 
-def test_sb3_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sb3_example_imitates_and_goes_on_with_ppo(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     needs("stable_baselines3")
     one_thread()
-    shares = example("sb3_silent_builder").main(steps=512, envs=2, repeats=1, tries=20)
-    assert len(shares) == 5
-    assert all(0 <= share <= 1 for share in shares.values())
-    assert "pairs held out, after 512 steps" in capsys.readouterr().out
+    sb3 = example("sb3_builder")
+    monkeypatch.setattr(sb3, "PARTS", 1)
+    monkeypatch.setattr(sb3, "UPDATES", 300)
+    result = sb3.main(games=16, rounds=1, steps=2000, seeds=1, episodes=8)
+    assert result.name == "DAgger, then PPO (SB3)"
+    (curve,) = (run.curve for run in result.runs)
+    assert curve[0] == (0, 0.0)
+    assert curve[1] == (44, 0.75)  # after 16 games of the expert
+    assert curve[3][0] == curve[2][0] + 1024
+    assert result.budget == curve[3][0]
+    assert "see-place-v1" in capsys.readouterr().out
 
 
-def test_the_sb3_example_is_not_solved_without_looking() -> None:
-    """Twenty steps are ten guesses among 150 pairs of colour and cell."""
+@pytest.mark.parametrize("level", ["see-ground-v1", "told-ground-v1"])
+def test_the_expert_of_the_sb3_example_completes_a_game_from_anywhere(level: str) -> None:
     needs("stable_baselines3")
-    sb3 = example("sb3_silent_builder")
-    assert len(sb3.PAIRS) == 150
-    assert len(sb3.HELD_OUT) == 25
-    assert 3 / 150 <= sb3.without_looking(tries=300) <= 10 / 150
+    from iglu_marl.benchmark import find
+    from iglu_marl.benchmark.games import BuilderGames, features_for
+    from iglu_marl.benchmark.splits import some_of
+
+    sb3, found = example("sb3_builder"), find(level)
+    (task,) = some_of(found.tasks("train"), 1)
+    games = BuilderGames(found, 1, features_for(found, (), sb3.cells_of_tasks([task])))
+    games.begin([task])
+    for action in (1, 6, 6) if found.controls == "grid" else (1, 1, 3, 13):
+        games.step(np.array([action]))
+    for action in sb3.expert(found, games.worlds, 0)[::-1]:
+        games.step(np.array([action]))
+    assert games.success.all()
 
 
-def test_what_the_sb3_example_shows_is_enough_and_the_blind_see_nothing() -> None:
-    """Whoever walks where it points and places what it shows completes every pair, trained or not."""
+def test_the_expert_of_the_sb3_example_gives_up_after_a_wrong_block() -> None:
     needs("stable_baselines3")
-    sb3 = example("sb3_silent_builder")
-    tasks = sb3.tasks_of(sb3.PAIRS)
-    env, blind = sb3.make_env(tasks), sb3.make_env(tasks, blind=True)
-    for task in tasks:
-        assert not blind.reset(options={"task": task})[0].any()
-        observation, _ = env.reset(options={"task": task})
-        for _ in range(sb3.GAME["max_steps"]):
-            color, (right, ahead) = (
-                int(observation[:7].argmax()),
-                observation[7:].reshape(2, 5).argmax(axis=1) - 2,
-            )
-            if ahead != 1:
-                action: dict[str, Any] = {"move": 1 if ahead > 1 else 2}
-            elif right:
-                action = {"strafe": 1 if right > 0 else 2}
-            else:
-                action = {"hotbar": color}
-            observation, _, terminated, *_ = env.step(sb3.ACTIONS.index(action))
-            if terminated:
-                break
-        assert terminated, task
+    from iglu_marl.benchmark import find, make
+
+    sb3, level = example("sb3_builder"), find("see-place-v1")
+    env = make(level, num_envs=1)
+    env.reset(seed=0, options={"task": [Task("", [(0, -1, 1, 3)], invariant=False)]})
+    for action in (4, 12):  # looks down and places green, where nothing belongs
+        env.step(np.array([action]))
+    assert sb3.expert(level, env.unwrapped.worlds, 0) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ TorchRL

@@ -152,6 +152,129 @@ def test_the_builder_is_told_nothing_of_the_target() -> None:
     assert {"target_grid", "ghost", "score"} <= begun().snapshot(Role.ARCHITECT).keys()
 
 
+# ------------------------------------------------------------------------------------------------------- teams
+
+TEAM: dict[str, Any] = {
+    "architects": 2,
+    "builders": 2,
+    "sees": {
+        "architect_0": "half:west",
+        "architect_1": ("color:blue", "side:north"),
+        "builder_1": "layers:0-0",
+    },
+    "hearers": {"architect_0": "architect_1", "builder_0": ()},
+    "builder_sees": ("inventory", "dialog", "pose", "grid"),
+}
+APART = [(-1, 0, 0, 0, -45), (1, 0, 0, 0, -45)]
+
+
+def team_begun(blocks: Any, **options: Any) -> LiveGame:
+    game = LiveGame(tasks=Task("", blocks, invariant=False), **{**TEAM, **options})
+    game.reset(seed=0, options={"pose": APART})
+    return game
+
+
+def test_all_of_a_team_speak_and_act_in_one_tick() -> None:
+    game = team_begun([(-1, -1, -1, 1), (1, -1, -1, 1)], message_cost=0.5)
+    place = int(Action.PLACE)
+    done = game.tick(
+        {"builder_0": "mine", "architect_0": "psst, you", "architect_1": "go"},
+        dict.fromkeys(game.agents[2:], place),
+    )
+    assert [each.speaker for each in done.utterances] == ["builder 0", "architect 0", "architect 1"]
+    assert done.edit == (-1, -1, -1, 0, 1)
+    assert done.terminated
+    assert done.rewards == {"architect_0": 3.0, "architect_1": 3.5, "builder_0": 4.0, "builder_1": 4.0}
+    assert [len(game.view_of(player).dialogue) for player in game.players] == [2, 2, 2, 1]
+    assert game.delta("builder_1", -1)["said"] == [["architect 1", "go"]]
+    assert [pose[0] for pose in game.delta("builder_0", -1)["others"]] == [1]
+    assert [pose[0] for pose in game.delta("architect_0", -1)["agentPos"]] == [-1, 1]
+    assert game.delta("architect_1", -1)["grid"] == [[-1, -1, -1, 1], [1, -1, -1, 1]]
+    assert game.episode.worlds.turns.tolist() == [2, 2]
+
+
+def test_the_turn_of_a_team_passes_when_all_builders_have_ended_it() -> None:
+    game = team_begun([(4, -1, 4, 3)])
+    for said, acts, floor in (
+        ({"architect_0": "go"}, {}, "builder"),
+        ({}, {"builder_0": int(Action.YIELD)}, "builder"),
+        ({}, {"builder_1": int(Action.YIELD)}, "architect"),
+    ):
+        game.tick(said, acts)
+        assert game.delta("builder_0", -1)["floor"] == floor
+    alone = LiveGame("assistant", tasks=Task("", GRID), builder_sees=SEES)
+    alone.reset(seed=0)
+    alone.tick({}, {"builder_0": int(Action.YIELD), "builder_1": int(Action.YIELD)})
+    assert alone.delta("builder_0", -1)["floor"] == "builder"
+    assert alone.delta("builder_0", -1)["target_grid"]
+    assert "target_grid" not in alone.delta("builder_1", -1)
+
+
+@pytest.mark.parametrize(
+    ("player", "other"),
+    [
+        ("architect_0", (4, -1, 4, 3)),  # sees the west half
+        ("architect_1", (1, -1, 0, 2)),  # sees blue, and the north side, from where this is behind a block
+        ("builder_1", (1, 3, -1, 2)),  # sees the lowest layer
+        ("builder_0", (4, -1, 4, 3)),  # sees nothing
+    ],
+)
+def test_a_player_is_sent_nothing_of_parts_that_it_does_not_see(player: str, other: Any) -> None:
+    """Two games that differ in one block are sent alike to who does not see it, and not to who does."""
+    sent = []
+    for blocks in ([], [other]):
+        game = team_begun([(1, -1, -3, 6), (-1, -1, -1, 1), (2, 0, 3, 5), *blocks])
+        lines = [game.snapshot(player)]
+        for action in BUILD:
+            game.tick({}, dict.fromkeys(("builder_0", "builder_1"), int(action)))
+            lines.append(game.delta(player, game.ticks - 1))
+        sent.append(json.dumps(lines))
+    assert sent[0] == sent[1]
+    assert not {"score", "ghost"} & game.snapshot(player).keys()
+    shown = json.dumps(team_begun([(1, -1, -3, 6), other], sees={player: "all"}).snapshot(player))
+    assert json.dumps(list(other)) in shown
+
+
+def test_a_recording_of_a_team_comes_back(tmp_path: Path) -> None:
+    game = team_begun([(4, -1, 4, 3)], max_steps=60, controls="human-level")
+    space = game.action_space("builder_0")["act"]  # type: ignore[index]
+    space.seed(3)
+    with Recorder(tmp_path / "team.jsonl") as recorder:
+        live = recorder.wrap(game)
+        live.reset(seed=5, options={"pose": APART})
+        while live.agents:
+            number = live.ticks
+            said = {player: f"{number}" for k, player in enumerate(game.players) if number % (k + 3) == 0}
+            live.tick(said, {player: space.sample() for player in ("builder_0", "builder_1") if number % 4})
+            if number == 30:
+                saved = game.get_state()
+    again = replay(tmp_path / "team.jsonl")
+    assert again.dialogue == game.episode.dialogue
+    assert np.array_equal(again.grid, game.episode.worlds.grid[0])
+    other = team_begun([(4, -1, 4, 3)], max_steps=60, controls="human-level")
+    other.set_state(saved)
+    assert (other.ticks, other.agents) == (31, game.possible_agents)
+
+
+@pytest.mark.parametrize(
+    ("said", "act", "expected"),
+    [
+        ({Role.ARCHITECT: "x"}, None, "said has the key .*architect.*, expected 'architect_0' or"),
+        ({"architect_2": "x"}, None, "said has the key 'architect_2'"),
+        ({}, 17, "act has the key .*builder"),
+        ({}, {"builder_2": 17}, "act has the key 'builder_2'"),
+        ({}, {"builder_0": 17, "builder_1": 99}, "99"),
+    ],
+)
+def test_a_team_is_addressed_by_name(said: Any, act: Any, expected: str) -> None:
+    game = team_begun(GRID)
+    before = game.episode.worlds.get_state().tobytes()
+    with pytest.raises(ActionError, match=expected):
+        game.tick({"builder_0": "first", **said}, act)
+    assert game.episode.worlds.get_state().tobytes() == before
+    assert len(game.episode.dialogue) == game.ticks == 0
+
+
 # -------------------------------------------------------------------------------------------------- recordings
 
 

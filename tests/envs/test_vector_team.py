@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iglu_marl import ConfigError, StateError, parallel_env
+from iglu_marl import ConfigError, RenderError, StateError, parallel_env
 from iglu_marl.envs import VectorGame
 from iglu_marl.language.goals import GoalSpace, GoalTasks
 
@@ -59,7 +59,7 @@ def sampled(many: VectorGame, rng: np.random.Generator) -> dict[str, Any]:
             "architects": 0, "builders": 2, "max_turns": 30, "max_steps": None,
             "builder_sees": (*PLAIN, "aim", "egocentric", "hotbar"),
         },
-        {"architects": 1, "builders": 2, "builder_sees": ("pov", "dialog"), "pov_size": (6, 6), "max_steps": 25},
+        {"architects": 1, "builders": 2, "builder_sees": ("pov", "dialog"), "pov_size": (16, 16), "max_steps": 25},
     ],
     ids=["all options", "no architects", "pictures"],
 )  # fmt: skip
@@ -123,6 +123,8 @@ def test_a_team_is_restored() -> None:
 def test_what_many_games_of_a_team_do_not_have() -> None:
     with pytest.raises(ConfigError, match="turn_steps is 5, expected none"):
         VectorGame(2, builders=2, turn_steps=5)
+    with pytest.raises(RenderError, match="pov_layout is 'index'"):
+        VectorGame(2, builders=2, builder_sees=("pov",), pov_layout="index").reset()
     goals = GoalTasks(
         GoalSpace(["There is a blue block."]), scenes=lambda rng: np.zeros((9, 11, 11), np.int8)
     )

@@ -137,12 +137,12 @@ def test_gifs_of_games_are_small_and_true(tmp_path: Path) -> None:
     for seen, true in zip(shown, truth, strict=True):
         error = np.abs(seen.astype(int) - true)
         assert error.mean() < 1
-        assert error.max() <= 64
+        assert error.max() <= 48
         flat = (true == page).all(axis=2)
         assert (error[flat] == 0).all()  # the most frequent colours are exact
 
 
-def test_few_colours_are_near_and_unchanged_pixels_stay(tmp_path: Path) -> None:
+def test_few_colours_are_exact_and_unchanged_pixels_stay(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     colors = rng.integers(0, 256, (255, 3), dtype=np.uint8)
     frame = colors[rng.integers(0, 255, (40, 50))]
@@ -154,12 +154,8 @@ def test_few_colours_are_near_and_unchanged_pixels_stay(tmp_path: Path) -> None:
         truth.append(frame)
     shown, times = decoded(write_video(tmp_path / "a.gif", truth, fps=20))
     assert times == [50] * 11
-    before = shown[0], truth[0]
     for seen, true in zip(shown, truth, strict=True):
-        assert np.abs(seen.astype(int) - true).max() <= 8
-        same = (true == before[1]).all(axis=2)
-        assert (seen[same] == before[0][same]).all()
-        before = seen, true
+        assert (seen == true).all()
 
 
 @pytest.mark.parametrize("fps", [0.5, 3, 7, 24, 30, 50])

@@ -600,6 +600,45 @@ def test_pettingzoo_of_flattened_games() -> None:
     parallel_api_test(flatten(iglu_marl.parallel_env(**GAME)), num_cycles=30)
 
 
+COMMON = {"tasks", "architects", "builders", "builder_can_ask", "controls", "builder_sees", "max_steps"}
+
+
+@pytest.mark.filterwarnings("ignore:unknown reset option 'options'")
+@pytest.mark.filterwarnings("ignore:(Observation|Action) space for each agent")
+@pytest.mark.filterwarnings("ignore:Agents have different observation space sizes")
+@pytest.mark.filterwarnings("ignore:Observations are different shapes")
+def test_wrapped_teams(capsys: pytest.CaptureFixture[str]) -> None:
+    """All but masks wrap games of several builders; many games are as one."""
+    team = {**GAME, "architects": 2, "builders": 2, "builder_can_ask": True, "controls": "continuous"}
+    parallel_api_test(align(discretize(iglu_marl.parallel_env(**team)), drop=("agentPos",)), num_cycles=30)
+    spoken: dict[str, Any] = {name: value for name, value in team.items() if name in COMMON}
+    api_test(flatten(discretize(tokenize(iglu_marl.env(**spoken), vocabulary=5))), num_cycles=20)
+    with pytest.raises(ConfigError, match="several builders"):
+        mask(discretize(iglu_marl.parallel_env(**team)))
+    mask(discretize(iglu_marl.parallel_env(**{**team, "builders": 1, "builder_can_ask": False})))
+
+    many = align(discretize(VectorGame(2, **team)), drop=("agentPos",))
+    ones = [align(discretize(iglu_marl.parallel_env(**team)), drop=("agentPos",)) for _ in range(2)]
+    agents = many.possible_agents
+    spaces_of_agents = [(many.observation_space(agent), many.action_space(agent)) for agent in agents]
+    assert all(each == spaces_of_agents[0] for each in spaces_of_agents)
+    seen, _ = many.reset(seed=4)
+    shown = [one.reset(seed=4 + number)[0] for number, one in enumerate(ones)]
+    for number, agent in enumerate(agents):
+        assert seen[agent][0, -4:].tolist() == np.eye(4)[number].tolist()
+        many.batched_action_space(agent).seed(number)
+    for _ in range(20):
+        for number in range(2):
+            for agent in agents:
+                np.testing.assert_array_equal(seen[agent][number], shown[number][agent])
+        actions = {agent: many.batched_action_space(agent).sample() for agent in agents}
+        seen, *_ = many.step(actions)
+        shown = [
+            one.step({agent: actions[agent][number] for agent in agents})[0]
+            for number, one in enumerate(ones)
+        ]
+
+
 def test_copies_go_on_alike() -> None:
     for make in (copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))):  # noqa: S301 (our own bytes)
         env = mask(discretize(flatten(tokenize(lone(action_space="flying"), dialog_length=5))))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
 import re
-import runpy
 import shlex
 import subprocess
 import sys
@@ -22,22 +20,17 @@ from made_packs import write_zip
 from requirements import ROOT, require
 
 SMALL = {
-    "benchmark_levels": {"seeds": 1, "demonstrations": 16, "episodes": 4},
     "hindsight_goals": {"episodes": 300, "every": 100, "tests": 40, "seeds": 2},
     "your_own_agent": {},
 }
 
 # Examples that need an extra are run by test modules of their own.
 ELSEWHERE: dict[str, str] = {
-    "dagger_silent_builder": "test_learning_silent.py",
-    "ppo_symbols": "test_learning_symbols.py",
-    "ppo_builder": "test_learning_builder.py",
     "rllib_two_agents": "test_rllib.py",
     "benchmarl_two_agents": "test_adapters.py",
     "trl_builder": "test_adapters.py",
-    "sb3_silent_builder": "test_frameworks.py",
+    "sb3_builder": "test_frameworks.py",
     "torchrl_two_agents": "test_frameworks.py",
-    "offline_minari": "test_offline_examples.py",
 }
 
 
@@ -60,12 +53,8 @@ def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     if name == "hindsight_goals":
         (with_hindsight, without) = (runs[:, 1:].mean(axis=1) for runs in first.values())
         assert with_hindsight.min() > 1.2 * without.max(), "hindsight learns faster, with either seed"
-    elif name == "your_own_agent":
-        assert first is True
     else:
-        # The curve's last point is of the validation split, which has other pairs than training.
-        assert first.runs[0].curve[-1] == (44, 0.75)
-        assert first.scores() == [0.75]
+        assert first is True
 
 
 # ----------------------------------------------------------------------------------------------- command lines
@@ -73,14 +62,9 @@ def test_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 # Options that come after the documented ones, and so win over them: enough to see that the example runs.
 SHORT = {
     "benchmarl_two_agents": "--iterations 1 --batch 200",
-    "dagger_silent_builder": "--minutes 0 --first 200 --batches 1 --limit 20",
     "hindsight_goals": "--episodes 20 --every 10 --tests 5 --seeds 1 --image curves.png",
-    "benchmark_levels": "--seeds 1 --demonstrations 4 --episodes 2",
-    "offline_minari": "--episodes 5 --epochs 1 --games 2",
-    "ppo_builder": "--total-steps 4096 --evaluations 1 --test-episodes 8 --final-episodes 8",
-    "ppo_symbols": "--practice-updates 1 --updates 1 --games 64",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
-    "sb3_silent_builder": "--steps 256 --envs 2 --repeats 1 --tries 5",
+    "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
     "torchrl_two_agents": "--iterations 1 --batch 100",
     "trl_builder": "--steps 1 --generations 2",
     "your_own_agent": "",
@@ -91,12 +75,8 @@ APART = (
 )  # fmt: skip
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
-    "dagger_silent_builder": {"torch": "torch"},
     "hindsight_goals": {"matplotlib": "matplotlib"},
-    "offline_minari": {"torch": "torch", "minari": "minari", "h5py": "minari"},
-    "ppo_builder": {"torch": "torch"},
-    "ppo_symbols": {"torch": "torch"},
-    "sb3_silent_builder": {"stable_baselines3": "rl"},
+    "sb3_builder": {"stable_baselines3": "rl"},
     "torchrl_two_agents": {"torchrl": "rl"},
 }
 
@@ -153,33 +133,6 @@ def test_a_documented_command_line_runs(name: str, arguments: str, tmp_path: Pat
     assert done.stdout.strip()
 
 
-@pytest.mark.filterwarnings("ignore")  # other people's libraries, while they are imported
-@pytest.mark.parametrize("name", ["dagger_silent_builder", "ppo_builder", "ppo_symbols"])
-def test_options_that_are_left_out_have_values(
-    root: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The runs above cannot see it of the options that make them short; Typer takes values from the signature."""
-    for library, required in LIBRARIES.get(name, {}).items():
-        require(required, importlib.util.find_spec(library), f"{library} is not installed")
-    parse, options = argparse.ArgumentParser.parse_args, {}
-
-    def only_parse(parser: argparse.ArgumentParser, given: list[str] | None = None) -> None:
-        options.update(vars(parse(parser, given)))
-        raise SystemExit
-
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", only_parse)
-    monkeypatch.setattr(sys, "argv", [name])
-    with pytest.raises(SystemExit):
-        runpy.run_path(str(root / "examples" / f"{name}.py"), run_name="__main__")
-    assert options
-    wrong = {
-        key: value
-        for key, value in options.items()
-        if not isinstance(value, (int, float, str, Path, type(None)))
-    }
-    assert not wrong
-
-
 BARE = """
 import contextlib, io, json, runpy, sys
 from pathlib import Path
@@ -223,7 +176,6 @@ def test_examples_show_help_or_name_their_extra_in_a_line(root: Path) -> None:
             assert f"pip install 'iglu_marl[{wanted[1]}]'" in end, name
             assert "\n" not in end, name
     assert {name for name in done if not name.endswith(" --help")} >= {
-        "ppo_builder",
-        "offline_minari",
+        "sb3_builder",
         "trl_builder",
     }

@@ -1,7 +1,7 @@
 """Faults around a server of studies: a database that is locked, full, damaged or opened twice, jumps of the clock, slow
 connections, floods, restarts under load.
 
-`benchmarks.trust.server` is the driver. A request may be refused (429, 503) but never fails
+`trust.server` is the driver. A request may be refused (429, 503) but never fails
 otherwise, and what the server has acknowledged is there afterwards.
 """
 
@@ -27,15 +27,14 @@ import numpy as np
 import requests
 import uvicorn
 from sqlalchemy import text
+from test_study import STUDY, ask, serving, written
+from trust.driver import Figures, expect, show_progress
 
-from benchmarks.trust.driver import Figures, expect, show_progress
 from iglu_marl import DataError
 from iglu_marl.web import ServerOptions, create_app
 from iglu_marl.web.sessions import Sessions
 from iglu_marl.web.store import Store
 from iglu_marl.web.study import read_study
-
-from test_study import STUDY, ask, serving, written  # isort: skip
 
 STAGES = ("consent", "instructions", "game")
 

@@ -38,7 +38,7 @@ KEEP = os.environ.get("IGLU_MARL_PICTURES")  # a folder: pictures of the screens
 @contextmanager
 def serving(sessions: Any = None, **options: Any) -> Iterator[str]:
     """A server in a thread; its address."""
-    app = create_app(ServerOptions(tasks={"two": TWO}, games_per_address=100, **options), sessions)
+    app = create_app(ServerOptions(**{"tasks": {"two": TWO}, "games_per_address": 100, **options}), sessions)
     config = uvicorn.Config(
         app, port=0, log_level="error", ws="websockets-sansio", timeout_graceful_shutdown=1
     )

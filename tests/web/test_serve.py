@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.system]
 
 # A server that is there at once, again and again: the children of a process that has loaded everything.
 STARTER = """
-import os, signal, sys
+import json, os, signal, sys
 from pathlib import Path
 import uvicorn
 from iglu_marl.web import ServerOptions, create_app
@@ -48,7 +48,7 @@ signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 print("ready", flush=True)
 for line in sys.stdin:
     if (child := os.fork()) == 0:
-        app = create_app(ServerOptions(folder=Path(sys.argv[1])))
+        app = create_app(ServerOptions(folder=Path(sys.argv[1]), team=json.loads(sys.argv[2])))
         uvicorn.run(app, port=int(line), log_level="warning", ws="websockets-sansio")
         os._exit(0)
     print(child, flush=True)
@@ -73,9 +73,9 @@ def until_answered(host: str) -> None:
 
 
 @contextmanager
-def starting(folder: Path) -> Iterator[Callable[[], tuple[str, int]]]:
+def starting(folder: Path, **team: Any) -> Iterator[Callable[[], tuple[str, int]]]:
     """A function that starts a server, and gives its address and process."""
-    words = [sys.executable, "-c", STARTER, str(folder)]
+    words = [sys.executable, "-c", STARTER, str(folder), json.dumps(team)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdin is not None
         assert starter.stdout is not None
@@ -130,8 +130,8 @@ def served(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[
         process.communicate(timeout=20)
 
 
-def begin(host: str, partner: str) -> str:
-    body = json.dumps({"role": "builder", "partner": partner, "task": "bridge"}).encode()
+def begin(host: str, partner: Any, role: str = "builder") -> str:
+    body = json.dumps({"role": role, "partner": partner, "task": "bridge"}).encode()
     asked = urllib.request.Request(
         f"http://{host}/api/games", body, {"origin": f"http://{host}", "content-type": "application/json"}
     )
@@ -199,6 +199,7 @@ class Visitor:
 
     def __init__(self, token: str) -> None:
         self.token, self.invitation, self.role = token, "", ""
+        self.welcome: dict[str, Any] = {}  # the first one
         self.told: dict[int, dict[str, Any]] = {}  # frames by tick
         self.said: list[list[str]] = []
         self.sent = self.spoken = 0
@@ -215,6 +216,7 @@ class Visitor:
         if told["t"] == "welcome":
             self.token, self.role = told["token"], told["role"]
             self.invitation = self.invitation or told["invite"]
+            self.welcome = self.welcome or told
         if told["t"] == "frame":
             before = list(self.said)
             self.said = list(told["said"]) if told["whole"] else [*before, *told["said"]]
@@ -295,6 +297,49 @@ def test_games_go_on_when_the_server_is_killed(tmp_path: Path) -> None:
                     assert np.allclose(told["agentPos"], poses[tick], atol=1e-4)
 
 
+def test_a_team_plays_on_when_the_server_is_killed(tmp_path: Path) -> None:
+    """Three people and an agent: what each of them was told is in one recording of a game that goes on."""
+    rng, reached = np.random.default_rng(), []
+    visitors: dict[str, Visitor] = {}
+    with starting(tmp_path, architects=2, builders=2, sees={"architect_1": "half:east"}) as start:
+        for _ in range(3):
+            host, process = start()
+            with ExitStack() as stack:
+                stack.callback(kill, process)
+                if not visitors:
+                    visitors["builder_1"] = Visitor(begin(host, {"architect_1": "scripted"}, "builder_1"))
+                for visitor in visitors.values():
+                    visitor.join(host, stack)
+                if len(visitors) == 1:
+                    for name, token in visitors["builder_1"].welcome["invites"].items():
+                        visitors[name] = Visitor(token)
+                        visitors[name].join(host, stack)
+                for _ in range(25):
+                    for visitor in visitors.values():
+                        visitor.act(rng)
+                    while visitors["builder_1"].hear()["t"] != "frame":
+                        pass
+                kill(process)
+                for visitor in visitors.values():
+                    with suppress(ConnectionClosed):  # what it had sent
+                        while True:
+                            visitor.hear()
+            reached.append(max(visitors["builder_0"].told))
+    assert list(visitors) == ["builder_1", "architect_0", "builder_0"]
+    assert sorted(set(reached)) == reached  # it went on each time
+    (recording,) = read_recording(next(tmp_path.glob("*.jsonl")))
+    poses: list[Any] = []
+    game = replay(recording, on_step=lambda env: poses.append([pose_of(env, row) for row in range(2)]))
+    said = [[each.speaker, each.text] for each in game.dialogue]
+    assert {"architect 0", "architect 1", "builder 0", "builder 1"} == {speaker for speaker, _ in said}
+    for name, visitor in visitors.items():
+        assert said[: len(visitor.said)] == visitor.said
+        own = {"architect_0": slice(None), "builder_0": 0, "builder_1": 1}[name]
+        for tick, told in visitor.told.items():
+            if "agentPos" in told:
+                assert np.allclose(told["agentPos"], poses[tick][own], atol=1e-4)
+
+
 def started_by(process: int) -> set[int]:
     """The processes that one has started, and those that they have."""
     parents = {}
@@ -325,8 +370,8 @@ def test_processes_of_agents_end_with_the_server(tmp_path: Path, how: signal.Sig
             time.sleep(0.05)
 
 
-def pose_of(env: Any) -> list[float]:
-    x, y, z, yaw, pitch = env.episode.worlds.pose[0].tolist()
+def pose_of(env: Any, builder: int = 0) -> list[float]:
+    x, y, z, yaw, pitch = env.episode.worlds.pose[builder].tolist()
     return [x, y, z, pitch, yaw]
 
 

@@ -8,7 +8,7 @@ PettingZoo environment, a Gymnasium vector environment or a `VectorGame`. They c
 | `tokenize` | texts as tokens |
 | `flatten` | observations as one float32 Box |
 | `discretize` | Dict actions as `Discrete` or `MultiDiscrete` |
-| `align` | the same Box and action space for both agents |
+| `align` | the same Box and action space for all agents |
 | `mask` | masks of actions without effect |
 """
 
@@ -21,7 +21,7 @@ import gymnasium
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
-from iglu_marl.core.dialogue import Codec
+from iglu_marl.core.dialogue import Codec, speakers_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.envs.wrappers.action_masks import ActionMask
@@ -73,8 +73,11 @@ def tokenize(
     if isinstance(env, VectorEnv):
         raise ConfigError("env is a vector environment with texts, expected chat='tokens' when it is made")
 
+    played = env.unwrapped.config
+    speakers = speakers_of(played.architects, played.builders)
+
     def change(given: AgentSpaces) -> AgentChange:
-        return TokenizedTexts(given, TokenChat(make_codec(vocabulary), words, length))
+        return TokenizedTexts(given, TokenChat(make_codec(vocabulary), words, length, speakers=speakers))
 
     arguments = {
         "vocabulary": vocabulary,
@@ -154,22 +157,24 @@ def align(
     words: Words = "counts",
     actions: Kind = "multidiscrete",
 ) -> Any:
-    """Give both agents the same Box and the same action space, for one network or for stacking.
+    """Give all agents the same Box and the same action space, for one network or for stacking.
 
-    Observations are those of `flatten`, with all entries of both agents (0 if the agent does not observe one), and the
+    Observations are those of `flatten`, with all entries of all agents (0 if the agent does not observe one), and the
     one-hot role at the end. actions: "multidiscrete": the digits of messages, then of the builder's acts, of which each
     agent uses its own; "discrete": for agents with one number each; actions that an agent lacks count as 0 (see
-    `mask`). Infos of a single game have the keys of both agents only. Raises `ConfigError` for a single builder, texts
+    `mask`). Infos of a single game have the keys of all agents only. Raises `ConfigError` for a single builder, texts
     and Dict actions.
     """
     if actions not in KINDS:
         raise ConfigError(f"actions is {actions!r}, expected one of {', '.join(map(repr, KINDS))}")
-    style, both = Style(_keys(drop), grids, words).check(), spaces_of(env)
-    if len(both) == 1:
-        raise ConfigError("env has one agent, expected two to align; use flatten() for one")
+    style, all_spaces = Style(_keys(drop), grids, words).check(), spaces_of(env)
+    if len(all_spaces) == 1:
+        raise ConfigError("env has one agent, expected more to align; use flatten() for one")
 
     def change(given: AgentSpaces) -> AgentChange:
-        return CombinedChange(Vector(given, tuple(both.values()), style), Shared(given, both, actions))
+        return CombinedChange(
+            Vector(given, tuple(all_spaces.values()), style), Shared(given, all_spaces, actions)
+        )
 
     return wrap(env, change, Recipe("align", {**style._asdict(), "actions": actions}))
 
@@ -184,6 +189,10 @@ def mask(env: Any, *, in_observation: bool = False) -> Any:
     a Gymnasium environment has `action_masks()`, for sb3-contrib. Costs about 60 µs per world and step. Raises
     `ConfigError` if the builder's actions are not Discrete, and for masks in observations of vector environments.
     """
+    if not isinstance(env, (VectorEnv, gymnasium.Env)) and env.unwrapped.config.builders > 1:
+        raise ConfigError(
+            "the game has several builders, expected one: what others do next decides on a mask"
+        )
     many = isinstance(env, (VectorEnv, VectorGame, GameHost))
     if many and in_observation:
         raise ConfigError(

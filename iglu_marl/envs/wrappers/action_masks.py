@@ -17,7 +17,6 @@ from gymnasium import spaces
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.kernels.records import WORLD
 from iglu_marl.core.kernels.step import step_many
-from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 
 Array = npt.NDArray[Any]
@@ -61,15 +60,16 @@ class ActionMask(AgentChange):
         self._in_observation = in_observation
         self._controls: Array | None = None
         if self._count is None:
-            if given.agent == BUILDER:
+            if given.agent.startswith("builder"):
+                space = given.action_space
                 raise ConfigError(
-                    f"actions of {BUILDER} are {given.action_space}, expected Discrete; wrap with discretize() first"
+                    f"actions of {given.agent} are {space}, expected Discrete; wrap with discretize() first"
                 )
             return
         inner = [translate(number) for number in range(self._count)]
         keys = [repr(action if not hasattr(action, "tolist") else action.tolist()) for action in inner]
         self._first = np.array([keys.index(key) == number for number, key in enumerate(keys)])
-        if given.agent != ARCHITECT:
+        if given.agent.startswith("builder"):
             controls = env.unwrapped.setup.controls
             self._controls = controls.encode_batch(inner)
             self._noop = controls.noop()[0][:1].copy()

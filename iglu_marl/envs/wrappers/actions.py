@@ -10,7 +10,6 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from iglu_marl.core.errors import ActionError, ConfigError
-from iglu_marl.envs.two_agent import ARCHITECT
 from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 
 Kind = Literal["discrete", "multidiscrete"]
@@ -184,7 +183,7 @@ class Digits(AgentChange):
         )
 
 
-# --- both agents alike -----------------------------------------------------------------------------------------
+# --- all agents alike -----------------------------------------------------------------------------------------
 
 
 def _parts(given: AgentSpaces) -> tuple[list[int], list[int]]:
@@ -192,7 +191,7 @@ def _parts(given: AgentSpaces) -> tuple[list[int], list[int]]:
     space = given.action_space
     words: list[int] | None = []
     acts: list[int] | None = []
-    if given.agent == ARCHITECT:
+    if given.agent.startswith("architect"):
         words = _digits(space)
     elif isinstance(space, spaces.Dict) and set(space.spaces) == {"act", "say"}:
         words, acts = _digits(space["say"]), _digits(space["act"])
@@ -206,7 +205,7 @@ def _parts(given: AgentSpaces) -> tuple[list[int], list[int]]:
 
 
 class Shared(AgentChange):
-    """The same action space for both agents.
+    """The same action space for all agents.
 
     "multidiscrete": the digits of messages, then of the builder's acts; each agent uses its own. "discrete": for agents
     with one number each; an action that an agent lacks counts as 0.
@@ -216,8 +215,8 @@ class Shared(AgentChange):
         super().__init__(given)
         self._where, self._kind = given.agent, kind
         parts = {agent: _parts(other) for agent, other in alike.items()}
-        self._words = parts[ARCHITECT][0]
-        acts = next(acts for agent, (_, acts) in parts.items() if agent != ARCHITECT)
+        self._words = next((words for words, _ in parts.values() if words), [])
+        acts = next(acts for _, acts in parts.values() if acts)
         self._inner = given.action_space
         if kind == "multidiscrete":
             self._sizes = self._words + acts
@@ -239,7 +238,7 @@ class Shared(AgentChange):
         if self._kind == "discrete":
             return _written(self._inner, np.where(digits < self._own, digits, 0))
         words, acts = digits[..., : len(self._words)], digits[..., len(self._words) :]
-        if self._where == ARCHITECT:
+        if self._where.startswith("architect"):
             return _written(self._inner, words)
         if isinstance(self._inner, spaces.Dict):
             return {"act": _written(self._inner["act"], acts), "say": _written(self._inner["say"], words)}

@@ -21,8 +21,6 @@ from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.batch_observations import batched
 from iglu_marl.envs.two_agent import BUILDER, BatchedSpacesByAgent, SpacesByAgent
 from iglu_marl.envs.vector_game import VectorGame
-from iglu_marl.game.config import check_pair
-from iglu_marl.game.episode import AGENTS
 
 Space = spaces.Space[Any]
 ARCHITECTS_INFO = ("intersection", "target_blocks", "blocks")
@@ -31,7 +29,7 @@ ARCHITECTS_INFO = ("intersection", "target_blocks", "blocks")
 class AgentSpaces(NamedTuple):
     """An agent with its two spaces."""
 
-    agent: str  # architect_0 or builder_0; a lone builder is builder_0
+    agent: str  # of the environment; a lone builder is builder_0
     observation_space: Space
     action_space: Space
 
@@ -74,11 +72,12 @@ class CombinedChange(AgentChange):
         return self.done.act(action)
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
-        """Return the agent's info; in a single game, only keys of both agents."""
+        """Return the agent's info; in a single game, only keys of all agents."""
         info = self.seen.inform(info, env)
         if not hasattr(env, "episode"):
             return info
-        return {key: value for key, value in info.items() if key not in ARCHITECTS_INFO}
+        some = ARCHITECTS_INFO if env.config.builders == 1 else (*ARCHITECTS_INFO, "event", "events")
+        return {key: value for key, value in info.items() if key not in some}
 
 
 Make = Callable[[AgentSpaces], AgentChange]
@@ -189,7 +188,7 @@ class ParallelHost(Named, SpacesByAgent, BaseParallelWrapper):  # type: ignore[m
         return _observed(observations, self), _informed(infos, self)
 
     def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """Run one step of both agents."""
+        """Run one step of all agents."""
         observations, *ends, infos = self.env.step(_acted(actions, self))
         return _observed(observations, self), *ends, _informed(infos, self)
 
@@ -248,7 +247,7 @@ class GameHost(Named, BatchedSpacesByAgent):
         return _observed(observations, self), self._informed(infos)
 
     def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """Run one step of both agents in every game."""
+        """Run one step of all agents in every game."""
         observations, *ends, infos = self.env.step(_acted(actions, self))
         return _observed(observations, self), *ends, self._informed(infos)
 
@@ -322,7 +321,6 @@ def _strange(env: Any) -> ConfigError:
 
 def spaces_of(env: Any) -> dict[str, AgentSpaces]:
     """Return the spaces of an environment by agent. Raises `ConfigError` as in `wrap`."""
-    check_pair(env, "this wrapper")
     if isinstance(env, VectorEnv):
         return {BUILDER: AgentSpaces(BUILDER, env.single_observation_space, env.single_action_space)}
     if isinstance(env, gymnasium.Env):
@@ -330,6 +328,6 @@ def spaces_of(env: Any) -> dict[str, AgentSpaces]:
     if isinstance(env, (AECEnv, ParallelEnv, VectorGame, GameHost)):
         return {
             agent: AgentSpaces(agent, env.observation_space(agent), env.action_space(agent))
-            for agent in AGENTS
+            for agent in env.possible_agents
         }
     raise _strange(env)

@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
-from iglu_marl.game.episode import AGENTS, EVENTS
+from iglu_marl.game.episode import EVENTS
 from iglu_marl.game.observations import GRIDS
 
 Grids = Literal["one-hot", "scaled"]
@@ -136,9 +136,10 @@ class Vector(AgentChange):
         ]
         self._role: int | None = None
         if len(alike) > 1:
-            self._role = ends[-1] + AGENTS.index(given.agent)
-            self.layout.append((("role",), ends[-1], ends[-1] + len(AGENTS)))
-            high = np.concatenate([high, np.ones(len(AGENTS))])
+            agents = [other.agent for other in alike]
+            self._role = ends[-1] + agents.index(given.agent)
+            self.layout.append((("role",), ends[-1], ends[-1] + len(agents)))
+            high = np.concatenate([high, np.ones(len(agents))])
         own = {entry.path: entry for entry in _entries(given.observation_space, style)}
         self._parts = [(path, first, last, own[path]) for path, first, last in self.layout if path in own]
         self.observation_space = spaces.Box(0, high.astype(np.float32), dtype=np.float32)
@@ -161,6 +162,11 @@ class Vector(AgentChange):
         return vector
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
-        """Return the info with the event as its number, for libraries that expect numbers."""
-        event = info.get("event")
-        return {**info, "event": _EVENT_NUMBERS[event]} if isinstance(event, str) else info
+        """Return the info with events as their numbers, for libraries that expect numbers."""
+
+        def number(event: Any) -> Any:
+            return _EVENT_NUMBERS[event] if isinstance(event, str) else event
+
+        if "events" in info:
+            return {**info, "events": {agent: number(event) for agent, event in info["events"].items()}}
+        return {**info, "event": number(info["event"])} if "event" in info else info

@@ -7,7 +7,13 @@ from typing import Any
 
 from iglu_marl.language.grammar.makers import CORNERS, define, maker
 from iglu_marl.language.grammar.makers import MAKERS as MAKERS
-from iglu_marl.language.references import Anaphor, Blocks, Resolution, Spot, resolve
+from iglu_marl.language.references import (
+    Anaphor,
+    Blocks,
+    Resolution,
+    Spot,
+    resolve,
+)
 from iglu_marl.language.regions import FLOOR
 
 
@@ -31,9 +37,8 @@ class ValueOf:
         items = [] if self.of is None else resolve(self.of, setting)
         if self.what == "count":
             return len(items)
-        found: set[Any]
         if self.what == "color":
-            found = {setting.color_at(cell) for item in items for cell in item}
+            found: set[Any] = {setting.color_at(cell) for item in items for cell in item}
         elif self.what == "level":
             found = {max(cell[1] for cell in item) - FLOOR + 1 for item in items}
         else:

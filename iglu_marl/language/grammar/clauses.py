@@ -21,7 +21,7 @@ from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, put
 from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.placing import BlockSpec
-from iglu_marl.language.references import Anaphor, At, Beside, Edge, NextTo, Portion, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Edge, Portion, Spot
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, first_place
@@ -572,9 +572,8 @@ def _colored(colors: tuple[int, ...], kind: Any, mods: Modifiers, more: Set[str]
     """Return a tower or a row of one colour per block; None if that was not said."""
     if len(mods.where) != 1 or more or mods != Modifiers(mods.where, mods.standing, mods.way):
         return None
-    (where,), vertical = mods.where, mods.way is not None and mods.way.vertical
-    if not isinstance(where, (At, Beside, NextTo, Spot)):
-        return None
+    (place,), vertical = mods.where, mods.way is not None and mods.way.vertical
+    where: Any = place
     on_top = isinstance(where, Beside) and where.offset == _ON and kind is Kind.BLOCK and len(colors) > 2
     if kind in (Kind.TOWER, Kind.COLUMN) or (mods.standing or vertical) or (on_top and mods.way is None):
         return Build(Shape(Kind.TOWER, (len(colors),)), colors, where)

@@ -2,7 +2,8 @@
 import {$, ask, clock, make, nameOf, title} from "./common.js";
 
 const who = (name) => (name === "person" ? "a person" : `the ${nameOf(name).replace(/^./, (letter) => letter.toLowerCase())}`);
-const sentence = ({architect, builder}) => title(`${who(architect)} explains, ${who(builder)} builds`);
+const sentence = ({architect, builder, ...team}) => architect ? title(`${who(architect)} explains, ${who(builder)} builds`)
+  : Object.entries(team).map(([player, name]) => `${title(player)}: ${who(name)}`).join(", ");
 /** When it started, from its name: 20261122-153012-... */
 const day = (name) => name.replace(/^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d).*/, "$1-$2-$3 $4:$5");
 

@@ -1,9 +1,10 @@
 // The lobby: choose a role, a partner and a task, and start.
 import {$, PARTNERS, ask, make, nameOf, title} from "./common.js";
-import {Painter, cellOf, paintScene, setColors} from "./drawing.js";
+import {NAMES, Painter, cellOf, paintScene, setColors} from "./drawing.js";
 
 const roleOf = () => document.querySelector("input[name=role]:checked").value;
 let known = null;
+const isTeam = () => !("architect" in known.speakers);
 
 function showPartners() {
   const other = roleOf() === "builder" ? "architect" : "builder", chosen = $("partner").value;
@@ -14,6 +15,32 @@ function showPartners() {
   if ([...$("partner").options].some((option) => option.value === chosen)) $("partner").value = chosen;
   showManner();
 }
+/** The seats of a team: one is the person's, the others are taken by agents or by link. */
+function showSeats() {
+  const {speakers, sees, hearers, inventories} = known, called = (player) => title(speakers[player]);
+  const about = (player) => [
+    sees?.[player] ? (sees[player][0] === "none" ? "sees nothing of the plan" : `sees of the plan: ${sees[player].join(", ").replace(/:/g, " ")}`) : "",
+    hearers?.[player] ? `is heard by ${hearers[player].filter((one) => one !== player).map(called).join(", ") || "nobody"}` : "",
+    inventories?.[player] ? `holds ${NAMES.slice(1).filter((_, k) => inventories[player][k]).join(", ")}` : "",
+  ].filter(Boolean).join("; ");
+  $("seats").append(...Object.keys(speakers).map((player, k) => {
+    const role = player.split("_")[0], names = [...known.agents[role].map((name) => [name, nameOf(name)]), ["person", "A person, by a link"]];
+    return make("div", {className: `seat ${role}`},
+      make("label", {}, make("input", {type: "radio", name: "seat", value: player, checked: k === 0}), make("span", {}, make("b", {textContent: called(player)}), make("small", {textContent: about(player)}))),
+      make("select", {name: player, ariaLabel: `Who is ${called(player)}?`}, ...names.map(([value, textContent]) => make("option", {value, textContent}))),
+      make("i", {textContent: "You"}));
+  }));
+  for (const one of document.querySelectorAll(".roles, #partner-field")) one.hidden = true;
+  $("seats").hidden = false;
+  $("about-game").textContent = "Some of you see the plan or a part of it, others have the blocks. Talk, and build it together.";
+}
+/** What is asked of the server: the own role, and who plays the others. */
+function asked() {
+  const task = $("task").value || null;
+  if (!isTeam()) return {role: roleOf(), partner: $("partner").value, task};
+  const role = document.querySelector("input[name=seat]:checked").value;
+  return {role, partner: Object.fromEntries([...document.querySelectorAll("#seats select")].map((one) => [one.name, one.value])), task};
+}
 function showManner() {
   const name = $("partner").value;
   $("manner").textContent = name === "person" ? "You get a link to send." : title((PARTNERS[name] || ["", known.about[name] || ""])[1]);
@@ -23,7 +50,7 @@ async function begin(event) {
   event.preventDefault();
   $("start").disabled = true; $("trouble").textContent = "";
   try {
-    const {token} = await ask("/api/games", {role: roleOf(), partner: $("partner").value, task: $("task").value || null});
+    const {token} = await ask("/api/games", asked());
     location.assign(`/play#${token}`);
   } catch (error) {
     $("trouble").textContent = error.message;
@@ -53,5 +80,6 @@ for (const radio of document.querySelectorAll("input[name=role]")) radio.addEven
 $("partner").addEventListener("change", showManner);
 $("choice").addEventListener("submit", begin);
 showPartners();
+if (isTeam()) showSeats();
 decorate();
 document.body.dataset.ready = "yes";

@@ -81,5 +81,5 @@ const inTheWay = (body, x, y, z) => {
   const legs = body.y - .75;
   return (y <= legs && legs <= y + 1) || (y <= legs + 1 && legs + 1 <= y + 1);
 };
-/** Whether a block can be placed there. */
-export const placeable = (found, body) => found && found.before && inZone(...found.before) && !inTheWay(body, ...found.before);
+/** Whether a block can be placed there: none of the bodies is in the way. */
+export const placeable = (found, ...bodies) => found && found.before && inZone(...found.before) && !bodies.some((body) => inTheWay(body, ...found.before));

@@ -4,6 +4,7 @@ import {Connection} from "./connection.js";
 import {GROUND, NAMES, Painter, clamp, paintCross, paintScene, setColors} from "./drawing.js";
 import {Hands} from "./hands.js";
 import {placeable, reach} from "./motion.js";
+import {SIDES, Team, paintName, paintSides} from "./team.js";
 import {Tutorial} from "./tutorial.js";
 import {Glide, Prediction, STEP_MS, World, inWords} from "./world.js";
 
@@ -21,7 +22,7 @@ const ENDS = {
 };
 // [/texts]
 
-const world = new World(), prediction = new Prediction(), glide = new Glide();
+const world = new World(), prediction = new Prediction(), glide = new Glide(), glides = [];
 const view = new Painter($("view")), plan = new Painter($("target"));
 const camera = {...HOME}, state = {role: "", watching: false, ghost: true, status: {state: "waiting", here: {}}, joined: false, facts: {}, shownEvent: 0, quiet: 0};
 let connection = null, tutorial = null, stepped = 0, drawn = 0, changed = true;
@@ -33,11 +34,15 @@ const hands = new Hands($("view"), {
   chosen: () => showHotbar(),
   placing: () => {
     const body = poseBody(), found = body && reach(world.grid, body);
-    if (placeable(found, body) && world.inventory[hands.active - 1] > 0) world.pending.set(((found.before[1] + 1) * 11 + found.before[0] + 5) * 11 + found.before[2] + 5, [hands.active, performance.now() + PENDING_MS]);
+    if (placeable(found, body, ...world.others) && world.inventory[hands.active - 1] > 0) world.pending.set(((found.before[1] + 1) * 11 + found.before[0] + 5) * 11 + found.before[2] + 5, [hands.active, performance.now() + PENDING_MS]);
   },
   endTurn,
 });
 function poseBody() { const pose = prediction.pose(hands.turned, performance.now()); return pose ? {x: pose[0], y: pose[1], z: pose[2], yaw: pose[3], pitch: pose[4]} : world.body; }
+
+/** The players of the game but this one, and how a player is called: as in the dialogue. */
+const others = () => Object.keys(state.facts.speakers).filter((player) => player !== state.facts.player);
+const called = (player) => state.facts.speakers[player];
 
 // ---------------------------------------------------------------- messages of the server
 
@@ -49,19 +54,23 @@ const HEARD = {
     if (message.token) history.replaceState(null, "", `#${message.token}`);
     $("task").textContent = title(message.task);
     $("words").maxLength = message.limit;
-    $("words").placeholder = state.role === "architect" ? t("Instruct the builder") : matchMedia("(pointer: coarse), (max-width: 700px)").matches ? t("Ask the architect") : t("Ask the architect (T)");
+    const keys = !matchMedia("(pointer: coarse), (max-width: 700px)").matches;
+    $("words").placeholder = state.role === "architect" ? t("Instruct the builder") : keys ? t("Ask the architect (T)") : t("Ask the architect");
+    state.team = "architect" in message.speakers ? null : new Team(message);
+    if (state.team) showTeam(state.team, keys);
     state.endsAt = message.left_s === undefined ? null : performance.now() + 1000 * message.left_s;
-    showLinks(message.invite);
+    showLinks();
     hands.restart();
     showHotbar(); showQuick();
   },
   status(message) {
     const before = state.status;
     state.status = message;
-    const other = state.role === "architect" ? "builder" : "architect", agent = state.facts.agents?.[other];
+    const [other] = others(), agent = state.facts.agents?.[other];
     const partner = state.facts.partner || (agent ? (agent === "agent" ? t("an agent") : `the ${nameOf(agent).replace(/^./, (letter) => letter.toLowerCase())}`) : message.here[other] ? t("a person") : "");
-    $("who").textContent = state.watching ? t("You watch") : partner && t("with {0}", partner);
-    if (message.state !== "waiting" && state.facts.invite) showLinks("");
+    $("who").textContent = state.team ? state.team.roster : state.watching ? t("You watch") : partner && t("with {0}", partner);
+    $("who").title = $("who").textContent;
+    showLinks();
     if (message.state === "paused" && before.state === "playing") hands.release();
     showVeil();
   },
@@ -72,7 +81,7 @@ const HEARD = {
     if (message.ack !== undefined) hands.answered(message.ack);
     if (message.whole && state.role === "builder") { hands.active = world.active; showHotbar(); }
     if (message.inventory || message.whole) showHotbar();
-    if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(t(EVENTS[world.event[1]])); }
+    if (world.event && world.event[0] > state.shownEvent) { state.shownEvent = world.event[0]; if (EVENTS[world.event[1]] && inside()) note(state.team?.event(world.event[1]) || t(EVENTS[world.event[1]])); }
     showFacts();
     changed = true;
     tutorial?.see(world, fresh);
@@ -91,16 +100,29 @@ function note(text) {
 }
 
 function addLine(speaker, text) {
-  const mine = speaker === state.role && !state.watching, list = $("lines");
+  const mine = speaker === called(state.facts.player) && !state.watching, list = $("lines");
   const low = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
-  list.append(make("li", {className: `${speaker}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? t("You") : t(title(speaker))}), make("span", {textContent: text})));
+  list.append(make("li", {className: `${speaker.split(" ")[0]}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? t("You") : t(title(speaker))}), make("span", {textContent: text})));
   while (list.children.length > 300) list.firstChild.remove();
   if (low || mine) list.scrollTop = list.scrollHeight;
 }
 
+/** The invitations that nobody has used: player and token. */
+const invitations = () => Object.entries(state.facts.invites || {}).filter(([player]) => !state.status.open || state.status.open.includes(player));
+
+/** What is special about a seat of a team: its part of the plan, and who hears it. */
+function showTeam(team, keys) {
+  const azimuth = team.sides.length ? SIDES[team.sides[0]].azimuth + 18 : HOME.azimuth;
+  if (azimuth !== HOME.azimuth) { HOME.azimuth = azimuth; Object.assign(camera, HOME); }
+  document.body.classList.toggle("knows", team.knows);
+  $("target").hidden = !team.cells; $("sides").hidden = !team.sides.length;
+  $("goal").classList.toggle("both", team.cells && team.sides.length > 0);
+  $("plan").textContent = team.plan; $("words").placeholder = team.placeholder(keys);
+}
+
 /** Show the links to share; a used invitation is hidden. */
-function showLinks(invite) {
-  state.facts.invite = invite;
+function showLinks() {
+  const invite = invitations()[0]?.[1] || "";
   $("invite").hidden = state.watching || !(invite || state.facts.watch); $("watchbox").hidden = !state.facts.watch; $("invite").textContent = invite ? t("Invite") : t("Share");
   for (const [id, token] of [["invitelink", invite], ["watchlink", state.facts.watch]]) $(id).value = `${location.origin}/play#${token}`;
   $("invitelink").parentElement.hidden = $("invitelink").parentElement.previousElementSibling.hidden = !invite;
@@ -111,7 +133,7 @@ function showFacts() {
   const left = state.endsAt && Math.max(0, state.endsAt - performance.now()) / 1000;
   $("time").textContent = clock(world.tick / 20) + (state.facts.back === "Continue" && left !== null ? ` · ${t("{0} left", clock(left))}` : "");
   const waited = world.floor === "architect" && world.said.length > 0;
-  $("floor").textContent = state.role === "architect" && waited ? t("The builder waits for you") : "";
+  $("floor").textContent = state.role === "architect" && waited ? state.team ? state.team.waits : t("The builder waits for you") : "";
   $("score").hidden = !world.score;
   if (world.score) {
     const [right, all] = world.score;
@@ -153,7 +175,7 @@ function veil(heading, text, lobby = false, ...links) {
 }
 
 function showVeil() {
-  const {state: stands, how, here, wait_s: patience} = state.status, other = state.role === "architect" ? "builder" : "architect";
+  const {state: stands, how, here, wait_s: patience} = state.status, open = invitations();
   if (stands === "playing") { $("veil").hidden = true; return; }
   if (state.status.paused && stands !== "over") { veil(t("The game waits"), t("It was paused, and continues soon.")); return; }
   if (stands === "over") {
@@ -163,14 +185,18 @@ function showVeil() {
     connection.ended = true;
     return;
   }
-  if (stands === "waiting" && state.facts.invite) {
-    const field = make("input", {readOnly: true, value: `${location.origin}/play#${state.facts.invite}`, id: "waitlink"}), button = make("button", {type: "button", textContent: t("Copy")});
-    button.addEventListener("click", () => copy(field, button));
-    veil(t("Waiting for the {0}", t(other)), t("Send this link to the person you want to play with:"), false, field, button);
+  if (stands === "waiting" && open.length) {
+    const links = open.flatMap(([player, token], k) => {
+      const field = make("input", {readOnly: true, value: `${location.origin}/play#${token}`, id: k ? "" : "waitlink", ariaLabel: called(player)}), button = make("button", {type: "button", textContent: t("Copy")});
+      button.addEventListener("click", () => copy(field, button));
+      return open.length > 1 ? [make("label", {className: "invited"}, make("b", {textContent: title(called(player))}), field, button)] : [field, button];
+    });
+    const texts = open.length > 1 ? state.team.waiting : [t("Waiting for the {0}", t(called(open[0][0]))), t("Send this link to the person you want to play with:")];
+    veil(...texts, false, ...links);
     return;
   }
-  const away = ["architect", "builder"].filter((role) => !here[role] && (state.watching || role === other));
-  veil(away.length === 1 ? t("The {0} is away", t(away[0])) : t("The game waits"), t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
+  const away = Object.keys(here).filter((player) => !here[player] && (state.watching || player !== state.facts.player));
+  veil(away.length === 1 ? t("The {0} is away", t(called(away[0]))) : t("The game waits"), (state.team?.away(away.map(called)) || "") + t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
 }
 
 function copy(field, button) {
@@ -195,7 +221,7 @@ async function openHelp() {
       return make("li", {}, button);
     }))];
     $("helptext").append(
-      make("p", {textContent: builder ? t("The architect sees the plan and explains it. You do not see it: listen, build, and ask.") : t("You see the plan, the builder does not. Say what to build and where; the N marks north.")}),
+      make("p", {textContent: state.team ? state.team.help : builder ? t("The architect sees the plan and explains it. You do not see it: listen, build, and ask.") : t("You see the plan, the builder does not. Say what to build and where; the N marks north.")}),
       make("dl", {}, ...keys.flatMap(([key, meaning]) => [make("dt", {textContent: t(key)}), make("dd", {textContent: t(meaning)})])),
       ...(!state.facts.examples ? [] : builder ? list(t("What an agent answers"), texts.questions) : [...list(t("What an agent understands, for example"), texts.instructions), ...list(t("Places"), texts.places)]),
     );
@@ -211,7 +237,7 @@ function say(text, how = "typed") {
   if (!connection.send({t: "say", text: text.trim().slice(0, state.facts.limit), how, typed_s})) note(t("Not sent: there is no connection."));
   else tutorial?.did("said");
 }
-function endTurn() { if (!inside()) return; hands.endTurn(); note(t("You have ended your turn. The architect speaks next.")); }
+function endTurn() { if (!inside()) return; hands.endTurn(); note(state.team ? state.team.ended : t("You have ended your turn. The architect speaks next.")); }
 
 function step(now) {
   if (!inside() || state.status.state !== "playing" || !connection.open) { hands.unanswered = []; hands.release(); prediction.step(world, [], false, now); return; }
@@ -228,7 +254,7 @@ function paintReach(painter, found, body) {
   const [x, y, z] = found.hit, {pen} = painter;
   pen.lineJoin = "round";
   if (y === -2) {
-    painter.trace([[x - .5, GROUND, z - .5], [x + .5, GROUND, z - .5], [x + .5, GROUND, z + .5], [x - .5, GROUND, z + .5]]) && painter.stroke(placeable(found, body) ? "#ffc43d" : "#0006", .025, [x, GROUND, z]);
+    painter.trace([[x - .5, GROUND, z - .5], [x + .5, GROUND, z - .5], [x + .5, GROUND, z + .5], [x - .5, GROUND, z + .5]]) && painter.stroke(placeable(found, body, ...world.others) ? "#ffc43d" : "#0006", .025, [x, GROUND, z]);
     return;
   }
   painter.box([x, y, z], [.503, .503, .503], [[1, 0, 0], [0, 1, 0], [0, 0, 1]], (corners) => painter.trace(corners) && painter.stroke("#ffc43d", .02, corners[0]));
@@ -249,14 +275,29 @@ function highest() {
   return top;
 }
 
+/** Poses of the other builders, gliding, and their names in a team of several. */
+const posesOfOthers = (now) => world.others.map((body, k) => (glides[k] ||= new Glide()).pose(body, now));
+function nameBuilders(...poses) {
+  if (!world.others.length) return;
+  const own = state.role === "builder" && !inside() ? [state.facts.player] : [], rest = (state.role === "builder" ? others() : Object.keys(state.facts.speakers)).filter((player) => player.startsWith("builder"));
+  [...own, ...rest].forEach((player, k) => paintName(view, poses[k], title(called(player))));
+}
+
+function paintPlan(top) {
+  if (!$("target").hidden && world.target_grid && plan.fit()) { plan.orbit(camera.azimuth, camera.elevation, top, 1); paintScene(plan, world.target_grid, null, null, false); }
+  if (!$("sides").hidden && state.team && world.target_sides) paintSides($("sides"), world.target_sides, state.team.sides, state.facts.colors);
+}
+
 function paint(now) {
   if (!world.body || !view.fit()) return;
   if (inside()) {
     const pose = prediction.pose(hands.turned, now);
     if (!pose) return;
     view.look(pose.slice(0, 3), pose[3], pose[4], 90, .1);
-    const pending = world.withPending(now);
-    paintScene(view, world.grid, pending, null, true);
+    const pending = world.withPending(now), figures = posesOfOthers(now);
+    paintScene(view, world.grid, pending, null, true, figures);
+    nameBuilders(...figures);
+    if (document.body.classList.contains("knows")) paintPlan(highest());
     const body = {x: pose[0], y: pose[1], z: pose[2], yaw: pose[3], pitch: pose[4]}, found = reach(world.grid, body);
     paintReach(view, found, body);
     paintCross(view);
@@ -265,10 +306,12 @@ function paint(now) {
     $("aim").textContent = found ? t("aim: {0}", found.hit[1] === -2 ? inWords(found.hit[0], -2, found.hit[2]).replace(/,.*/, `, ${t("ground")}`) : inWords(...found.hit)) : "";
     return;
   }
-  const pose = glide.pose(world.body, now), top = highest();
+  const pose = glide.pose(world.body, now), figures = posesOfOthers(now), top = highest(), wanted = world.wanted;
+  if (state.facts.sees) for (const id of ["ghost", "legend"]) $(id).hidden = !wanted || (id === "legend" && !state.ghost);
   view.orbit(camera.azimuth, camera.elevation, top, camera.zoom);
-  paintScene(view, world.grid, state.ghost ? world.ghost : null, pose, false);
-  if (world.target_grid && plan.fit()) { plan.orbit(camera.azimuth, camera.elevation, top, 1); paintScene(plan, world.target_grid, null, null, false); }
+  paintScene(view, world.grid, state.ghost ? wanted : null, pose, false, figures);
+  nameBuilders(pose, ...figures);
+  paintPlan(top);
 }
 
 function loop(now) {

@@ -3,7 +3,7 @@ import {t} from "./common.js";
 import {cellOf, clamp} from "./drawing.js";
 import {stepBody} from "./motion.js";
 
-const GRIDS = ["grid", "target_grid", "ghost"], NEAR_S = 0.07, CORRECT_S = 0.1, JUMPED = 3;
+const GRIDS = ["grid", "target_grid", "ghost"], PLAIN = ["tick", "floor", "inventory", "score", "event", "look", "active", "target_mask", "target_sides"], NEAR_S = 0.07, CORRECT_S = 0.1, JUMPED = 3;
 export const STEP_MS = 50;
 
 export class World {
@@ -13,6 +13,7 @@ export class World {
     this.tick = 0; this.floor = "architect"; this.said = []; this.inventory = [20, 20, 20, 20, 20, 20]; this.score = null; this.active = 1; this.event = null;
     for (const name of GRIDS) this[name] = null;
     this.grid = new Int8Array(1089);
+    this.target_mask = this.target_sides = null; this.others = [];
     this.body = null; this.look = [0, 0]; this.pending = new Map(); this.edits = 0;
   }
 
@@ -26,15 +27,24 @@ export class World {
         if (name === "grid") { this.pending.delete(cellOf(x, y, z)); this.edits += 1; }
       }
     }
-    for (const name of ["tick", "floor", "inventory", "score", "event", "look", "active"]) if (message[name] !== undefined) this[name] = message[name];
+    for (const name of PLAIN) if (message[name] !== undefined) this[name] = message[name];
+    if (message.others) this.others = message.others.map(bodyOf);
     if (message.agentPos) {
-      const [x, y, z, pitch, yaw] = message.agentPos;
+      const poses = Array.isArray(message.agentPos[0]) ? message.agentPos : [message.agentPos], {x, y, z, pitch, yaw} = bodyOf(poses[0]);
+      if (poses.length > 1) this.others = poses.slice(1).map(bodyOf);
       this.body = Object.assign(this.body || {speed: 0, slices: 2}, {x, y, z, pitch, yaw});
     }
     if (message.body && this.body) [this.body.speed, this.body.slices] = message.body;
     const said = message.said || [];
     this.said.push(...said);
     return said;
+  }
+
+  /** What is missing and what is wrong: of a part of the plan, where it is seen. */
+  get wanted() {
+    if (this.ghost || !this.target_mask) return this.ghost;
+    const mask = this.target_mask.flat(2);
+    return mask.includes(1) ? this.grid.map((color, cell) => (mask[cell] ? this.target_grid[cell] : color)) : null;
   }
 
   /** The build, with blocks that were placed here and not yet confirmed by the server. */
@@ -47,6 +57,7 @@ export class World {
   }
 }
 
+const bodyOf = ([x, y, z, pitch, yaw]) => ({x, y, z, pitch, yaw});
 const turnTo = (from, to) => ((to - from) % 360 + 540) % 360 - 180;
 
 /** Another person's builder: it glides towards its last known pose. */

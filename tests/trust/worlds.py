@@ -11,16 +11,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import reference_scores
+from trust.driver import Figures, expect, main, show_progress
 
-from benchmarks.trust.driver import Figures, expect, main, show_progress
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import ARCHITECT, COVER, EpisodeRules
 from iglu_marl.core.state_bounds import check_state
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
-
-import reference_scores  # isort: skip  # in tests/
 
 QUICK, FULL = 300_000, 10_000_000
 COUNT = 1024  # worlds

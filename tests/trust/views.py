@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import hypothesis
 import numpy as np
+from fuzz_targets import Values
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -25,17 +26,15 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from probing import VIEWS, Player, frozen, story_options
+from trust.driver import Figures, expect, main, show_progress
 
-from benchmarks.trust.driver import Figures, expect, main, show_progress
 from iglu_marl import IgluMarlError, Role
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.state_bounds import check_state
 from iglu_marl.envs import VectorGame
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.tasks import RandomTasks
-
-from probing import VIEWS, Player, frozen, story_options  # isort: skip  # the tests' own helpers
-from fuzz_targets import Values  # isort: skip
 
 QUICK, FULL = 3_000, 100_000
 TASKS = RandomTasks(max_blocks=4, max_cache=0)

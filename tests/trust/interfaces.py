@@ -12,13 +12,12 @@ import pickle
 from typing import Any
 
 import numpy as np
+from fuzz_targets import MESSAGES, REPLIES, Server
+from trust.driver import Figures, expect, main, show_progress
 
-from benchmarks.trust.driver import Figures, expect, main, show_progress
 from iglu_marl import StateError
 from iglu_marl.text import TextGame
 from iglu_marl.text.game import edits_of, order_text
-
-from fuzz_targets import MESSAGES, REPLIES, Server  # isort: skip  # the tests' own helpers
 
 QUICK, FULL = 1_000, 20_000
 COLORS = ("blue", "green", "red", "orange", "purple", "yellow")

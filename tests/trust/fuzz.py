@@ -1,6 +1,6 @@
 """Fuzzing of all readers of external data (`tests/fuzz_targets.py`).
 
-`python -m benchmarks.trust.fuzz --amount 60` gives each target 60 seconds of CPU time; `--target zip` runs one.
+`python -m benchmarks.trust fuzz --amount 60` gives each target 60 seconds of CPU time; `--target zip` runs one.
 Hypothesis draws edits of known inputs. Inputs that break something are written to `tests/fuzzed/`, where a test runs
 them.
 """
@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from benchmarks.trust.driver import ROOT, Broken, Figures
+from trust.driver import ROOT, Broken, Figures
 
 QUICK, FULL = 3, 20  # seconds of processor time a target
 HANGS_S = 10  # of processor time: an input that takes longer is a crash

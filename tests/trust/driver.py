@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests" / name) for name in ("", "data", "web")]  # what tests share
 
 Figures = dict[str, Any]
 

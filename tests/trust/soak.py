@@ -21,9 +21,10 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from fuzz_targets import Server
+from trust import interfaces
+from trust.driver import ROOT, Figures, expect, main, show_progress
 
-from benchmarks.trust import interfaces
-from benchmarks.trust.driver import ROOT, Figures, expect, main, show_progress
 from iglu_marl import Recorder, Task, evaluate, parallel_env, play, raw_env, replay
 from iglu_marl.agents import agents_for
 from iglu_marl.core.grid import ZONE_SHAPE
@@ -34,8 +35,6 @@ from iglu_marl.language.instructions import wordings
 from iglu_marl.recording import read_recording
 from iglu_marl.rendering import write_video
 from iglu_marl.tasks import RandomTasks
-
-from fuzz_targets import Server  # isort: skip  # the tests' own helper
 
 QUICK, FULL = 20, 1200
 GROWTH_MIB = 5.0

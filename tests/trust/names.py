@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.trust.driver import Figures, expect, main
-
-from called_names import call_names  # isort: skip  # in tests/
+from called_names import call_names
+from trust.driver import Figures, expect, main
 
 QUICK, FULL = 20, 300
 

@@ -21,17 +21,16 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from file_server import file_server
+from test_damaged_input import GAME_ROW, GRID, SETTINGS
+from trust.driver import Figures, expect, main, show_progress
 
-from benchmarks.trust.driver import Figures, expect, main, show_progress
 from iglu_marl import Recorder, Task, evaluate, replay
 from iglu_marl.data.packs.cache import cached
 from iglu_marl.data.packs.fetch import Download, download
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import row_from_json
 from iglu_marl.recording import read_recording
-
-from file_server import file_server  # isort: skip  # the tests' own helpers
-from test_damaged_input import GAME_ROW, GRID, SETTINGS  # isort: skip
 
 QUICK, FULL = 30, 300
 LONGEST_S = 0.15  # until a child is killed, after it began

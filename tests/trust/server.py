@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.trust.driver import main
-
-from server_faults import make_faults  # isort: skip  # in tests/web
+from server_faults import make_faults
+from trust.driver import main
 
 QUICK, FULL = 4, 40
 

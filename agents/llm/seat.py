@@ -1,0 +1,101 @@
+"""The team of a language model, as its prompt describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from iglu_marl import Pose, Role, Utterance
+from iglu_marl.agents.llm.world_text import describe_build, describe_pose, describe_sides
+from iglu_marl.agents.settings import unwrap_game
+from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
+
+
+@dataclass(frozen=True)
+class TeamSeat:
+    """A place in a game: the speaker, all speakers, and for a team what its rules say."""
+
+    me: Speaker
+    speakers: tuple[Speaker, ...] = PAIR
+    name: str = ""  # "" in a game of two
+    names: str = ""
+    hearers: str = ""
+    parts: str = ""
+    architects: int = 1
+    sees_target: bool = False  # as a builder
+
+    @classmethod
+    def of(cls, env: Any, agent: str) -> TeamSeat:
+        """Return the seat of an agent ("builder_1") of a game."""
+        config = unwrap_game(env).config
+        speakers = speakers_of(config.architects, config.builders)
+        me = speakers[config.agents.index(agent)]
+        if not config.is_team:
+            return cls(me)
+        usual = ("all",) if me[0] is Role.ARCHITECT else ("none",)
+        parts = (config.sees or {}).get(agent, usual)
+        hearers = [one for one in (config.hearers or {}).get(agent, config.agents) if one != agent]
+        return cls(
+            me,
+            speakers,
+            _named(agent),
+            ", ".join(map(_named, config.agents)),
+            ", ".join(map(_named, hearers)) or "nobody",
+            ", ".join(part.replace(":", " ") for part in parts),
+            config.architects,
+            me[0] is Role.BUILDER and set(parts) != {"none"},
+        )
+
+    @property
+    def leads(self) -> bool:
+        """Whether a builder knows the target and has no architect: it begins by itself."""
+        return self.sees_target and not self.architects
+
+    def is_addressed(self, said: Utterance) -> bool:
+        """Return whether an utterance may ask for something: builders of an architect's team listen to architects."""
+        if self.me[0] is Role.BUILDER and self.architects:
+            return said.role is Role.ARCHITECT
+        return (said.role, said.number) != self.me
+
+    def rules(self, client: Any) -> str:
+        """Return the paragraph on the team, "" in a game of two."""
+        if not self.name:
+            return ""
+        task = "" if self.architects else client.part("leads" if self.sees_target else "helps")
+        about = {"name": self.name, "names": self.names, "hearers": self.hearers, "parts": self.parts}
+        return "\n" + str(client.part("team", **about)) + task
+
+
+ARCHITECT_SEAT, BUILDER_SEAT = (TeamSeat(me) for me in PAIR)
+
+
+def _named(agent: str) -> str:
+    role, _, number = agent.partition("_")
+    return f"{role} {number}"
+
+
+def known_grid(observation: Mapping[str, Any]) -> Any:
+    """Return the build where the target is seen: elsewhere nothing differs."""
+    grid = np.asarray(observation["grid"])
+    return grid * observation["target_mask"] if "target_mask" in observation else grid
+
+
+def target_text(observation: Mapping[str, Any], view: str) -> str:
+    """Describe what is seen of the target: its blocks, then the views of sides."""
+    sides, mask = observation.get("target_sides"), observation.get("target_mask")
+    if sides is None or np.all(mask):
+        return describe_build(np.asarray(observation["target_grid"]), view)
+    views = describe_sides(np.asarray(sides))
+    if views and not np.any(mask):
+        return views
+    return "\n".join(filter(None, (describe_build(np.asarray(observation["target_grid"]), view), views)))
+
+
+def poses_text(poses: Any, numbers: list[int]) -> str:
+    """Describe where several builders stand, a line for each."""
+    seen = [describe_pose(Pose.from_observation({"agentPos": pose})) for pose in np.asarray(poses)]
+    lines = zip(numbers, seen, strict=True)
+    return "\n".join(f"Builder {number} stands {place} and looks {gaze}." for number, (place, gaze) in lines)

@@ -1,0 +1,80 @@
+"""The builder of whole structures of the zoo, `silent-walker-v0`: what its network sees, and that it builds."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from requirements import require
+
+import iglu_marl
+from iglu_marl import Role, Task
+from iglu_marl.agents.learned import zoo
+from iglu_marl.benchmark.games import silent_architect
+from iglu_marl.tasks import RandomTasks
+
+
+@pytest.fixture(scope="module")
+def silent() -> Any:
+    require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
+    from iglu_marl.agents.learned import silent
+
+    return silent
+
+
+def seen(silent: Any, tasks: list[Task], poses: Any) -> Any:
+    """What the builder observes in each world."""
+    env = gym.make_vec(
+        "IGLUGridworldVector-v0",
+        num_envs=len(tasks),
+        tasks=tasks[0],
+        vector_state=True,
+        target_egocentric=True,
+        builder_sees=("aim", "egocentric"),
+        egocentric_radius=silent.RADIUS,
+    )
+    return env.reset(seed=0, options={"task": tasks, "pose": poses})[0]
+
+
+def test_a_quarter_turn_of_everything_changes_no_view(silent: Any) -> None:
+    cells = [(2, -1, -3, 4), (1, -1, -4, 2)]
+    turned = [(-z, y, x, color) for x, y, z, color in cells]
+    tasks = [Task("", blocks, invariant=False) for blocks in (cells, turned)]
+    poses = [(1.0, -0.25, 0.25, 20.0, -30.0), (-0.25, -0.25, 1.0, 110.0, -30.0)]
+    scene, memory = silent.scene_of(seen(silent, tasks, poses)), silent.Memory(2)
+    choice = silent.choice_of(scene, memory)
+    assert choice.there.sum(1).tolist() == [2, 2]
+    views = [*choice, silent.act_view(scene, memory, choice.places[:, 0])]
+    for part in views:
+        assert np.allclose(part[0], part[1], atol=1e-5)
+    assert views[-1].shape == (2, silent.ACT_FEATURES)
+
+
+def test_places_are_cells_of_the_map(silent: Any) -> None:
+    task = Task("", [(0, -1, -2, 3)], starting_grid=[(0, -1, -3, 5)], invariant=False)
+    for yaw in (0.0, 90.0, 180.0, 270.0):
+        observation = seen(silent, [task], [(0.0, -0.25, 0.0, yaw, -20.0)])
+        scene = silent.scene_of(observation)
+        cells = np.array([[0, -1, -3]])
+        place = silent.place_of(cells, scene.cell, scene.quarter)
+        assert scene.build[(0, *place[0])] == 5
+        assert silent.cell_of_place(place, scene.cell, scene.quarter).tolist() == cells.tolist()
+        if yaw == 0.0:
+            assert observation["aim"][0, 1:7].tolist() == [0, -1, -3, 0, -1, -2]
+            assert scene.hit.tolist() == place.tolist()
+            assert scene.target[(0, *scene.aimed[0])] == 3
+
+
+def test_the_walker_of_the_zoo_builds_small_structures(silent: Any) -> None:
+    model, source = zoo.pretrained("silent-walker-v0"), RandomTasks(max_blocks=3)
+    completed = []
+    for seed in range(3):
+        env = iglu_marl.raw_env(
+            tasks=source, controls="walking", max_steps=150, builder_sees=("pose", "grid")
+        )
+        agents = {Role.ARCHITECT: silent_architect(env), Role.BUILDER: model.for_env(env, Role.BUILDER)}
+        completed.append(iglu_marl.play(env, agents, seed=seed).completed)
+    assert sum(completed) >= 2

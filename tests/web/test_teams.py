@@ -1,0 +1,291 @@
+"""Games of a team in the browser: three people and an agent, who is sent what, and who comes back."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("sqlalchemy")
+pytest.importorskip("httpx2")
+pytest.importorskip("uvicorn")
+
+from browser import browser
+from starlette.testclient import TestClient
+from test_pages import entered, keep, say
+from test_pages import serving as serving_pages
+from test_server import ORIGIN, PLACE_RED, Counting, Player, in_loop, joined, only_room, serving
+from test_study import STUDY
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError, Role, Task, replay
+from iglu_marl.cli import app
+from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.recording import read_recording
+from iglu_marl.web import ServerOptions, create_app
+from iglu_marl.web.partners import Partner
+from iglu_marl.web.rooms import game_for
+from iglu_marl.web.sessions import Sessions
+from iglu_marl.web.store import Store
+from iglu_marl.web.study import read_study
+
+TEAM = {
+    "architects": 2,
+    "builders": 2,
+    "sees": {"architect_0": "half:west", "architect_1": ("half:east", "side:east")},
+}
+PARTS = Task("", blocks_to_grid([(-1, -1, -1, 6), (3, -1, -1, 1)]), invariant=False, task_id="parts")
+
+
+def task_with(*blocks: tuple[int, int, int, int]) -> dict[str, Task]:
+    return {"parts": Task("", blocks_to_grid([(-1, -1, -1, 6), *blocks]), invariant=False, task_id="parts")}
+
+
+def options_in(folder: Path, **options: Any) -> dict[str, Any]:
+    return {"folder": folder, "tasks": {"parts": PARTS}, "team": TEAM, "hosts": ("testserver",), **options}
+
+
+def begin(client: TestClient, role: str, **partners: str) -> str:
+    body = {"role": role, "partner": partners, "task": "parts"}
+    answer = client.post("/api/games", json=body, headers=ORIGIN)
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["token"])
+
+
+def seated(client: TestClient, stack: ExitStack, role: str, **partners: str) -> dict[str, Player]:
+    """Start a game as `role`, with people in all seats that have no partner; all of them are there."""
+    first = stack.enter_context(joined(client, begin(client, role, **partners)))
+    players = {role: first}
+    for name, invitation in first.until("welcome")["invites"].items():
+        players[name] = stack.enter_context(joined(client, invitation))
+    for player in players.values():
+        player.until("status", state="playing")
+    return players
+
+
+# ------------------------------------------------------------------------------------------------ who is sent what
+
+
+def test_a_part_of_the_plan_reaches_only_who_sees_it(tmp_path: Path) -> None:
+    """In two games that differ in the east alone, who sees the west or nothing is sent the same up to the end."""
+    team = {**TEAM, "hearers": {"architect_1": ("architect_0",)}}
+    wires: dict[str, list[Any]] = {"architect_0": [], "builder_0": []}
+    for number, east in enumerate([(3, -1, 4, 1), (5, 0, 2, 2)]):
+        options = options_in(tmp_path / f"{number}", team=team, tasks=task_with(east), gallery=False)
+        with serving(options) as client, ExitStack() as stack:
+            players = seated(client, stack, "architect_1", builder_1="scripted")
+            players["architect_1"].send(t="say", text="Between us: it is in the east.")
+            assert players["architect_0"].until(
+                "frame", said=[["architect 1", "Between us: it is in the east."]]
+            )
+            watching = stack.enter_context(joined(client, players["builder_0"].heard[0]["watch"]))
+            for frame in PLACE_RED:
+                players["builder_0"].frame(**frame)
+            for player in players.values():
+                player.until("frame", grid=[[-1, -1, -1, 6]])
+            players["builder_0"].send(t="leave")
+            for player in (players["architect_0"], players["architect_1"], watching):
+                player.until("status", state="over")
+            whole = next(told for told in players["architect_1"].heard if told["t"] == "frame")
+            assert list(east) in whole["target_grid"]
+            for name, wire in wires.items():
+                frames = [told for told in players[name].heard if told["t"] == "frame"]
+                wire.append(
+                    (set().union(*frames), frames[0], {key: frames[-1].get(key) for key in ("grid", "said")})
+                )
+                assert not {"score", "ghost"} & wire[-1][0]
+                assert players[name].heard[0]["task"] == ""  # a name may tell what it is
+                assert json.dumps(list(east)) not in json.dumps(players[name].heard)
+            for one in (players["builder_0"], watching):
+                assert "Between us" not in json.dumps(one.heard)
+                assert not {"target_grid", "target_mask", "target_sides"} & set().union(*one.heard)
+    for wire in wires.values():
+        assert wire[0] == wire[1]
+
+
+def test_the_lobby_shows_the_seats(tmp_path: Path) -> None:
+    held = {"inventories": {"builder_1": {"red": 3}}, "hearers": {"builder_0": "architect_1"}}
+    with serving(options_in(tmp_path, team={**TEAM, **held})) as client:
+        lobby = client.get("/api/lobby").json()
+        assert lobby["agents"] == {"architect": ["scripted"], "builder": ["scripted"]}
+        assert list(lobby["speakers"].values()) == ["architect 0", "architect 1", "builder 0", "builder 1"]
+        assert lobby["sees"]["architect_1"] == ["half:east", "side:east"]
+        assert lobby["inventories"]["builder_1"] == [0, 0, 0, 0, 0, 3]
+        assert lobby["hearers"]["builder_0"] == ["architect_1"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"role": "architect"},
+        {"role": "builder_2"},
+        {"role": ["builder_0"]},
+        {"role": "builder_0", "partner": "precise"},
+        {"role": "builder_0", "partner": {"builder_1": "oracle"}},
+        {"role": "builder_0", "partner": {"builder_1": None}},
+        {"role": "builder_0", "partner": None},
+    ],
+)
+def test_seats_that_cannot_be(tmp_path: Path, body: Any) -> None:
+    with serving(options_in(tmp_path)) as client:
+        answer = client.post("/api/games", json=body, headers=ORIGIN)
+        assert (answer.status_code, "expected" in answer.json()["error"]) == (400, True)
+
+
+# ----------------------------------------------------------------------------------------------- coming and going
+
+
+def test_one_of_a_team_comes_back_and_another_is_replaced(tmp_path: Path) -> None:
+    with (
+        serving(options_in(tmp_path / "games", replace={Role.BUILDER: "scripted"})) as client,
+        ExitStack() as stack,
+    ):
+        players = seated(client, stack, "architect_0", architect_1="scripted", builder_1="scripted")
+        west, builder = players["architect_0"], players["builder_0"]
+        builder.socket.close()
+        assert west.until("status", state="paused")["here"]["builder_0"] is False
+        with joined(client, builder.heard[0]["token"]) as again:
+            assert len(again.until("frame", whole=True)["others"]) == 1
+            west.until("status", state="playing")
+        west.until("status", state="paused")
+        in_loop(client, only_room(client).check, time.monotonic() + 61)
+        assert "is the builder 0 now" in west.until("note")["text"]
+        west.send(t="say", text="Place a red block 1 block west and 1 block north of the centre.")
+        assert west.until("status", state="over")["how"] == "complete"
+    (path,) = (tmp_path / "games").glob("*.jsonl")
+    assert replay(path).completed
+
+
+def test_scripted_builders_of_a_team_think_seldom(tmp_path: Path) -> None:
+    """Steps of a plan take no time, beside a person who stands still."""
+    game = game_for(PARTS, None, ServerOptions(**options_in(tmp_path)))
+    game.reset(seed=0)
+    thinking, acts = Counting(), 0
+    partner = Partner(game, "builder_0", "scripted", thinking, 0)
+    said = {"architect_1": "Place a blue block 3 blocks east and 1 block north of the centre, on the ground."}
+    while not game.episode.worlds.blocks[0]:
+        assert game.ticks < 200
+        action = partner.decided()
+        acts += action is not None
+        game.tick(said if game.ticks == 5 else {}, {} if action is None else {"builder_0": action["act"]})
+        partner.consult(game)
+    thinking.shutdown()
+    assert (thinking.count < 8, acts > 20) == (True, True)
+
+
+# -------------------------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"team": {"architects": 2, "builders": 0}}, "builders is 0"),
+        ({"team": {"players": 4}}, "unknown option 'players'"),
+        ({"team": TEAM, "agents": {Role.BUILDER: ("careful",)}}, "'careful' plays in no team"),
+    ],
+)
+def test_teams_that_cannot_be(wrong: Any, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        ServerOptions(**wrong)
+
+
+def test_a_study_plays_no_teams(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    sessions = Sessions(read_study(tmp_path / "study.toml"), Store(f"sqlite:///{tmp_path / 'study.db'}"))
+    with pytest.raises(ConfigError, match="architects is 2, expected 1: a study supports no teams"):
+        create_app(ServerOptions(**options_in(tmp_path)), sessions)
+    sessions.store.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "players", "tasks"),
+    [
+        (["--team", "craft"], 4, 20),
+        (["--team", "division", "--builders", "3"], 4, 32),
+        (["--architects", "2", "--builders", "2"], 4, 32),
+        ([], 2, 32),
+    ],
+)
+def test_the_command_serves_teams(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], players: int, tasks: int
+) -> None:
+    served = []
+    monkeypatch.setattr("uvicorn.run", lambda app, **_: served.append(app.state.options))
+    monkeypatch.setattr("iglu_marl.web.warming.warm_up", lambda: None)
+    done = CliRunner().invoke(app, ["serve", "--folder", str(tmp_path), *words])
+    assert done.exit_code == 0, done.output
+    (options,) = served
+    assert (len(options.config.agents), len(options.tasks)) == (players, tasks)
+
+
+# ------------------------------------------------------------------------------------------------------- on screens
+
+
+@pytest.mark.slow
+@pytest.mark.system
+def test_three_people_and_an_agent(tmp_path: Path) -> None:
+    """Two architects who each see a part, and a builder, on three screens; the second builder is an agent."""
+    for name in ("west", "east", "builder"):
+        (tmp_path / name).mkdir()
+    with ExitStack() as stack:
+        address = stack.enter_context(
+            serving_pages(folder=tmp_path / "games", team=TEAM, tasks={"parts": PARTS})
+        )
+        west, east, builder = (
+            stack.enter_context(browser(tmp_path / name, size=(1280, 800)))
+            for name in ("west", "east", "builder")
+        )
+        west.open(f"{address}/")
+        west.wait("return document.body.dataset.ready === 'yes'")
+        assert (
+            len(west.run("return [...document.querySelectorAll('.seat b')].map((one) => one.textContent)"))
+            == 4
+        )
+        for seat in ("architect_1", "builder_0"):
+            west.run(f"document.querySelector('select[name={seat}]').value = 'person'")
+        keep(west, "team-lobby")
+        west.run("document.getElementById('start').click()")
+        entered(west)
+        west.wait("return document.querySelectorAll('#veillinks input').length === 2")
+        keep(west, "team-waiting")
+        links = west.run("return [...document.querySelectorAll('#veillinks input')].map((one) => one.value)")
+        for page, link in ((east, links[0]), (builder, links[1])):
+            page.open(link)
+            entered(page)
+        for page in (west, east, builder):
+            page.wait("return play.state.status.state === 'playing'")
+            page.run("document.getElementById('skip').click()")
+        seats = [page.run("return play.state.facts.player") for page in (west, east, builder)]
+        assert seats == ["architect_0", "architect_1", "builder_0"]
+        say(west, "Only the west is mine.")
+        for page in (east, builder):
+            page.wait("return document.getElementById('lines').textContent.includes('Architect 0Only')")
+        for page, name in ((west, "west"), (east, "east"), (builder, "builder")):
+            keep(page, f"team-{name}")
+            page.emulate(844, 390)
+            time.sleep(0.3)
+            keep(page, f"team-{name}-side")
+            page.emulate(1280, 800)
+        builder.run("play.hands.turn(0, -45); play.hands.choose(6)")
+        builder.wait("return play.world.body.pitch === -45")
+        builder.run("play.hands.place()")
+        west.wait("return play.world.grid.some((cell) => cell === 6)")
+        say(east, "Place a blue block 3 blocks east and 1 block north of the centre, on the ground.")
+        builder.wait("return play.state.status.how === 'complete'", 30)
+        keep(west, "team-over")
+        for page in (west, east, builder):
+            assert page.messages() == []
+    (path,) = (tmp_path / "games").glob("*.jsonl")
+    agents = read_recording(path)[0].header["agents"]
+    assert agents == {
+        "architect_0": "person",
+        "architect_1": "person",
+        "builder_0": "person",
+        "builder_1": "scripted",
+    }
+    assert replay(path).completed
