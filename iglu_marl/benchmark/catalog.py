@@ -422,7 +422,7 @@ _LISTED: tuple[Level, ...] = (
     # --- teams
     Level(
         "team-assist-v1", f"{_WHOLE}, walking; a builder who sees the target, one who does not, and little time.",
-        Structures(), _FORMS, "walking", _STATE, 150, 50_000_000, spare=None,
+        Structures(), _FORMS, "walking", _STATE, 135, 50_000_000, spare=None,
         game=_team(0, 2, sees={"builder_0": "all"}),
     ),
     Level(
