@@ -181,7 +181,7 @@ class Episode:
             self.dialogue = self.dialogue.say(role, text, place)
         for row, act in enumerate(acts):
             earned[row] = self.builder_acts(act.records, act.number, row)
-            if worlds.terminated.any():
+            if worlds.terminated[row]:
                 break
         rewards = dict(zip(self.agents, config.pay_team(earned, words), strict=True))
         return Outcome(rewards, *self.ended)

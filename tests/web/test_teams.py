@@ -278,6 +278,10 @@ def test_three_people_and_an_agent(tmp_path: Path) -> None:
         say(east, "Place a blue block 3 blocks east and 1 block north of the centre, on the ground.")
         builder.wait("return play.state.status.how === 'complete'", 30)
         keep(west, "team-over")
+        west.open(address + west.run("return document.querySelector('#veillinks a').getAttribute('href')"))
+        west.wait("return window.replay !== undefined && replay.data.others.length > 10")
+        east.open(f"{address}/gallery")
+        east.wait("return document.body.textContent.includes('Builder 1: the standard agent')")
         for page in (west, east, builder):
             assert page.messages() == []
     (path,) = (tmp_path / "games").glob("*.jsonl")
