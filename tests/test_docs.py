@@ -302,7 +302,8 @@ def check_command(command: str) -> None:
 
 def test_options_have_their_present_names() -> None:
     """In the text, and in commands, which also accept former names."""
-    paths = [path for folder in ("examples", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    folders = ("examples", "benchmarks", "tests/trust")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     scripts = "".join(map(read, paths)) + '"--logdir" "--help"'
     for page in PAGES:
         if page.name == "changes.md":  # which has the former names
