@@ -72,18 +72,24 @@ def after(text: str, *blocks: tuple[int, int, int, int], **context: Any) -> Any:
     return results[0] if len(results) == 1 else results
 
 
+def reads_as(text: str, instruction: Any) -> bool:
+    """Whether a text is read as an instruction, or has it among its readings ("the two northernmost rows")."""
+    found = parse(text)
+    return found == instruction or (isinstance(found, Ambiguous) and instruction in found.readings)
+
+
 # --- words --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(instructions(), seeds)
 def test_reading_inverts_saying(instruction: Any, rng: np.random.Generator) -> None:
     for text in (render(instruction, **LONG), render(instruction, rng, **LONG)):
-        assert parse(text) == instruction, text
+        assert reads_as(text, instruction), text
         tokens = CODEC.encode(text)
         assert 1 not in tokens, "every word is in the vocabulary"
-        assert parse(CODEC.decode(tokens)) == instruction
+        assert reads_as(CODEC.decode(tokens), instruction)
 
 
 @pytest.mark.slow
@@ -93,15 +99,15 @@ def test_reading_inverts_every_wording(instruction: Any, rng: np.random.Generato
     texts = list(islice(wordings(instruction), 400))
     assert len(set(texts)) == len(texts) >= 2
     for text in rng.choice(texts, min(20, len(texts)), replace=False):
-        assert parse(text) == instruction, text
+        assert reads_as(text, instruction), text
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(instructions(), seeds, st.sampled_from([str.upper, str.lower, str.title, str.swapcase]))
 def test_case_punctuation_and_manners_do_not_matter(instruction: Any, rng: Any, change: Any) -> None:
     text = change(render(instruction, rng, **LONG)).replace(",", " --").replace(".", " !")
-    assert parse(f"  Okay,  please {text}\n") == instruction
+    assert reads_as(f"  Okay,  please {text}\n", instruction)
 
 
 @settings(deadline=None)
