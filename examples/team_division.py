@@ -167,7 +167,7 @@ def main(
                 nn.utils.clip_grad_norm_(loss.parameters(), 1.0)
                 optimizer.step()
         shares.append(share)
-        if (number + 1) % 10 == 0:
+        if (number + 1) % 10 == 0 or number + 1 == iterations:
             print(f"{number + 1}: completed {np.mean(shares[-10:]):.3f}", flush=True)
     return shares
 

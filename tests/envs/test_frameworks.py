@@ -329,6 +329,32 @@ def test_the_expert_of_the_sb3_example_gives_up_after_a_wrong_block() -> None:
     assert sb3.expert(level, env.unwrapped.worlds, 0) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("chat", [False, True])
+def test_the_builders_of_team_division_learn(chat: bool) -> None:
+    needs("torchrl")
+    one_thread()
+    team = example("team_division")
+    first = team.Games(2, 2, chat, 0)
+    placing = torch_of([[3 * (5 if chat else 1), 0]] * 2)
+    reward, completed, over = first.step(placing)
+    assert set(reward.tolist()) <= {2.0, -1.0}, "one of them places a block"
+    assert not (completed | over).any()
+    turned = first.step(torch_of([[0, 1 * (5 if chat else 1)]] * 2))[0]
+    assert turned.tolist() == [0.0, 0.0]
+    for _ in range(team.STEPS - 2):
+        _, _, over = first.step(torch_of([[0, 0]] * 2))
+    assert over.all()
+    shares = team.main("mappo", chat=chat, iterations=2, games=16)
+    assert len(shares) == 2
+
+
+def torch_of(values: Any) -> Any:
+    import torch
+
+    return torch.tensor(values)
+
+
 # ------------------------------------------------------------------------------------------------------------ TorchRL
 
 TORCHRL = [

@@ -30,6 +30,7 @@ ELSEWHERE: dict[str, str] = {
     "benchmarl_two_agents": "test_adapters.py",
     "trl_builder": "test_adapters.py",
     "sb3_builder": "test_frameworks.py",
+    "team_division": "test_frameworks.py",
     "torchrl_two_agents": "test_frameworks.py",
 }
 
@@ -65,6 +66,7 @@ SHORT = {
     "hindsight_goals": "--episodes 20 --every 10 --tests 5 --seeds 1 --image curves.png",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
+    "team_division": "--iterations 1 --games 8",
     "torchrl_two_agents": "--iterations 1 --batch 100",
     "trl_builder": "--steps 1 --generations 2",
     "your_own_agent": "",
@@ -77,6 +79,7 @@ APART = (
 LIBRARIES = {
     "hindsight_goals": {"matplotlib": "matplotlib"},
     "sb3_builder": {"stable_baselines3": "rl"},
+    "team_division": {"torchrl": "rl"},
     "torchrl_two_agents": {"torchrl": "rl"},
 }
 
