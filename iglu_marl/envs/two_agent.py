@@ -224,11 +224,13 @@ class TwoAgentGame(SpacesByAgent):
     def _info(self, agent: str) -> dict[str, Any]:
         """Return a new info. Only that of architects who see the whole target depends on it."""
         worlds, builders = self._episode.worlds, self._builders
-        info: dict[str, Any]
-        if len(builders) > 1 and agent not in builders:
-            info = {"events": {name: EVENTS[worlds.event[row]] for name, row in builders.items()}}
+        row = builders.get(agent)
+        if row is None and len(builders) > 1:
+            info: dict[str, Any] = {
+                "events": {name: EVENTS[worlds.event[row]] for name, row in builders.items()}
+            }
         else:
-            info = {"event": EVENTS[worlds.event[builders.get(agent, 0)]]}
+            info = {"event": EVENTS[worlds.event[row or 0]]}
         if agent in self._scored:
             info["intersection"] = int(worlds.best[0])
             info["target_blocks"] = int(worlds.target_blocks[0])

@@ -187,7 +187,8 @@ class Episode:
         return Outcome(rewards, *self.ended)
 
     def _outcome(self, reward: float, words: int) -> Outcome:
-        rewards = dict(zip(AGENTS, self.config.pay(reward, words), strict=True))
+        architect, builder = self.config.pay(reward, words)
+        rewards = {"architect_0": architect, "builder_0": builder}
         return Outcome(rewards, bool(self.worlds.terminated[0]), bool(self.worlds.truncated[0]))
 
     def architect_says(self, text: str) -> int:
