@@ -199,7 +199,7 @@ class LocalBackend:
 
 def _load(settings: LLMSettings) -> tuple[Any, Any]:
     source = pretrained(settings.model)
-    with extra("llm"):
+    with extra("llm" if source == settings.model else "pretrained"):
         import torch
         import transformers
     device = _device(settings, torch)
