@@ -116,7 +116,7 @@ def test_pipes_and_devices_are_refused(use: Callable[[Any], Any], tmp_path: Path
 def test_exported_names_with_drawn_arguments() -> None:
     """The driver of `make trust`, for a few seconds: it calls many names, and finds nothing."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "benchmarks.trust", "names", "--amount", "10"],
+        [sys.executable, "-W", "ignore", "-m", "benchmarks.trust", "names", "--amount", "5"],
         cwd=Path(iglu_marl.__file__).parents[1],
         capture_output=True,
         text=True,

@@ -155,6 +155,7 @@ def test_a_first_game_without_a_key(cache: Path, tmp_path: Path) -> None:
             **nowhere,
             **values,
             "OMP_NUM_THREADS": "1",
+            "IGLU_MARL_LLM_REPLY_TOKENS": "40",
             "IGLU_MARL_LLM_TRANSCRIPT": "chats.jsonl",
         },
         capture_output=True,

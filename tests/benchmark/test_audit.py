@@ -11,6 +11,7 @@ import pytest
 
 from iglu_marl import DataError
 from iglu_marl.benchmark import audit, find, levels
+from iglu_marl.benchmark import controls as trained
 from iglu_marl.benchmark.audits import (
     CONTROLS,
     UNDEFINED,
@@ -55,7 +56,8 @@ def test_a_level_that_a_blind_player_solves_does_not_pass() -> None:
 
 
 @pytest.mark.slow
-def test_the_controls_of_a_builder_that_is_told() -> None:
+def test_the_controls_of_a_builder_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained, "UPDATES", 100)  # what is learned is tested below
     found = audit("told-place-v1", budget=3000, tasks=24, games=3)
     controls = found.controls
     assert list(controls) == list(CONTROLS)
@@ -67,7 +69,8 @@ def test_the_controls_of_a_builder_that_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_the_controls_of_pairs() -> None:
+def test_the_controls_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trained, "UPDATES", 100)
     words = audit("words-place-v1", budget=2000, tasks=12, games=2)
     assert [name for name in CONTROLS if words.controls[name] is None] == ["hidden"]
     assert [words.controls[name].success for name in ("scripted", "oracle", "scrambled")] == [1.0, 1.0, 0.0]  # type: ignore[union-attr]
