@@ -371,7 +371,7 @@ def test_a_run_that_is_stopped_pays_for_no_reply_twice(
     end: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """32 games in flight. After a kill only requests whose reply had not arrived are sent again."""
-    level, games = "models-clarification-v1", 36
+    level, games = "models-clarification-v1", 72
     known, sent = answers(level, games), Counter[str]()
 
     all_there = threading.Barrier(32)
