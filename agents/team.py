@@ -159,8 +159,7 @@ class TeamArchitect:
         self._settings, self._dialogue = settings, _tracker(settings, config)
         self._number = number
         parts = {
-            architect: config.sees[f"architect_{architect}"] if config.sees else ("all",)
-            for architect in range(config.architects)
+            architect: config.parts_of(f"architect_{architect}") for architect in range(config.architects)
         }
         self._parts = parts[number]
         self._sided = [one for one, names in parts.items() if any(name.startswith("side:") for name in names)]

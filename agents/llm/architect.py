@@ -12,7 +12,14 @@ from iglu_marl import AgentError, Pose, Role, Utterance
 from iglu_marl.agents.llm.decision import Decider, Decision, ModelClient, check_vocabulary
 from iglu_marl.agents.llm.messages import Backend, Message
 from iglu_marl.agents.llm.reading import read_message
-from iglu_marl.agents.llm.seat import ARCHITECT_SEAT, TeamSeat, known_grid, poses_text, target_text
+from iglu_marl.agents.llm.seat import (
+    ARCHITECT_SEAT,
+    TeamSeat,
+    known_grid,
+    poses_text,
+    sees_nothing,
+    target_text,
+)
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.world_text import (
     build_picture,
@@ -259,7 +266,7 @@ def _scene(client: ModelClient, observation: Mapping[str, Any], what: str, pictu
     grid_key, view_key = {"target": ("target_grid", "target_view"), "build": ("grid", "grid_view")}[what]
     grid = observation.get(grid_key)
     if client.settings.view != "picture":
-        if grid is None:
+        if grid is None or (what == "target" and sees_nothing(observation)):
             return ""
         view = client.settings.view
         scene = target_text(observation, view) if what == "target" else describe_build(np.asarray(grid), view)
@@ -272,10 +279,13 @@ def _scene(client: ModelClient, observation: Mapping[str, Any], what: str, pictu
 
 
 def difference_section(client: ModelClient, observation: Mapping[str, Any]) -> str:
-    """Return the section on the remaining changes, "" unless target and build are observed."""
-    if not {"target_grid", "grid"} <= set(observation):
+    """Return the section on the remaining changes, "" unless cells of the target and the build are observed."""
+    mask = observation.get("target_mask", 1)
+    if not {"target_grid", "grid"} <= set(observation) or not np.any(mask):
         return ""
-    changes = describe_changes(known_grid(observation), np.asarray(observation["target_grid"]))
+    known, target = known_grid(observation), np.asarray(observation["target_grid"])
+    part_is_done = not np.all(mask) and np.array_equal(known, target)
+    changes = "(nothing in your part)" if part_is_done else describe_changes(known, target)
     return client.part("difference", changes=changes)
 
 

@@ -76,9 +76,8 @@ class LLMBuilder(Decider, BuilderBase):
     ) -> None:
         self.seat = seat
         super().__init__(Settings(controls, **options))
-        if seat.name:
-            codec, length = self.game.codec, self.game.message_length
-            self._dialogue = DialogueTracker(codec, length, self.game.tokens, seat.speakers)
+        codec, length = self.game.codec, self.game.message_length
+        self._dialogue = DialogueTracker(codec, length, self.game.tokens, seat.speakers)
         self.background, self.message_length = background, self.game.max_length
         self.client = ModelClient(Role.BUILDER, settings, backend)
         self._executor = PlanExecutor(self.game, "LLMBuilder")

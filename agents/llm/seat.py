@@ -35,15 +35,13 @@ class TeamSeat:
         me = speakers[config.agents.index(agent)]
         if not config.is_team:
             return cls(me)
-        usual = ("all",) if me[0] is Role.ARCHITECT else ("none",)
-        parts = (config.sees or {}).get(agent, usual)
-        hearers = [one for one in (config.hearers or {}).get(agent, config.agents) if one != agent]
+        parts = config.parts_of(agent)
         return cls(
             me,
             speakers,
             _named(agent),
             ", ".join(map(_named, config.agents)),
-            ", ".join(map(_named, hearers)) or "nobody",
+            ", ".join(map(_named, config.hearers_of(agent))) or "nobody",
             ", ".join(part.replace(":", " ") for part in parts),
             config.architects,
             me[0] is Role.BUILDER and set(parts) != {"none"},
@@ -81,6 +79,12 @@ def known_grid(observation: Mapping[str, Any]) -> Any:
     """Return the build where the target is seen: elsewhere nothing differs."""
     grid = np.asarray(observation["grid"])
     return grid * observation["target_mask"] if "target_mask" in observation else grid
+
+
+def sees_nothing(observation: Mapping[str, Any]) -> bool:
+    """Return whether an observation has no cell and no side of the target."""
+    seen = [observation[key] for key in ("target_mask", "target_sides") if key in observation]
+    return len(seen) == 2 and not np.any(seen[0]) and bool(np.all(seen[1] < 0))
 
 
 def target_text(observation: Mapping[str, Any], view: str) -> str:

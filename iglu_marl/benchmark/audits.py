@@ -129,11 +129,7 @@ class Audit(HasLevel):
 
         On team levels, it is that of the scripted team.
         """
-        full = (
-            self.controls.get("full")
-            or (self.level.startswith("team-") and self.controls.get("scripted"))
-            or None
-        )
+        full = self.controls.get("scripted" if self.level.startswith("team-") else "full")
         return full is not None and full.success > TOLERANCE * max(self.chance, 1 / self.tasks)
 
     @property

@@ -297,7 +297,7 @@ class _Table:
                 agents[Role.ARCHITECT] = architect
             if self._team:
                 agents = {
-                    name: Observing(agent, muted) if control and is_builder(name) else agent
+                    name: Observing(agent, muted) if control == "muted" and is_builder(name) else agent
                     for name, agent in self._team.items()
                 }
             actions: dict[str, list[Any]] = {name_of(role): [] for role in agents if record}

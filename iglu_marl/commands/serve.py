@@ -102,7 +102,7 @@ def serve(
     counts = {"architects": architects, "builders": builders}
     game: dict[str, Any] = {name: count for name, count in counts.items() if count is not None}
     game = game if team is None else team_options(team, game)
-    source = game.get("tasks") if tasks is data is None else None
+    source = game.get("tasks") if tasks is None and data is None else None
     options = ServerOptions(
         folder=folder,
         tasks=all_tasks(tasks, data)

@@ -149,7 +149,7 @@ class TwoAgentGame(SpacesByAgent):
         episode = self._episode = self._setup.episode
         chat, architects, builders = episode.chat, agents[: config.architects], agents[config.architects :]
         self._builders = {agent: number for number, agent in enumerate(builders)}
-        self._scored = {agent for agent in architects if config.sees is None or "all" in config.sees[agent]}
+        self._scored = {agent for agent in architects if "all" in config.parts_of(agent)}
         self._where = {agent: f"the action of {agent}" for agent in agents}  # for messages
         self._control = {agent: np.zeros(1, CONTROL) for agent in builders}
         self._observers: dict[str, Observer] = {

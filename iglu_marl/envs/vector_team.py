@@ -21,7 +21,7 @@ from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.vector_game import _EVENT_NAMES, ByAgent, VectorGame, VectorGameState
 from iglu_marl.game.config import GameConfig
-from iglu_marl.game.knowledge import SIDES_SHAPE, Parts, read_sees
+from iglu_marl.game.knowledge import SIDES_SHAPE, Parts
 
 Array = npt.NDArray[Any]
 
@@ -40,7 +40,7 @@ class VectorTeam(VectorGame):
         super()._make_talk()
         config, agents, count = self.config, self.possible_agents, self.num_games
         self._architects, self._builders = agents[: config.architects], agents[config.architects :]
-        hearers = {agent: {agent, *(config.hearers or {}).get(agent, agents)} for agent in agents}
+        hearers = {agent: {agent, *config.hearers_of(agent)} for agent in agents}
         heard = {agent: frozenset(one for one in agents if agent in hearers[one]) for agent in agents}
         groups = list(dict.fromkeys([frozenset(agents), *heard.values()]))  # the first one hears all
         self._group = {agent: groups.index(heard[agent]) for agent in agents}
@@ -53,9 +53,7 @@ class VectorTeam(VectorGame):
         self._records = np.zeros(count * config.builders, CONTROL)
         stocks = [(config.inventories or {}).get(one, (BLOCKS_PER_COLOR,) * 6) for one in self._builders]
         self._stocks = np.array(stocks, np.int16) - BLOCKS_PER_COLOR
-        self._parts = {
-            agent: Parts(names) for agent, names in read_sees(config.sees or {}, tuple(agents)).items()
-        }
+        self._parts = {agent: Parts(config.parts_of(agent)) for agent in agents}
         seen = {agent for agent in agents if "target_mask" in self.observation_spaces[agent].spaces}  # type: ignore[attr-defined]
         self._masks = {agent: np.zeros((count, *ZONE_SHAPE), np.int8) for agent in seen}
         self._sides = {agent: np.zeros((count, *SIDES_SHAPE), np.int32) for agent in seen}

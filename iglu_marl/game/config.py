@@ -425,6 +425,16 @@ class GameConfig:
             item.name in TEAM_OPTIONS and getattr(self, item.name) != item.default for item in fields(self)
         )
 
+    def parts_of(self, agent: str) -> tuple[str, ...]:
+        """Return the names of the parts of the target that an agent sees."""
+        seen: dict[str, tuple[str, ...]] = self.sees or read_sees({}, self.agents)  # type: ignore[assignment]
+        return seen[agent]
+
+    def hearers_of(self, agent: str) -> tuple[str, ...]:
+        """Return the other agents who hear an agent."""
+        heard = (self.hearers or {}).get(agent, self.agents)
+        return tuple(one for one in self.agents if one in heard and one != agent)
+
     @property
     def players(self) -> dict[str, Role | str]:
         """The player of each agent by its name: its role, or in a game of a team the name itself."""

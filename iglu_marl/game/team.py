@@ -44,14 +44,13 @@ class AgentView:
         self.poses: Array = episode.worlds.seen_pose
         self.eyes: Array = episode.worlds.pose
         self.others = np.array([k for k in range(config.builders) if k != self.number], np.intp)
-        usual = ("all",) if number < config.architects else ("none",)
-        self.parts = Parts(tuple((config.sees or {}).get(self.agent, usual)))
+        self.parts = Parts(config.parts_of(self.agent))
         self.learn()
         speakers = zip(episode.agents, episode.speakers, strict=True)
         heard = {
             speaker
             for name, speaker in speakers
-            if name == self.agent or self.agent in (config.hearers or {}).get(name, episode.agents)
+            if name == self.agent or self.agent in config.hearers_of(name)
         }
         self._heard = None if len(heard) == len(episode.agents) else heard
 

@@ -31,6 +31,9 @@ _EYES = ((-0.15, -0.05), (0.05, 0.15))
 _EYE_COLOR: RGBColor = (40, 48, 70)
 _CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
 _LOW, _HIGH = (0.27, 1.25, 0.27), (0.27, 0.3, 0.27)  # the figure's extent from its eye
+_EXTENT = np.array(
+    [np.where(corner, _HIGH, np.negative(_LOW)) for corner in np.ndindex(2, 2, 2)]
+)  # its corners
 
 
 def draw_avatar(picture: Image.Image, camera: Camera, grid: BlockGrid, pose: Viewpoint) -> None:
@@ -54,8 +57,7 @@ def draw_others(frame: Picture, grid: BlockGrid, pose: Points, others: Points, r
     """
     lens: Lens = getattr(renderer, "lens", EYE_LENS)
     camera = Camera(check_pose(pose), lens, frame.shape[:2])
-    extent = np.array([np.where(corner, _HIGH, np.negative(_LOW)) for corner in np.ndindex(2, 2, 2)])
-    depths = ((others[:, None, :3] + extent - pose[:3]) @ camera.axes[2]).min(axis=1)
+    depths = ((others[:, None, :3] + _EXTENT - pose[:3]) @ camera.axes[2]).min(axis=1)
     seen = others[(depths > lens.near) & (depths < lens.far)]
     if not len(seen):
         return frame

@@ -220,6 +220,21 @@ def test_models_play_in_every_seat_of_a_team() -> None:
     assert not any('"architect 0"' in prompt.split("DIALOGUE")[1] for prompt in shown["builder 1"])
 
 
+def test_an_architect_without_a_part_gets_no_target() -> None:
+    """In the prompt of an architect without a part, and of one whose part is done."""
+    sees = {"architect_0": "none", "architect_1": "layers:1-2"}
+    env = game(iglu_marl.parallel_env, task(TOWER[:1]), architects=2, sees=sees)
+    seen, _ = env.reset(seed=0)
+    texts = []
+    for agent in env.possible_agents[:2]:
+        model = LLMArchitect.for_seat(env, agent, backend=ScriptedBackend())
+        (_, user) = model._chat(seen[agent], ())
+        texts.append(user.text)
+    assert "TARGET" not in texts[0]
+    assert "STILL TO DO" not in texts[0]
+    assert "STILL TO DO\n(nothing in your part)" in texts[1]
+
+
 def test_a_model_that_sees_the_target_leads_without_an_architect() -> None:
     env = game(iglu_marl.parallel_env, task([(2, -1, 0, 6), (2, 0, 0, 6)]), config="assistant")
     backend = ScriptedBackend(team_model)
