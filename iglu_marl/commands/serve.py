@@ -12,6 +12,7 @@ from typer import Option
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.study import open_study
 from iglu_marl.core.extras import extra
+from iglu_marl.game.profiles import TEAMS, team_options
 
 LIMITS = (
     "games",
@@ -43,9 +44,7 @@ def serve(
     builder: Annotated[
         list[str] | None, Option(help="Builder on offer; may be repeated. Default: the scripted ones.")
     ] = None,
-    team: Annotated[
-        str | None, opt.choice("craft", "division", "assistant", "relay", about="game of a team, by name")
-    ] = None,
+    team: Annotated[str | None, opt.choice(*TEAMS, about="game of a team, by name")] = None,
     architects: Annotated[int | None, opt.integer(0, "Number of architects in a game.")] = None,
     builders: Annotated[int | None, opt.integer(1, "Number of builders in a game.")] = None,
     model: opt.LLMModel = None,
@@ -87,7 +86,6 @@ def serve(
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
     from iglu_marl.commands.task_selection import all_tasks
     from iglu_marl.core.dialogue import Role
-    from iglu_marl.game.profiles import team_options
     from iglu_marl.web import ServerOptions, create_app
     from iglu_marl.web.limits import MESSAGE_BYTES, guarded
     from iglu_marl.web.options import AGENTS
