@@ -67,7 +67,8 @@ chosen_blocks = built(
     st.integers(2, 9),
 ) | built(
     lambda blocks, where: Blocks(blocks.colors, blocks.kind, 1, None, blocks.size, where, middle=True),
-    simple_blocks,
+    # "the middle square" is the cell in the centre of the zone
+    simple_blocks.filter(lambda blocks: blocks.kind is not Kind.SQUARE or blocks.colors or blocks.size),
     st.none() | st.deferred(lambda: places),
 )
 references = st.deferred(
