@@ -52,7 +52,7 @@ from iglu_marl.commands.replay import replay
 from iglu_marl.commands.serve import serve
 from iglu_marl.commands.serve_openenv import serve_openenv
 from iglu_marl.commands.tasks import tasks
-from iglu_marl.commands.train import train_edits, train_llm, train_pov
+from iglu_marl.commands.train import train_edits, train_llm
 from iglu_marl.commands.watch import watch
 from iglu_marl.core.errors import IgluMarlError
 from iglu_marl.core.files import usable_path
@@ -228,9 +228,7 @@ _add_group(
     benchmark=run_benchmark,
     report=report_models,
 )
-_add_group(
-    "train", "Train the models that come with the package.", edits=train_edits, llm=train_llm, pov=train_pov
-)
+_add_group("train", "Train the models that come with the package.", edits=train_edits, llm=train_llm)
 
 
 def main() -> None:

@@ -40,7 +40,6 @@ NOT_RUN = {
     r".*--trained |IGLU_MARL_MODEL": "wants a trained model: tests/agents/test_learned.py",
     r".*--ray ": "starts or joins a cluster: tests/envs/test_rllib.py",
     r".*mypackage": "names the reader's own package",
-    r"iglu-marl train": "hours: tests/agents/test_pov_builder.py and test_learned.py run small ones",
     r"iglu-marl llm export transcript": "reads what a language model said: tests/text/test_export.py",
     r"iglu-marl benchmark report ours": "reads others' results: tests/commands/test_benchmark_command.py",
     r"iglu-marl benchmark audit": "minutes: tests/commands/test_benchmark_command.py",

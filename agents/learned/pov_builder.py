@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from typing_extensions import Unpack
 
-from iglu_marl import AgentError, DataError, Role
+from iglu_marl import AgentError, Role
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.learned import pov_senses as senses
 from iglu_marl.agents.learned.pov_model import (
@@ -31,11 +28,9 @@ from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, require_entr
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.actions import Action
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.files import atomic_write, write_text
 from iglu_marl.language.templates import words
 from iglu_marl.language.vocabulary import vocabulary_words
 
-Knows = Literal["pictures", "memoryless", "blind", "pose"]
 LOST = 90  # steps after which a request that is not done yet is taken for a sign of being lost
 LANDING = 8  # steps in which one has fallen a cell
 SHOW = 'let it see that: builder_sees=("pov", "dialog", "inventory", "compass")'
@@ -64,23 +59,18 @@ class Seen(NamedTuple):
 
 
 class Body:
-    """State of n walkers: maps pictures, compass, inventory and actions to the input of the policy."""
+    """State of a walker: maps pictures, compass, inventory and actions to the input of the policy.
 
-    def __init__(self, n: int, model: PovModel, knows: Knows = "pictures") -> None:
-        self.model, self.knows = model, knows
-        self.odometry = senses.Odometry(n)
-        self.memory = np.zeros((n, senses.GROUND), np.float32)
-        self.before = np.zeros((n, senses.SIDE, senses.SIDE), np.uint8)
-        self.hands = np.zeros((n, 6), np.float32)  # when the request was made
+    All arrays have a leading axis of length 1.
+    """
+
+    def __init__(self, model: PovModel) -> None:
+        self.model = model
+        self.odometry = senses.Odometry(1)
+        self.memory = np.zeros((1, senses.GROUND), np.float32)
+        self.before = np.full((1, senses.SIDE, senses.SIDE), senses.NOWHERE, np.uint8)
+        self.hands = np.zeros((1, 6), np.float32)  # when the request was made
         self.steps = 0
-        self.error, self.start = np.zeros(n), np.zeros((n, 2), np.float32)  # the true start, by its own steps
-
-    def forget(self, chosen: Any, hands: senses.Floats) -> None:
-        """Reset chosen walkers, given the blocks in their hands."""
-        self.odometry.forget(chosen)
-        self.memory[chosen] = 0.0
-        self.before[chosen] = senses.NOWHERE
-        self.hands[chosen] = hands
 
     def relocalise(self) -> None:
         """Restart localisation: errors of odometry add up at walls and on blocks."""
@@ -88,7 +78,7 @@ class Body:
         self.odometry.way = np.zeros_like(self.odometry.way)
 
     def begin(self, hands: senses.Floats) -> None:
-        """Start a request; hands: the blocks in hand, float32 [n, 6]."""
+        """Start a request; hands: the blocks in hand, float32 [1, 6]."""
         self.hands = hands.copy()
 
     @torch.no_grad()
@@ -99,42 +89,25 @@ class Body:
         hands: senses.Floats,
         request: npt.NDArray[np.int64],
         cells: senses.Floats,
-        poses: npt.NDArray[np.float64] | None = None,
     ) -> Seen:
-        """Process a step. poses: the true ones, for the baseline that knows them and to measure the error."""
-        odometry = self.odometry
+        """Process a step."""
+        odometry, turn, pitch = self.odometry, self.steps, self.odometry.pitch
         odometry.look((pictures != self.before).reshape(len(pictures), -1).any(axis=1))
         self.before = pictures
-        if self.knows == "memoryless":
-            self.memory[:] = 0.0
-            odometry.way[:] = 0.0
-        if self.knows == "blind":
-            pictures = np.full_like(pictures, senses.NOWHERE)
         eye_y = odometry.eye_y
-        if self.knows == "pose" and poses is not None:
-            place, doubt = poses[:, [0, 2]].astype(np.float32), np.zeros(len(poses), np.float32)
-        else:
-            turn, pitch = self.steps, odometry.pitch
+        seen = senses.seen_ground(pictures, yaw_deg, pitch, eye_y, odometry.way, turn)
+        slip = senses.slipped(self.memory, seen) * (np.abs(odometry.walked).sum(1) > 0)[:, None]
+        if slip.any():  # against a wall: one sees how far one really came
+            odometry.way = odometry.way - slip
             seen = senses.seen_ground(pictures, yaw_deg, pitch, eye_y, odometry.way, turn)
-            slip = senses.slipped(self.memory, seen) * (np.abs(odometry.walked).sum(1) > 0)[:, None]
-            off = np.flatnonzero(slip.any(1))
-            if len(off):  # against a wall: one sees how far one really came
-                odometry.way = odometry.way - slip
-                seen[off] = senses.seen_ground(
-                    pictures[off], yaw_deg[off], pitch[off], eye_y[off], odometry.way[off], turn
-                )
-            self.memory = senses.remembered(self.memory, seen)
-            start, unsure = best_places(self.model.localiser(torch.from_numpy(self.memory)))
-            place, doubt = start.numpy() + odometry.way, unsure.numpy()
-        if poses is not None:
-            self.error = np.hypot(*(place - poses[:, [0, 2]]).T)
-            self.start = (poses[:, [0, 2]] - odometry.way).astype(np.float32)
+        self.memory = senses.remembered(self.memory, seen)
+        start, doubt = best_places(self.model.localiser(torch.from_numpy(self.memory)))
+        place = start.numpy() + odometry.way
         self.steps += 1
-        eye = np.stack([place[:, 0], eye_y, place[:, 1]], 1)
-        offset = (cells - eye).astype(np.float32)
-        frame = senses.axes(yaw_deg, odometry.pitch)
-        near = senses.glimpses(pictures, frame, offset)
-        return Seen(senses.features(odometry, yaw_deg, offset, doubt, request, hands - self.hands), near)
+        offset = (cells - np.stack([place[:, 0], eye_y, place[:, 1]], 1)).astype(np.float32)
+        near = senses.glimpses(pictures, senses.axes(yaw_deg, pitch), offset)
+        gained = hands - self.hands
+        return Seen(senses.features(odometry, yaw_deg, offset, doubt.numpy(), request, gained), near)
 
     def act(self, actions: npt.NDArray[np.int64], yaw_deg: senses.Floats) -> None:
         """Process the actions; yaw_deg: before them."""
@@ -145,8 +118,8 @@ class PovBuilder(BuilderBase):
     """Follows requests for single blocks by what it sees: it needs `pov`, `dialog`, `inventory` and `compass`, no
     more.
 
-    model: a file that `save` wrote, a model, or an agent of the zoo (whose `tensors` are taken). temperature: of the
-    draw among actions; 0 takes the likeliest.
+    model: a model, or an agent of the zoo (whose `tensors` are taken). temperature: of the draw among actions; 0 takes
+    the likeliest.
 
     It walks with the 18 actions, and takes it that it begins a game looking level, and no more than a cell above the
     ground: there it waits for `LANDING` steps. What takes it more than `LOST` steps makes it find out again where it
@@ -165,7 +138,7 @@ class PovBuilder(BuilderBase):
         if controls != "walking" or self.game.select_and_place:
             raise AgentError(f"a PovBuilder walks with the 18 actions; controls is {controls!r}")
         if not isinstance(model, PovModel):
-            model = model_of(model.tensors) if hasattr(model, "tensors") else load(model)
+            model = model_of(model.tensors)
         self.model: PovModel = model
         self.temperature = temperature
         self._forget(None)
@@ -173,7 +146,7 @@ class PovBuilder(BuilderBase):
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
         self._rng = np.random.default_rng(seed)
-        self._body = Body(1, self.model)
+        self._body = Body(self.model)
         # Verb, colour, cell; the next one first.
         self._requests: list[tuple[int, int, tuple[int, int, int]]] = []
         self._begun, self._waited, self._steps = False, 0, 0
@@ -243,27 +216,6 @@ def decide(
         logits = logits / temperature + rng.gumbel(size=logits.shape)
     chosen: npt.NDArray[np.int64] = logits.argmax(1)
     return chosen
-
-
-# --- files -----------------------------------------------------------------------------------------------------
-
-
-def save(model: PovModel, path: str | os.PathLike[str], card: dict[str, Any]) -> None:
-    """Write the weights as float16 arrays (.npz), and their card (.json)."""
-    file = Path(path)
-    arrays = {name: part.detach().numpy().astype(np.float16) for name, part in model.state_dict().items()}
-    with atomic_write(file) as partial, partial.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)
-    write_text(file.with_suffix(".json"), json.dumps(card, indent=1) + "\n")
-
-
-def load(path: str | os.PathLike[str]) -> PovModel:
-    """Read what `save` wrote. Raises `DataError` if the file has no model of this version."""
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            return model_of({name: arrays[name] for name in arrays.files})
-    except Exception as error:  # whatever a damaged archive makes zipfile, numpy and torch raise
-        raise DataError(f"{path} holds no model of this version ({error!s:.200})") from None
 
 
 def model_of(tensors: Mapping[str, npt.NDArray[Any]]) -> PovModel:

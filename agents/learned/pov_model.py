@@ -89,12 +89,6 @@ class Localiser(nn.Module):
         return Belief((-0.5 * off**2).log_softmax(-1), middle, width.clamp(-4, 3) - 1)
 
 
-def surprise(belief: Belief, places: Tensor) -> Tensor:
-    """Return the negative log density at places in cells, [..., 2]: of x and of z."""
-    off = (places[..., None] - belief.middle) / belief.width.exp()
-    return -(belief.share - 0.5 * off**2 - belief.width).logsumexp(-1)
-
-
 def best_places(belief: Belief) -> tuple[Tensor, Tensor]:
     """Return the most probable peak in cells [..., 2], and its uncertainty [...]: weight of other peaks, and its
     width.
@@ -153,8 +147,3 @@ class PovModel(nn.Module):
     def __init__(self, words: int) -> None:
         super().__init__()
         self.reader, self.localiser, self.policy = SentenceReader(words), Localiser(), Policy()
-
-
-def size_of(model: nn.Module) -> int:
-    """Return the number of parameters."""
-    return sum(math.prod(part.shape) for part in model.parameters())

@@ -1,20 +1,18 @@
-"""`iglu-marl train`: train a text-to-edits model on human data, and a builder that sees pictures."""
+"""`iglu-marl train`: train models that predict a builder's edits, on human data."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from iglu_marl.commands.options import Json, PackPath, Seed, choice, integer, output_to, positive
 from iglu_marl.commands.output import print_json, stoppable, text_console
 from iglu_marl.core.extras import extra
-from iglu_marl.core.files import made_folder
 
 if TYPE_CHECKING:
     from iglu_marl.data.mdc.corpus import Corpus, Session
@@ -183,54 +181,3 @@ def train_llm(
         trained = train_language(samples, others[:held_out], output, config, on_step=show)
     print_json(as_json, trained.notes)
     console.print(f"Loss on the held-out samples {trained.notes['held_out_loss']}; adapter: {output}")
-
-
-def train_pov(
-    output: Output,
-    labels: Annotated[int, integer(1000, "Number of teacher actions for the policy.")] = 1_500_000,
-    walks: Annotated[int, integer(1, "Steps to train the localiser on.")] = 100_000,
-    sentences: Annotated[int, integer(1, "Sentences to train the reader on.")] = 8000,
-    reading_steps: Annotated[int, integer(1, "Batches to train the reader.")] = 2500,
-    knows: Annotated[
-        str, choice("pictures", "memoryless", "blind", "pose", about="input of the policy")
-    ] = "pictures",
-    begin: Annotated[
-        Path | None, Option("--begin", help="Initial model, whose reader and localiser stay fixed.")
-    ] = None,
-    updates: Annotated[int, integer(1, "Batches per 1,000 labels.")] = 30,
-    learning_rate: Annotated[float, Option(help="Learning rate of the policy.")] = 1e-3,
-    seed: Seed = 0,
-    resume: Resume = False,
-    as_json: Json = False,
-) -> None:
-    """Train a builder that sees pictures, by imitation of the planner (needs PyTorch)."""
-    with extra("rl"):
-        from iglu_marl.agents.learned.pov_builder import load
-        from iglu_marl.agents.learned.pov_training import CURVE, PovConfig, train
-
-    console = text_console(as_json)
-    made_folder(output)
-
-    def show(row: dict[str, Any]) -> None:
-        with (output / CURVE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        console.print(
-            f"{row['stage']:8} {row['seconds']:6} s  reading {row['reading']}  walks {row['walks']}  "
-            f"labels {row['labels']}  loss {row['loss']:.3f}"
-        )
-
-    config = PovConfig(
-        sentences=sentences,
-        reading_steps=reading_steps,
-        walks=walks,
-        labels=labels,
-        knows=cast(Any, knows),
-        updates=updates,
-        learning_rate=learning_rate,
-        seed=seed,
-    )
-    with stoppable(lambda: _stopped(output)):
-        train(output, config, resume=resume, begin=load(begin) if begin else None, report=show)
-    if as_json:
-        print((output / "model.json").read_text(encoding="utf-8"))
-    console.print(f"model and curve: {output}")

@@ -1,9 +1,7 @@
-"""The builder that sees pictures: what it knows of its body, where it believes to be, its training, and its games."""
+"""The builder that sees pictures: what it knows of its body, where it believes to be, and its games."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,21 +10,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import iglu_marl  # noqa: E402
-from iglu_marl import AgentError, ConfigError, DataError, Role, Task  # noqa: E402
-from iglu_marl.agents.learned import imitation, pov_training  # noqa: E402
+from iglu_marl import AgentError, Role, Task  # noqa: E402
 from iglu_marl.agents.learned import pov_senses as senses  # noqa: E402
-from iglu_marl.agents.learned.pov_builder import Body, PovBuilder, load, save, words_known  # noqa: E402
+from iglu_marl.agents.learned.pov_builder import PovBuilder, words_known  # noqa: E402
 from iglu_marl.agents.learned.pov_model import PovModel  # noqa: E402
 from iglu_marl.core.actions import Action  # noqa: E402
+from iglu_marl.core.controls import Controls  # noqa: E402
 from iglu_marl.core.worlds import Worlds  # noqa: E402
-from iglu_marl.language import CellEdit, parse  # noqa: E402
 from iglu_marl.rendering import palette  # noqa: E402
 from iglu_marl.rendering.painter import paint_scenes  # noqa: E402
-
-TINY = pov_training.PovConfig(
-    sentences=40, reading_steps=3, walks=84, labels=1000, shown=0, updates=1, batch=16, memory=2000
-)
-
 
 @pytest.fixture(scope="module")
 def model() -> PovModel:
@@ -36,7 +28,8 @@ def model() -> PovModel:
 
 
 def step(world: Worlds, action: int) -> None:
-    world.step(imitation.controls_table()[[action]])
+    table, row = Controls("walking").encode(action)
+    world.step(table[[row]])
 
 
 # --- senses ----------------------------------------------------------------------------------------------
@@ -94,32 +87,6 @@ def test_the_ground_tells_where_one_is(yaw: float) -> None:
         assert abs(line - round(line)) < 0.1
 
 
-def test_memories_of_the_ground_are_mirrored_as_the_map_is() -> None:
-    """What is seen from the mirrored place, with the mirrored gaze, is what `mirrored` makes of what was seen."""
-
-    def memory(x: float, z: float, yaw: float) -> Any:
-        poses = np.array([[x, senses.EYE_Y, z, yaw, -20.0]])
-        pictures = senses.palette_indices(paint_scenes(np.zeros((1, 9, 11, 11), np.int8), poses, (64, 64)))
-        yaw_deg, pitch_deg, eye_y = poses[:, [3, 4, 1]].T.astype(np.float32)
-        way = np.zeros((1, 2), np.float32)
-        return np.mean(
-            [senses.seen_ground(pictures, yaw_deg, pitch_deg, eye_y, way, turn) for turn in (0, 1)], 0
-        )[0]
-
-    start = (1.3, -2.6)
-    there = {(sx * start[0], sz * start[1]): yaw for sx, sz, yaw in ((1, 1, 35), (-1, 1, 325), (1, -1, 145))}
-    there[-2.6, 1.3] = 55.0  # x and z exchanged: the yaw is told from the other axis
-    expected = {place: memory(*place, yaw) for place, yaw in there.items() if place != (-2.6, 1.3)}
-    seen = torch.from_numpy(np.tile(expected[start], (64, 1)).astype(np.float32))
-    made, starts = pov_training.mirrored(seen, torch.tensor([start] * 64), np.random.default_rng(0))
-    found = {
-        tuple(place): row for place, row in zip(starts.numpy().round(4).tolist(), made.numpy(), strict=True)
-    }
-    assert len(found) == 8
-    for place, row in expected.items():
-        assert found[tuple(np.round(np.float32(place), 4).tolist())] == pytest.approx(row, abs=0.35)
-
-
 def test_a_block_is_glimpsed_where_it_stands() -> None:
     grids = np.zeros((1, 9, 11, 11), np.int8)
     grids[0, 1, 7, 4] = 6  # at (2, 0, -1)
@@ -148,135 +115,6 @@ def test_features_tell_what_to_select_and_what_is_done() -> None:
     assert last([1, 2], none) == [0, 1, 0, 0, 0, 0, 0, 0, 0]
     assert last([1, 2], gained)[-2:] == [1, 0]
     assert last([2, 2], none)[:6] == [0] * 6
-
-
-# --- what is held out ------------------------------------------------------------------------------------
-
-
-def test_pairs_and_wordings_for_tests_are_never_learned_from() -> None:
-    rng = np.random.default_rng(0)
-    for held_out in (False, True):
-        for _ in range(30):
-            grid, _, site = imitation.random_site(rng, held_out)
-            assert imitation.is_held_out(site.cell, site.color) == held_out
-            assert np.argwhere(grid != site.target).tolist() == [
-                [site.cell[1] + 1, site.cell[0] + 5, site.cell[2] + 5]
-            ]
-            text = pov_training.edit_sentence(
-                rng, site.cell, *((0, site.color) if site.verb == 1 else (site.color, 0)), held_out
-            )
-            assert pov_training.is_held_out_wording(text) == held_out
-            assert parse(text).cell == site.cell  # type: ignore[union-attr]
-
-
-def test_exchanged_colours_and_sides_change_what_is_asked_as_the_grammar_reads_it() -> None:
-    rng = np.random.default_rng(1)
-    told = pov_training.sentences_to_read(rng, 30, held_out=False)
-    mixed = pov_training._mixed(told, np.arange(30), rng)
-    names = {number: word for word, number in words_known().items()}
-    changed = 0
-    for sentence, asked in zip(mixed.sentences, mixed.asked, strict=True):
-        if asked[0]:
-            x, y, z = (asked[3:] - (5, 1, 5)).tolist()
-            edit = parse(" ".join(names[word] for word in sentence if word) + ".")
-            assert edit == CellEdit.between((x, y, z), *asked[1:3].tolist())
-            changed += 1
-    assert changed > 20
-
-
-# --- school ----------------------------------------------------------------------------------------------
-
-
-def test_a_teacher_takes_over_and_finishes(model: PovModel) -> None:
-    school = imitation.School(6, model, np.random.default_rng(0))
-    labels = np.concatenate([school.round().labels for _ in range(150)])
-    assert school.plans > 3
-    assert school.failed == 0
-    assert {Action.FORWARD, imitation.DONE} <= set(labels.tolist())
-    assert len({Action.PLACE, Action.BREAK} & set(labels.tolist()))
-
-
-def test_short_lessons_leave_the_learner_to_try_again(
-    model: PovModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(imitation, "SHORT", 1.0)
-    monkeypatch.setattr(imitation, "LESSON", 3)
-    school = imitation.School(4, model, np.random.default_rng(0), alone=0.0)
-    planned = [0, 0]
-    for number in range(80):
-        school.round()
-        planned[number // 40] = school.plans
-    assert planned[1] > planned[0] + 4  # new plans for the same requests, from where the learner came
-    assert school.failed == 0
-
-
-def test_a_teacher_alone_passes_its_own_test(model: PovModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The measure itself: who acts as the plans say completes all, and at the first try."""
-    school = imitation.School(4, model, np.random.default_rng(1), teach=False, held_out=True, games=8)
-    ways: dict[int, list[int]] = {}
-
-    def as_planned(model: Any, seen: Any, *_: Any) -> Any:
-        actions = []
-        for index in range(4):
-            if school.steps[index] == 0:
-                world = Worlds(1)
-                world.state[0] = school.worlds.state[index]
-                ways[index] = imitation.plan(world, school.asked[index].target, teach=True).actions[::-1]
-            actions.append(ways[index].pop() if ways[index] else 0)
-        return np.array(actions)
-
-    monkeypatch.setattr(imitation, "decide", as_planned)
-    while len(school.outcomes) < 8:
-        school.round()
-    assert all(outcome.exact and outcome.first_try for outcome in school.outcomes)
-
-
-@pytest.mark.parametrize("knows", ["pictures", "memoryless", "blind", "pose"])
-def test_baselines_know_what_they_say(model: PovModel, knows: Any) -> None:
-    body = Body(2, model, knows)
-    hands, request = np.full((2, 6), 20, np.float32), np.array([[1, 3], [2, 4]])
-    cells = np.array([[0, -1, -3], [2, 0, 2]], np.float32)
-    body.forget(slice(None), hands)
-    poses = np.array([[1.0, -0.25, 2.0, 0.0, 0.0]] * 2)
-    pictures = senses.palette_indices(paint_scenes(np.zeros((2, 9, 11, 11), np.int8), poses, (64, 64)))
-    body.act(np.array([1, 1]), np.zeros(2, np.float32))
-    seen = body.see(pictures, np.zeros(2, np.float32), hands, request, cells, poses)
-    assert (seen.glimpses == senses.NOWHERE).all() == (knows == "blind")
-    assert (body.odometry.way == 0).all() == (knows == "memoryless")
-    assert (body.error < 1e-6).all() == (knows == "pose")
-
-
-# --- training and files ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("begins", [False, True])
-def test_a_run_is_gone_on_with_and_its_model_plays(tmp_path: Path, model: PovModel, begins: bool) -> None:
-    rows: list[dict[str, Any]] = []
-    pov_training.train(tmp_path, TINY, begin=model if begins else None, report=rows.append)
-    with pytest.raises(ConfigError, match="holds a run already"):
-        pov_training.train(tmp_path, TINY)
-    more = pov_training.train(tmp_path, replace(TINY, labels=2000), resume=True)
-    assert '"labels": 2000' in (tmp_path / "model.json").read_text()
-    again = load(tmp_path / "model.npz")
-    for name, part in more.state_dict().items():
-        assert again.state_dict()[name].numpy() == pytest.approx(part.numpy(), abs=2e-3, rel=2e-3)
-    assert len(pov_training.judge(again, 3, temperature=1.0)) == 3
-
-
-def test_other_values_are_refused() -> None:
-    with pytest.raises(ConfigError, match="labels is 0, expected more than 0"):
-        pov_training.PovConfig(labels=0)
-    with pytest.raises(ConfigError, match="knows is 'all'"):
-        pov_training.PovConfig(knows="all")  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 not a zip", b"\x93NUMPY"])
-def test_a_damaged_file_is_no_model(tmp_path: Path, damage: bytes) -> None:
-    (tmp_path / "model.npz").write_bytes(damage)
-    with pytest.raises(DataError, match="holds no model of this version"):
-        load(tmp_path / "model.npz")
-    with pytest.raises(DataError):
-        load(tmp_path / "absent.npz")
 
 
 # --- games -----------------------------------------------------------------------------------------------
@@ -345,11 +183,3 @@ def test_a_change_is_a_removal_and_a_placement(model: PovModel) -> None:
     finally:
         model.reader = reader
     assert builder._requests == [(2, 2, (2, -1, 0)), (1, 6, (2, -1, 0))]
-
-
-def test_a_file_holds_plain_numbers_and_a_card(tmp_path: Path, model: PovModel) -> None:
-    save(model, tmp_path / "m.npz", {"result": 1})
-    with np.load(tmp_path / "m.npz", allow_pickle=False) as arrays:
-        assert all(arrays[name].dtype == np.float16 for name in arrays.files)
-    assert (tmp_path / "m.npz").stat().st_size < 2_500_000
-    assert '"result": 1' in (tmp_path / "m.json").read_text()
