@@ -122,5 +122,5 @@ def evaluate(
         console.print(f"{errors} games ended with an error; see evaluation.md", style="bold red")
     if failed := sum(not is_scored(row) for row in result.rows):
         console.print(f"{failed} of them are in no average; {resumes} them again")
-    console.print(f"Tables, plots and games: {output / 'evaluation.html'}")
+    console.print(f"Tables and games: {output / 'evaluation.html'}")
     return not errors

@@ -1,4 +1,4 @@
-"""Reports of an evaluation: Markdown, CSV, JSON, and a self-contained HTML page with plots and examples."""
+"""Reports of an evaluation: Markdown, CSV, JSON, and a self-contained HTML page with examples."""
 
 from __future__ import annotations
 
@@ -224,87 +224,6 @@ def _number(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-# ---------------------------------------------------------------------------------------------------------- plots
-
-
-def heatmap(evaluation: Evaluation, measure: str) -> str:
-    """Return the cross-play matrix of a measure as SVG."""
-    matrix, builders = evaluation.matrix(measure), evaluation.settings["builders"]
-    values = [across[name].value for across in matrix.values() for name in builders]
-    known = [value for value in values if value == value] or [0.0]
-    low, high = (0.0, 1.0) if measure in SHARES else (min(known), max(known))
-    left, top, wide, tall = 100, 34, 84, 38
-    size = (left + wide * len(builders) + 8, top + tall * len(matrix) + 8)
-    parts = [
-        _text(left + wide * (number + 0.5), top - 12, name, "middle") for number, name in enumerate(builders)
-    ]
-    for row, (architect, across) in enumerate(matrix.items()):
-        y = top + tall * row
-        parts.append(_text(left - 10, y + tall / 2 + 4, architect, "end"))
-        for column, builder in enumerate(builders):
-            interval, x = across[builder], left + wide * column
-            share = (interval.value - low) / (high - low) if high > low else 0.5
-            share = min(1.0, max(0.0, share)) if share == share else 0.0
-            color = f"rgb({round(246 - 210 * share)},{round(248 - 128 * share)},{round(250 - 94 * share)})"
-            tip = html.escape(f"{architect} + {builder}: {cell(measure, interval)}")
-            parts.append(
-                f'<g><title>{tip}</title><rect x="{x + 1}" y="{y + 1}" width="{wide - 2}" height="{tall - 2}" '
-                f'rx="4" fill="{color}"/>'
-                + _text(
-                    x + wide / 2, y + tall / 2 + 5, shown(measure, interval.value), "middle", share > 0.55
-                )
-                + "</g>"
-            )
-    return _svg(size, parts, f"{_titles()[measure]} of every pair")
-
-
-def dots(entries: Sequence[tuple[str, Interval]], measure: str) -> str:
-    """Return values with their intervals as SVG, one line each."""
-    known = [number for _, interval in entries for number in interval if number == number]
-    low, high = (0.0, 1.0) if measure in SHARES else (0.0, max([*known, 1e-9]))
-    left, width, tall = 190, 360, 24
-    size = (left + width + 90, tall * len(entries) + 34)
-
-    def at(value: float) -> float:
-        return left + width * (value - low) / (high - low)
-
-    parts = []
-    for tick in range(5):
-        value = low + (high - low) * tick / 4
-        parts.append(
-            f'<line class="g" x1="{at(value):.1f}" x2="{at(value):.1f}" y1="6" y2="{size[1] - 24}"/>'
-        )
-        parts.append(_text(at(value), size[1] - 8, shown(measure, value), "middle"))
-    for number, (name, interval) in enumerate(entries):
-        y = 18 + tall * number
-        parts.append(_text(left - 12, y + 4, name, "end"))
-        if interval.value != interval.value:
-            continue
-        parts.append(
-            f"<g><title>{html.escape(f'{name}: {cell(measure, interval)}')}</title>"
-            + (
-                ""
-                if interval.low != interval.low
-                else f'<line class="i" x1="{at(interval.low):.1f}" x2="{at(interval.high):.1f}" y1="{y}" y2="{y}"/>'
-            )
-            + f'<circle cx="{at(interval.value):.1f}" cy="{y}" r="5"/></g>'
-        )
-        parts.append(_text(left + width + 14, y + 4, shown(measure, interval.value), "start"))
-    return _svg(size, parts, _titles()[measure])
-
-
-def _text(x: float, y: float, text: str, anchor: str, light: bool = False) -> str:
-    kind = ' class="l"' if light else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{kind}>{html.escape(text)}</text>'
-
-
-def _svg(size: tuple[float, float], parts: Iterable[str], title: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {size[0]:.0f} {size[1]:.0f}" width="{size[0]:.0f}" role="img" '
-        f'aria-label="{html.escape(title)}">{"".join(parts)}</svg>'
-    )
-
-
 # ----------------------------------------------------------------------------------------------------------- page
 
 
@@ -315,9 +234,6 @@ padding:0 1rem}
 h1{font-size:1.7rem;margin:0}h2{font-size:1.2rem;margin:2.2rem 0 .6rem}p{color:var(--dim)}
 table{border-collapse:collapse;font-size:13px}th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);
 text-align:left;white-space:nowrap}th{color:var(--dim);font-weight:600}.wide{overflow-x:auto}
-svg{max-width:100%;height:auto}svg text{font:13px system-ui,sans-serif;fill:var(--ink)}svg .l{fill:#fff}
-svg .g{stroke:var(--line)}svg .i{stroke:var(--mark);stroke-width:3;stroke-opacity:.35;stroke-linecap:round}
-svg circle{fill:var(--mark)}.plots{display:flex;flex-wrap:wrap;gap:2rem;align-items:flex-start}
 figure{margin:0}figcaption{color:var(--dim);font-size:13px;margin-bottom:.3rem}
 details{border:1px solid var(--line);border-radius:8px;margin:.5rem 0;padding:.5rem .9rem}
 summary{cursor:pointer}.game{display:flex;flex-wrap:wrap;gap:1rem;margin-top:.6rem}
@@ -331,28 +247,11 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"  # noth
 
 def page(evaluation: Evaluation) -> str:
     """Return the report as an HTML page without external links."""
-    pairs = evaluation.summary("architect", "builder")
-    by_skill = _in_order(evaluation.summary("skill"))
-    titles = _titles()
-    plots = [
-        f"<figure><figcaption>{html.escape(titles[name])}</figcaption>{heatmap(evaluation, name)}</figure>"
-        for name in ("completed", "f1", "steps", "words_per_instruction")
-    ]
-    lines = [
-        (f"{entry['architect']} + {entry['builder']}", entry["f1"])
-        for entry in sorted(
-            pairs, key=lambda entry: (-entry["f1"].value, entry["architect"], entry["builder"])
-        )
-    ]
-    body = [
-        f"<h1>Evaluation</h1><p>{html.escape(_about(evaluation))}</p>",
-        f'<h2>Cross-play</h2><div class="plots">{"".join(plots)}</div>',
-        f"<h2>F1 of every pair</h2>{dots(lines, 'f1')}",
-        "<h2>Completed, by skill</h2>"
-        + dots(
-            [(f"{entry['skill']} ({entry['games']})", entry["completed"]) for entry in by_skill], "completed"
-        ),
-    ]
+    body = [f"<h1>Evaluation</h1><p>{html.escape(_about(evaluation))}</p>"]
+    for measure in ("completed", "f1", "steps", "words_per_instruction"):
+        head, rows = _crossed(evaluation, measure)
+        table = _html_table(head, rows, _shades(evaluation, measure))
+        body.append(f"<h2>Cross-play: {html.escape(_titles()[measure])}</h2>{table}")
     for title, head, rows, notes in _tables(evaluation):
         body += [
             f"<h2>{title}</h2>{_html_table(head, rows)}",
@@ -369,9 +268,32 @@ def page(evaluation: Evaluation) -> str:
     )
 
 
-def _html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _shades(evaluation: Evaluation, measure: str) -> list[list[float]]:
+    """Return how dark each pair's cell is, 0..1: shares as they are, others between the least and the largest."""
+    builders = evaluation.settings["builders"]
+    values = [[across[name].value for name in builders] for across in evaluation.matrix(measure).values()]
+    known = [value for row in values for value in row if value == value] or [0.0]
+    low, high = (0.0, 1.0) if measure in SHARES else (min(known), max(known))
+    return [
+        [(value - low) / (high - low) if value == value and high > low else 0.0 for value in row]
+        for row in values
+    ]
+
+
+def _html_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], shades: Sequence[Sequence[float]] | None = None
+) -> str:
+    """Return a table. shades: how dark the cells after the first of each row are, 0..1."""
     top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
-    lines = ("<tr>" + "".join(f"<td>{html.escape(part)}</td>" for part in row) + "</tr>" for row in rows)
+    lines = []
+    for number, row in enumerate(rows):
+        colors = (
+            ["", *(f' style="background:rgb(36 120 156/{0.6 * one:.2f})"' for one in shades[number])]
+            if shades
+            else [""] * len(row)
+        )
+        cells = (f"<td{color}>{html.escape(part)}</td>" for part, color in zip(row, colors, strict=True))
+        lines.append(f"<tr>{''.join(cells)}</tr>")
     return (
         f'<div class="wide"><table><thead><tr>{top}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
