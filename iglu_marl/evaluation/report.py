@@ -118,7 +118,7 @@ def _about(evaluation: Evaluation) -> str:
         f"builders × {len(settings['tasks'])} tasks × {settings['episodes']} episodes; controls "
         f"{config['controls']}, chat {config['chat']}, view {settings['view']}, at most {config['max_steps']} steps, "
         f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: {evaluation.confidence:.0%} "
-        "bootstrap intervals over tasks."
+        "bootstrap intervals over tasks (Wilson's for 0 and 100 % completed)."
     )
     for role, agents in settings.get("agents", {}).items():
         for name, about in agents.items():

@@ -14,7 +14,7 @@ import numpy as np
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import json_ready
 from iglu_marl.core.task import Task
-from iglu_marl.evaluation.metrics import Interval, bootstrap
+from iglu_marl.evaluation.metrics import Interval, bootstrap, share_interval
 from iglu_marl.game.agent import add_counts
 
 FORMAT, VERSION = "iglu_marl evaluation", 1
@@ -97,7 +97,8 @@ class Evaluation:
     def summary(self, *by: str) -> list[dict[str, Any]]:
         """Return averages by columns such as "architect", "builder" or "task"; "skill" counts a game once per skill.
 
-        Each entry has the columns and an `Interval` for each of `MEASURES`. `games` is the number of scored games,
+        Each entry has the columns and an `Interval` for each of `MEASURES`: a bootstrap over tasks, or Wilson's
+        interval of the tasks if all games were completed, or none. `games` is the number of scored games,
         `errors` that of games in which an agent raised an exception, `failed` that of games that are not scored.
         """
         groups: dict[tuple[str, ...], list[Row]] = {}
@@ -118,9 +119,13 @@ class Evaluation:
         for name, measure in MEASURES.items():
             above = np.bincount(where, [measure.above(row) for row in rows], len(numbers))
             below = np.bincount(where, [measure.below(row) for row in rows], len(numbers))
-            found[name] = bootstrap(
+            made = bootstrap(
                 above, below, confidence=self.confidence, resamples=self.resamples, rng=self.settings["seed"]
             )
+            alike = made.value in (0.0, 1.0)  # resamples do not differ
+            if alike and name in ("completed", "exact"):
+                made = share_interval(made.value, len(numbers), confidence=self.confidence)
+            found[name] = made
         return found
 
     def matrix(self, measure: str = "completed") -> dict[str, dict[str, Interval]]:
