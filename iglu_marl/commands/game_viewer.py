@@ -12,10 +12,8 @@ from iglu_marl.commands.task_selection import choose_task
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.kernels.records import STEP_S
 from iglu_marl.envs.aec import raw_env
-from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
-from iglu_marl.game.agent import begin
 from iglu_marl.recording import replay
-from iglu_marl.recording.rollout import Standstill
+from iglu_marl.recording.rollout import played
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.ui.composed import game_views
 from iglu_marl.rendering.ui.screens import OrbitAngles, architect_screen, onlooker_screen
@@ -32,6 +30,8 @@ GAME: dict[str, Any] = {
     "turn_steps": 200,
 }
 """Options of a game unless a trained agent needs others."""
+TEAM = {name: GAME[name] for name in ("builder_sees", "builder_can_ask")}
+"""Options of a game of a team, beside its own."""
 _HELP = (
     ("Space", "pause, resume"),
     ("Right, Left", "a step on, a step back"),
@@ -51,28 +51,21 @@ def live_game(
     controls: str | None = None,
     architect: str = "scripted",
     builder: str = "scripted",
+    team: str | None = None,
 ) -> tuple[Any, Iterator[Any]]:
-    """Return an environment to show states in, and the states of a new game of two agents."""
+    """Return an environment to show states in, and the states of a new game of two agents, or of a team by name."""
     from iglu_marl.agents.registry import agents_for, game_options
 
-    chosen = choose_task(tasks, task=task, seed=seed)
     playing = {Role.ARCHITECT: [architect], Role.BUILDER: [builder]}
-    env: Any = raw_env(tasks=chosen, **game_options(playing, GAME, {"controls": controls}))
+    options = game_options(playing, GAME if team is None else TEAM, {"controls": controls})
+    if team is None or tasks is not None or task is not None:
+        options["tasks"] = choose_task(tasks, task=task, seed=seed)
+    env: Any = raw_env(team, **options)
     env.reset(seed=seed)
-    found = agents_for(env, architect, builder)
-    agents = {name: found[ROLES[name]] for name in (ARCHITECT, BUILDER)}
 
     def states() -> Iterator[Any]:
-        for number, (name, agent) in enumerate(agents.items()):
-            begin(agent, ROLES[name], seed + number, chosen)
-        yield env.episode.get_state()
-        standstill = Standstill(found)
-        while not (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
-            name = env.agent_selection
-            env.step(agents[name].act(env.observe(name)))
+        for _ in played(env, agents_for(env, architect, builder), seed=seed):
             yield env.episode.get_state()
-            if standstill.after(ROLES[name]):
-                return
 
     return carried_over(env, env.config.controls), states()
 

@@ -22,6 +22,7 @@ from typer.models import OptionInfo
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.text import TABLE_FORMS, similar
+from iglu_marl.game.profiles import TEAMS
 
 # ------------------------------------------------------------------------------------------------------ checks
 
@@ -234,6 +235,7 @@ AS_TRAINED = "Default: that of the trained agent, else"
 Controls = Annotated[
     str | None, Option(help=f"Action encoding of the builder. {AS_TRAINED} walking.", callback=known_controls)
 ]
+Team = Annotated[str | None, choice(*TEAMS, about="game of a team, by name")]
 ScriptedControls = Annotated[str, choice("walking", "flying", about="action encoding of the builder")]
 Chat = Annotated[str | None, choice("text", "tokens", about=f"form of the messages. {AS_TRAINED} text.")]
 Api = Annotated[

@@ -12,7 +12,7 @@ from typer import Option
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.study import open_study
 from iglu_marl.core.extras import extra
-from iglu_marl.game.profiles import TEAMS, team_options
+from iglu_marl.game.profiles import team_options
 
 LIMITS = (
     "games",
@@ -44,7 +44,7 @@ def serve(
     builder: Annotated[
         list[str] | None, Option(help="Builder on offer; may be repeated. Default: the scripted ones.")
     ] = None,
-    team: Annotated[str | None, opt.choice(*TEAMS, about="game of a team, by name")] = None,
+    team: opt.Team = None,
     architects: Annotated[int | None, opt.integer(0, "Number of architects in a game.")] = None,
     builders: Annotated[int | None, opt.integer(1, "Number of builders in a game.")] = None,
     model: opt.LLMModel = None,

@@ -1,4 +1,4 @@
-"""`iglu-marl watch`: show a game of two agents, or a recorded game, in a window."""
+"""`iglu-marl watch`: show a game of agents, or a recorded game, in a window."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def watch(
     builder: Annotated[str, opt.agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")] = "scripted",
     tasks: opt.Tasks = None,
     task: opt.TaskId = None,
+    team: opt.Team = None,
     controls: opt.Controls = None,
     seed: opt.Seed = 0,
     recording: Annotated[Path | None, Option(help="Recording to show instead of a new game.")] = None,
@@ -33,11 +34,11 @@ def watch(
     llm_view: opt.LLMView = None,
     engine: opt.Engine = "auto",
 ) -> None:
-    """Watch a game of two agents, or a recorded game, in a window: pause, step back, move the camera."""
+    """Watch a game of agents, or a recorded game, in a window: pause, step back, move the camera."""
     from iglu_marl.commands import game_viewer
 
     if recording is not None:
         game = game_viewer.recorded_game(recording, episode)
     else:
-        game = game_viewer.live_game(tasks, task, seed, controls, architect, builder)
+        game = game_viewer.live_game(tasks, task, seed, controls, architect, builder, team)
     game_viewer.watch_game(*game, speed=speed, camera=camera, engine=engine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -119,6 +120,18 @@ def play(
         AgentError: if an agent is missing.
 
     """
+    return deque(played(env, agents, seed=seed, options=options, on_step=on_step), maxlen=1).pop()
+
+
+def played(
+    env: Any,
+    agents: Mapping[Any, Agent] | Agent,
+    *,
+    seed: int | None = None,
+    options: dict[str, Any] | None = None,
+    on_step: OnStep | None = None,
+) -> Iterator[Trajectory]:
+    """Play one episode as `play` does, and yield its trajectory after the reset and after each step."""
     single = isinstance(env, gymnasium.Env)
     players = players_of(env)
     by_player = _by_player(agents, players, single)
@@ -131,13 +144,14 @@ def play(
     if hasattr(shown, "follow"):
         shown.follow(trajectory)
     shown(env)
+    yield trajectory
     standstill = Standstill(by_player)
     for acted in steps(env, {name: by_player[player] for name, player in players.items()}, trajectory, began):
         shown(env)
+        yield trajectory
         if not single and standstill.after(*acted):
             break
     trajectory._finish(env.unwrapped.episode, standstill.reached)
-    return trajectory
 
 
 def agent_seed(seed: int, number: int) -> int:

@@ -172,14 +172,16 @@ def test_agents_are_watched_live() -> None:
     assert window.closed
 
 
-def test_what_is_watched_is_what_is_played() -> None:
-    env, states = live_game(seed=1, controls="flying")
+@pytest.mark.parametrize("team", [None, "division"])
+def test_what_is_watched_is_what_is_played(team: str | None) -> None:
+    env, states = live_game(seed=1, controls="flying", team=team)
     seen = [state for state, _ in zip(states, range(80), strict=False)]
     env.episode.set_state(seen[0])
     assert env.episode.worlds.steps[0] == 0
     env.episode.set_state(seen[-1])
-    assert env.episode.worlds.steps[0] > 50
-    again = live_game(seed=1, controls="flying")[1]
+    assert env.episode.worlds.steps[0] > 20
+    assert len(env.episode.worlds.pose) == (1 if team is None else 2)
+    again = live_game(seed=1, controls="flying", team=team)[1]
     for state, other in zip(seen, again, strict=False):
         assert np.array_equal(state.world.view(np.uint8), other.world.view(np.uint8))
 
