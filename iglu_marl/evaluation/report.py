@@ -249,8 +249,7 @@ def page(evaluation: Evaluation) -> str:
     """Return the report as an HTML page without external links."""
     body = [f"<h1>Evaluation</h1><p>{html.escape(_about(evaluation))}</p>"]
     for measure in ("completed", "f1", "steps", "words_per_instruction"):
-        head, rows = _crossed(evaluation, measure)
-        table = _html_table(head, rows, _shades(evaluation, measure))
+        table = _html_table(*_crossed(evaluation, measure), _shades(evaluation, measure))
         body.append(f"<h2>Cross-play: {html.escape(_titles()[measure])}</h2>{table}")
     for title, head, rows, notes in _tables(evaluation):
         body += [
