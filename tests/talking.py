@@ -68,7 +68,7 @@ chosen_blocks = built(
 ) | built(
     lambda blocks, where: Blocks(blocks.colors, blocks.kind, 1, None, blocks.size, where, middle=True),
     # "the middle square" is the cell in the centre of the zone
-    simple_blocks.filter(lambda blocks: blocks.kind is not Kind.SQUARE or blocks.colors or blocks.size),
+    simple_blocks.filter(lambda blocks: blocks.kind is not Kind.SQUARE or blocks.size),
     st.none() | st.deferred(lambda: places),
 )
 references = st.deferred(

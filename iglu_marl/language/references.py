@@ -1043,10 +1043,15 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
 def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
     count = reference.count
     if count is not None and len(items) > count:
-        lately = [item for item in items if set(item) <= set(setting.last)]
-        lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
-        if len(lately) == count:
-            return lately  # what was just spoken of comes first
+        for cells in _remembered(reference, setting):  # what was just spoken of comes first
+            lately = [item for item in items if cells.issuperset(item)]
+            lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
+            if len(lately) == count:
+                return lately
+        if reference.kind is not Kind.BLOCK and setting.last:  # in a dialogue
+            own = [item for item in items if not _is_in_larger(item, setting)]
+            if len(own) == count:
+                return own  # "the row" is no row of a square
         cells = {cell for item in items for cell in item}
         for group in find_items(setting, Kind.STRUCTURE, reference.colors) if reference.one else ():
             if cells.issubset(group):
@@ -1056,6 +1061,18 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
     if count is not None and len(items) < count:
         raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {count} {described(reference)}")
     return items
+
+
+def _remembered(reference: Blocks, setting: Resolution) -> list[set[Cell]]:
+    """Return the cells of the last change; for shapes also those of the changes before, the latest first."""
+    earlier = reversed(setting.earlier) if reference.kind is not Kind.BLOCK else ()
+    return [set(cells) for cells in (setting.last, *earlier)]
+
+
+def _is_in_larger(item: Item, setting: Resolution) -> bool:
+    """Return whether a block of the same colour adjoins a thing."""
+    around = {shifted(cell, way) for cell in item for way in VECTORS.values()} - {*item}
+    return not {setting.color_at(cell) for cell in around}.isdisjoint(map(setting.color_at, item))
 
 
 def _related(reference: Blocks, relation: str, items: list[Item], others: list[Item]) -> list[Item]:

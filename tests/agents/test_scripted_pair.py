@@ -138,7 +138,7 @@ def test_progressive_sessions_are_followed() -> None:
 
 def test_recorded_human_words_do_no_harm() -> None:
     """What it understands of them it does; nothing stands there that they do not ask for."""
-    env = gym.make("IGLUGridworldVector-v0", tasks=BundledTasks(), max_steps=60)
+    env = gym.make("IGLUGridworldVector-v0", tasks=BundledTasks(), max_steps=600)
     for seed in range(5):
         game = play(env, agents_for(env), seed=seed)
         changed = game.grid != game.task.start_grid

@@ -231,3 +231,32 @@ def test_a_builder_takes_a_reader() -> None:
     assert game.completed
     with pytest.raises(iglu_marl.AgentError, match="reader is 'translator-v9', expected a function"):
         ScriptedBuilder(reader="translator-v9")  # type: ignore[arg-type]
+
+
+def test_a_row_is_one_that_stands_alone() -> None:
+    square = [(x, -1, z, BLUE) for x in (3, 4) for z in (3, 4)]
+    talk = Dialogue(*((x, -1, -2, RED) for x in range(3)), *square)
+    talk.says("Put a yellow block in the northwest corner.")
+    assert talk.says("Remove the row.") == {(0, -1, -2), (1, -1, -2), (2, -1, -2)}
+
+
+def test_things_that_stand_there_get_names() -> None:
+    talk = Dialogue((-3, -1, 0, RED), (-3, 0, 0, RED), (0, -1, 4, BLUE), (3, -1, 4, BLUE))
+    talk.says("The red tower is the mast.")
+    assert talk.says("Put a yellow flag on top of the mast.") == {(-3, 1, 0)}
+    talk.says("The two blue blocks are the feet.")
+    assert talk.says("Put a green block on each foot.") == {(0, 0, 4), (3, 0, 4)}
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("Put a white, sorry, green block on the red block.", {(0, 0, 0)}),
+        ("Place 2, no, 3 green blocks on the red block.", {(0, 0, 0), (0, 1, 0), (0, 2, 0)}),
+        ("Put a green block to the left... I mean to the right of the red block.", {(1, -1, 0)}),
+    ],
+)
+def test_what_is_corrected_at_once_does_not_count(text: str, cells: set[tuple[int, int, int]]) -> None:
+    talk = Dialogue((0, -1, 0, RED))
+    assert talk.says(text) == cells
+    assert {talk.world[y + 1, x + 5, z + 5] for x, y, z in cells} == {GREEN}

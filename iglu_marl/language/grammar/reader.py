@@ -98,6 +98,28 @@ def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=1)
+def _corrected_at_once() -> tuple[re.Pattern[str], ...]:
+    """Return what finds a colour, a number or a side that is corrected at once, with the right one as group 1."""
+    marks = "|".join(templates()["corrected_by"])
+    kinds = ([*templates()["colors"], *templates()["lacking_colors"]], [r"\d+", *templates()["numbers"]])
+    return tuple(
+        re.compile(
+            rf"\b(?:{words})\b[\s,.\u2026\u2013\u2014-]+(?:(?:{marks})[\s,.\u2026]+)+(?:(?:to|on|at|the|a|an)\s+)*({words})\b,?",
+            re.IGNORECASE,
+        )
+        for words in map("|".join, (*kinds, templates()["sides"]))
+    )
+
+
+@lru_cache(maxsize=4096)
+def mended(text: str) -> str:
+    """Return a text without what is corrected at once: "a red, sorry, blue block" is "a blue block"."""
+    for pattern in _corrected_at_once():
+        text = pattern.sub(r"\1", text)
+    return text
+
+
 @dataclass(frozen=True)
 class Elided:
     """A placement without its verb, after another one: "and another one south of it"."""
@@ -324,7 +346,7 @@ def read_text(text: str, names: frozenset[str] = frozenset()) -> Any:
 def read_clauses(text: str, names: frozenset[str] = frozenset()) -> tuple[clauses.Clauses, ...]:
     """Return what can be read of a text, phrase by phrase; several if there are ways of similar cost."""
     said: list[str] = []
-    for number, part in enumerate(clauses.normal(text).split(",")):
+    for number, part in enumerate(clauses.normal(mended(text)).split(",")):
         said += [","] * (number > 0) + tokens(part, names)
         said += ["."] * part.rstrip().endswith((".", ";", "!", "?"))
     while said[-1:] in ([","], ["."]):
@@ -347,7 +369,7 @@ def instruction_of_clauses(parts: tuple[Any, ...]) -> Any:
 @lru_cache(maxsize=4096)
 def try_text(text: str) -> Any:
     """Return the instruction in a text, or a `Failure` whose detail can be wrong; faster than `read_text`."""
-    said = tokens(text)
+    said = tokens(mended(text))
     return read_text(text) if unknown_words(said) else _read_words(said, text, quick=True)
 
 
@@ -379,7 +401,7 @@ def unknown_words(said: list[str]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tuple[str, str], ...]]:
-    said = tokens(text, names)
+    said = tokens(mended(text), names)
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
     unknown = [word for word in unknown_words(said) if not {word, singular(word)[0]} & names]
