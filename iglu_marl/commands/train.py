@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -93,11 +92,6 @@ def train_edits(
         trained = train(
             samples, held_out, output, config, members=members, resume=resume, notes=notes, on_epoch=show
         )
-    if importlib.util.find_spec("matplotlib") is not None:
-        from iglu_marl.agents.learned.plots import draw_curve
-
-        for curve in [*output.glob("curve.csv"), *output.glob("seed-*/curve.csv")]:
-            draw_curve(curve, curve.with_suffix(".svg"))
     print_json(as_json, trained.notes)
     console.print(f"F1 on the held-out part {trained.notes['held_out_f1']}; model and curve: {output}")
 

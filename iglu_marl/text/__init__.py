@@ -7,7 +7,6 @@
 ['system', 'user']
 """
 
-from iglu_marl.text.baselines import baseline_scores
 from iglu_marl.text.batch import TextGames, play_async
 from iglu_marl.text.export import message_reward, order_reward, rewards
 from iglu_marl.text.game import TextGame
@@ -15,7 +14,6 @@ from iglu_marl.text.game import TextGame
 __all__ = [
     "TextGame",
     "TextGames",
-    "baseline_scores",
     "message_reward",
     "order_reward",
     "play_async",

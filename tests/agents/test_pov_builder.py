@@ -20,6 +20,7 @@ from iglu_marl.core.worlds import Worlds  # noqa: E402
 from iglu_marl.rendering import palette  # noqa: E402
 from iglu_marl.rendering.painter import paint_scenes  # noqa: E402
 
+
 @pytest.fixture(scope="module")
 def model() -> PovModel:
     """Untrained."""
