@@ -90,41 +90,41 @@ NO_CONSTANTS = {
 # stands the aim of the design, with a reason where the limits are higher.
 LIMITS = {
     # Aim 10,500; more: each API of Gymnasium and PettingZoo has an adapter, and learning libraries have wrappers.
-    "core": 5_123,
+    "core": 5_115,
     # More: teams, of which each member sees, hears and holds something of its own.
-    "game": 2_077,
-    "envs": 5_436,
+    "game": 2_069,
+    "envs": 5_428,
     # Aim 12,000; more: clauses and whole sentences are read by two mechanisms yet.
-    "language": 12_602,
-    "agents/scripted": 2_751,
+    "language": 12_633,
+    "agents/scripted": 2_743,
     # Aim 12,000; more: three corpora whose damaged parts are counted, and downloads that resume.
-    "data": 7_398,
-    "evaluation": 3_737,
-    "recording": 2_420,
+    "data": 7_390,
+    "evaluation": 3_655,
+    "recording": 2_426,
     # Aim 5,000.
-    "rendering": 4_639,
+    "rendering": 4_631,
     # Aim 4,500.
-    "agents/llm": 3_459,
-    "text": 1_265,
+    "agents/llm": 3_451,
+    "text": 1_204,
     # Aim 8,500.
-    "benchmark": 5_392,
-    "agents/learned": 4_275,
+    "benchmark": 5_384,
+    "agents/learned": 3_417,
     # Aim 5,500.
-    "web": 4_158,
-    "agents/human": 971,
+    "web": 4_150,
+    "agents/human": 963,
     # Aim 4,500; more: Typer wants each option of a command in its signature.
-    "commands": 5_308,
+    "commands": 5_237,
     # Aim 9,500; more: an example trains in one file, which shows all of it.
-    "examples": 1_179,
-    "benchmarks": 1_531,
+    "examples": 1_142,
+    "benchmarks": 1_404,
     # Without an aim of their own. compat: the names and conventions of four older tools, and their comparison.
-    "planning": 4_057,
-    "tasks": 1_278,
-    "compat": 1_351,
-    "agents": 1_572,
-    "modules": 410,
+    "planning": 4_049,
+    "tasks": 1_270,
+    "compat": 1_343,
+    "agents": 1_564,
+    "modules": 400,
 }
-SUM_OF_LIMITS = 82_500
+SUM_OF_LIMITS = 82_500 - 1_416  # the ceiling, less the drivers of `make trust`, which are in tests/trust
 
 RUNS_CODE = "compat/conformance/runner.py"  # in a process of its own, code that its user names
 UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "asyncio.create_subprocess_shell"}
