@@ -260,3 +260,18 @@ def test_what_is_corrected_at_once_does_not_count(text: str, cells: set[tuple[in
     talk = Dialogue((0, -1, 0, RED))
     assert talk.says(text) == cells
     assert {talk.world[y + 1, x + 5, z + 5] for x, y, z in cells} == {GREEN}
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("Make the red tower two taller with green.", {(0, 1, 0), (0, 2, 0)}),
+        ("Extend the red tower up by one, in green.", {(0, 1, 0)}),
+        ("Copy the red tower 2 to the north, but using green blocks.", {(0, -1, -2), (0, 0, -2)}),
+        ("Put a red block on the red tower, using green.", set()),
+    ],
+)
+def test_a_colour_may_stand_behind_any_request(text: str, cells: set[tuple[int, int, int]]) -> None:
+    talk = Dialogue((0, -1, 0, RED), (0, 0, 0, RED))
+    assert talk.says(text) == cells
+    assert all(talk.world[y + 1, x + 5, z + 5] == GREEN for x, y, z in cells)

@@ -430,6 +430,13 @@ def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class InColor:
+    """The colour of what the instruction before it places: "make it two taller, in yellow"."""
+
+    color: int
+
+
+@dataclass(frozen=True)
 class Announced:
     """A thing that later sentences describe in full: their first place, and their colour."""
 

@@ -15,7 +15,7 @@ from iglu_marl.core.grid import color_id
 from iglu_marl.language.blocks import CellEdit, Failure, Reason
 from iglu_marl.language.grammar import answers, clauses, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import Announced, Outside, Remark, Topic, View
+from iglu_marl.language.grammar.makers import Announced, InColor, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings, singular
 from iglu_marl.language.placing import SAME
 from iglu_marl.language.references import (
@@ -200,6 +200,8 @@ class Reader(Parser):
                 found += self.read("bare", start)
             if after == "announced":
                 found += self.read("elided", start)
+        if after:
+            found += [(value, end, cost + 2) for value, end, cost in self.read("in_color", at)]
         if after and starts:
             last = max(starts)
             words = self.said[at:last]
@@ -267,6 +269,23 @@ def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _apply_in_color(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Give an instruction the colour that stands behind it. Raise `DialogueError` if it has one, or takes none."""
+    found: list[Any] = []
+    for part in parts:
+        if isinstance(part, InColor):
+            before = found.pop()
+            put = before.put if isinstance(before, Elided) else before
+            new = getattr(put, "new", put)
+            if getattr(new, "color", 0) not in (None, SAME):
+                raise DialogueError(f"colour {part.color} of what has one")
+            new = replace(new, color=part.color)
+            put = replace(put, new=new) if hasattr(put, "new") else new
+            part = replace(before, put=put) if isinstance(before, Elided) else put
+        found.append(part)
+    return tuple(found)
+
+
 _ITS = (Anaphor(), LastBlock(), PluralAnaphor())
 
 
@@ -307,6 +326,7 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
+    parts = _apply_in_color(parts)
     parts = _apply_later_properties(_share_anaphor(_apply_announcement(_apply_topic(parts))))
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
