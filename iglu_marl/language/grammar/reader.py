@@ -277,7 +277,7 @@ def _apply_in_color(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             before = found.pop()
             put = before.put if isinstance(before, Elided) else before
             new = getattr(put, "new", put)
-            if getattr(new, "color", 0) not in (None, SAME):
+            if not hasattr(new, "color") or new.color not in (None, SAME):
                 raise DialogueError(f"colour {part.color} of what has one")
             new = replace(new, color=part.color)
             put = replace(put, new=new) if hasattr(put, "new") else new
