@@ -6,7 +6,7 @@ world. Worlds that are equally plausible make the placement ambiguous.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, product
 
@@ -751,28 +751,10 @@ class _Placing:
             for x, y, z in free:
                 if set(free).issuperset((x + i, y, z + j) for i in range(a) for j in range(b)):
                     found.append(tuple((x + u, y + k, z + v) for u, v in placed for k in range(depth)))
-        found = found or (self.along(group, free, drawn, width) if standing else [])
         found = found or self.covering([replace(group, cells=tuple(free))])
         if not found:
             raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
         return found
-
-    def along(
-        self, group: Anchors, free: list[Cell], drawn: Set[tuple[int, int]], width: int
-    ) -> list[Line]:
-        """Return an upright figure along the line of its place: behind a row it runs like the row, about its middle."""
-        y = min(cell[1] for cell in free)
-        line = sorted(cell for cell in free if cell[1] == y)
-        spans = [max(one) - min(one) for one in zip(*line, strict=True)]
-        across = group.way is not None and group.way[1] == 0
-        on_x = group.way[0] == 0 if across and group.way is not None else spans[0] > 0
-        length = spans[0 if on_x else 2] + 1
-        if min(spans[0], spans[2]) > 0 or len(line) != length or (length - width) % 2 or not (across or self.new.centred):
-            return []
-        x, _, z = line[0]
-        back = (width - length) // 2
-        start, vector = ((x - back, y, z), (1, 0, 0)) if on_x else ((x, y, z - back), (0, 0, 1))
-        return [tuple(shifted(shifted(start, scaled(vector, u)), (0, v, 0)) for u, v in sorted(drawn))]
 
 
 def _rows_at(

@@ -129,8 +129,8 @@ def _telling() -> frozenset[str]:
 
 def asks_for_nothing(said: list[str]) -> bool:
     """Return whether words can be a remark: without colours, verbs of building, and unknown verbs."""
-    unknown = not said or said[0] not in _own_words() and (len(said) < 2 or said[1] in listed("objects"))
-    return not unknown and _changing().isdisjoint(said)
+    unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in listed("objects"))
+    return bool(said) and not unknown and _changing().isdisjoint(said)
 
 
 @cache
@@ -155,7 +155,7 @@ def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict
     known = _own_words()
     found = {}
     for word in said:
-        one, plural = singular(word.lower())
+        one, plural = singular(word)
         if one in names or word in names:
             found[word] = (one if one in names else word, plural and one in names, True)
         elif (
@@ -367,10 +367,7 @@ class ClauseReader:
         if not (inside and self._goes_on(at)) and asks_for_nothing(rest):
             if _telling().isdisjoint(rest) and not any(is_number(word) or word == "minus" for word in rest):
                 yield stop, about, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
-        later = rest[rest[0] in _JOINING :]
-        opens = asks_for_nothing(later) and not any(map(is_number, rest))
-        opens = opens and (_details() | listed("open_ended")).isdisjoint(rest)
-        if inside and _changing().isdisjoint(rest) and (opens or rest[0] in listed("explaining")):
+        if inside and rest[0] in listed("explaining") and _changing().isdisjoint(rest):
             yield stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)
         later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
         plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))

@@ -539,10 +539,6 @@ def _at_places(
     spots = next((where for where in wheres if isinstance(where, Spots)), None)
     if spots is not None and made.kind is Kind.BLOCK and made.count == len(spots.at):
         made = replace(made, count=1, each=True)  # "two blocks, two and three east of the centre"
-    sides = next((where for where in wheres if isinstance(where, Sides)), None)
-    if sides is not None and made.kind is Kind.BLOCK and not isinstance(sides.which, str):
-        if made.count == len(sides.which):
-            made = replace(made, count=1, each=True)  # "two blocks, left and right of it"
     in_place = Beside((), Anaphor())
     if in_place in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
         wheres = tuple(where for where in wheres if where != in_place)  # "in the corner instead"

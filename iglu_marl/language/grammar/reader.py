@@ -55,7 +55,6 @@ _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
 _SPELLINGS: dict[str, str] = templates()["spellings"]
-_DEFINITE = frozenset(("the", "its", "each", "both", "that", "this", "every", "all", "these", "those"))
 _SHORT = frozenset(templates()["before_is"])
 """Words behind which "'s" is a verb."""
 
@@ -96,10 +95,6 @@ def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
             whole = " ".join(found[at : at + size])
             if name in (whole, singular(whole)[0]):
                 found[at : at + size] = [whole]
-    for at, (before, word) in enumerate(pairwise(found), start=1):
-        one = singular(word)[0]
-        if before in _DEFINITE and one in names and one in clauses.listed("part"):
-            found[at] = word.capitalize()  # what it names, whatever else the word means
     return found
 
 
@@ -429,7 +424,7 @@ def _read(text: str, names: frozenset[str] = frozenset()) -> tuple[Any, tuple[tu
     said = tokens(mended(text), names)
     if not said:
         return Failure(Reason.EMPTY, "", text), ()
-    unknown = [word for word in unknown_words(said) if not {word, singular(word.lower())[0]} & names]
+    unknown = [word for word in unknown_words(said) if not {word, singular(word)[0]} & names]
     plain = _read_words(said, text, names, quick=True)
     if not isinstance(plain, Failure) or (not unknown and plain.partial is not None):
         return plain, ()  # also if the unknown words are in a remark
