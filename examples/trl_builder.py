@@ -2,7 +2,7 @@
 
     python examples/trl_builder.py tuned --steps 100
     python examples/trl_builder.py early --steps 16
-    python examples/trl_builder.py grpo --adapter early --grpo --steps 40 --batch 4 --learning-rate 2e-4
+    python examples/trl_builder.py grpo --adapter early --grpo --steps 22 --batch 4 --learning-rate 2e-4
 
 The model is SmolLM2 (135 million parameters, extra `pretrained`) with a low-rank adapter, or `--base NAME`. The
 scripted architect describes structures of up to three blocks, one block in a message; the model sees the last message.
