@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Unpack
 
-from iglu_marl import AgentError, DialogueError, Pose, Role, Task
+from iglu_marl import AgentError, ConfigError, DialogueError, GridError, Pose, Role, Task
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.scripted.decomposition import decompose
 from iglu_marl.agents.scripted.dialogue_tracker import (
@@ -27,10 +27,12 @@ from iglu_marl.agents.scripted.dialogue_tracker import (
 )
 from iglu_marl.agents.scripted.state_tracker import PLANNED_AS, StateTracker
 from iglu_marl.agents.settings import Options, Settings, unwrap_game
+from iglu_marl.core.arguments import as_count, check_option
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import speakers_of
-from iglu_marl.core.grid import COLOR_NAMES, Cell, color_at, color_id, index_of
+from iglu_marl.core.grid import COLOR_NAMES, Cell, color_at, color_id, in_zone, index_of
 from iglu_marl.core.observed import observed_grid
+from iglu_marl.game.config import MAX_AGENTS
 from iglu_marl.game.knowledge import SIDES, lines_of_sight
 from iglu_marl.language import Context, Failure, Instruction, outcomes, parse, render
 from iglu_marl.planning.ordering import order_edits
@@ -100,7 +102,13 @@ def largest_build(views: Views) -> Grid:
 
     Every structure with these views is a part of it (Kutulakos and Seitz, A Theory of Shape by Space Carving, 2000), so
     the views determine the structure only if it is this one. Blocks that no view shows have the color of most others.
+
+    views: int8 [9, 11] by side. Raises `ConfigError` for another side, `GridError` for another shape.
     """
+    for side, view in views.items():
+        check_option("a side", side, SIDES)
+        if np.shape(view) != (9, 11):
+            raise GridError(f"the view of the side {side} has the shape {np.shape(view)}, expected (9, 11)")
     filled, colors = np.ones((9, 11, 11), bool), np.zeros((9, 11, 11), np.int8)
     for side, view in views.items():
         lines_of_sight(filled, side)[view == 0] = False
@@ -299,10 +307,15 @@ class TeamArchitect:
 def divide(edits: list[tuple[Cell, int]], able: list[set[int]]) -> dict[Cell, int]:
     """Return the builder of each edit: neighbouring blocks in equal shares, by who holds the color.
 
-    edits: cells and their new colors (0: air). able: the colors that each builder holds.
+    edits: cells and their new colors (0: air). able: the colors that each builder holds. Raises `ConfigError` without
+    builders, `GridError` for cells outside the zone.
     """
     if not edits:
         return {}
+    if not able:
+        raise ConfigError("able is [], expected the colors of each builder")
+    if odd := [cell for cell, _ in edits if not in_zone(*cell)]:
+        raise GridError(f"the cell {odd[0]!r:.80} of an edit is outside the zone")
     cells = np.array([cell for cell, _ in edits])
     axis = 0 if np.ptp(cells[:, 0]) >= np.ptp(cells[:, 2]) else 2
     loads, quota, owner = [0] * len(able), len(edits) / len(able), {}
@@ -350,7 +363,7 @@ class TeamBuilder(BuilderBase):
         if tracker is not None:
             self._dialogue = tracker
         self.number = number
-        self._able = able or [set(range(1, 7)) for _ in range(builders)]
+        self._able = able or [set(range(1, 7))] * as_count("builders", builders, 1, MAX_AGENTS)
         self._state = StateTracker(controls, **self.game.only("can_yield", "select_and_place"))
         self._forget(None)
 

@@ -3,8 +3,8 @@
     python examples/benchmarl_two_agents.py --algorithm mappo --iterations 20
 
 `PettingZooClass` of BenchMARL describes an environment of TorchRL's PettingZoo wrapper. `align` gives both agents the
-same Box and the same actions, so that they are one group, and `mask` marks the actions that have an effect. The game
-is that of examples/torchrl_two_agents.py: the architect sees a blue or a red block and says one of four symbols.
+same Box and the same actions, so that they are one group, and `mask` marks the actions that have an effect. In the
+game, the architect sees a blue or a red block and says one of four symbols.
 BenchMARL needs an older TorchRL, so `make adapters` installs it into a separate environment.
 """
 

@@ -215,6 +215,7 @@ def main(
         budget=max(curve[-1][0] for curve in curves),
         command=f"examples/sb3_builder.py {options}",
         output=output,
+        record=output is not None,
     )
     print(markdown([result]))
     return result

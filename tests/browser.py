@@ -110,7 +110,14 @@ class Browser:
     def emulate(self, width: int, height: int) -> None:
         """Lay pages out for a screen of this size, which may be narrower than a window can be."""
         screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        body = {"cmd": "Emulation.setDeviceMetricsOverride", "params": screen}
+        self._emulate("DeviceMetricsOverride", screen)
+
+    def touch(self, on: bool) -> None:
+        """Be a device with a touch screen and no mouse, or not."""
+        self._emulate("TouchEmulationEnabled", {"enabled": on, "maxTouchPoints": 5 if on else 1})
+
+    def _emulate(self, what: str, values: dict[str, Any]) -> None:
+        body = {"cmd": f"Emulation.set{what}", "params": values}
         self._ask("POST", f"{self._session}/goog/cdp/execute", body)
 
     def press(self, *keys: str) -> None:

@@ -156,7 +156,12 @@ def reader_target(name: str) -> FuzzTarget:
         made = {"recording": damaged.recorded_game, "replay": damaged.replay_page}.get(plain)
         return [made(scratch())] if made else [damaged.GOOD.get(plain) or reader.files[reader.damaged]]
 
-    return FuzzTarget(lambda data: reader.check(scratch(), data), seeds, tuple(
+    def check(data: bytes) -> None:
+        folder = scratch() / name  # without files of other targets
+        folder.mkdir(exist_ok=True)
+        reader.check(folder, data)
+
+    return FuzzTarget(check, seeds, tuple(
         [text.encode() for text in damaged.VALUES.values() if len(text) < 200]
         + [row for row in damaged.ROWS.values() if len(row) < 200]
     ))  # fmt: skip

@@ -38,17 +38,22 @@ def scores(model: Model | str, task: Any, **options: Any) -> dict[str, float]:
     assert log.status == "success", log.error
     assert log.results
     assert log.samples
-    assert all(len(sample.messages) > 4 for sample in log.samples), "the log has the games"
+    assert all(len(sample.messages) > 2 for sample in log.samples), "the log has the games"
     return {one.name: one.metrics["mean"].value for one in log.results.scores if one.name in MEASURES}
+
+
+def replied(text: str) -> ModelOutput:
+    """The output of the mock model, with its usage: Inspect would fetch a tokenizer to count."""
+    output = ModelOutput.from_content("mockllm/model", text)
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return output
 
 
 def main() -> None:
     replies = known_replies()
 
     def mocked(chat: list[Any], *_: Any) -> ModelOutput:
-        output = ModelOutput.from_content("mockllm/model", replies[chat[-1].text])
-        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-        return output
+        return replied(replies[chat[-1].text])
 
     with llm_server(lambda chat: replies[chat[-1]["content"]]) as server:
         os.environ |= {
@@ -64,7 +69,23 @@ def main() -> None:
     model = get_model("mockllm/model", custom_outputs=mocked)
     assert scores(model, "iglu_marl/building", task_args={"level": LEVEL, "games": GAMES}) == means
     assert scores(model, building(LEVEL, GAMES), epochs=2) == means
+    pictures()
     print("played")
+
+
+def pictures() -> None:
+    """The model gets the text and the pictures of a message."""
+    level = find_level("models-pictures-v1")
+    game, chat = level.start(0)
+    text, *shown = chat[1]["content"]
+
+    def seen(messages: list[Any], *_: Any) -> ModelOutput:
+        first, *images = messages[-1].content
+        same = [image.image for image in images] == [part["image_url"]["url"] for part in shown]
+        reply = PLAYERS["oracle" if same and first.text == text["text"] else "silent"](game, chat)
+        return replied(reply)
+
+    assert scores(get_model("mockllm/model", custom_outputs=seen), building(level.name, 1))["score"] == 1
 
 
 main()

@@ -70,6 +70,18 @@ def other_games() -> None:
             total += reward
         assert abs(total - 1) < 1e-9
         game.close()
+    with openenv_server("--role", "both", "--team", "division") as address:
+        client, team = GenericEnvClient(base_url=address).sync(), TextGame("both", team="division")
+        chat, one = team.reset(0), client.reset(seed=0)
+        for reply in (
+            {"say": "Place a blue block on the ground, at the centre."},
+            {"edits": []},
+            {"say": "No."},
+        ):
+            assert (one.observation["messages"], one.observation["agent"]) == (chat, team.agent)
+            one, (chat, *_) = client.step(reply), team.step(reply)
+        assert team.agent == "architect_0"
+        client.close()
     with openenv_server("--observations", "delta") as address:
         environment = BuilderEnvironment(RemoteGame(address))
         told = environment.reset(seed=4)

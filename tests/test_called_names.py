@@ -15,7 +15,6 @@ import pytest
 
 import iglu_marl
 from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder, TaskError, replay
-from iglu_marl.benchmark import OtherPlay
 from iglu_marl.benchmark.audits import write_audits
 from iglu_marl.core.files import atomic_write, made_folder, new_folder
 from iglu_marl.data import CDMDataset, clarifying_questions, human_evaluation, question_bank
@@ -41,7 +40,6 @@ ZERO = np.zeros((9, 11, 11))
         (lambda: axes_view(ZERO + 127), GridError, r"holds .*127.* at cell \(-5, -1, -5\).* expected a colour id"),
         (lambda: axes_view(ZERO + np.inf), GridError, "holds .*inf"),
         (lambda: axes_view(ZERO[0]), GridError, r"\(11, 11\)"),
-        (lambda: OtherPlay(None, seed=-1), ConfigError, "seed is -1, expected an integer in 0"),
         (lambda: TextGames(count=10**9), ConfigError, r"count is 1000000000, expected an integer in 1\.\.10000"),
         (lambda: TextGame().reset(-1), ConfigError, "seed is -1"),
         (lambda: rewards(["a"], [], [], []), ConfigError, "differ in length"),

@@ -12,7 +12,6 @@ import importlib.util
 import inspect
 import io
 import itertools
-import json
 import os
 import pkgutil
 import re
@@ -50,6 +49,7 @@ from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels, read_result
 from iglu_marl.benchmark.audits import read_audits
+from iglu_marl.benchmark.catalog import NO_AGENT
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
 from iglu_marl.benchmark.report import audit_rows, overview_rows
 from iglu_marl.benchmark.report import level_rows as leaderboard_rows
@@ -565,17 +565,6 @@ def level_rows() -> list[list[str]]:
     ]
 
 
-def cross_play() -> list[list[str]]:
-    """Each architect with each builder of other runs, by training and split, in per cent."""
-    file = ROOT / "docs" / "learning" / "symbols-place-v0-cross-play.json"
-    return [
-        [training, split, f"architect {seed}", *(f"{100 * share:.0f}" for share in row)]
-        for training, splits in json.loads(read(file)).items()
-        for split, rows in splits.items()
-        for seed, row in enumerate(rows)
-    ]
-
-
 TABLES: dict[str, Callable[[], list[list[str]]]] = {
     **environment_pages.TABLES,
     "gallery-environments": environment_pages.gallery,
@@ -601,10 +590,10 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
         for one in MODEL_LEVELS
     ],
     "levels": level_rows,
+    "reasons": lambda: [[", ".join(f"`{name}`" for name in names.split()), why] for names, why in NO_AGENT],
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "colours": colours,
-    "cross-play": cross_play,
     "config": config,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],

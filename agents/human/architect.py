@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Pose, Role, Task, Utterance
-from iglu_marl.agents.human.player import DRAG_DEG, TEXT_LIMIT, PlayerWindow, spelled
+from iglu_marl.agents.human.player import DRAG_DEG, TEXT_LIMIT, PlayerWindow, seen_sides, spelled
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.settings import Settings, unwrap_game
 from iglu_marl.const import STEP_S
-from iglu_marl.core.dialogue import Codec
+from iglu_marl.core.dialogue import PAIR, Codec, Speaker, speakers_of
 from iglu_marl.core.scoring import Alignment, Shifts, Target, align
 from iglu_marl.rendering.ui.screens import ArchitectView, OrbitAngles, architect_screen
 from iglu_marl.rendering.ui.widgets import Pairs
@@ -27,8 +28,9 @@ class HumanArchitect:
     work, pass `watch` to `iglu_marl.play` as `on_step`: the window then shows each step (`step_s` seconds a step; 0 =
     at once), and lines entered meanwhile are sent at the next turn.
 
-    It receives the task (`privileged`), and its window shows the progress. shifts: of the game's score. When the person
-    leaves, `act` raises `iglu_marl.rendering.WindowClosed`.
+    It receives the task (`privileged`), and its window shows the progress, unless it sees only a part of the target.
+    shifts: of the game's score. agent, speakers: its name and all who may speak, in a team. When the person leaves,
+    `act` raises `iglu_marl.rendering.WindowClosed`.
     """
 
     privileged = True
@@ -41,12 +43,15 @@ class HumanArchitect:
         shifts: Shifts = "all",
         cockpit: PlayerWindow | None = None,
         step_s: float = STEP_S,
+        agent: str = "architect_0",
+        speakers: tuple[Speaker, ...] = PAIR,
     ) -> None:
+        self.agent = agent
         self.shifts, self.step_s = shifts, step_s
         self.cockpit = cockpit or PlayerWindow(title="iglu_marl: architect")
         self.orbit = OrbitAngles()
         self.ghost = True
-        self._dialogue = DialogueTracker(codec, message_length)
+        self._dialogue = DialogueTracker(codec, message_length, speakers=speakers)
         self._limit = message_length if codec is None else TEXT_LIMIT
         self._forget(None)
 
@@ -55,6 +60,13 @@ class HumanArchitect:
         """Return one that fits an environment's chat and score."""
         fitting = Settings.of(env).only("codec", "message_length")
         return cls(**{**fitting, "shifts": env.unwrapped.config.shifts, **options})
+
+    @classmethod
+    def for_seat(cls, env: Any, agent: str, **options: Any) -> HumanArchitect:
+        """Return one for a seat ("architect_1") of an environment."""
+        config = unwrap_game(env).config
+        speakers = speakers_of(config.architects, config.builders)
+        return cls.for_env(env, agent=agent, speakers=speakers, **options)
 
     def _forget(self, task: Task | None) -> None:
         self._dialogue.forget()
@@ -91,8 +103,8 @@ class HumanArchitect:
         return self._dialogue.utter(self._ahead.popleft())
 
     def watch(self, env: Any) -> None:
-        """Show the state of a two-agent environment; pass it to `iglu_marl.play` as `on_step`."""
-        self._see(env.unwrapped.observe(f"{Role.ARCHITECT.value}_0"))
+        """Show the state of an environment; pass it to `iglu_marl.play` as `on_step`."""
+        self._see(env.unwrapped.observe(self.agent))
         self._steps = int(env.unwrapped.episode.worlds.steps[0])
         while True:
             self._attend(
@@ -184,22 +196,33 @@ class HumanArchitect:
 
     def view(self, turn: str) -> ArchitectView:
         """Return the contents of the screen."""
-        grid, goal = (np.asarray(self._observation[key], dtype=np.int8) for key in ("grid", "target_grid"))
-        best, prepared, aligned = self._measured(grid, goal)
-        pose = Pose.from_observation(self._observation) if "agentPos" in self._observation else None
+        seen = self._observation
+        grid, goal = (np.asarray(seen[key], dtype=np.int8) for key in ("grid", "target_grid"))
+        known = np.asarray(seen.get("target_mask", 1))
+        poses = np.reshape(seen["agentPos"], (-1, 5)) if "agentPos" in seen else ()
+        eyes = tuple(Pose.from_observation({"agentPos": pose}) for pose in poses)
         facts = [("turn", str(self._turns))]
         facts += [("step", str(self._steps))] if self._steps else []
         facts.append(("", f"{turn}, {len(self._ahead)} to be sent" if self._ahead else turn))
-        return ArchitectView(
-            target=goal,
+        view = ArchitectView(
+            target=goal if known.any() else None,
             grid=grid,
-            aligned_target=aligned if self.ghost else None,
-            pose=pose,
+            aligned_target=goal if self.ghost and known.any() else None,
+            pose=eyes[0] if eyes else None,
+            others=eyes[1:],
             dialogue=spelled(self._heard),
+            facts=tuple(facts),
+            sides=seen_sides(seen),
+        )
+        if not known.all():
+            return view
+        best, prepared, aligned = self._measured(grid, goal)
+        return replace(
+            view,
+            aligned_target=aligned if self.ghost else None,
             intersection=best,
             target_blocks=prepared.size,
             complete=best == prepared.size == int(np.count_nonzero(grid)),
-            facts=tuple(facts),
         )
 
 

@@ -14,11 +14,12 @@ from typing_extensions import Unpack
 from iglu_marl import AgentError, DialogueError, Pose, Utterance
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.human.controls import BACK, DOWN, FAST, FORWARD, LEFT, RIGHT, UP, InputMapper
-from iglu_marl.agents.human.player import HELP_KEYS, TEXT_LIMIT, PlayerWindow, spelled
-from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, require_entry
-from iglu_marl.agents.settings import Options, Settings
+from iglu_marl.agents.human.player import HELP_KEYS, TEXT_LIMIT, PlayerWindow, seen_sides, spelled
+from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
+from iglu_marl.agents.settings import Options, Settings, unwrap_game
 from iglu_marl.const import STEP_S
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.observed import observed_grid
 from iglu_marl.rendering.ui.screens import BuilderView, builder_screen
@@ -43,8 +44,8 @@ class HumanBuilder(BuilderBase):
     and while a menu or the text line is open. If the builder may speak (can_ask), T opens the text line.
 
     controls and the options: as of `Settings`. cockpit: the window's surroundings, which a `HumanArchitect` may share.
-    can_switch: whether TAB asks for flying or walking, by `asked_controls`; the caller has to switch. When the person
-    leaves, `act` raises `iglu_marl.rendering.WindowClosed`.
+    can_switch: whether TAB asks for flying or walking, by `asked_controls`; the caller has to switch. speakers: all who
+    may speak, in a team. When the person leaves, `act` raises `iglu_marl.rendering.WindowClosed`.
     """
 
     reads = "anything"
@@ -56,6 +57,7 @@ class HumanBuilder(BuilderBase):
         cockpit: PlayerWindow | None = None,
         step_s: float = STEP_S,
         can_switch: bool = False,
+        speakers: tuple[Speaker, ...] = PAIR,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
@@ -64,7 +66,16 @@ class HumanBuilder(BuilderBase):
         self.cockpit = cockpit or PlayerWindow(title="iglu_marl: builder")
         self.asked_controls: ControlsName | None = None
         self._limit = TEXT_LIMIT if self.game.tokens else self.game.message_length or TEXT_LIMIT
+        codec, length = self.game.codec, self.game.message_length
+        self._dialogue = DialogueTracker(codec, length, self.game.tokens, speakers)
+        self._hearer = "the architect" if speakers == PAIR else "the others"
         self._forget(None)
+
+    @classmethod
+    def for_seat(cls, env: Any, agent: str, **options: Any) -> HumanBuilder:
+        """Return one for a seat ("builder_1") of an environment."""
+        config = unwrap_game(env).config
+        return cls.for_env(env, speakers=speakers_of(config.architects, config.builders), **options)
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)
@@ -249,6 +260,10 @@ class HumanBuilder(BuilderBase):
             seen["inventory"] = tuple(
                 int(count) for count in np.asarray(observation["inventory"]).ravel()[:6]
             )
+        seen["others"] = tuple(map(tuple, np.asarray(observation.get("others", ())).tolist()))
+        seen["sides"], seen["target"] = seen_sides(observation), None
+        if np.any(observation.get("target_mask", 0)):
+            seen["target"] = np.asarray(observation["target_grid"], np.int8)
         compass = observation.get("compass")
         if isinstance(compass, Mapping):
             compass = compass.get("angle")
@@ -257,7 +272,7 @@ class HumanBuilder(BuilderBase):
             fresh = self._dialogue.hear(require_entry(observation, DIALOG_KEYS, "HumanBuilder", ""))
             self._heard += fresh
             if self._gave_way and not fresh:
-                self.cockpit.show_note("The architect says nothing new.")
+                self.cockpit.show_note("Nobody says anything new.")
         self._gave_way = False
         self._seen = seen
 
@@ -297,6 +312,9 @@ class HumanBuilder(BuilderBase):
             yaw_deg=seen["yaw"],
             dialogue=spelled(self._heard),
             facts=tuple(facts),
+            others=seen["others"],
+            target=seen["target"],
+            sides=seen["sides"],
         )
 
     def _draw(self) -> None:
@@ -304,7 +322,7 @@ class HumanBuilder(BuilderBase):
         hints = [("F1", "help")]
         hints += [("T", "talk")] if self.can_ask else []
         hints += [("Y", "end turn")] if self.inputs.can_yield else []
-        overlay = cockpit.overlay(tuple(hints), "Say something to the architect, then press Enter")
+        overlay = cockpit.overlay(tuple(hints), f"Say something to {self._hearer}, then press Enter")
         cockpit.window.draw(builder_screen(self.view(), cockpit.window.size, overlay))
         cockpit.window.capture(overlay.card is None)
 
@@ -317,7 +335,7 @@ class HumanBuilder(BuilderBase):
             ("right click, E", "place a block there"),
             ("1 to 6, wheel", "choose a colour"),
         ]
-        rows += [("T", "talk to the architect: Enter sends, Esc cancels")] if self.can_ask else []
+        rows += [("T", f"talk to {self._hearer}: Enter sends, Esc cancels")] if self.can_ask else []
         rows += [("Y", "end your turn: ask what comes next")] if self.inputs.can_yield else []
         rows += [("Tab", "walk" if self.inputs.is_flying else "fly")] if self.can_switch else []
         return (*rows, ("Esc", "menu: pause or leave the game"), ("F1, H, ?", "this help"))

@@ -6,8 +6,11 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
+from iglu_marl.game.knowledge import SIDES, UNSEEN
 from iglu_marl.rendering.ui.line_edit import LineEdit
-from iglu_marl.rendering.ui.screens import Overlay
+from iglu_marl.rendering.ui.screens import Overlay, Sides
 from iglu_marl.rendering.ui.widgets import Pairs
 
 SCREEN_FRAMES_PER_SECOND = 60
@@ -143,4 +146,12 @@ class PlayerWindow:
 
 def spelled(dialogue: Iterable[Any]) -> tuple[tuple[str, str], ...]:
     """Return a dialogue's utterances as (speaker, text)."""
-    return tuple((utterance.role.value, utterance.text) for utterance in dialogue)
+    return tuple((utterance.speaker, utterance.text) for utterance in dialogue)
+
+
+def seen_sides(observation: Any) -> Sides:
+    """Return the sides of the target that an agent sees, with their names, unless it sees all of the target."""
+    views = np.asarray(observation.get("target_sides", ()))
+    if not len(views) or np.all(observation["target_mask"]):
+        return ()
+    return tuple((side, view) for side, view in zip(SIDES, views, strict=True) if (view != UNSEEN).all())

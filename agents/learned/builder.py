@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self, Unpack
 
-from iglu_marl import Dialogue, Role, Utterance
+from iglu_marl import AgentError, Dialogue, Role, Utterance
 from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER, require_entry
@@ -18,6 +17,7 @@ from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.extras import extra
+from iglu_marl.core.files import usable_path
 from iglu_marl.core.grid import NetAction, color_at
 from iglu_marl.evaluation.action_prediction import Predictor, Situation, edited, net_edits
 
@@ -159,7 +159,7 @@ def load_model(
 
     if isinstance(model, Pretrained):
         return TrainedModel.pretrained(model, decoding)
-    if (Path(model) / DESCRIPTION).is_file():
+    if (usable_path(model, AgentError, named=False) / DESCRIPTION).is_file():
         return LanguageModel.load(model)
     return TrainedModel.named(model, decoding=decoding, threads=threads)
 

@@ -6,6 +6,7 @@ Weights are read as plain tensors (`weights_only`): loading runs no code.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -165,5 +166,7 @@ class TrainedModel:
 
 def save_tensors(state: Any, path: Path) -> None:
     """Call `torch.save` atomically."""
-    with atomic_write(path) as partial, partial.open("wb") as file:
-        torch.save(state, file)  # to a file: a name would become part of the content
+    made = io.BytesIO()  # written to a full disk by torch.save, the error would not name the disk
+    torch.save(state, made)
+    with atomic_write(path) as partial:
+        partial.write_bytes(made.getbuffer())

@@ -320,7 +320,10 @@ def train_language(
         "seconds": round(time.perf_counter() - began, 1),
         "held_out_loss": {"before": before, "after": _mean_loss(model, writer, held_out, size)},
     }
-    model.save_pretrained(path)
+    try:
+        model.save_pretrained(path)
+    except Exception as error:  # on a full disk, safetensors raises a class that it does not export
+        raise DataError(f"{path} cannot be written: {error!s:.200}") from error
     described = {"format": FORMAT, "version": VERSION, "prompt_tokens": config.prompt_tokens, "notes": facts}
     write_text(path / DESCRIPTION, json.dumps(described, indent=1) + "\n")
     return LanguageModel(model.eval(), writer, facts)

@@ -1,8 +1,9 @@
-"""A pair with its own symbols: the input of its two networks, and the agents.
+"""Pairs with their own symbols: the input of their networks, and the agents.
 
-Two blocks are to be built in two of the eight cells around the start. The architect maps the target to symbols; the
-builder maps symbols to a wish, colours for the eight cells, and acts until its build matches. Both learned by PPO
-(version 0.2). Playing needs no PyTorch.
+`symbols-pair`: two blocks are to be built in two of the eight cells around the start. The architect maps the target to
+symbols; the builder maps symbols to a wish, colours for the eight cells, and acts until its build matches. Both learned
+by PPO (version 0.2). `code-pair`: one block, grid actions, no wish (`examples/torchrl_pairs.py`). Playing needs no
+PyTorch.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned.zoo import Pretrained
 from iglu_marl.agents.settings import unwrap_game
+from iglu_marl.benchmark.catalog import GRID_ACTIONS
 from iglu_marl.core.grid import grid_to_blocks
 
 Array = npt.NDArray[Any]
@@ -59,6 +61,35 @@ def ring_of(grid: Array, layer: int = 0) -> Array:
 def target_view(target: Array) -> Floats:
     """Return the architect's input for targets [n, 9, 11, 11]: one-hot colours of the eight cells, [n, 48]."""
     return _one_hot(ring_of(target)).reshape(len(target), -1)
+
+
+def code_view(target: Array) -> Floats:
+    """Return the input of a `CodeArchitect` for targets [n, 9, 11, 11]: colours and filled cells, [n, 14].
+
+    Colour and cell are apart, so that a linear code has a symbol for each, also in pairs that were held out.
+    """
+    hot = _one_hot(ring_of(target))
+    return np.concatenate([hot.max(axis=1), hot.max(axis=2)], axis=1)
+
+
+def heard_view(seen: Mapping[str, Any], words: int, symbols: int) -> Floats:
+    """Return the input of a `CodeBuilder` for a batch of observations, [n, words * symbols + 30].
+
+    The latest message, one-hot; yaw and pitch, one-hot; position; filled cells around the start and their colours.
+    """
+    dialog, ring = np.asarray(seen["dialog"]), ring_of(np.asarray(seen["grid"]))
+    said = np.where(dialog[:, :1] == symbols + 1, dialog[:, 1 : 1 + words], 0)
+    pose = np.asarray(seen["agentPos"])
+    looks = np.rint(pose[:, 3:] / TURN_DEG).astype(np.int64)  # pitch, yaw
+    parts = [
+        (said[..., None] == np.arange(1, symbols + 1)).reshape(len(said), -1),
+        looks[:, 1:] % 8 == np.arange(8),
+        looks[:, :1] == np.arange(-2, 3),
+        pose[:, :3] / 3,
+        ring > 0,
+        _one_hot(ring).max(axis=1),
+    ]
+    return np.concatenate(parts, axis=1, dtype=np.float32)
 
 
 def body_view(pose: Array, grid: Array, wish: Array) -> Floats:
@@ -247,6 +278,52 @@ class SymbolsBuilder:
             if 1 <= token <= symbols.shape[2]:
                 symbols[0, place, token - 1] = 1.0
         return self._listen(symbols.reshape(1, -1)).reshape(1, 8, -1).argmax(-1)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class CodeArchitect(SymbolsArchitect):
+    """Names the target once: colour and cell of one block by a linear code, or the whole of several blocks."""
+
+    def __init__(self, model: Pretrained, message_length: int) -> None:
+        super().__init__(model, message_length)
+        one = model.tensors["speak.0.weight"].shape[1] == code_view(np.zeros((1, 9, 11, 11))).shape[1]
+        self.view = code_view if one else target_view
+
+
+class CodeBuilder:
+    """Acts by what it heard and sees, with the most probable of `GRID_ACTIONS`."""
+
+    def __init__(self, model: Pretrained, space: Any, can_ask: bool, message_length: int) -> None:
+        self._act, sizes = _Network(model.tensors, "act"), model.card["network"]
+        self._sizes = (sizes["words"], sizes["symbols"])
+        self.check_task = partial(_check_task, model.name)
+        self._space, self._can_ask, self._length = space, can_ask, message_length
+
+    @classmethod
+    def for_env(cls, env: Any, *, model: Pretrained) -> CodeBuilder:
+        """Return an agent for an environment. Raises `AgentError` if the pair cannot play its game."""
+        config = _check_game(env, model, "grid pose dialog", "builder")
+        return cls(model, env.action_space("builder_0"), config.builder_can_ask, config.max_message_length)
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        """Start an episode. Raises `AgentError` if `role` is not the builder."""
+        if role != Role.BUILDER:
+            raise AgentError(f"a CodeBuilder cannot play the {role}")
+
+    def act(self, observation: Any) -> Any:
+        """Return the number of the action, or the action itself where actions are not numbered."""
+        seen = {key: np.asarray(observation[key])[None] for key in ("dialog", "grid", "agentPos")}
+        number = int(self._act(heard_view(seen, *self._sizes)).argmax())
+        if hasattr(self._space, "n"):
+            return number
+        space = self._space["act"] if self._can_ask else self._space
+        act = {
+            key: GRID_ACTIONS[number].get(key, np.zeros(part.shape, part.dtype))
+            for key, part in space.items()
+        }
+        return {"act": act, "say": np.zeros(self._length, np.int64)} if self._can_ask else act
 
     def close(self) -> None:
         """Do nothing."""

@@ -7,7 +7,6 @@ stored in no attribute, redirects are not followed, and a key in an answer is re
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
 import os
@@ -185,7 +184,7 @@ class EndpointBackend:
         settings = self.settings
         body: dict[str, Any] = {
             "model": settings.model,
-            "messages": [_message(part.speaker, part.text, part.pictures) for part in request.messages],
+            "messages": [part.as_chat() for part in request.messages],
             settings.limit_field: settings.max_reply_tokens,
             "temperature": settings.temperature,
         }
@@ -372,16 +371,6 @@ class _Bearer:
 
     def __repr__(self) -> str:
         return "_Bearer()"
-
-
-def _message(speaker: str, text: str, pictures: Sequence[bytes]) -> dict[str, Any]:
-    if not pictures:
-        return {"role": speaker, "content": text}
-    parts: list[dict[str, Any]] = [{"type": "text", "text": text}]
-    for picture in pictures:
-        url = "data:image/png;base64," + base64.b64encode(picture).decode("ascii")
-        parts.append({"type": "image_url", "image_url": {"url": url}})
-    return {"role": speaker, "content": parts}
 
 
 def _reply(attempt: _Attempt, total: TokenCount, sent: int) -> Reply:

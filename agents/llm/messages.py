@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 Speaker = Literal["system", "user", "assistant"]
+_PNG = "data:image/png;base64,"
 
 
 class Message(NamedTuple):
@@ -16,6 +18,25 @@ class Message(NamedTuple):
     speaker: Speaker
     text: str
     pictures: tuple[bytes, ...] = ()
+
+    def as_chat(self) -> dict[str, Any]:
+        """Return it in the usual format: content is the text, or parts: the text, and pictures as data URLs."""
+        if not self.pictures:
+            return {"role": self.speaker, "content": self.text}
+        urls = [_PNG + base64.b64encode(picture).decode("ascii") for picture in self.pictures]
+        pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+        return {"role": self.speaker, "content": [{"type": "text", "text": self.text}, *pictures]}
+
+    @classmethod
+    def of_chat(cls, part: Mapping[str, Any]) -> Message:
+        """Read what `as_chat` returns."""
+        if isinstance(part["content"], str):
+            return cls(part["role"], part["content"])
+        text, *pictures = part["content"]
+        urls = [picture["image_url"]["url"] for picture in pictures]
+        return cls(
+            part["role"], text["text"], tuple(base64.b64decode(url.removeprefix(_PNG)) for url in urls)
+        )
 
 
 class ChatRequest(NamedTuple):

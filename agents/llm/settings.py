@@ -115,7 +115,7 @@ class LLMSettings:
             check_option(name, getattr(self, name), known)
         if self.endpoint:
             _check_address(self.endpoint)
-        if self.view == "picture" and not (self.pictures and self.endpoint):
+        if self.view == "picture" and not self.pictures:
             raise ConfigError(
                 f"view is 'picture', expected an endpoint that reads pictures: pictures=True ({PREFIX}PICTURES=1)"
             )

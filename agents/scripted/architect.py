@@ -172,10 +172,10 @@ class ScriptedArchitect:
         self._plainly: set[Cell] = set()  # cells of failed requests with references
         self._steps: list[InstructionStep] = []  # planned requests
         self._base: npt.NDArray[Any] | None = None  # the build at that time
-        self._last = b""  # visible state of the last turn
+        self._last = b"", b""  # build and pose of the last turn
+        self._waits = False  # whether the last turn only counted
         self._goal = b""
         self._still = self._waited = 0
-        self._sees_pose = False
         self._tries: Counter[Cell] = Counter()
         self._refusals: Counter[Cell] = Counter()
         self._order: list[Cell] = []
@@ -196,7 +196,7 @@ class ScriptedArchitect:
         """Return the next instruction, or silence; raise `AgentError` if target_grid or grid is not observed."""
         target = require_entry(observation, ("target_grid",), "ScriptedArchitect", SHOW_ARCHITECT)
         grid = require_entry(observation, ("grid",), "ScriptedArchitect", SHOW_ARCHITECT)
-        stated = self._heard(observation)
+        stated, self._waits = self._heard(observation), False
         self._watch(grid, observation.get("agentPos"))
         if (goal := target.tobytes()) != self._goal:  # the next stage of a progressive task
             self._goal, self._tries, self._refusals = goal, Counter(), Counter()
@@ -215,6 +215,17 @@ class ScriptedArchitect:
         waits = self._still + 1 < self.patience and self._waited + 1 < self.repeat_after
         return waits and self._asked is not None and not self._over
 
+    def rest(self, pose: Any) -> bool:
+        """Do what `act` does if it waits and nothing but the builder's pose differs; return whether that is so."""
+        seen = self._last[0], _bytes_of(pose)
+        still = self._still + 1 if seen == self._last else 0
+        late = still >= self._patience or self._waited + 1 >= self.repeat_after
+        if not self._waits or late or self.comment_after - 1 in self._standing.values():
+            return False
+        self._standing.update([*self._standing])
+        self._last, self._still, self._waited = seen, still, self._waited + 1
+        return True
+
     def close(self) -> None:
         """Release nothing."""
 
@@ -225,16 +236,19 @@ class ScriptedArchitect:
         return texts[-1] if texts else ""
 
     def _watch(self, grid: npt.NDArray[Any], pose: Any) -> None:
-        self._sees_pose = pose is not None
         self._yaw = None if pose is None else float(np.asarray(pose)[4])
-        seen = grid.tobytes() + (b"" if pose is None else np.asarray(pose).tobytes())
+        seen = grid.tobytes(), _bytes_of(pose)
         self._still = self._still + 1 if seen == self._last else 0
-        if seen[: grid.nbytes] != self._last[: grid.nbytes]:
+        if seen[0] != self._last[0]:
             self._topic = ()
             if self._closed:
                 self._tries.clear()  # somebody resumed what was given up
         self._last = seen
         self._waited += 1
+
+    @property
+    def _patience(self) -> int:
+        return self.patience if self._last[1] else self.repeat_after
 
     def _is_unfinished(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> bool:
         """Return whether the last instruction, or tidying up after it, is unfinished."""
@@ -265,15 +279,15 @@ class ScriptedArchitect:
         if talk in (DialogueAct.DONE, DialogueAct.UNCHANGED) and self._asked.open_cells(grid):
             return self._reply(Asked("done"), stated, grid, target)
         cells = self._asked.cells
-        patience = self.patience if self._sees_pose else self.repeat_after
         if talk in _WHICH and self._asked.meant is not None:
             self._waited = 0
             return self._words(Pick(At(self._asked.meant)))
         if talk in _REFUSED:
             self._refusals.update(cells)
             self._tries.update(dict.fromkeys(cells, PERSISTENCE))
-        elif talk not in _NOT_HEARD | _WHICH and self._still < patience:
+        elif talk not in _NOT_HEARD | _WHICH and self._still < self._patience:
             if self._waited < self.repeat_after or not self._asked.open_cells(grid):
+                self._waits = True
                 return ""
             self._waited = 0
             if isinstance(self._asked.plain, (CellEdit, Build)):  # repeating it changes nothing
@@ -466,3 +480,7 @@ class ScriptedArchitect:
             self._order = list(dict.fromkeys(edit.cell for edit in order_edits(grid, target, self.controls)))
             cells = self._order
         return cells
+
+
+def _bytes_of(pose: Any) -> bytes:
+    return b"" if pose is None else np.asarray(pose).tobytes()

@@ -37,8 +37,9 @@ from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
 from iglu_marl.language import CellEdit, DialogueAct, Failure, parse, parse_small_talk, render, say
 from iglu_marl.language.blocks import EditKind, Reason
+from iglu_marl.language.grammar.reader import try_text
 from iglu_marl.language.grammar.speaker import spelled
-from iglu_marl.language.instructions import wordings
+from iglu_marl.language.instructions import fewest_words
 
 CORRECT_AFTER = 3  # turns without a change before the mistake is corrected anyway
 _NEAR = ((1, 0), (-1, 0), (0, 1), (0, -1))
@@ -88,6 +89,8 @@ class PreciseArchitect(ScriptedArchitect):
         require_entry(observation, DIALOG_KEYS, type(self).__name__, _HINT)
         return super().act(observation)
 
+    rest = ScriptedArchitect.rest
+
     def _speak(self, grid: Grid, target: Grid, stated: str) -> str:
         return self._manner(super()._speak(grid, target, stated), grid, target)
 
@@ -106,12 +109,12 @@ class TerseArchitect(PreciseArchitect):
 @lru_cache(maxsize=4096)
 def shortest(edit: CellEdit) -> str:
     """Return an instruction for an edit without any word that can be omitted."""
-    words = min(wordings(edit), key=lambda text: len(text.split())).rstrip(".").split()
+    words = fewest_words(edit).rstrip(".").split()
     for size in (2, 1):  # "of centre" is omitted as a whole
         number = 0
         while number < len(words):
             fewer = words[:number] + words[number + size :]
-            if parse(" ".join(fewer)) == edit:
+            if try_text(" ".join(fewer)) == edit:
                 words = fewer
             else:
                 number += 1
@@ -148,6 +151,7 @@ class TalkativeArchitect(PreciseArchitect):
         return self._politely(edit)
 
     def _chat(self, grid: Grid) -> str:
+        self._waits = False
         if self._rng.random() >= self.chatter:
             return ""
         edit = self._edit
@@ -181,9 +185,7 @@ class VagueArchitect(PreciseArchitect):
         if edit is None or edit.action is not EditKind.PLACE or edit in self._told:
             return text
         self._told.add(edit)
-        if self._rng.random() >= self.vagueness:
-            return text
-        options = list(vaguely(edit))
+        options = vaguely(edit) if self._rng.random() < self.vagueness else ()
         return options[int(self._rng.integers(len(options)))] if options else text
 
 

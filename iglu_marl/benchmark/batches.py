@@ -13,15 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.benchmark.catalog import Level
-from iglu_marl.benchmark.games import Judged
+from iglu_marl.benchmark.games import Judged, judgement
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.core.task import Task
 from iglu_marl.envs.batch_observations import rows
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
-from iglu_marl.evaluation.metrics import game_metrics
 from iglu_marl.evaluation.selection import factory
-from iglu_marl.game.agent import Agent
+from iglu_marl.game.agent import Agent, can_rest
 from iglu_marl.recording.rollout import Trajectory, agent_seed
 from iglu_marl.recording.values import to_json
 
@@ -54,6 +53,7 @@ class AgentBatch:
         self._make, self._role, self._env = factory(spec, role), role, env
         self.agents: list[Agent] = []
         self.playing = np.zeros(0, np.bool_)
+        self._seen: dict[str, Array] = {}
 
     def begin(self, count: int, seed: int) -> None:
         """Reset an agent for each game."""
@@ -65,14 +65,28 @@ class AgentBatch:
             self.agents.append(self._make(self._env))
         for agent, seed in zip(self.agents, seeds, strict=False):
             agent.reset(self._role, seed)
-        self.playing = np.ones(len(seeds), np.bool_)
+        self.playing, self._seen = np.ones(len(seeds), np.bool_), {}
         self._actions: list[Any] = [None] * len(seeds)
 
     def act(self, observations: Any) -> Any:
-        """Return the actions of all agents."""
+        """Return the actions of all agents. One that waits acts again when its observation or the time demands it."""
+        same = self._same(observations)
         for game in np.flatnonzero(self.playing).tolist():
-            self._actions[game] = self.agents[game].act(rows(observations, game))
+            agent = self.agents[game]
+            if not (same[game] and agent.rest(observations["agentPos"][game])):  # type: ignore[attr-defined]
+                self._actions[game] = agent.act(rows(observations, game))
         return _stacked(self._actions)
+
+    def _same(self, observations: Any) -> Array:
+        """Return the games whose agent can rest, and sees what it saw before but for the pose, bool [n]."""
+        same = np.zeros(len(self.playing), np.bool_)
+        if can_rest(self.agents[0]) and "agentPos" in observations:
+            seen = {key: part.copy() for key, part in observations.items() if key != "agentPos"}
+            if self._seen:
+                parts = (part == self._seen[key] for key, part in seen.items())
+                same = np.logical_and.reduce([part.reshape(len(same), -1).all(axis=1) for part in parts])
+            self._seen = seen
+        return same
 
     def close(self) -> None:
         """Close the agents."""
@@ -143,11 +157,8 @@ def judged_many(
             end = Trajectory(
                 tasks[game], seeds[game], terminated=bool(terminated[game]), grid=worlds.grid[game].copy()
             )
-            made, steps = int(changes[game]), int(worlds.steps[game])
-            success = level.is_success(end.task, end.completed, made)
-            outcome = Judged(success, end.completed, float(game_metrics(end)["f1"]), made, steps)
             found[game] = (
-                outcome,
+                judgement(level, end, int(changes[game]), int(worlds.steps[game])),
                 {
                     ROLES[agent].value: [to_json(rows(step[agent], game)) for step in acted]
                     for agent in players

@@ -27,7 +27,6 @@ from iglu_marl.benchmark.splits import (
     HumanInstructions,
     PinnedInstructions,
     PlacedBlocks,
-    Relative,
     Shapes,
     Spawned,
     SplitName,
@@ -48,7 +47,7 @@ from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.config import GameConfig
 from iglu_marl.tasks import TaskSource
 
-Family = Literal["see", "told", "pictures", "symbols", "words", "partners", "team", "models"]
+Family = Literal["see", "told", "pictures", "symbols", "words", "partners", "team"]
 FAMILIES: dict[Family, str] = {
     "see": "a builder that sees the target",
     "told": "a builder that gets instructions, and sees its pose and the blocks",
@@ -154,6 +153,12 @@ class Level:
         """Return the level with the content that a training run of this seed holds out."""
         number = seed % self.folds
         return replace(self, held_out=tuple(replace(rule, fold=number) for rule in self.held_out))
+
+    @property
+    def why_no_agent(self) -> str:
+        """Why no agent was trained on the level; "" if one was, or the level has another version."""
+        known = (why for names, why in NO_AGENT if self.name.removesuffix("-v1") in names.split())
+        return next(known, "")
 
     @property
     def superseded_by(self) -> str:
@@ -309,6 +314,26 @@ def _team(architects: int, builders: int, **options: Any) -> dict[str, Any]:
     talk = {"chat": "text", "builder_can_ask": True}
     return {**talk, "architects": architects, "builders": builders, **options}
 
+
+NO_AGENT: tuple[tuple[str, str], ...] = (
+    (
+        "see-few told-ground told-shapes",
+        "imitation of the oracle is at 0 to 22 % with everything; PPO over the budget takes 3.2, 3.2 and 6.8 CPU-hours "
+        "a run, 16, 19 and 34 for all runs",
+    ),
+    ("pictures-ground", "imitation was not run; PPO takes 8.0 CPU-hours a run, 48 for all six"),
+    (
+        "see-structures told-structures pictures-layers pictures-structures symbols-walk symbols-structures words-few "
+        "words-structures partners-structures",
+        "its games are longer, and the level below has no agent",
+    ),
+    ("told-human", "people's texts; `edits-v1` was run on version 0 only"),
+    ("words-place words-ground partners-ground", "no algorithm was run for version 1"),
+    (
+        "team-assist team-relay team-parts team-divide team-sides team-whole",
+        "scripted teams complete 8 to 100 %; learned teams play a smaller game",
+    ),
+)  # names without version, and the reason
 
 _LISTED: tuple[Level, ...] = (
     # --- a builder that sees the target
@@ -478,51 +503,7 @@ def _version_0(level: Level) -> Level:
 
 _V0 = tuple(_version_0(level) for level in _LISTED if not level.is_team)
 
-_TEXT = {"chat": "text", "builder_can_ask": True}
-
-
-def _for_models(
-    name: str, about: str, content: Content, held_out: HeldOut, steps: int, architect: str
-) -> Level:
-    return Level(
-        f"models-{name}-v0", about, content, (held_out,), "flying", ("dialog", "inventory", "pose", "grid"), steps, 0,
-        spare=None, seeds=1, architects={"test": (architect,)} if architect else {}, game=_TEXT,
-    )  # fmt: skip
-
-
-MODEL_LEVELS: tuple[Level, ...] = (
-    _for_models(
-        "absolute", "One block anywhere on the ground, told by its coordinates in one of 8 wordings.",
-        PlacedBlocks(GROUND, wordings=8), HeldOut("pairs", 6), 200, "replay",
-    ),
-    _for_models(
-        "relative", "One block on or beside one of 4 others, which is named by its colour.", Relative(),
-        HeldOut("combinations", 0.25), 200, "replay",
-    ),
-    _for_models(
-        "shapes", "A row, tower, wall or square, told in one sentence.", Shapes(), HeldOut("sizes", 6), 600, "replay"
-    ),
-    _for_models(
-        "structures", "Structures of 6 to 12 blocks in up to 4 layers, told block by block.", Structures(6, 12),
-        HeldOut("shapes", 0.25), 2000, "scripted",
-    ),
-    _for_models(
-        "human", "Changes that people asked for in the IGLU single-turn corpus.", HumanInstructions(),
-        HeldOut("structures"), 1000, "replay",
-    ),
-    _for_models(
-        "clarification", "Structures of 3 to 6 blocks, told by an architect who leaves out things until asked.",
-        Structures(3, 6, 2, 3, 3), HeldOut("shapes", 0.25), 1000, "vague",
-    ),
-    _for_models(
-        "vision", "Structures of 3 to 6 blocks, of which an architect sees pictures, and which it tells a builder.",
-        Structures(3, 6, 2, 3, 3), HeldOut("shapes", 0.25), 1000, "",
-    ),
-)  # fmt: skip
-"""Levels for language models (`iglu_marl.benchmark.models`). The builder is measured, or the architect on levels
-without a scripted one."""
-
-_BY_NAME = {level.name: level for level in (*_LISTED, *_V0, *MODEL_LEVELS)}
+_BY_NAME = {level.name: level for level in (*_LISTED, *_V0)}
 NAMES = tuple(_BY_NAME)
 
 

@@ -18,7 +18,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.wrappers import discretize
-from iglu_marl.evaluation.metrics import game_metrics
+from iglu_marl.evaluation.metrics import intersection_counts
 from iglu_marl.game.agent import Agent, is_idle
 from iglu_marl.recording.rollout import Trajectory, play
 
@@ -213,9 +213,18 @@ def judged(
 
     game = play(env, dict(agents), seed=seed, options={"task": task}, on_step=stepped)
     after(game)
-    success = level.is_success(task, game.completed, changes.count)
-    f1 = float(game_metrics(game)["f1"])
-    return Judged(success, game.completed, f1, changes.count, game.builder_steps)
+    return judgement(level, game, changes.count, game.builder_steps)
+
+
+def judgement(level: Level, game: Trajectory, changes: int, steps: int) -> Judged:
+    """Return the outcome of a game that ended."""
+    task = game.task.in_ids("iglu")
+    assert game.grid is not None  # since it ended
+    counts = intersection_counts(
+        game.grid, task.target_grid, invariant=task.is_invariant, full_grid=task.full_grid
+    )
+    success = level.is_success(game.task, game.completed, changes)
+    return Judged(success, game.completed, float(counts.f1), changes, steps)
 
 
 class Observing:
@@ -290,6 +299,15 @@ def plays_itself(builder: Any) -> bool:
     """
     named = isinstance(builder, str) and builder not in zoo()
     return named and (builder.startswith(NamedModel.PREFIX) or builder in known(Role.BUILDER))
+
+
+BACKGROUND = "background"
+"""Spec of an architect or builder that stands for all frozen partners of a level."""
+
+
+def background(level: Level) -> tuple[str, ...]:
+    """Return the frozen partners of a level, pairs of the zoo."""
+    return tuple(sorted(name for name in zoo() if name.startswith(level.name.removesuffix("v1"))))
 
 
 def reference_env(level: Level, split: Any) -> Any:

@@ -11,10 +11,19 @@ from typing import Any
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig, get_model
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    GenerateConfig,
+    get_model,
+)
 from inspect_ai.scorer import Score, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState, solver
 
+from iglu_marl.agents.llm.messages import Message
 from iglu_marl.benchmark.models import find_level, outcome
 from iglu_marl.text.game import ChatMessage as Part
 
@@ -32,7 +41,7 @@ def building(level: str = "models-clarification-v1", games: int | None = None, s
     for number in range(min(games or chosen.count, chosen.count)):
         game, chat = chosen.start(number, seed)
         unit = outcome(chosen, number, seed, game).unit
-        text = str(chat[-1]["content"])
+        text = Message.of_chat(chat[-1]).text
         samples.append(Sample(text, id=f"{level}/{number}", metadata={"number": number, "unit": unit}))
     return Task(
         MemoryDataset(samples, name=level),
@@ -66,8 +75,11 @@ def play(level: str, seed: int) -> Any:
 
 
 def _message(part: Part) -> ChatMessage:
-    kind = ChatMessageSystem if part["role"] == "system" else ChatMessageUser
-    return kind(content=part["content"])
+    kind, message = ChatMessageSystem if part["role"] == "system" else ChatMessageUser, Message.of_chat(part)
+    if not message.pictures:
+        return kind(content=message.text)
+    pictures = [ContentImage(image=one["image_url"]["url"]) for one in part["content"][1:]]
+    return kind(content=[ContentText(text=message.text), *pictures])
 
 
 @scorer(metrics=[{name: [mean(), stderr(cluster="unit")] for name in MEASURES}])

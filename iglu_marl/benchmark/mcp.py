@@ -16,6 +16,7 @@ from typing import Any
 from iglu_marl.agents.llm.reading import Unreadable, read_order
 from iglu_marl.benchmark.models import GameRow, ModelLevel, ModelResult, outcome
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import made_folder
 
@@ -35,6 +36,8 @@ class ToolGame:
     def __init__(
         self, level: ModelLevel, seed: int = 0, output: Path | None = None, name: str = "MCP client"
     ) -> None:
+        if level.pictures:
+            raise ConfigError(f"level is {level.name!r}, expected one without pictures")
         self.level, self.seed, self.output, self.name = level, seed, output, name
         self.rows: dict[int, GameRow] = {}
         self.new_game(0)

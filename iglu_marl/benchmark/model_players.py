@@ -121,7 +121,9 @@ def _reader() -> AgentPredictor:
 def reader(game: TextGame, chat: list[ChatMessage]) -> str:
     """Read the dialogue by rules; ask once if nothing follows from it."""
     if game.turn is Role.ARCHITECT:
-        return describe_changes(game.grid, game.target, 1).split("\n")[0]
+        seen = game.seats[game.agent].target(game.target)
+        known = np.where(seen.get("target_mask", 1), seen["target_grid"], game.grid)
+        return describe_changes(game.grid, known, 1).split("\n")[0]
     x, y, z, pitch, yaw = (float(number) for number in game.pose)
     built: BlockGrid = _reader()(Situation(game.dialogue, game.grid, 0, (x, y, z, yaw, pitch)))
     edits = edits_of(game.grid, built)

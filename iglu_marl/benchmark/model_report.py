@@ -72,8 +72,9 @@ class Pair(NamedTuple):
 def compare(results: Sequence[ModelResult]) -> list[Pair]:
     """Return the paired differences of all results with the same level, tasks and number of games.
 
-    Games that one of them lacks are left out. The interval is by bootstrap over units, and the test flips the signs of
-    whole units. Results of other tasks are not compared.
+    Games that one of them lacks are left out. The interval is by bootstrap over units; where all differences are equal,
+    by Wilson's interval of the share of other ones. The test flips the signs of whole units. Results of other tasks are
+    not compared.
     """
     found = []
     for first, second in combinations(results, 2):
@@ -90,9 +91,13 @@ def compare(results: Sequence[ModelResult]) -> list[Pair]:
         sums = np.bincount(units, weights=gaps)
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (SWAPS, len(sums)))
         beyond = np.abs(signs @ sums) >= abs(sums.sum()) - 1e-9
-        found.append(
-            Pair(first, second, crossed_bootstrap(gaps, [units]), (1 + int(beyond.sum())) / (1 + SWAPS))
-        )
+        interval = crossed_bootstrap(gaps, [units])
+        if interval.high - interval.low < 1e-9:  # all gaps are equal: others could occur
+            other = (1 - share_interval(1.0, len(sums)).low) * (1 + abs(interval.value))
+            interval = interval._replace(
+                low=max(-1.0, interval.value - other), high=min(1.0, interval.value + other)
+            )
+        found.append(Pair(first, second, interval, (1 + int(beyond.sum())) / (1 + SWAPS)))
     return found
 
 

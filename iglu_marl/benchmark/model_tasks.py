@@ -219,6 +219,37 @@ def viewpoint(rng: Rng) -> RoundsGame:
             return RoundsGame((InstructedRound(text, _grid(world), _grid(world | {cell: color})),))
 
 
+def in_view(rng: Rng) -> RoundsGame:
+    """One block beside a block that is named by its place in the builder's view, from an edge of the zone."""
+    while True:
+        cells, way = _scattered(rng, 4), _way(rng)
+        world: Blocks = {cell: _color(rng) for cell in cells}
+        ahead, right = np.array(WAYS[way]), np.array(WAYS[_turned(way, 1)])
+        places = np.array([(x, z) for x, _, z in cells]) + 4 * ahead
+        depth, aside = places @ ahead, places @ right
+        if not ((depth > 1) & (abs(aside) <= 0.8 * depth)).all():
+            continue
+        measures = {"leftmost": (aside, aside / depth), "nearest": (depth, np.hypot(depth, aside))}
+        measures |= {"rightmost": (-aside, -aside / depth), "farthest": (-depth, -np.hypot(depth, aside))}
+        name = list(measures)[_number(rng, 0, 3)]
+        first = {
+            int(number) for measure in measures[name] for number in np.flatnonzero(measure == measure.min())
+        }
+        if len(first) > 1:  # on the ground, and in the picture
+            continue
+        base = cells[first.pop()]
+        turns = {"to the left of": -1, "to the right of": 1, "behind": 0, "in front of": 2}
+        seen, color = list(turns)[_number(rng, 0, 3)], _color(rng)
+        cell = _beside(base, _turned(way, turns[seen]))
+        if in_zone(*cell) and cell not in world:
+            text = f"Put {_a(color)} on the ground, directly {seen} the {name} block, as you see it."
+            (x, z), yaw = (-4 * ahead).tolist(), 90.0 * _ORDER.index(way)
+            made = InstructedRound(
+                text, _grid(world), _grid(world | {cell: color}), pose=(x, 0.0, z, yaw, -15.0)
+            )
+            return RoundsGame((made,))
+
+
 def large(rng: Rng) -> RoundsGame:
     """A structure of 20 to 50 blocks in one message: two parts, and sometimes a mirror image of all."""
     makers = (_walls, _chessboard, _stairs)

@@ -1,8 +1,7 @@
 """The benchmark of language models: levels, games, and result files.
 
 A game is a `TextGame`: a chat, a reply, the next chat. So the same games are played through an endpoint or a local
-model (`run_models`), with Inspect AI (`inspect_tasks`) and over MCP (`mcp`), and `outcome` judges all of them. Levels
-have version 1; `iglu_marl.benchmark.catalog.MODEL_LEVELS` are those of version 0, whose results stay readable.
+model (`run_models`), with Inspect AI (`inspect_tasks`) and over MCP (`mcp`), and `outcome` judges all of them.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import lru_cache, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -32,8 +30,9 @@ from iglu_marl.benchmark import model_tasks
 from iglu_marl.benchmark.catalog import find
 from iglu_marl.benchmark.model_players import PLAYERS
 from iglu_marl.benchmark.model_tasks import Maker, RoundsGame
-from iglu_marl.benchmark.results import Result, versions
+from iglu_marl.benchmark.results import versions
 from iglu_marl.benchmark.splits import Structures, content_id
+from iglu_marl.core.arguments import MAX_SEED, as_count
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, ServiceRefusedError
 from iglu_marl.core.files import made_folder, write_text
@@ -43,11 +42,11 @@ from iglu_marl.data.packs.store import MissingPackError
 from iglu_marl.evaluation.in_flight import in_flight
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.metrics import action_counts
+from iglu_marl.tasks.cube_tasks import CubeTasks
 from iglu_marl.text.game import ChatMessage, TextGame
 from iglu_marl.text.rounds import InstructedRound, Rounds
 
 FORM = ("iglu_marl language model benchmark", 1)
-ROWS = "models.json"
 REPLIES_PER_ROUND = 3
 RIGHT, WRONG, QUESTION = 10, -10, -5  # points of a round, as in Build What I Mean
 STRICT: Mapping[str, Any] = {
@@ -72,6 +71,8 @@ class ModelLevel:
         games: number of games of a complete row; of listed games at most all.
         points: whether the score counts points for each round, instead of games without a mistake.
         max_replies: limit per game; 0: `REPLIES_PER_ROUND` for each round.
+        team: name of a team, all of which the models play.
+        pictures: whether builds are shown as pictures.
 
     """
 
@@ -79,11 +80,17 @@ class ModelLevel:
     about: str
     make: Maker | None = None
     listed: Callable[[], Sequence[RoundsGame]] | None = None
-    structures: Structures | None = None
+    structures: Structures | CubeTasks | None = None
     role: Literal["builder", "architect", "both"] = "builder"
     games: int = 100
     points: bool = False
     max_replies: int = 0
+    team: str | None = None
+    pictures: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.make, self.listed, self.structures) == (None, None, None):
+            raise ConfigError(f"the level {self.name!r:.80} has no tasks: give make, listed or structures")
 
     @property
     def count(self) -> int:
@@ -92,10 +99,12 @@ class ModelLevel:
 
     def game(self, number: int, seed: int = 0) -> RoundsGame:
         """Return a game; a structure to be described is one round. seed: of the tasks; 0 is the public part."""
+        as_count("seed", seed, 0, MAX_SEED)
+        as_count("number", number, 0, MAX_SEED if self.listed is None else len(self.listed()) - 1)
         if self.listed is not None:
             games = self.listed()
             return games[int(np.random.default_rng(seed).permutation(len(games))[number])]
-        rng = np.random.default_rng([seed, number, zlib.crc32(self.name.encode())])
+        rng = np.random.default_rng([seed, number, zlib.crc32(self.name.encode("utf-8", "surrogatepass"))])
         if self.make is not None:
             return self.make(rng)
         assert self.structures is not None
@@ -111,7 +120,8 @@ class ModelLevel:
         partner = Rounds(rounds, "target" if self.points else "right")
         if self.role == "builder":
             own |= {"partner": partner, "history": max(40, 4 * len(rounds) + len(rounds[0].before))}
-        game = TextGame(**{**own, "role": self.role, **options})
+        view = {"view": "picture"} if self.pictures else {}
+        game = TextGame(**{**own, "role": self.role, "team": self.team, **options, **view})
         return game, game.reset(number, partner.task)
 
     def digest(self, seed: int, count: int) -> str:
@@ -174,12 +184,16 @@ LEVELS: tuple[ModelLevel, ...] = (
     ModelLevel("models-speakers-v1", "Forty trials of a reliable and an unreliable speaker, after Build What I Mean.",
                model_tasks.two_speakers, games=10, points=True),
     ModelLevel("models-viewpoint-v1", "One block, placed from somebody's point of view.", model_tasks.viewpoint),
+    ModelLevel("models-pictures-v1", "One block beside one that the builder sees, in pictures.", model_tasks.in_view,
+               pictures=True),
     ModelLevel("models-large-v1", "A structure of 20 to 50 blocks, described at once.", model_tasks.large),
     ModelLevel("models-partners-v1", "Eight terse, mistaken and vague instructions.", model_tasks.partners),
     ModelLevel("models-architect-v1", "A structure of 12 to 20 blocks, described to the scripted builder in 10 texts.",
                structures=Structures(12, 20, 4, 4, 3), role="architect", games=30, max_replies=10),
     ModelLevel("models-pair-v1", "Two models together: a structure of 20 to 50 blocks within 40 replies.",
                structures=Structures(20, 50, 5, 5, 4), role="both", games=30, max_replies=40),
+    ModelLevel("models-team-v1", "After CRAFT: three architects who each see one side, a builder, 20 turns.",
+               structures=CubeTasks(), role="both", games=30, max_replies=80, team="craft"),
 )  # fmt: skip
 _BY_NAME = {level.name: level for level in LEVELS}
 
@@ -192,10 +206,15 @@ def find_level(name: str) -> ModelLevel:
 
 
 def _playable(
-    names: Iterable[str], games: int | None, skipped: Callable[[str], None]
+    names: Iterable[str], games: int | None, skipped: Callable[[str], None], *, pictures: bool = True
 ) -> Iterator[tuple[ModelLevel, int]]:
-    """Yield levels with their number of games; those without their corpus are skipped."""
+    """Yield levels with their number of games; those without their corpus, or with unseen pictures, are skipped."""
     for level in [find_level(name) for name in names] or LEVELS:
+        if level.pictures and not pictures:
+            skipped(
+                f"{level.name}: skipped, the model reads no pictures (IGLU_MARL_LLM_PICTURES=1 if it does)"
+            )
+            continue
         try:
             yield level, min(games or level.count, level.count)
         except MissingPackError as reason:
@@ -374,14 +393,6 @@ class ModelResult:
         return found
 
 
-@lru_cache(maxsize=1)
-def reference_results() -> tuple[Result, ...]:
-    """Return the results of random and scripted agents on levels of version 0, which come with the package."""
-    place = files("iglu_marl.benchmark") / ROWS
-    with wrap_errors(str(place)):
-        return tuple(Result.from_json(part) for part in parse_json(place.read_bytes(), str(place)))
-
-
 # --------------------------------------------------------------------------------------------------------- playing
 
 
@@ -410,7 +421,7 @@ class ModelSeat:
         requests = []
         for game, chat in zip(games, chats, strict=True):
             seed = int(np.random.default_rng([game.seed, game.counts["replies"]]).integers(2**31))
-            requests.append(ChatRequest(tuple(Message(part["role"], part["content"]) for part in chat), seed))
+            requests.append(ChatRequest(tuple(map(Message.of_chat, chat)), seed))
         replies = self.backend.complete(requests)
         for reply in replies:
             if reply.failure is not None and reply.failure.is_final:
@@ -519,7 +530,8 @@ def run_models(
     seats = {Role.ARCHITECT: ModelSeat(agent), Role.BUILDER: ModelSeat(partner or agent)}
     today, found = datetime.now(timezone.utc).strftime("%Y-%m-%d"), []
     try:
-        for level, count in _playable(levels, games, progress):
+        sighted = all(seat.settings is None or seat.backend.sees_pictures for seat in seats.values())
+        for level, count in _playable(levels, games, progress, pictures=sighted):
             progress(level.name)
             seat = seats[Role.ARCHITECT if level.role == "architect" or partner else Role.BUILDER]
             profile = seat.profile() | {"max_requests": max_requests}
@@ -574,14 +586,15 @@ def estimate(
     the limit. Four characters count as a token, and five games stand for all. Levels without their corpus are left out.
     """
     reply = words * 4 // 3 + settings.reasoning_tokens // 2
-    for level, count in _playable(levels, games, lambda _: None):
+    for level, count in _playable(levels, games, lambda _: None, pictures=settings.pictures):
         requests, prompt, most, some = 0, 0, 0, min(count, 5)
         for number in range(some):
             game, chat = level.start(number)
             most += game.max_replies or 0
             while chat:
                 requests += 1
-                prompt += sum(len(part["content"]) for part in chat) // 4
+                for part in map(Message.of_chat, chat):
+                    prompt += len(part.text) // 4 + len(part.pictures) * settings.picture_tokens
                 chat = game.step(PLAYERS["oracle"](game, chat))[0]
         cost = (prompt * settings.prompt_price + requests * reply * settings.reply_price) / 1e6
         means = {

@@ -12,10 +12,8 @@ from iglu_marl.benchmark.batches import AgentBatch, BatchGame, BatchPlayer, is_b
 from iglu_marl.benchmark.catalog import Level, find, make
 from iglu_marl.benchmark.games import plays_itself, reference_env
 from iglu_marl.benchmark.splits import SplitName, some_of
-from iglu_marl.core.arguments import MAX_SEED, as_count
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.envs.vector_game import VectorGame
 
 Array = npt.NDArray[Any]
@@ -76,44 +74,3 @@ def _player(spec: Any, role: Role, env: Any) -> BatchPlayer:
         player: BatchPlayer = spec
         return player
     return AgentBatch(spec, role, env)
-
-
-class OtherPlay:
-    """Other-play: a `VectorGame` that permutes the architect's symbols at random in each game.
-
-    Pairs that train in it cannot agree on the meaning of a symbol, only on conventions that survive any permutation
-    (Hu et al., "Other-Play" for Zero-Shot Coordination, 2020). A permutation lasts until its game ends. Token 0,
-    silence, keeps its meaning.
-
-    Args:
-        games: a `VectorGame` with token chat.
-
-    """
-
-    def __init__(self, games: Any, seed: int = 0) -> None:
-        self._games, self._rng = games, np.random.default_rng(as_count("seed", seed, 0, MAX_SEED))
-        self._size = int(games.action_space(ARCHITECT).nvec.max())
-        self._names = self._drawn(np.arange(games.num_games))
-
-    def _drawn(self, chosen: Array) -> Array:
-        order = self._rng.random((len(chosen), self._size - 1)).argsort(axis=1) + 1
-        return np.concatenate([np.zeros((len(chosen), 1), order.dtype), order], axis=1)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self._games, name)
-
-    def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
-        """Reset all games, with new permutations."""
-        self._names = self._drawn(np.arange(self._games.num_games))
-        return self._games.reset(seed=seed, options=options)
-
-    def step(self, actions: Mapping[str, Any]) -> tuple[Any, Any, Any, Any, Any]:
-        """Step all games; the builder gets the permuted symbols."""
-        said = np.take_along_axis(self._names, np.asarray(actions[ARCHITECT]), axis=1)
-        result = self._games.step({**actions, ARCHITECT: said})
-        over = np.flatnonzero(result[2][BUILDER] | result[3][BUILDER])
-        if len(over):
-            self._names[over] = self._drawn(over)
-        return result

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +15,10 @@ import numpy as np
 from iglu_marl.benchmark.batches import AgentBatch, BatchGame, is_batch, judged_many
 from iglu_marl.benchmark.catalog import Level, current, find, make
 from iglu_marl.benchmark.games import (
+    BACKGROUND,
     Judged,
     Observing,
+    background,
     is_builder,
     judged,
     muted,
@@ -70,7 +73,8 @@ def run(
         agents: one entry per training seed: a builder, or (architect, builder). Each is a name of `iglu_marl.agents`,
             "module:attribute", a class with `for_env(env)`, or a function of the environment. That environment has the
             spaces and settings of the level and tasks of the training split; the games are played in another one. A
-            builder that is a `batches.BatchPlayer` plays all games of a run side by side.
+            builder that is a `batches.BatchPlayer` plays all games of a run side by side. "background" in place of one:
+            the level's frozen partners, each in turn.
         name: name of the agent in tables.
         split: split of the tasks.
         episodes: games per run. Tasks of a smaller split are repeated.
@@ -230,6 +234,11 @@ def _scheduled(level: Level, split: SplitName, seed: int, episodes: int, partner
 def _pair(level: Level, entry: Any) -> tuple[Any, Any]:
     """Return architect and builder of an entry. None as the architect: a scripted one, or the task's own dialogue."""
     architect, builder = entry if isinstance(entry, (tuple, list)) else (None, entry)
+    strangers = [architect, builder].count(BACKGROUND)
+    if strangers == 2:
+        raise AgentError(f"architect and builder are both {BACKGROUND!r}, expected one agent to be measured")
+    if strangers and not background(level):
+        raise AgentError(f"{level.name} has no frozen partners for {BACKGROUND!r}")
     if architect is not None and not level.is_pair:
         raise AgentError(f"{level.name} has one builder, expected no architect, got {architect!r:.60}")
     if architect is None and level.is_pair and not level.architects:
@@ -254,36 +263,47 @@ class _Table:
         self, level: Level, split: SplitName, pairs: Sequence[Any], seeds: Sequence[int], place: int
     ) -> None:
         architect, builder = pairs[place]
-        made = reference_env if plays_itself(builder) else make
-        self.level, self._split = level, split
-        self._env, twin = made(level, split), made(level, "train")
+        self._made = reference_env if plays_itself(builder) else make
+        self.level, self._split, twin = level, split, self._made(level, "train")
+        self._envs: dict[int, Any] = {}
         self._team = team_of(level, twin, architect, builder)
-        self._builder: Any = None if level.is_team else factory(builder, Role.BUILDER)(twin)
-        two = hasattr(self._env, "possible_agents") and not level.is_team
-        speakers = _speakers(level, split, pairs, seeds, place) if two else [("", None)]
-        together = is_batch(self._builder)
-        self.partners = [(name, _partner(spec, twin, together)) for name, spec in speakers]
-        agents = [self._builder, *(architect for _, architect in self.partners), *self._team.values()]
+        two = hasattr(twin, "possible_agents") and not level.is_team
+        found = _partners(level, split, pairs, seeds, place) if two else [("", None, builder)]
+        specs = {} if level.is_team else {id(spec): spec for *_, spec in found}
+        builders = {key: factory(spec, Role.BUILDER)(twin) for key, spec in specs.items()}
+        self._together = any(map(is_batch, builders.values()))
+        self.partners: list[tuple[str, Any, Any]] = [
+            (name, _speaker(spec, twin, self._together), builders.get(id(other)))
+            for name, spec, other in found
+        ]
+        agents = [*builders.values(), *(partner[1] for partner in self.partners), *self._team.values()]
         self.privileged = any(getattr(agent, "privileged", False) for agent in agents)
-        used = [*agents, self._env, twin]
-        self._close = [part.close for part in used if hasattr(part, "close")]
+        self._used = [*agents, twin]
 
     def __enter__(self) -> _Table:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for close in self._close:
-            close()
+        for part in (*self._used, *self._envs.values()):
+            if hasattr(part, "close"):
+                part.close()
+
+    def _env(self, count: int = 0) -> Any:
+        """Return the environment of `count` games, or of single ones (0)."""
+        if count not in self._envs:
+            made = partial(make, num_envs=count, copy=False) if count else self._made
+            self._envs[count] = made(self.level, self._split)
+        return self._envs[count]
 
     def play(
         self, games: Sequence[Scheduled], control: str, record: bool = False
     ) -> Iterator[tuple[Judged, dict[str, list[Any]]]]:
         """Play games, and return each outcome with the actions by role (with `record`)."""
-        if is_batch(self._builder):
+        if self._together:
             yield from self._play_together(games, control, record)
             return
         for seed, task, other, partner in games:
-            builder, architect = self._builder, self.partners[partner][1]
+            _, architect, builder = self.partners[partner]
             if control == "muted":
                 builder = Observing(builder, muted)
             elif control == "hidden":
@@ -306,14 +326,14 @@ class _Table:
                 for turn in game.turns if actions else ():
                     actions[name_of(turn.role)].append(to_json(turn.action))
 
-            yield judged(self.level, self._env, agents, task, seed, keep), actions
+            yield judged(self.level, self._env(), agents, task, seed, keep), actions
 
     def _play_together(
         self, games: Sequence[Scheduled], control: str, record: bool
     ) -> list[tuple[Judged, dict[str, list[Any]]]]:
         """Play the games of each partner side by side."""
         found: dict[int, tuple[Judged, dict[str, list[Any]]]] = {}
-        for partner, (_, architect) in enumerate(self.partners):
+        for partner, (_, architect, builder) in enumerate(self.partners):
             own = [number for number, game in enumerate(games) if game.partner == partner]
             if not own:
                 continue
@@ -329,14 +349,13 @@ class _Table:
                 if control == "scrambled" and architect is None:
                     task = task.replace(dialog=games[number].other.dialog)
                 batch.append(BatchGame(games[number].number, task))
-            env = make(self.level, self._split, len(own), copy=False)
-            played = judged_many(self.level, env, architect, self._builder, batch, change, record)
+            env = self._env(len(own))
+            played = judged_many(self.level, env, architect, builder, batch, change, record)
             found.update(zip(own, played, strict=True))
-            env.close()
         return [found[number] for number in range(len(games))]
 
 
-def _partner(spec: Any, env: Any, together: bool) -> Any:
+def _speaker(spec: Any, env: Any, together: bool) -> Any:
     """Return the architect of a single game, or a `BatchPlayer` for many games (`together`)."""
     if spec is None:
         return None
@@ -346,17 +365,22 @@ def _partner(spec: Any, env: Any, together: bool) -> Any:
     return AgentBatch(spec, Role.ARCHITECT, env)
 
 
-def _speakers(
+def _partners(
     level: Level, split: SplitName, pairs: Sequence[Any], seeds: Sequence[int], place: int
-) -> list[tuple[str, Any]]:
-    """Return the architects that play with the builder of a run, with their names."""
-    own = pairs[place][0]
+) -> list[tuple[str, Any, Any]]:
+    """Return names, architects and builders of the pairs in which an agent of a run plays."""
+    own, builder = pairs[place]
+    if BACKGROUND in (own, builder):
+        strangers = [name for name in background(level) if name not in (own, builder)]
+        if own == BACKGROUND:
+            return [(name, name, builder) for name in strangers]
+        return [(name, own, name) for name in strangers]
     if own is None or own == "scripted":
-        return [(name, name) for name in level.architects.get(split, ("scripted",))]
+        return [(name, name, builder) for name in level.architects.get(split, ("scripted",))]
     if level.family == "partners" and len(pairs) > 1:
         rest = zip(seeds, pairs, strict=True)
-        return [(f"run {seed}", architect) for seed, (architect, _) in rest if seed != seeds[place]]
-    return [(own if isinstance(own, str) else "own", own)]
+        return [(f"run {seed}", architect, builder) for seed, (architect, _) in rest if seed != seeds[place]]
+    return [(own if isinstance(own, str) else "own", own, builder)]
 
 
 # ---------------------------------------------------------------------------------------------------- verification
@@ -470,7 +494,10 @@ def _expect_partners(place: str, level: Level, result: Result, partners: Sequenc
     known: list[tuple[str, ...]] = [("",)]
     if (level.is_pair and not level.is_team) or (level.is_live and result.own_actions):
         known = [level.architects.get(result.split, ("scripted",))]
-        if level.family != "partners" or len(result.runs) == 1:
+        if partners[0] in (strangers := background(level)):
+            met = tuple(name for name in strangers if name in partners)  # all but one that is measured itself
+            known = [met if len(met) + 1 >= len(strangers) else strangers]
+        elif level.family != "partners" or len(result.runs) == 1:
             known.append(tuple(partners[:1]))
         else:
             known.append(tuple(f"run {run.seed}" for run in result.runs if run.seed != seed))

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits
-from iglu_marl.benchmark.catalog import FAMILIES, MODEL_LEVELS, NAMES, find, levels
+from iglu_marl.benchmark.catalog import FAMILIES, NAMES, find, levels
 from iglu_marl.benchmark.results import CONTROLS as OWN_CONTROLS
 from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.files import atomic_write, json_ready, made_folder, write_text
+from iglu_marl.core.files import json_ready, made_folder, write_text
 from iglu_marl.core.text import csv_text, markdown_table, markdown_text
-from iglu_marl.evaluation.metrics import Interval
-from iglu_marl.evaluation.report import by_kind
+from iglu_marl.evaluation.metrics import Interval, interquartile_mean
 
 COLUMNS = ("rung", "agent", "split", "runs", "success", "low", "high", "completed", "f1", "steps", "budget")
 """First columns of the CSV; those of the controls follow."""
@@ -160,13 +159,8 @@ def markdown(
     audits: Mapping[str, Audit] | None = None,
     published: Sequence[Result] = (),
 ) -> str:
-    """Return all tables as Markdown, shares in per cent. Results of language models have a table of their own."""
+    """Return all tables as Markdown, shares in per cent."""
     known = read_audits() if audits is None else audits
-    of_models = [result for result in results if find(result.level) in MODEL_LEVELS]
-    if of_models:
-        others = [result for result in results if result not in of_models]
-        rest = "\n" + markdown(others, audits=known, published=published) if others else ""
-        return model_table(of_models) + rest
     rows = result_rows(results, known)
     text = (
         "Success: mean in per cent, with its 95 % interval by bootstrap over runs, contents and partners (Wilson's "
@@ -256,87 +250,53 @@ def to_csv(results: Sequence[Result], audits: Mapping[str, Audit] | None = None)
     return csv_text([names, *([row[name] for name in names] for row in rows)])
 
 
-MODEL_HEADS = (
-    "level", "agent", "games", "success", "F1 of changes", "requests", "tokens", "cost", "unread", "failures",
-    "failed games",
-)  # fmt: skip
-
-
-def model_rows(results: Sequence[Result]) -> list[list[str]]:
-    """Return a row per result; success and F1 in per cent."""
-    rows = []
-    for result in results:
-        took, scores = result.models, result.runs[0].scores
-        low, high = took["interval"]
-        tokens = took.get("prompt_tokens", 0) + took.get("completion_tokens", 0)
-        asked = "requests" in took
-        rows.append(
-            [
-                f"`{result.level}`" + ("" if result.is_current else " (of another version)"),
-                markdown_text(result.name),
-                str(took["games"]),
-                f"{100 * scores['success']:.1f} ({100 * low:.0f}–{100 * high:.0f})",
-                f"{100 * scores['f1']:.1f}",
-                *([f"{took['requests']:,}", f"{tokens:,}", f"{took['cost']:.4g}"] if asked else ["–"] * 3),
-                str(took.get("parse_failures", "–")),
-                by_kind(took["failures"]) if asked else "–",
-                str(took["failed"]),
-            ]
-        )
-    return rows
-
-
-def model_table(results: Sequence[Result]) -> str:
-    """Return results as Markdown, sorted by level."""
-    order = [level.name for level in MODEL_LEVELS]
-    return markdown_table(
-        MODEL_HEADS, model_rows(sorted(results, key=lambda result: order.index(result.level)))
-    )
-
-
 # ----------------------------------------------------------------------------------------------------------- plots
 
 
-def plot_curves(results: Sequence[Result], path: str | os.PathLike[str]) -> Path:
-    """Plot sample-efficiency curves of one level: interquartile means with intervals over environment steps.
+_PLOT = (260, 110, 34, 8)  # width and height in units, margins left and elsewhere
+_COLORS = ("#2f7d6b", "#b4541a", "#4a5fa8", "#8a4f8f")
 
-    Needs matplotlib. Runs are interpolated at the steps of the first one.
 
-    Raises `ConfigError` if no result has curves.
-    """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
+def curves_svg(results: Sequence[Result]) -> str:
+    """Draw the curves of sample efficiency of a level, interquartile means over runs; "" if there are none."""
     drawn = [result for result in results if all(run.curve for run in result.runs)]
     if not drawn:
-        raise ConfigError("no result has curves, expected one whose runs all have some")
-    with mpl.rc_context({"svg.hashsalt": "iglu_marl"}):
-        figure = Figure(figsize=(6, 4), layout="constrained")
-        axes = figure.subplots()
-        for result in drawn:
-            steps, middle, low, high = curve(result)
-            (line,) = axes.plot(steps, middle, label=f"{_plain(result.name)} ({len(result.runs)} runs)")
-            axes.fill_between(steps, low, high, alpha=0.2, color=line.get_color(), linewidth=0)
-        axes.set(title=drawn[0].level, xlabel="environment steps", ylabel="success", ylim=(-0.02, 1.02))
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False)
-        metadata = {"Date": None} if str(path).endswith(".svg") else None
-        with atomic_write(path) as partial:
-            figure.savefig(partial, metadata=metadata)
-    return Path(path)
+        return ""
+    wide, high, left, rest = _PLOT
+    most = max(max(steps for steps, _ in result.runs[0].curve) for result in drawn) or 1
+    labels = [
+        (left - 3, 12, "end", "100 %", "currentColor"),
+        (left - 3, high - 19, "end", "0", "currentColor"),
+        (wide - rest, high - 10, "end", f"{most:,} steps", "currentColor"),
+    ]
+    lines = [
+        f'<path d="M{left} 8V{high - 20}H{wide - rest}" fill="none" stroke="currentColor" stroke-width=".6"/>'
+    ]
+    for number, result in enumerate(drawn):
+        color = _COLORS[number % len(_COLORS)]
+        points = " ".join(
+            f"{left + (wide - left - rest) * x / most:.1f},{high - 20 - (high - 28) * y:.1f}"
+            for x, y in curve(result)
+        )
+        lines.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>')
+        labels.append((left + 4, 12 + 9 * number, "start", result.name, color))
+    lines += [
+        f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="8" fill="{color}">{escape(text)}</text>'
+        for x, y, anchor, text, color in labels
+    ]
+    about = escape(f"Curves of {', '.join(result.name for result in drawn)}")
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img" aria-label="{about}">'
+    return f"{head}{''.join(lines)}</svg>"
 
 
-def _plain(name: str) -> str:
-    """Escape a name, so that matplotlib reads no formula."""
-    return name.replace("$", r"\$")
-
-
-def curve(result: Result) -> tuple[Any, Any, Any, Any]:
-    """Return environment steps, interquartile means over runs, and the interval's ends, float64 [n] each."""
-    steps = np.array([step for step, _ in result.runs[0].curve], np.float64)
+def curve(result: Result) -> list[tuple[float, float]]:
+    """Return environment steps, and interquartile means over runs, which are interpolated at those of the first."""
+    steps = [step for step, _ in result.runs[0].curve]
     values = [np.interp(steps, *np.array(run.curve, np.float64).T) for run in result.runs]
-    found = np.array([iqm([column], resamples=200) for column in np.array(values).T.tolist()])
-    return steps, *found.T
+    return [
+        (step, interquartile_mean(column))
+        for step, column in zip(steps, zip(*values, strict=True), strict=True)
+    ]
 
 
 def write(
@@ -346,15 +306,13 @@ def write(
     audits: Mapping[str, Audit] | None = None,
     published: Sequence[Result] = (),
 ) -> list[Path]:
-    """Write benchmark.md, benchmark.csv and, with matplotlib, a plot per level with curves; return the paths."""
+    """Write benchmark.md, benchmark.csv and a plot per level with curves; return the paths."""
     place = made_folder(folder)
     paths = [
         write_text(place / "benchmark.md", markdown(results, audits=audits, published=published)),
         write_text(place / "benchmark.csv", to_csv(results, audits)),
     ]
-    if importlib.util.find_spec("matplotlib") is not None:
-        for name in dict.fromkeys(result.level for result in results):
-            own = [r for r in results if r.level == name and all(run.curve for run in r.runs)]
-            if own:
-                paths.append(plot_curves(own, place / f"{name}.svg"))
+    for name in dict.fromkeys(result.level for result in results):
+        if drawing := curves_svg([result for result in results if result.level == name]):
+            paths.append(write_text(place / f"{name}.svg", drawing))
     return paths

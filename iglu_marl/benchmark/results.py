@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl._version import __version__
-from iglu_marl.benchmark.catalog import MODEL_LEVELS, HasLevel, Level, find
+from iglu_marl.benchmark.catalog import HasLevel, Level, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core.errors import DataError
@@ -85,7 +85,6 @@ class Result(HasLevel):
         runs: one entry per training seed.
         command: command that trained and measured the agent.
         versions: versions of the software.
-        models: settings, token counts and cost of language models (`iglu_marl.benchmark.models`).
         rows: all episodes, by run and seed; () in files of version 1.
         privileged: whether an agent gets the task.
         own_actions: whether the builder plays with the game's own actions and observes more than the level shows.
@@ -103,14 +102,17 @@ class Result(HasLevel):
     runs: tuple[Run, ...]
     command: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
-    models: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[EpisodeRow, ...] = ()
     privileged: bool = False
     own_actions: bool = False
     recordings: tuple[str, str] = ("", "")
 
     def scores(self, measure: str = "success") -> list[float]:
-        """Return a measure of each run."""
+        """Return a measure of each run. Raises `DataError` if a run does not have it."""
+        if missing := [run.seed for run in self.runs if measure not in run.scores]:
+            raise DataError(
+                f"the run {missing[0]} has no {measure!r:.40}, expected one of {', '.join(MEASURES)}"
+            )
         return [run.scores[measure] for run in self.runs]
 
     @property
@@ -140,7 +142,7 @@ class Result(HasLevel):
         """Return what to know before the result is compared with others. chance: that of the level."""
         level, seeds = find(self.level), {run.seed for run in self.runs}
         found = []
-        if self.budget > level.budget and level not in MODEL_LEVELS:
+        if self.budget > level.budget:
             found.append(f"budget {self.budget:,} above the level's {level.budget:,}")
         for name in CONTROLS:
             taken = [run.controls[name] for run in self.runs if name in run.controls]
@@ -179,7 +181,7 @@ class Result(HasLevel):
             "episodes": [row._asdict() for row in self.rows] or self.episodes,
         }
         if not self.rows:
-            return content | ({"models": dict(self.models)} if self.models else {})
+            return content
         content |= {name: getattr(self, name) for name in ("privileged", "own_actions")}
         content["recordings"] = list(self.recordings)
         return {**content, "checksum": checksum(content)}
@@ -280,20 +282,11 @@ def means(rows: Sequence[EpisodeRow]) -> dict[str, float]:
 
 
 def _read_means(level: Level, content: Mapping[str, Any]) -> dict[str, Any]:
-    """Read what only files of version 1 have: results of levels of version 0, and of language models."""
-    old = bool(level.superseded_by) or level in MODEL_LEVELS
-    _expect("version", FIRST_VERSION, old, f"{VERSION} on {level.name}")
-    episodes = played = _number("episodes", content["episodes"], 1, whole=True)
-    models = dict(content.get("models", {}))
-    if level in MODEL_LEVELS:
-        played = _number("models.games", models["games"], 0, episodes, whole=True)
-        _number("models.failed", models["failed"], episodes - played, episodes - played, whole=True)
-        for name in {"requests", "prompt_tokens", "completion_tokens", "cost"} & models.keys():
-            _number(f"models.{name}", models[name])
-        for end, share in zip(("low", "high"), models["interval"], strict=True):
-            _number(f"models.interval.{end}", share, 0, 1)
-    runs = (_read_run(run, f"runs[{number}]", played) for number, run in enumerate(content["runs"]))
-    return {"episodes": episodes, "runs": tuple(runs), "models": models}
+    """Read what only files of version 1 have: results of levels of version 0."""
+    _expect("version", FIRST_VERSION, bool(level.superseded_by), f"{VERSION} on {level.name}")
+    episodes = _number("episodes", content["episodes"], 1, whole=True)
+    runs = (_read_run(run, f"runs[{number}]", episodes) for number, run in enumerate(content["runs"]))
+    return {"episodes": episodes, "runs": tuple(runs)}
 
 
 def _read_run(run: Mapping[str, Any], place: str, episodes: int) -> Run:

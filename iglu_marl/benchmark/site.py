@@ -12,7 +12,7 @@ from typing import Any
 from iglu_marl.benchmark.audits import Audit, read_audits
 from iglu_marl.benchmark.catalog import FAMILIES, Level, levels
 from iglu_marl.benchmark.protocol import replayed
-from iglu_marl.benchmark.report import LEVEL_HEADS, curve, level_rows
+from iglu_marl.benchmark.report import LEVEL_HEADS, curves_svg, level_rows
 from iglu_marl.benchmark.results import Result, read_result
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import made_folder, write_text
@@ -38,8 +38,6 @@ table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabu
 td, th { border-bottom: 1px solid var(--line); padding: .25rem .6rem; text-align: left; vertical-align: top }
 @media (max-width: 40rem) { .row { grid-template-columns: 1fr auto } .track { grid-column: 1 / -1; grid-row: 2 } }
 """
-_PLOT = (260, 110, 34, 8)  # width and height in units, margins left and elsewhere
-_COLORS = ("#2f7d6b", "#b4541a", "#4a5fa8", "#8a4f8f")
 
 
 def write_site(
@@ -138,9 +136,10 @@ def _article(
     )
     rows = [_row(name, result, chance, oracle, watched[name]) for name, result in results.items()]
     about = f"{_text(level.about)} Held out: {_text(held)}."
+    missing = f"<p><em>No agent yet: {_text(level.why_no_agent or 'none was sent')}.</em></p>"
     return (
         f'<article id="{_text(level.name)}"><h3>{_text(level.name)}</h3><p>{about}</p><dl>{shown}</dl>'
-        f"{''.join(rows) or '<p><em>No agent yet.</em></p>'}{_curves(list(results.values()))}</article>"
+        f"{''.join(rows) or missing}{curves_svg(list(results.values()))}</article>"
     )
 
 
@@ -176,38 +175,6 @@ def _row(
 def _own_controls(result: Result) -> Iterator[tuple[str, float]]:
     for name in result.runs[0].controls:
         yield name, sum(run.controls[name] for run in result.runs) / len(result.runs)
-
-
-def _curves(results: Sequence[Result]) -> str:
-    """Return the curves of sample efficiency as a picture; "" if there are none."""
-    drawn = [result for result in results if all(run.curve for run in result.runs)]
-    if not drawn:
-        return ""
-    wide, high, left, rest = _PLOT
-    most = max(max(steps for steps, _ in result.runs[0].curve) for result in drawn) or 1
-    lines = []
-    for number, result in enumerate(drawn):
-        steps, middle, _, _ = curve(result)
-        points = " ".join(
-            f"{left + (wide - left - rest) * x / most:.1f},{high - 20 - (high - 28) * y:.1f}"
-            for x, y in zip(steps, middle, strict=True)
-        )
-        color = _COLORS[number % len(_COLORS)]
-        lines.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="1.5"/>')
-    axis = (
-        f'<path d="M{left} 8V{high - 20}H{wide - rest}" fill="none" stroke="currentColor" stroke-width=".6"/>'
-    )
-    labels = "".join(
-        f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="8" fill="currentColor">{text}</text>'
-        for x, y, anchor, text in (
-            (left - 3, 12, "end", "100 %"),
-            (left - 3, high - 19, "end", "0"),
-            (wide - rest, high - 10, "end", f"{most:,} steps"),
-        )
-    )
-    names = _text(", ".join(result.name for result in drawn))
-    drawing = axis + labels + "".join(lines)
-    return f'<svg viewBox="0 0 {wide} {high}" role="img" aria-label="Curves of {names}">{drawing}</svg>'
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

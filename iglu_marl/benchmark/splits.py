@@ -11,7 +11,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations, product
 from math import comb
 from typing import Any, Literal, get_args
@@ -19,16 +19,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.arguments import as_count, as_rng
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.grid import (
-    COLOR_NAMES,
     ZONE_SHAPE,
     Cell,
-    blocks_to_grid,
     canonical,
     cells_of,
     color_at,
-    in_zone,
     index_of,
 )
 from iglu_marl.core.pose import Pose
@@ -38,8 +36,8 @@ from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.evaluation.selection import digest
 from iglu_marl.language import At, Build, CellEdit, Shape, render
 from iglu_marl.language.blocks import EditKind
-from iglu_marl.language.grammar.speaker import spelled
-from iglu_marl.language.shapes import COMPASS, VECTORS, Direction
+from iglu_marl.language.instructions import rendering
+from iglu_marl.language.shapes import Direction
 from iglu_marl.language.verbs import Sequence as InstructionSequence
 from iglu_marl.tasks import RandomTasks, SpawnPoses, TaskSource
 from iglu_marl.tasks.source import FiniteSource
@@ -137,6 +135,7 @@ def _hash_ring(key: Callable[[Task], bytes]) -> Callable[[Task, HeldOut], _Parts
     return _ring(lambda task, size: [int(size * hash_fraction(_SALT + key(task).hex()))])
 
 
+@lru_cache(maxsize=1024)
 def _squares(task: Task, size: int) -> list[int]:
     changed = net_actions(task.start_grid, task.target_grid)
     return [(color + x + 3 * y + 2 * z) % size for _, x, y, z, color in changed]
@@ -244,6 +243,11 @@ class Content(ABC):
     def sample(self, rng: np.random.Generator) -> Task:
         """Sample a task of any split."""
 
+    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
+        """Sample a task as `sample`, which may lack its instruction; the function returns the whole task."""
+        task = self.sample(rng)
+        return task, lambda: task
+
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks, which are equally likely; None if there are too many."""
         return None
@@ -272,13 +276,15 @@ class PlacedBlocks(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
+        return self.draw(rng)[1]()
+
+    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
+        """Any task: instructions are said only of those that are needed."""
         chosen = sorted(rng.choice(len(self.cells), self.count, replace=False).tolist())
-        colors = rng.choice(self.colors, self.count).tolist()
-        return _blocks(
-            tuple(self.cells[number] for number in chosen),
-            tuple(colors),
-            int(rng.integers(self.wordings)) if self.wordings else None,
-        )
+        colors = tuple(rng.choice(self.colors, self.count).tolist())
+        cells = tuple(self.cells[number] for number in chosen)
+        wording = int(rng.integers(self.wordings)) if self.wordings else None
+        return _blocks(cells, colors, None), partial(_blocks, cells, colors, wording)
 
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks; None if there are too many."""
@@ -297,7 +303,7 @@ def _all_blocks(content: PlacedBlocks) -> tuple[Task, ...]:
     )
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def _blocks(cells: tuple[Cell, ...], colors: tuple[int, ...], wording: int | None) -> Task:
     """Return the task of these blocks, with a numbered paraphrase of the instruction."""
     text = ""
@@ -321,9 +327,16 @@ class Structures(Content):
     distance: int = 4
     colors: int = 3
 
+    def __post_init__(self) -> None:
+        as_count("least", self.least, 1, self._source.largest)
+
+    @property
+    def _source(self) -> RandomTasks:
+        return RandomTasks(self.most, self.levels, max_dist=self.distance, num_colors=self.colors)
+
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        source = RandomTasks(self.most, self.levels, max_dist=self.distance, num_colors=self.colors)
+        source = self._source
         while True:
             task = source.sample(rng)
             if task.target_size >= self.least:
@@ -342,6 +355,10 @@ class Changes(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
+        return self.draw(rng)[1]()
+
+    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
+        """Any task, with an instruction where it is needed."""
         grid = np.zeros(ZONE_SHAPE, np.int8)
         for _ in range(self.others):
             self._top(grid, rng, self.levels)
@@ -354,8 +371,9 @@ class Changes(Content):
             made = grid.copy()
             cell, color = self._top(made, rng, self.levels)
         first = CellEdit(EditKind.REMOVE, gone, old_color=color_at(start, gone))
-        text = render(InstructionSequence((first, CellEdit(EditKind.PLACE, cell, color=color))), rng)
-        return Task(_dialog(text), made, starting_grid=start, invariant=False, ids="iglu")
+        said = rendering(InstructionSequence((first, CellEdit(EditKind.PLACE, cell, color=color))), rng)
+        task = Task("", made, starting_grid=start, invariant=False, ids="iglu")
+        return task, lambda: task.replace(dialog=_dialog(said()))
 
     @staticmethod
     def _top(grid: npt.NDArray[np.int8], rng: np.random.Generator, levels: int) -> tuple[Cell, int]:
@@ -368,43 +386,6 @@ class Changes(Content):
                 cell, color = (x, height - 1, z), int(rng.integers(1, 7))
                 grid[index_of(cell)] = color
                 return cell, color
-
-
-RELATIONS: dict[str, Cell] = {"on top of": VECTORS[Direction.UP]} | {
-    f"{direction.value} of": VECTORS[direction] for direction in COMPASS
-}
-
-
-@dataclass(frozen=True)
-class Relative(Content):
-    """A block on or next to one of `others` blocks on the ground, which is identified by its colour."""
-
-    others: int = 4
-
-    def sample(self, rng: np.random.Generator) -> Task:
-        """Any task."""
-        while True:
-            chosen = rng.choice(len(GROUND), self.others, replace=False)
-            stand = [
-                (*GROUND[cell], int(color))
-                for cell, color in zip(chosen, rng.permutation(COLORS), strict=False)
-            ]
-            start = blocks_to_grid(stand)
-            relation = list(RELATIONS)[int(rng.integers(len(RELATIONS)))]
-            color = int(rng.integers(1, 7))
-            x, y, z, named = stand[0]
-            right, up, south = RELATIONS[relation]
-            cell = (x + right, y + up, z + south)
-            if not (in_zone(*cell) and color_at(start, cell) == 0):
-                continue
-            target = start.copy()
-            target[index_of(cell)] = color
-            text = f"Place {_a_block(color)} {relation} the {COLOR_NAMES[named]} block."
-            return Task(_dialog(text), target, starting_grid=stand, invariant=False, ids="iglu")
-
-
-def _a_block(color: int) -> str:
-    return spelled(["a", COLOR_NAMES[color], "block"], sentence=False)
 
 
 _WAYS = ("north", "east", "south", "west")
@@ -507,12 +488,13 @@ class Spawned(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
-        return _spawned(self.content).sample(rng)
+        return self.draw(rng)[1]()
 
-
-@lru_cache(maxsize=16)
-def _spawned(content: Content) -> SpawnPoses:
-    return SpawnPoses(content.sample)
+    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
+        """Any task, posed before its instruction is said."""
+        task, whole = self.content.draw(rng)
+        pose = SpawnPoses([task]).sample(rng).pose
+        return task.replace(pose=pose), lambda: whole().replace(pose=pose)
 
 
 # --------------------------------------------------------------------------------------------------------- splits
@@ -564,9 +546,10 @@ class HeldOutTasks(TaskSource):
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """Sample a task. Raises `TaskError` if none of `MOST_TRIES` samples is in the split."""
         generator = self.rng if rng is None else rng
+        silent = tuple(rule for rule in self.held_out if rule.rule != "sentences")
         for _ in range(MOST_TRIES):
-            task = self.content.sample(generator)
-            if in_split(task, self.held_out, self.split):
+            task, whole = self.content.draw(generator)
+            if in_split(task, silent, self.split) and in_split(task := whole(), self.held_out, self.split):
                 return task
         raise TaskError(f"{MOST_TRIES} tasks of {self.content} had none of the split {self.split!r}")
 
@@ -576,7 +559,7 @@ class HeldOutTasks(TaskSource):
 
 def some_of(source: TaskSource, count: int, seed: int = 0) -> list[Task]:
     """Return `count` tasks of a source; of a finite one, different tasks and at most all."""
-    rng = np.random.default_rng(seed)
+    rng = as_rng("seed", seed)
     if isinstance(source, FiniteSource):
         chosen = rng.permutation(len(source))[:count] if len(source) > count else np.arange(len(source))
         return [source[int(number)] for number in chosen]

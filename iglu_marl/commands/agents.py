@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Annotated, Any
 
 from rich.table import Table
@@ -30,8 +31,10 @@ def agents(
     if print_json(as_json, rows):
         return
     table = Table("role", "name", "what it does")
-    for row in rows:
-        table.add_row(row["role"], row["name"], " ".join([row["about"].replace("`", ""), *_results(row)]))
+    for (spoken, about), alike in groupby(rows, key=lambda row: (row["role"], row["about"])):
+        runs = [*alike]  # of one training, with other seeds
+        name = " to ".join(dict.fromkeys((runs[0]["name"], runs[-1]["name"])))
+        table.add_row(spoken, name, " ".join([about.replace("`", ""), *_results(runs)]))
     console = text_console(as_json)
     console.print(table)
     console.print("Also: llm:MODEL@ENDPOINT, module:attribute and path/to/file.py:attribute.")
@@ -50,9 +53,12 @@ def _agents(role: Role) -> list[dict[str, Any]]:
     return rows
 
 
-def _results(row: dict[str, Any]) -> list[str]:
-    """Return the scores on the card of a trained agent."""
-    if row["card"] is None:
+def _results(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the scores on the cards of trained agents."""
+    if rows[0]["card"] is None:
         return []
-    scores = (f"{measure} {result['value']:.2f}" for measure, result in row["card"]["results"].items())
+    scores = []
+    for measure in rows[0]["card"]["results"]:
+        values = [row["card"]["results"][measure]["value"] for row in rows]
+        scores.append(f"{measure} {' to '.join(dict.fromkeys((f'{min(values):.2f}', f'{max(values):.2f}')))}")
     return [f"Trained; {'; '.join(scores)}."]

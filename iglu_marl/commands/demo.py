@@ -1,4 +1,4 @@
-"""`iglu-marl demo`: play one game of the scripted agents; with --replay a recorded dialogue is the architect."""
+"""`iglu-marl demo`: play one game of two agents; with --replay a recorded dialogue is the architect."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from rich.progress import Progress
 from rich.table import Table
 from typer import Option
 
+from iglu_marl.commands import options as opt
 from iglu_marl.commands.game_video import write_game_video
-from iglu_marl.commands.options import Data, Json, ScriptedControls, Seed, TaskId, Tasks, choice, output_to
+from iglu_marl.commands.options import Data, Json, Seed, TaskId, Tasks, choice, output_to
 from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
@@ -25,27 +26,35 @@ if TYPE_CHECKING:
     from iglu_marl.game.agent import Agent
     from iglu_marl.recording.rollout import Trajectory
 
+SCRIPTED = "scripted"
 MAX_STEPS, MAX_TURNS_PER_BLOCK = 10_000, 12
 IDLE_STEPS = 60  # steps without a change after which a replay ends
 _STYLE = {Role.ARCHITECT: "bold yellow", Role.BUILDER: "bold cyan"}
 
 
 def demo(
+    architect: Annotated[
+        str, opt.agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")
+    ] = SCRIPTED,
+    builder: Annotated[str, opt.agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")] = SCRIPTED,
     tasks: Tasks = None,
     data: Data = None,
     task: TaskId = None,
     replay: Annotated[
         bool, Option("--replay", help="Replay a recorded dialogue to a builder that knows its targets.")
     ] = False,
-    controls: ScriptedControls = "walking",
+    controls: opt.Controls = None,
     seed: Seed = 0,
     output: Annotated[Path, output_to("Folder for pictures, replay page, transcript and videos.")] = Path(
         "iglu-marl-demo"
     ),
     video_format: Annotated[str, choice("mp4", "gif", "both", "none", about="videos to write")] = "none",
+    model: opt.LLMModel = None,
+    endpoint: opt.LLMEndpoint = None,
+    llm_view: opt.LLMView = None,
     as_json: Json = False,
 ) -> bool:
-    """Play one game: a scripted architect explains a structure, a scripted builder builds it.
+    """Play one game: an architect explains a structure, a builder builds it.
 
     Exit code 1 if incomplete.
     """
@@ -53,19 +62,26 @@ def demo(
 
     if output.exists() and not output.is_dir():
         raise ConfigError(f"--output is {str(output)!r}, which is a file; expected a folder")
+    if replay and (architect, builder) != (SCRIPTED, SCRIPTED):
+        raise ConfigError(
+            "--replay plays people's words to a builder that knows its targets; it takes no other agents"
+        )
     choose: Callable[..., Any] = choose_session if replay else choose_task
     chosen = choose(tasks, data, task, seed, progress=False if as_json else None)
-    game: Callable[..., _Game] = _replayed_game if replay else _played_game
     console = text_console(as_json)
     files: list[Path] = []
     kept = lambda: f"Saved in {output.resolve()}: {', '.join(file.name for file in files) or 'nothing'}"  # noqa: E731
     with stoppable(kept), progress_bar(as_json, console) as progress:
-        env, trajectory, watcher, more = game(chosen, controls, seed, console, progress)
+        if replay:
+            env, trajectory, watcher, more = _replayed_game(chosen, controls, seed, console, progress)
+        else:
+            env, agents = game_of(chosen, controls, architect, builder)
+            trajectory, watcher, more = *_played_game(env, agents, chosen, seed, console, progress), {}
         for file in save(output, video_format, env, watcher.states, trajectory.dialogue.text, progress):
             files.append(file)
             if file.suffix == ".html":
                 console.print(f"Watch it: open {file.resolve()} in a browser")
-    facts = {**_facts(trajectory, controls, seed, files), **more}
+    facts = {**_facts(trajectory, env.unwrapped.config.controls, seed, files), **more}
     if not print_json(as_json, facts):
         _summary(console, facts, output)
     return trajectory.completed
@@ -161,47 +177,51 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- games
 
 
-def scripted_game(task: Task, controls: str) -> tuple[Any, dict[str, Agent]]:
-    """Return an environment for a task, and the scripted agents to play it."""
-    from iglu_marl.agents import ScriptedArchitect, ScriptedBuilder
+def game_of(
+    task: Task, controls: str | None, architect: str = SCRIPTED, builder: str = SCRIPTED
+) -> tuple[Any, dict[Any, Agent]]:
+    """Return an environment for a task, and the agents of these names to play it."""
+    from iglu_marl.agents.registry import agents_for, game_options
     from iglu_marl.envs.aec import raw_env
 
-    encoding = cast("ControlsName", controls)
-    env = raw_env(
-        tasks=task,
-        controls=encoding,
-        builder_sees=("inventory", "compass", "dialog", "pose", "grid"),
-        max_steps=MAX_STEPS,
-        max_turns=MAX_TURNS_PER_BLOCK * max(1, task.target_size),
-        turn_steps=200,
-        render_mode="rgb_array",
+    own = {
+        "controls": "walking",
+        "builder_sees": ("inventory", "compass", "dialog", "pose", "grid"),
+        "max_steps": MAX_STEPS,
+        "max_turns": MAX_TURNS_PER_BLOCK * max(1, task.target_size),
+        "turn_steps": 200,
+    }
+    options = game_options(
+        {Role.ARCHITECT: [architect], Role.BUILDER: [builder]}, own, {"controls": controls}
     )
-    return env, {"architect": ScriptedArchitect(), "builder": ScriptedBuilder(controls=encoding)}
+    env: Any = raw_env(tasks=task, render_mode="rgb_array", **options)
+    return env, agents_for(env, architect, builder)
 
 
-_Game = tuple[Any, "Trajectory", _Watcher, dict[str, Any]]  # env, game, its watcher, further figures
-
-
-def _played_game(task: Task, controls: str, seed: int, console: Console, progress: Progress) -> _Game:
+def _played_game(
+    env: Any, agents: dict[Any, Agent], task: Task, seed: int, console: Console, progress: Progress
+) -> tuple[Trajectory, _Watcher]:
     from iglu_marl.recording.rollout import play
 
-    env, agents = scripted_game(task, controls)
     console.print(
         f"The architect sees {task.task_id} ({task.target_size} blocks); the builder sees only its world."
     )
     watcher = _Watcher(console, progress, task.target_size)
-    return env, play(env, agents, seed=seed, on_step=watcher), watcher, {}
+    return play(env, agents, seed=seed, on_step=watcher), watcher
 
 
 def _replayed_game(
-    session: Subtasks, controls: str, seed: int, console: Console, progress: Progress
-) -> _Game:
+    session: Subtasks, controls: str | None, seed: int, console: Console, progress: Progress
+) -> tuple[Any, Trajectory, _Watcher, dict[str, Any]]:
     """Replay a dialogue to the oracle builder: each turn is shown when the one before is built."""
     from iglu_marl.agents import OracleBuilder
     from iglu_marl.envs.single import SilentBuilderEnv
 
     env = SilentBuilderEnv(
-        cast("ControlsName", controls), tasks=session[0], max_steps=MAX_STEPS, render_mode="rgb_array"
+        cast("ControlsName", controls or "walking"),
+        tasks=session[0],
+        max_steps=MAX_STEPS,
+        render_mode="rgb_array",
     )
     console.print(
         f"People's words of {session.task_id} ({len(session)} turns), replayed to the oracle builder."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
-from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, ROLES
 from iglu_marl.game.agent import begin
 from iglu_marl.recording import Recorder
+from iglu_marl.recording.rollout import role_of
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.ui.composed import game_views
 from iglu_marl.rendering.ui.layers import Layer
@@ -46,8 +46,13 @@ class Idle:
         """Do nothing."""
 
 
-def make_env(task: Task, role: str, partner: str, controls: str | None) -> Any:
-    """Return the environment. Only turns are limited; their length depends on the roles. Messages are text."""
+def make_env(
+    task: Task | None, role: str, partner: str, controls: str | None, team: str | None = None
+) -> Any:
+    """Return the environment. Only turns are limited; their length depends on the roles. Messages are text.
+
+    task: None = one of the team's own.
+    """
     from iglu_marl.agents.registry import game_options
 
     turn_steps: int | None = None
@@ -65,40 +70,43 @@ def make_env(task: Task, role: str, partner: str, controls: str | None) -> Any:
     }
     agents = {Role.BUILDER if role == "architect" else Role.ARCHITECT: [partner]}
     asked = {"controls": controls, "chat": "text"}
-    return raw_env(tasks=task, **game_options(agents, own, asked))
+    options = game_options(agents, own, asked)
+    return raw_env(team, **options) if task is None else raw_env(team, tasks=task, **options)
 
 
 def make_agents(
-    env: Any, role: str, partner: str, window: Window, step_s: float | None = None
+    env: Any, seats: Sequence[str], partner: str, window: Window, step_s: float | None = None
 ) -> dict[str, Any]:
-    """Return the agents by PettingZoo name. People share the window; step_s: seconds per step of theirs."""
+    """Return the agents by PettingZoo name. The seats are those of people, who share the window.
+
+    step_s: seconds per step of theirs.
+    """
     from iglu_marl.agents import HumanArchitect, HumanBuilder, ReplayArchitect
     from iglu_marl.agents.human.controls import InputMapper
     from iglu_marl.agents.human.player import PlayerWindow
     from iglu_marl.agents.registry import partner_for
 
-    controls = env.unwrapped.config.controls
-    player = PlayerWindow(window)
-    pace = {} if step_s is None else {"step_s": step_s}
-    if role in ("builder", "both"):
-        switches = controls in SWITCHED
-        builder: Any = HumanBuilder.for_env(env, cockpit=player, can_switch=switches, **pace)
-    elif partner == "none":
-        inputs = InputMapper(controls, can_yield=True)
-        inputs.yield_turn()
-        builder = Idle({"act": inputs.action(0.0), "say": ""})
-    else:
-        builder = partner_for(env, Role.BUILDER, partner)
-    if role in ("architect", "both"):
-        architect: Any = HumanArchitect.for_env(env, cockpit=player, **pace)
-    elif partner == "none":
-        architect = Idle("")
-    elif partner == "replay":
-        # The next turn starts when the person ends this one.
-        architect = ReplayArchitect.for_env(env, patience=1)
-    else:
-        architect = partner_for(env, Role.ARCHITECT, partner)
-    return {ARCHITECT: architect, BUILDER: builder}
+    config, player = env.unwrapped.config, PlayerWindow(window)
+    own: dict[str, Any] = {"cockpit": player, **({} if step_s is None else {"step_s": step_s})}
+
+    def made(name: str) -> Any:
+        builds = role_of(name) is Role.BUILDER
+        if name in seats and builds:
+            switches = config.controls in SWITCHED and not config.is_team  # the others keep their controls
+            return HumanBuilder.for_seat(env, name, can_switch=switches, **own)
+        if name in seats:
+            return HumanArchitect.for_seat(env, name, **own)
+        if partner == "none" and builds:
+            inputs = InputMapper(config.controls, can_yield=True)
+            inputs.yield_turn()
+            return Idle({"act": inputs.action(0.0), "say": ""})
+        if partner == "none":
+            return Idle("")
+        if partner == "replay":  # the next turn starts when the person ends this one
+            return ReplayArchitect.for_env(env, patience=1)
+        return partner_for(env, config.players[name], partner)
+
+    return {name: made(name) for name in config.agents}
 
 
 def carried_over(env: Any, controls: Any) -> Any:
@@ -125,7 +133,7 @@ def play_game(
     """
     for number, (name, agent) in enumerate(agents.items()):
         own = None if seed is None else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-        begin(agent, ROLES[name], own, env.unwrapped.task)
+        begin(agent, role_of(name), own, env.unwrapped.task)
     if recorder is not None:
         recorder.begin(env, seed)
     try:
@@ -136,7 +144,7 @@ def play_game(
             action = agents[name].act(env.observe(name))
             env.step(action)
             if recorder is not None:
-                recorder.note(env, {ROLES[name]: action})
+                recorder.note(env, {env.unwrapped.config.players[name]: action})
             asked = getattr(agents[name], "asked_controls", None)
             if asked is not None:
                 env = carried_over(env, asked)
@@ -175,29 +183,32 @@ def show_result(window: Any, env: Any, how: str) -> None:
         time.sleep(0.02)
 
 
-def _recorder(path: Path, agents: dict[str, Any]) -> Recorder:
+def _recorder(path: Path, env: Any, agents: dict[str, Any]) -> Recorder:
     made_folder(path.parent)
-    names = {ROLES[name].value: type(agent).__name__ for name, agent in agents.items()}
+    players = env.unwrapped.config.players
+    names = {str(players[name]): type(agent).__name__ for name, agent in agents.items()}
     return Recorder(path, agents=names, private=True)
 
 
 def play_in_window(
-    env: Any, role: str, partner: str, seed: int, engine: str, path: Path | None
+    env: Any, seats: Sequence[str], partner: str, seed: int, engine: str, path: Path | None
 ) -> tuple[Any, str, dict[str, Any] | None]:
     """Play an environment, which was just reset, in a window, and record the game in the file `path`.
+
+    seats: names of the agents that the person plays.
 
     Returns:
         The final environment, how the game ended (see `play_game`), and the statistics of a language model.
 
     """
-    title = "architect and builder" if role == "both" else role
-    window = Window(f"iglu_marl: {title}", engine=engine)
-    agents = make_agents(env, role, partner, window)
+    players = [str(env.unwrapped.config.players[seat]) for seat in seats]
+    window = Window(f"iglu_marl: {' and '.join(players)}", engine=engine)
+    agents = make_agents(env, seats, partner, window)
     window.open()  # fails without a display, before a file is written
-    watch = getattr(agents[ARCHITECT], "watch", None) if role == "architect" else None
+    watch = getattr(agents[seats[-1]], "watch", None)  # of an architect who does not build
     try:
         with ExitStack() as stack:
-            recorder = None if path is None else stack.enter_context(_recorder(path, agents))
+            recorder = None if path is None else stack.enter_context(_recorder(path, env, agents))
             env, how = play_game(env, agents, recorder, watch, seed)
         if how != "left":
             show_result(window, env, how)

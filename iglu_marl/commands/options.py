@@ -233,7 +233,12 @@ Database = Annotated[
 # the game and who plays it
 AS_TRAINED = "Default: that of the trained agent, else"
 Controls = Annotated[
-    str | None, Option(help=f"Action encoding of the builder. {AS_TRAINED} walking.", callback=known_controls)
+    str | None,
+    Option(
+        help=f"Action encoding of the builder. {AS_TRAINED} walking.",
+        callback=known_controls,
+        autocompletion=completed_from(lambda: pkgutil.resolve_name("iglu_marl.core.controls:CONTROLS")),
+    ),
 ]
 Team = Annotated[str | None, choice(*TEAMS, about="game of a team, by name")]
 ScriptedControls = Annotated[str, choice("walking", "flying", about="action encoding of the builder")]

@@ -18,6 +18,10 @@ def play(
         str,
         Option(help="The other agent: scripted, random, llm, replay, none, …", autocompletion=opt.an_agent),
     ] = "scripted",
+    team: opt.Team = None,
+    seat: Annotated[
+        str | None, Option(help="Your seat in a team, such as builder_1. Default: the first of your role.")
+    ] = None,
     tasks: opt.Tasks = None,
     data: opt.Data = None,
     task: opt.TaskId = None,
@@ -45,22 +49,32 @@ def play(
     """
     from iglu_marl.commands.human_game import make_env, play_in_window
     from iglu_marl.commands.task_selection import choose_session, choose_task
+    from iglu_marl.game.config import GameConfig
+    from iglu_marl.recording.rollout import role_of
 
+    seats = [seat or f"{one.value}_0" for one in Role if role in (one.value, "both")]
+    if team is not None:
+        opt.expect_one_of("--seat", seat or f"{role}_0", GameConfig.of(team, {}).agents)
+        role = role_of(seats[0]).value
+    opt.expect("--seat", seat, seat is None or team is not None, "a seat of a --team")
     opt.expect_agent("--partner", partner, Role.BUILDER if role == "architect" else Role.ARCHITECT, "none")
     loading = False if as_json else None
-    if partner == "replay" and role == "builder":
+    if team is not None and (tasks, data, task) == (None, None, None):
+        chosen = None
+    elif partner == "replay" and role == "builder":
         chosen = choose_session(tasks, data, task, seed, progress=loading)[0]
     else:
         chosen = choose_task(tasks, data, task, seed, progress=loading)
-    env = make_env(chosen, role, partner, controls)
+    env = make_env(chosen, role, partner, controls, team)
     env.reset(seed=seed)
-    new = new_path("iglu-marl-play", str(chosen.task_id or "structure"), role, suffix=".jsonl")
+    name = str(env.unwrapped.task.task_id or "structure")
+    new = new_path("iglu-marl-play", name, seat or role, suffix=".jsonl")
     path = (output or new) if keep else None
-    env, how, counts = play_in_window(env, role, partner, seed, engine, path)
+    env, how, counts = play_in_window(env, seats, partner, seed, engine, path)
     worlds = env.unwrapped.episode.worlds
     facts = {
         "task": env.unwrapped.task.task_id,
-        "role": role,
+        "role": seat or role,
         "partner": partner if role != "both" else None,
         "seed": seed,
         "end": how,

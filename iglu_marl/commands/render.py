@@ -169,12 +169,12 @@ def render_replay(
 
         trajectory = replay(game, episode=episode, on_step=recorder)
     else:
-        from iglu_marl.commands.demo import scripted_game
+        from iglu_marl.commands.demo import game_of
         from iglu_marl.commands.task_selection import choose_task
         from iglu_marl.recording.rollout import play
 
         chosen = choose_task(tasks, data, task, seed)
-        env, agents = scripted_game(chosen, controls)
+        env, agents = game_of(chosen, controls)
         trajectory = play(env, agents, seed=seed, on_step=recorder)
         env.close()
     page = recorder.data

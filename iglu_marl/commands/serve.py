@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,16 +17,10 @@ from iglu_marl.commands.study import open_study
 from iglu_marl.core.extras import extra
 from iglu_marl.game.profiles import team_options
 
-LIMITS = (
-    "games",
-    "games_per_address",
-    "connections_per_address",
-    "requests_per_s",
-    "header_s",
-    "free_mb",
-    "late_s",
-)  # of `ServerOptions`
-SAMPLES = 20  # structures of a team that come from a generator
+# Limits among the fields of `ServerOptions`.
+LIMITS = frozenset(("games", "games_per_address", "connections_per_address"))
+LIMITS |= {"requests_per_s", "header_s", "free_mb", "late_s"}
+POSITIVE = re.compile(r"(?=.*[1-9])\d*\.?\d+")
 LOCAL = ("127.0.0.1", "localhost", "::1")
 # Processes of the scripted agents: two, so that one long plan does not delay all games. One core keeps the clock.
 PROCESSES = max(1, min(2, (os.cpu_count() or 1) - 1))
@@ -81,10 +78,9 @@ def serve(
     Ctrl+C ends it.
     """
     with extra("web"):
-        import numpy as np
         import uvicorn
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-    from iglu_marl.commands.task_selection import all_tasks
+    from iglu_marl.commands.task_selection import tasks_of_game
     from iglu_marl.core.dialogue import Role
     from iglu_marl.web import ServerOptions, create_app
     from iglu_marl.web.limits import MESSAGE_BYTES, guarded
@@ -98,14 +94,18 @@ def serve(
     chosen = {Role.ARCHITECT: tuple(architect or ()), Role.BUILDER: tuple(builder or ())}
     agents = {role: names or AGENTS[role] for role, names in chosen.items()}
     counts = {"architects": architects, "builders": builders}
-    game: dict[str, Any] = {name: count for name, count in counts.items() if count is not None}
+    game: Mapping[str, Any] = {name: count for name, count in counts.items() if count is not None}
     game = game if team is None else team_options(team, game)
-    source = game.get("tasks") if tasks is None and data is None else None
+    opened = None
+    if study is not None:
+        opened = open_study(study, db, folder)
+        opt.expect(
+            "--study", str(study), not game, "no --team, --architects or --builders: the file has them"
+        )
+        game = opened[0].game
     options = ServerOptions(
         folder=folder,
-        tasks=all_tasks(tasks, data)
-        if source is None
-        else {f"Number {k}": source.sample(np.random.default_rng(k)) for k in range(1, SAMPLES + 1)},
+        tasks=tasks_of_game(game, tasks, data),
         agents=agents,
         team=game,
         hosts=hosts,
@@ -119,14 +119,15 @@ def serve(
     limits: dict[str, Any] = {}
     for text in limit or ():
         name, _, number = text.partition("=")
-        opt.expect("--limit", text, name in LIMITS and _is_number(number), "NAME=NUMBER, see --help")
+        known = name in LIMITS and POSITIVE.fullmatch(number) is not None
+        opt.expect("--limit", text, known, "NAME=NUMBER, see --help")
         limits[name] = type(getattr(options, name))(float(number))
     options = dataclasses.replace(options, **limits)
     sessions = None
-    if study is not None:
+    if opened is not None:
         from iglu_marl.web.sessions import Sessions
 
-        sessions = Sessions(*open_study(study, db, folder))
+        sessions = Sessions(*opened)
     app, proxies = create_app(options, sessions), proxy or ["127.0.0.1"]
     games = sum(1 for _ in folder.glob(f"*{SEATS}"))
     print(f"Getting ready, with {games} games to resume …" if games else "Getting ready …", flush=True)
@@ -136,6 +137,11 @@ def serve(
     print(
         f"Play at http://{host if host in LOCAL else hosts[-1]}:{port}/ (Ctrl+C ends the server).", flush=True
     )
+    with contextlib.suppress(ImportError, OSError, ValueError):  # as many connections as the system allows
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     uvicorn.run(
         app,
         host=host,
@@ -149,10 +155,3 @@ def serve(
         forwarded_allow_ips=proxies,
         timeout_graceful_shutdown=3,
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) > 0
-    except ValueError:
-        return False

@@ -13,14 +13,15 @@ from iglu_marl.core.extras import extra
 def serve_openenv(
     host: opt.Host = "127.0.0.1",
     port: opt.Port = 8000,
-    role: Annotated[str, opt.choice("builder", "architect", about="role of the model")] = "builder",
+    role: Annotated[str, opt.choice("builder", "architect", "both", about="role of the model")] = "builder",
+    team: opt.Team = None,
     partner: Annotated[
         str, Option(help="The other agent, by name; none: the dialogue of the task.")
     ] = "scripted",
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
-    tasks: opt.TaskSource = "random",
+    tasks: opt.TaskSource = "",
     observations: Annotated[
         str, opt.choice("full", "delta", about="the whole chat, or only new messages after the first")
     ] = "full",
@@ -32,9 +33,9 @@ def serve_openenv(
     reward: Annotated[
         str, opt.choice("change_f1", "intersection", about="measure of the reward")
     ] = "change_f1",
-    question_cost: Annotated[float, Option(help="Cost of each message of a builder.")] = 0.0,
+    question_cost: Annotated[float, Option(help="Cost of each message of a builder.")] = 0.02,
     word_cost: Annotated[float, Option(help="Cost of each word.")] = 0.0,
-    error_cost: Annotated[float, Option(help="Cost of an unreadable reply.")] = 0.0,
+    error_cost: Annotated[float, Option(help="Cost of an unreadable reply.")] = 0.1,
     sessions: Annotated[
         int, Option("--max-sessions", help="Maximum number of games at once.", callback=opt.at_least(1))
     ] = 64,
@@ -50,9 +51,9 @@ def serve_openenv(
 
     print("Getting ready …", flush=True)
     app = create_app(
-        sessions=sessions, role=role, partner=partner, tasks=tasks, observations=observations, view=text_view,
-        answers=answers, show_changes=show_changes, reward=reward, question_cost=question_cost, word_cost=word_cost,
-        error_cost=error_cost,
+        sessions=sessions, role=role, team=team, partner=partner, tasks=tasks or None, observations=observations,
+        view=text_view, answers=answers, show_changes=show_changes, reward=reward, question_cost=question_cost,
+        word_cost=word_cost, error_cost=error_cost,
     )  # fmt: skip
     print(f"An environment of OpenEnv at http://{host}:{port} (Ctrl+C ends the server).", flush=True)
     uvicorn.run(app, host=host, port=port, log_level="warning")

@@ -66,7 +66,7 @@ def rehearse(
     """
     from tempfile import TemporaryDirectory
 
-    from iglu_marl.commands.task_selection import all_tasks
+    from iglu_marl.commands.task_selection import tasks_of_game
     from iglu_marl.core.files import new_folder
 
     with extra("web"):
@@ -74,7 +74,8 @@ def rehearse(
         from iglu_marl.web.rehearsal import Crowd, run_rehearsal
         from iglu_marl.web.study import read_study
     crowd = Crowd(participants, every, dropouts, slow, reloads, pay, seed)
-    study, structures = read_study(file), all_tasks(tasks, data)
+    study = read_study(file)
+    structures = tasks_of_game(study.game, tasks, data)
     with TemporaryDirectory() as place:
         folder = Path(place)
         report, store = run_rehearsal(study, folder, structures, crowd)

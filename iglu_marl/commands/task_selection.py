@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.text import similar
 from iglu_marl.data import bundled
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet
+
+SAMPLES = 20  # structures of a team that come from a generator
 
 
 def choose_task(
@@ -33,6 +36,13 @@ def all_tasks(
 ) -> dict[str, Task]:
     """Return all structures of a file, the Minecraft Dialogue Corpus or the bundled set, by name."""
     return {str(task.task_id): task for task in _found(tasks, data, None, progress)}
+
+
+def tasks_of_game(game: Mapping[str, Any], tasks: Path | None, data: Path | None) -> dict[str, Task]:
+    """Return all structures that are chosen, or else those of a game of a team that has its own."""
+    if tasks is None and data is None and (source := game.get("tasks")) is not None:
+        return {f"Number {k}": source.sample(np.random.default_rng(k)) for k in range(1, SAMPLES + 1)}
+    return all_tasks(tasks, data)
 
 
 def _found(tasks: Path | None, data: Path | None, task: str | None, progress: bool | None) -> list[Task]:

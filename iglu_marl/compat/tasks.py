@@ -67,8 +67,8 @@ def calc_reward(
     """Return the reward of a step from one dense grid to the next, as defined in 2022."""
     before, now = (maximal_intersection(built, target_grid) for built in (prev_grid, grid))
     if now != before:
-        return float(right_scale * np.sign(now - before))
-    return float(wrong_scale * np.sign(np.count_nonzero(prev_grid) - np.count_nonzero(grid)))
+        return float(right_scale) * float(np.sign(now - before))
+    return float(wrong_scale) * float(np.sign(np.count_nonzero(prev_grid) - np.count_nonzero(grid)))
 
 
 class Task:

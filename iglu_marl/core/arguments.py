@@ -7,6 +7,8 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from iglu_marl.core.errors import ConfigError
 
 MAX_SEED = (1 << 128) - 1
@@ -40,6 +42,13 @@ def as_count(name: str, value: Any, low: int, high: int, more: str = "") -> int:
     if isinstance(value, bool) or not low <= number <= high:
         raise ConfigError(f"{name} is {value!r:.80}, expected an integer in {low}..{high}{more}")
     return number
+
+
+def as_rng(name: str, value: Any) -> np.random.Generator:
+    """Return a generator from one, from a seed, or from None (a random seed)."""
+    if value is None or isinstance(value, np.random.Generator):
+        return np.random.default_rng(value)
+    return np.random.default_rng(as_count(name, value, 0, MAX_SEED))
 
 
 def as_number(name: str, value: Any, high: float = math.inf) -> float:

@@ -108,10 +108,11 @@ def _many_integers(value: Any, count: int, limit: int, where: str) -> Array:
     """Return Discrete(limit) values of `count` worlds as int64 [count]."""
     expected = f"expected {count} integers in 0..{limit - 1}"
     array = _many(value, (count,), "iu", f"{where} is", expected)
-    if array.min() < 0 or array.max() >= limit:
+    whole = array.astype(np.int64, copy=False)
+    if whole.view(np.uint64).max() >= limit:  # or negative
         world = _first((array < 0) | (array >= limit))
         raise ActionError(f"{where} is {array[world]} in world {world}, {expected}")
-    return array.astype(np.int64, copy=False)
+    return whole
 
 
 def many_tokens(value: Any, shape: Shape, size: int, where: str) -> Array:

@@ -9,7 +9,7 @@ space, so that no message can imitate the other speaker. `Dialogue.parse` invert
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -179,6 +179,12 @@ class Dialogue(Sequence[Utterance]):
             if role is None or utterance.role == role:
                 return utterance
         return None
+
+    def of_speakers(self, speakers: Collection[Speaker] | None) -> Dialogue:
+        """Return what these speakers (role and number) said; None for all."""
+        if speakers is None:
+            return self
+        return Dialogue(said for said in self if (said.role, said.number) in speakers)
 
     def __len__(self) -> int:
         return len(self._utterances)

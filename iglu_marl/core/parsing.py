@@ -13,6 +13,7 @@ import lzma
 import os
 import re
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ BROKEN = (
     struct.error,
     EOFError,
     OSError,
+    tokenize.TokenError,  # of NumPy, for the header of an array
     ValueError,
     RuntimeError,  # encrypted; NotImplementedError for methods; RecursionError for brackets in brackets
     MemoryError,  # a damaged header may ask for any amount

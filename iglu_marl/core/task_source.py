@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from iglu_marl.core.arguments import as_rng
 from iglu_marl.core.errors import DataError, StateError, TaskError
 from iglu_marl.core.text import similar
 
@@ -28,7 +29,7 @@ class TaskSource:
 
     def seed(self, rng: np.random.Generator | int | None) -> None:
         """Seed the source's own generator, used by calls without one."""
-        self._rng = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
+        self._rng = as_rng("rng", rng)
 
     @property
     def rng(self) -> np.random.Generator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from sys import getrefcount
 from typing import Any
@@ -116,18 +116,29 @@ def shown_space(space: spaces.Space[Any], obs_spec: BatchObsSpec) -> spaces.Dict
 class Copies:
     """Copies of arrays in memory that is reused when nothing else refers to it.
 
-    The system clears new memory, which takes as long as copying for large arrays.
+    The system clears new memory, which takes as long as copying for large arrays. views: what is copied, where it stays
+    the same. A copy of this object has neither.
     """
 
     LARGE, KEPT = 1 << 20, 4  # bytes; arrays for one source
 
     def __init__(self) -> None:
         self._kept: dict[str, list[Array]] = {}
+        self.views: dict[str, Any] | None = None
 
-    def of(self, values: Any, name: str) -> Any:
+    def of(self, values: Mapping[str, Any], name: str) -> dict[str, Any]:
         """Return copies of the arrays in nested dicts; `name` identifies the source."""
-        if isinstance(values, dict):
-            return {key: self.of(value, f"{name}/{key}") for key, value in values.items()}
+        large = self.LARGE
+        return {
+            key: value.copy()
+            if type(value) is np.ndarray and value.nbytes < large
+            else self.of(value, f"{name}/{key}")
+            if isinstance(value, dict)
+            else self._large(value, f"{name}/{key}")
+            for key, value in values.items()
+        }
+
+    def _large(self, values: Any, name: str) -> Any:
         if values.nbytes < self.LARGE or values.dtype == object:
             return values.copy()
         kept = self._kept.setdefault(name, [])
@@ -141,7 +152,7 @@ class Copies:
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_kept": {}}  # a copy of an environment has memory of its own
+        return {"_kept": {}, "views": None}  # a copy of an environment has memory of its own
 
 
 _HELD = [object()]

@@ -187,18 +187,19 @@ class LiveGame(TwoAgentGame):
             one = acts.get(self.players[builder])
             out = self._control[builder]
             moves.append(Act(*(controls.noop() if one is None else controls.encode(one, out=out))))
-        heard, task = len(self._episode.dialogue), self._episode.task
-        outcome = self._episode.tick(texts, moves)
+        episode = self._episode
+        heard, task = len(episode.dialogue), episode.task
+        outcome = episode.tick(texts, moves)
         self.ticks += 1
         if outcome.terminated or outcome.truncated:
             self.agents = []
-        edits = [tuple(change) for change in self._episode.worlds.change.tolist() if change[3] != change[4]]
-        if edits or self._episode.task is not task:
+        edits = [tuple(change) for change in episode.worlds.change.tolist() if change[3] != change[4]]
+        if edits or episode.task is not task:
             self.edited = self.ticks
         return Tick(
             {self.players[agent]: reward for agent, reward in outcome.rewards.items()},
             next(iter(edits), None),
-            tuple(self._episode.dialogue[heard:]),
+            episode.dialogue.utterances[heard:],
             outcome.terminated,
             outcome.truncated,
         )

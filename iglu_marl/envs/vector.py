@@ -34,7 +34,7 @@ from iglu_marl.envs.single import (
     SilentBuilderEnv,
     SingleAgentEnv,
 )
-from iglu_marl.game.agent import Agent, begin
+from iglu_marl.game.agent import Agent, begin, can_rest
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
 from iglu_marl.rendering.renderer import Layout
@@ -54,7 +54,9 @@ class LiveArchitects:
 
     def __init__(self, batch: Batch, prototype: SingleAgentEnv, make: Callable[[], Agent]) -> None:
         self._batch, self._observer = batch, prototype.architect_observer
+        self._pose = self._observer.only(("agentPos",))
         self._agents = [make() for _ in range(batch.count)]
+        self._known: list[Any] = [None] * batch.count  # blocks and dialogue at the last turn
         batch.keeps_dialogues, batch.sampling.ahead = True, 1
 
     def begin(self, worlds: Array) -> None:
@@ -63,16 +65,20 @@ class LiveArchitects:
         for world in worlds.tolist():
             seed = int(batch.sampling.generator(world).integers(MAX_ARCHITECT_SEED))
             begin(self._agents[world], Role.ARCHITECT, seed, batch.tasks[world])
+            self._known[world] = None
         self.speak(worlds)
 
     def speak(self, worlds: Array) -> None:
         """Let the architects of these worlds speak or be silent; it is the builder's turn then."""
         batch, chat = self._batch, self._batch.chat
         for world in worlds.tolist():
-            seen = self._observer.observe(batch.load_world(world))
-            text, _ = chat.read(
-                self._agents[world].act(seen), f"the utterance of the architect of world {world}"
-            )
+            episode, agent, text = batch.load_world(world), self._agents[world], ""
+            now = episode.worlds.grid.tobytes(), episode.worlds.target.tobytes(), episode.dialogue
+            known, self._known[world] = self._known[world], now
+            pose = self._pose.observe(episode).get("agentPos")
+            if known != now or not (can_rest(agent) and agent.rest(pose)):
+                said = agent.act(self._observer.observe(episode))
+                text, _ = chat.read(said, f"the utterance of the architect of world {world}")
             speak_at(batch.worlds.state, world)
             if text:
                 batch.dialogues[world] = batch.dialogues[world].say(Role.ARCHITECT, text)
@@ -230,6 +236,12 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         return self._observations(), reward, terminated, truncated, {**self._infos(), **final}
 
     def _views(self) -> Observations:
+        """Return the observations as views of the batch's arrays, which stay where they are."""
+        if self._copies.views is None:
+            self._copies.views = self._new_views()
+        return dict(self._copies.views)
+
+    def _new_views(self) -> Observations:
         batch, shown, count = self._batch, self._batch.shown, self.num_envs
         space = self.single_observation_space
         assert isinstance(space, spaces.Dict)

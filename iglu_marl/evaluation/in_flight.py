@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
+from iglu_marl.core.arguments import as_count
+
+MOST_AT_ONCE = 10_000
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Own = TypeVar("Own")
@@ -21,9 +24,9 @@ def in_flight(
     """Yield each item with its result, in the order of completion, with up to `at_once` in progress.
 
     Items are taken from their iterator in the calling thread. After the first error, `stop` is called, running work is
-    awaited, its results are yielded, and the error is raised.
+    awaited, its results are yielded, and the error is raised. Raises `ConfigError` for another `at_once` than 1..10000.
     """
-    if at_once == 1:
+    if as_count("concurrency", at_once, 1, MOST_AT_ONCE) == 1:
         for item in items:
             yield item, work(item)
         return

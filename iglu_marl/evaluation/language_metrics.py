@@ -35,6 +35,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypedDict, Unpack
 
+from iglu_marl.core.arguments import as_count
 from iglu_marl.core.errors import ConfigError, DialogueError
 from iglu_marl.evaluation.metrics import Interval, bootstrap_statistic
 
@@ -306,14 +307,13 @@ def message_use(
 
     """
     said = _rows("messages", messages)
-    if vocabulary < 1:
-        raise ConfigError(f"vocabulary is {vocabulary!r}, expected 1 symbol or more")
+    as_count("vocabulary", vocabulary, 1, 2**63 - 1)
     for place, row in enumerate(said):
         if row and not 0 <= min(row) <= max(row) < vocabulary:
             raise DialogueError(f"messages[{place}] is {row}, expected symbols in 0..{vocabulary - 1}")
     lengths = np.array([len(row) for row in said])
     kinds, spoken = _categories(said), np.repeat(np.arange(len(said)), lengths)
-    symbols = np.array([symbol for row in said for symbol in row], dtype=np.int64)
+    _, symbols = np.unique([symbol for row in said for symbol in row], return_inverse=True)
 
     def length(weights: _Floats) -> float:
         return float(np.average(lengths, weights=weights))

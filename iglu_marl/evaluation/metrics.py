@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.arguments import as_count, as_number, as_rng
 from iglu_marl.core.dialogue import Dialogue, Role
 from iglu_marl.core.errors import ConfigError, GridError
 from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, cells_of, color_at
@@ -36,6 +37,7 @@ SKILLS = ("flat", "flying", "diagonal", "tricky", "tall")
 
 TALL_Y = 2  # first height that cannot be placed from the ground: the top of a block at y = 1 is out of sight
 _IDS = 7  # air and six colours
+MOST_ENTRIES = 10_000_000  # of a bootstrap
 
 
 # -------------------------------------------------------------------------------------------------------- counts
@@ -308,7 +310,7 @@ def bootstrap(
         return Interval(np.nan, np.nan, np.nan)
     if len(above) == 1:
         return Interval(float(above[0] / below[0]), np.nan, np.nan)
-    values = _resampled(above, below, resamples, np.random.default_rng(rng))
+    values = _resampled(above, below, resamples, as_rng("rng", rng))
     return _percentiles(float(above.sum() / below.sum()), values, confidence)
 
 
@@ -341,11 +343,10 @@ def bootstrap_statistic(
 
     """
     _check(confidence, resamples)
+    count = as_count("count", count, 1, MOST_ENTRIES)
     groups = np.arange(count) if units is None else np.asarray(units)
-    if count < 1 or groups.shape != (count,):
-        raise ConfigError(
-            f"units have the shape {groups.shape}, expected ({count},): one for each of 1 entry or more"
-        )
+    if groups.shape != (count,):
+        raise ConfigError(f"units have the shape {groups.shape}, expected ({count},): one for each entry")
     _, firsts, groups = np.unique(groups, return_index=True, return_inverse=True)
     layers = np.zeros(count, np.int64) if strata is None else np.asarray(strata)
     if layers.shape != (count,) or (layers != layers[firsts][groups]).any():
@@ -355,14 +356,14 @@ def bootstrap_statistic(
     members = [np.flatnonzero(layers[firsts] == layer) for layer in np.unique(layers)]
     if all(len(part) == 1 for part in members):
         return Interval(float(statistic(np.ones(count))), np.nan, np.nan)
-    generator, total = np.random.default_rng(rng), len(firsts)
+    generator, total = as_rng("rng", rng), len(firsts)
 
     def draw() -> npt.NDArray[np.float64]:
         chosen = [part[generator.integers(len(part), size=len(part))] for part in members]
         return np.bincount(np.concatenate(chosen), minlength=total).astype(np.float64)
 
     draws = (draw() for _ in range(resamples))
-    values = np.array([statistic(drawn[groups]) for drawn in draws]) + correction
+    values = np.array([statistic(drawn[groups]) for drawn in draws], np.float64) + correction
     return _percentiles(float(statistic(np.ones(count))), values[~np.isnan(values)], confidence)
 
 
@@ -391,7 +392,7 @@ def crossed_bootstrap(
 
     """
     _check(confidence, resamples)
-    found, generator = np.asarray(values, np.float64), np.random.default_rng(rng)
+    found, generator = np.asarray(values, np.float64), as_rng("rng", rng)
     weights = np.ones((resamples, len(found)))
     for factor in factors:
         known, codes = np.unique(np.asarray(factor), return_inverse=True)
@@ -406,9 +407,10 @@ def crossed_bootstrap(
 def share_interval(found: float, count: int, *, confidence: float = 0.95) -> Interval:
     """Return a share of `count` games with Wilson's interval, which has a positive width for shares of 0 and 1.
 
-    Raises `ConfigError` if `confidence` is not between 0 and 1, or `count` is below 1.
+    Raises `ConfigError` if `found` or `confidence` is not between 0 and 1, or `count` is below 1.
     """
     _check(confidence, 1)
+    as_number("found", found, 1.0)
     if count < 1:
         raise ConfigError(f"count is {count}, expected 1 or more")
     squared = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2 / count

@@ -9,10 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from iglu_marl.agents.registry import factory as factory
-from iglu_marl.core.arguments import MAX_SEED, as_count
+from iglu_marl.core.arguments import as_rng
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError
 from iglu_marl.core.imports import imported
@@ -96,7 +94,7 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
         tasks = _tasks_by_name(os.fspath(tasks))
     if count is not None and count < 1:
         raise ConfigError(f"count is {count}, expected 1 or more")
-    rng = np.random.default_rng(None if seed is None else as_count("seed", seed, 0, MAX_SEED))
+    rng = as_rng("seed", seed)
     if isinstance(tasks, TaskSource):
         tasks.seed(rng)
     if is_task(tasks):

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from iglu_marl.core.arguments import as_count, as_flag, as_number
 from iglu_marl.core.controls import CONTROLS, Controls, ControlsName
-from iglu_marl.core.dialogue import Codec, Role, Utterance, speakers_of
+from iglu_marl.core.dialogue import Codec, Role, Speaker, Utterance, speakers_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.kernels.records import COMPLETIONS, SHIFTS, Completion, EpisodeRules, Shifts
 from iglu_marl.core.schedule import Schedule
@@ -434,6 +434,12 @@ class GameConfig:
         """Return the other agents who hear an agent."""
         heard = (self.hearers or {}).get(agent, self.agents)
         return tuple(one for one in self.agents if one in heard and one != agent)
+
+    def heard_by(self, agent: str) -> set[Speaker] | None:
+        """Return the speakers whose messages an agent hears, with itself; None for all."""
+        speakers = dict(zip(self.agents, speakers_of(self.architects, self.builders), strict=True))
+        heard = {speakers[one] for one in self.agents if one == agent or agent in self.hearers_of(one)}
+        return None if len(heard) == len(speakers) else heard
 
     @property
     def players(self) -> dict[str, Role | str]:

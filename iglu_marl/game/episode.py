@@ -132,7 +132,7 @@ class Episode:
     @property
     def ended(self) -> tuple[bool, bool]:
         """Whether the episode is terminated, and whether it is truncated."""
-        return bool(self.worlds.terminated.any()), bool(self.worlds.truncated.all())
+        return any(self.worlds.terminated.tolist()), all(self.worlds.truncated.tolist())
 
     @property
     def played_config(self) -> GameConfig:

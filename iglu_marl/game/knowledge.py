@@ -33,7 +33,7 @@ Array = npt.NDArray[Any]
 SIDES = ("north", "east", "south", "west")  # in the order of the observation `target_sides`
 SIDES_SHAPE = (len(SIDES), ZONE_SHAPE[0], ZONE_SHAPE[1])
 UNSEEN = -1  # in `target_sides`: a side that is not seen
-_HALVES: Mapping[str, tuple[slice, ...]] = {
+HALVES: Mapping[str, tuple[slice, ...]] = {
     "north": (slice(None), slice(None), slice(0, 6)),
     "south": (slice(None), slice(None), slice(5, 11)),
     "west": (slice(None), slice(0, 6)),
@@ -44,10 +44,10 @@ _HALVES: Mapping[str, tuple[slice, ...]] = {
 _COLORS = COLOR_NAMES[1:]
 _PART = re.compile(
     r"all|none|layers:(?P<low>[0-8])-(?P<high>[0-8])"
-    rf"|half:(?P<half>{'|'.join(_HALVES)})|color:(?P<color>{'|'.join(_COLORS)})|side:(?P<side>{'|'.join(SIDES)})"
+    rf"|half:(?P<half>{'|'.join(HALVES)})|color:(?P<color>{'|'.join(_COLORS)})|side:(?P<side>{'|'.join(SIDES)})"
 )
 _EXPECTED = (
-    f"'all', 'none', 'layers:0-2', 'half:' with one of {', '.join(_HALVES)}, 'color:' with one of "
+    f"'all', 'none', 'layers:0-2', 'half:' with one of {', '.join(HALVES)}, 'color:' with one of "
     f"{', '.join(_COLORS)}, 'side:' with one of {', '.join(SIDES)}, or a tuple of these"
 )
 
@@ -71,7 +71,7 @@ class Parts:
             if match["low"] is not None:
                 seen[int(match["low"]) : int(match["high"]) + 1] = 1
             elif match["half"] is not None:
-                seen[_HALVES[match["half"]]] = 1
+                seen[HALVES[match["half"]]] = 1
             elif match["color"] is not None:
                 seen |= target == COLOR_NAMES.index(match["color"])
         return seen

@@ -46,13 +46,7 @@ class AgentView:
         self.others = np.array([k for k in range(config.builders) if k != self.number], np.intp)
         self.parts = Parts(config.parts_of(self.agent))
         self.learn()
-        speakers = zip(episode.agents, episode.speakers, strict=True)
-        heard = {
-            speaker
-            for name, speaker in speakers
-            if name == self.agent or self.agent in config.hearers_of(name)
-        }
-        self._heard = None if len(heard) == len(episode.agents) else heard
+        self._heard = config.heard_by(self.agent)
 
     def learn(self) -> None:
         """Read the parts of the target that the agent sees, after the target changed."""
@@ -64,10 +58,7 @@ class AgentView:
     @property
     def dialogue(self) -> Dialogue:
         """What the agent has heard or said."""
-        dialogue, heard = self._episode.dialogue, self._heard
-        if heard is None:
-            return dialogue
-        return Dialogue(said for said in dialogue if (said.role, said.number) in heard)
+        return self._episode.dialogue.of_speakers(self._heard)
 
     @property
     def objective(self) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.core.errors import GridError
+from iglu_marl.core.errors import ConfigError, GridError
 from iglu_marl.core.grid import Cell, Color, in_zone
 
 MAX_WORDS = 16
@@ -37,7 +37,7 @@ class Instruction:
 
     def _worlds(self, setting: Any) -> list[Any]:
         """Return the worlds that it leads to, the most plausible first; raise `Unresolved` if there is none."""
-        raise NotImplementedError
+        raise ConfigError(f"{type(self).__name__}() is no instruction, expected one of its subclasses")
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,7 @@ class CellEdit(Instruction):
         object.__setattr__(self, "cell", (x, y, z))
         if self.action is EditKind.REMOVE:
             if self.color is not None:
-                raise GridError(
-                    f"the removal at {self.cell} has color={self.color!r}; name the block in old_color"
-                )
+                raise GridError(f"a removal at {self.cell} has color={self.color!r}; name it in old_color")
         else:
             object.__setattr__(self, "color", _checked_color(self.color, "color", self.cell))
         if self.old_color is not None:

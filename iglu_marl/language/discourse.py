@@ -204,35 +204,10 @@ class Discourse:
     def _read(self, text: str, pending: Understanding | None, grid: Grid) -> Understanding:
         """Read a text after an open question."""
         if pending is not None:
-            question = pending.question
-            assert question is not None
-            if _plain(text) in listed("rejecting"):
-                return Understanding(text, None, (), act="cancel")
-            if _plain(text) in listed("agreeing"):
-                text = question.suggestion or text
-            stated = parse(text)
-            if isinstance(stated, Undo):
-                return Understanding(text, None, (), act="cancel")
-            if (
-                isinstance(stated, Pick)
-                and pending.instruction is not None
-                and question.reference is not None
-            ):
-                return self._picked(pending, stated, grid)
-            found = understand_answer(pending, text, grid, self.context)
+            found, text = self._as_reply(text, pending, grid)
             if found is not None:
                 return found
-            if asks(question) and not begins_with_verb(text):
-                return pending  # not an answer: ask again
-            if is_remark(text, self.context) and not unknown_words(tokens(text)):
-                self.pending = pending
-                return Understanding(text, None, (), act="remark")
-        new = understand(text, grid, self.context)
-        if self._reader is not None and isinstance(new.found, Failure) and new.instruction is None:
-            words = self._reader(text, grid, self.context)
-            other = None if words is None else understand(words, grid, self.context)
-            if other is not None and not isinstance(other.found, Failure) and not other.unread:
-                new = replace(other, text=text)
+        new = self._reworded(understand(text, grid, self.context), grid)
         if pending is not None and isinstance(new.instruction, Correct):
             return pending  # what is pending was not done
         dependent = new.instruction is not None and is_dependent(new.instruction)
@@ -240,6 +215,34 @@ class Discourse:
         if isinstance(new.instruction, Pick) or refused:  # without a question, or about what was not done
             new = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
         return new
+
+    def _as_reply(self, text: str, pending: Understanding, grid: Grid) -> tuple[Understanding | None, str]:
+        """Read a text as the reply to a question; None if it is none, with the text that it agrees to."""
+        question = pending.question
+        assert question is not None
+        if _plain(text) in listed("agreeing"):
+            text = question.suggestion or text
+        stated = parse(text)
+        if _plain(text) in listed("rejecting") or isinstance(stated, Undo):
+            return Understanding(text, None, (), act="cancel"), text
+        referred = pending.instruction is not None and question.reference is not None
+        if isinstance(stated, Pick) and referred:
+            return self._picked(pending, stated, grid), text
+        found = understand_answer(pending, text, grid, self.context)
+        if found is None and asks(question) and not begins_with_verb(text):
+            found = pending  # not an answer: ask again
+        elif found is None and is_remark(text, self.context) and not unknown_words(tokens(text)):
+            self.pending, found = pending, Understanding(text, None, (), act="remark")
+        return found, text
+
+    def _reworded(self, heard: Understanding, grid: Grid) -> Understanding:
+        """Return what was not understood in the words of the reader, if that can be followed."""
+        if self._reader is None or not isinstance(heard.found, Failure) or heard.instruction is not None:
+            return heard
+        words = self._reader(heard.text, grid, self.context)
+        other = None if words is None else understand(words, grid, self.context)
+        done = other is not None and not isinstance(other.found, Failure) and not other.unread
+        return replace(other, text=heard.text) if other is not None and done else heard
 
     def _picked(self, pending: Understanding, stated: Pick, grid: Grid) -> Understanding:
         """Read the answer of the scripted architect: the one at a place."""
@@ -281,9 +284,11 @@ def _continued(request: str, question: str, reply: str, grid: Grid, context: Con
         content = set(words) - _LIGHT
         meant = [option for option in options if content and content <= set(tokens(option))]
         more = [*(meant if len(meant) == 1 < len(options) else []), reply, re.sub(r"^no\b[,. ]*", "", reply)]
-    for addition in filter(None, more):
-        heard = understand(f"{request.rstrip(' .!')}, {addition}", grid, context)
-        if not isinstance(heard.found, Failure) and not heard.unread:
+    texts = [f"{request.rstrip(' .!')}, {addition}" for addition in more if addition]
+    for text in [*texts, *(options if agreed else ())]:
+        heard = understand(text, grid, context)
+        whole = text in texts or (heard.instruction is not None and not is_dependent(heard.instruction))
+        if not isinstance(heard.found, Failure) and not heard.unread and whole:
             return heard
     return None
 

@@ -17,11 +17,7 @@ from iglu_marl.language.scene.graph import MIXED, Scene, Thing
 from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import COLOR_WORDS, DIRECTIONS, RELATIONS, SHAPE_NAMES, Program
 
-FRAMES = {
-    "map": RELATIONS[:4],
-    "builder": RELATIONS[4:8],
-    "space": RELATIONS[8:],
-}
+FRAMES = {"map": RELATIONS[:4], "builder": RELATIONS[4:8], "space": RELATIONS[8:]}
 """Relations by frame of reference."""
 
 _TRIES = 200  # questions per scene
@@ -213,13 +209,8 @@ class Generator:
         shapes = shapes or slot.shapes
         thing = _any_thing(scene, rng, shapes) if detailed or rng.random() < 0.85 else None
         if thing is None:
-            shape = shapes[int(rng.integers(len(shapes)))]
-            return Phrase(shape, (_color(None, rng),) if 1 in slot.colors and rng.random() < 0.9 else ())
-        colors: tuple[str, ...] = ()
-        if 1 in slot.colors and thing.color != MIXED and (rng.random() < 0.75 or not thing.whole):
-            other = _color(None, rng)
-            colors = (thing.color, other) if 2 in slot.colors and rng.random() < 0.2 else (thing.color,)
-            colors = tuple(dict.fromkeys(colors))
+            return _any_phrase(slot, shapes, rng)
+        colors = _colors(slot, thing, rng)
         often = 0.4 if detailed else 0.2
         size = thing.size if slot.size and thing.shape != "block" and rng.random() < often else None
         height = thing.height if slot.height and rng.random() < often / 2 else None
@@ -283,6 +274,21 @@ def _any_thing(scene: Scene, rng: np.random.Generator, shapes: tuple[str, ...]) 
     if rng.random() < 0.35:  # most things lie on the ground
         found = tuple(thing for thing in found if thing.level > 1) or found
     return found[int(rng.integers(len(found)))]
+
+
+def _any_phrase(slot: Slot, shapes: tuple[str, ...], rng: np.random.Generator) -> Phrase:
+    """Return a phrase of something that the scene need not have."""
+    shape = shapes[int(rng.integers(len(shapes)))]
+    return Phrase(shape, (_color(None, rng),) if 1 in slot.colors and rng.random() < 0.9 else ())
+
+
+def _colors(slot: Slot, thing: Thing, rng: np.random.Generator) -> tuple[str, ...]:
+    """Return the colours of a phrase about a thing: its own, with another one, or none."""
+    if 1 not in slot.colors or thing.color == MIXED or (rng.random() >= 0.75 and thing.whole):
+        return ()
+    other = _color(None, rng)
+    several = 2 in slot.colors and rng.random() < 0.2
+    return tuple(dict.fromkeys((thing.color, other) if several else (thing.color,)))
 
 
 def _color(thing: Thing | None, rng: np.random.Generator) -> str:

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
 from typing import cast
 
 import numpy as np
@@ -28,6 +28,7 @@ from iglu_marl.language.grammar.speaker import (
     any_of,
     by_weight,
     every,
+    fewest,
     plainest,
     spelled,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "parse",
     "render",
     "render_place",
+    "rendering",
     "say",
     "wordings",
 ]
@@ -99,6 +101,11 @@ def wordings(instruction: Instruction) -> Iterator[str]:
             yield text
 
 
+def fewest_words(instruction: Instruction) -> str:
+    """Return the first of the wordings with the fewest words."""
+    return spelled(fewest(_text(instruction)))
+
+
 def render(
     instruction: Instruction,
     rng: np.random.Generator | None = None,
@@ -118,13 +125,28 @@ def render(
         max_characters: capacity of a chat message.
 
     """
+    return rendering(instruction, rng, max_words, max_characters)()
+
+
+def rendering(
+    instruction: Instruction,
+    rng: np.random.Generator | None,
+    max_words: int | None = None,
+    max_characters: int = MAX_CHARACTERS,
+) -> Callable[[], str]:
+    """Make the random choices of `render`, and return a function that returns its text."""
     said = _text(instruction)
     wanted = MAX_WORDS if max_words is None else max_words
     if rng is not None:
         for _ in range(_TRIES):
             text = spelled(any_of(said, rng))
             if fits(text, wanted, max_characters):
-                return text
+                return partial(str, text)
+    return partial(_fitting, said, wanted, max_characters, max_words is None)
+
+
+def _fitting(said: Wording, wanted: int, max_characters: int, longer: bool) -> str:
+    """Return the preferred wording that fits. longer: whether it may have more than the wanted words."""
     text = spelled(plainest(said))
     if fits(text, wanted, max_characters):
         return text
@@ -134,7 +156,7 @@ def render(
         if fits(text, wanted, max_characters):
             return text
     text = spelled(next(iter(by_weight(said, lambda word: len(word) + 1).values())))
-    if max_words is None and len(text) <= max_characters:
+    if longer and len(text) <= max_characters:
         return text
     raise DialogueError(
         f"no wording within {wanted} words and {max_characters} characters; the shortest is {text!r}"

@@ -7,7 +7,7 @@ world. Worlds that are equally plausible make the placement ambiguous.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice, product
 
 from iglu_marl.core.errors import DialogueError
@@ -52,24 +52,37 @@ SAME = 0
 
 @dataclass(frozen=True)
 class Corners(Location):
-    """On each corner of something."""
+    """On each corner of something, or in the corners that its figure leaves open: those of a plus."""
 
     of: Reference
 
     def anchors(self, setting: Resolution) -> list[Anchors]:
-        """Return the cells on top of each corner."""
+        """Return the cells on top of each corner, or those that are open."""
+        items = resolve(self.of, setting)
+        (west, low, north), (east, high, south) = Box.of(items[0]).low, Box.of(items[0]).high
+        corners = {(x, low, z) for x, z in product((west, east), (north, south))}
+        if len(items) == 1 and low == high and len(corners) == 4 and corners.isdisjoint(items[0]):
+            return [Anchors((cell,)) for cell in sorted(corners) if not setting.color_at(cell)]
         return Beside(((Direction.UP, 1),), Portion(self.of, "corners")).anchors(setting)
 
 
 @dataclass(frozen=True)
 class Spots(Location):
-    """Several columns of the map, (x, z) each; free: only the empty ones."""
+    """Several columns of the map, (x, z) each.
+
+    free: only the empty ones. implied: of the map, or the corners of a plate that was placed last.
+    """
 
     at: tuple[tuple[int, int], ...]
     free: bool = False
+    implied: bool = field(default=False, compare=False)
 
     def anchors(self, setting: Resolution) -> list[Anchors]:
         """Return the cell on each column."""
+        box = Box.of(setting.last or ((0, 0, 0),))
+        if self.implied and min(box.spans[0], box.spans[2]) > 0 and not box.spans[1]:
+            corners = Corners(Anaphor()).anchors(setting)
+            return [one for one in corners if not self.free or not any(map(setting.color_at, one.cells))]
         open_ = [(x, z) for x, z in self.at if not self.free or not setting.color_at((x, FLOOR, z))]
         return [Anchors((on_column(x, z, setting),)) for x, z in open_]
 
@@ -121,7 +134,7 @@ class Sides(Location):
     """Several sides of something.
 
     which: "every" free one, "four", "both" of two opposite ones, the "ends" of a line, all "around" in its layer with
-    the corners, or a tuple of directions.
+    the corners, the "diagonal" ones at its corners, or a tuple of directions.
     """
 
     of: Reference
@@ -134,6 +147,9 @@ class Sides(Location):
     def _of_item(self, item: Item, setting: Resolution) -> list[Anchors]:
         if self.which == "around":
             return [Anchors(tuple(ring(item)), None, item, True)]
+        if self.which == "diagonal":
+            (west, low, north), (east, _, south) = Box.of(item).low, Box.of(item).high
+            return [Anchors(((x, low, z),)) for x, z in product((west - 1, east + 1), (north - 1, south + 1))]
         spans = Box.of(item).spans
         if not isinstance(self.which, str):
             ways = [setting.vector_of(way) for way in self.which]
@@ -238,7 +254,7 @@ class BlockSpec:
 
 Line = tuple[Cell, ...]
 """Cells of one way in which new blocks can lie or stand."""
-_UP = VECTORS[Direction.UP]
+_UP, _DOWN = VECTORS[Direction.UP], VECTORS[Direction.DOWN]
 
 
 def _spaced(where: Location, gap: int) -> Location:
@@ -284,6 +300,12 @@ def put(
 
 def _beyond(stated: tuple[Location, ...], new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
     """Return the place beside a block that was placed before: "and two more to the east of the centre"."""
+    if (
+        stated == (Beside((), Anaphor()),)
+        and new.way is not None
+        and all(map(setting.color_at, setting.last))
+    ):
+        return (Beside(((new.way, 1),), Anaphor()),)  # "from there two more to the east"
     if len(stated) == 1 and isinstance(stated[0], Spot) and new.way is not None and not new.way.vertical:
         cell = (stated[0].x, FLOOR, stated[0].z)
         if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
@@ -471,8 +493,24 @@ def _in_a_line(cells: Sequence[Cell]) -> bool:
     return sorted(Box.of(cells).spans) == [0, 0, len(cells) - 1]
 
 
+def _outside_own(groups: list[Anchors]) -> list[Anchors]:
+    """Return the places beside things without the cells of the things; none of them is empty."""
+    own = {cell for group in groups for cell in group.item}
+    kept = (
+        (group, tuple(cell for cell in group.cells if not (group.item and group.way and cell in own)))
+        for group in groups
+    )
+    return [replace(group, cells=cells) for group, cells in kept if cells]
+
+
 def _run(start: Cell, vector: Cell, n: int, gap: int = 0) -> Line:
     return tuple(shifted(start, scaled(vector, i * (1 + gap))) for i in range(n))
+
+
+def _inside(free: list[Cell], vectors: list[Cell], n: int, gap: int = 0) -> list[Line]:
+    """Return the lines of n blocks along vectors within some cells."""
+    runs = (_run(cell, vector, n, gap) for cell in free for vector in vectors)
+    return [run for run in runs if set(free).issuperset(run)]
 
 
 def _nearest(new: BlockSpec, group: Anchors, free: list[Cell]) -> list[Cell]:
@@ -533,21 +571,9 @@ class _Placing:
     def put_at(self, groups: list[Anchors]) -> list[Line]:
         """Place at one or several things."""
         new, count = self.new, self.new.count
-        own = {cell for group in groups for cell in group.item}
-        groups = [
-            replace(group, cells=tuple(cell for cell in group.cells if cell not in own))
-            if group.item and group.way is not None
-            else group
-            for group in groups
-        ]
-        groups = [group for group in groups if group.cells]
+        groups = self.of_one_stack(_outside_own(groups))
         if not groups:
             raise Unresolved(Reason.OCCUPIED, "no place is free")
-        things = tuple(cell for group in groups for cell in group.item or ())
-        upright = not new.each and (new.standing or new.kind is Kind.TOWER)
-        if upright and len({(x, z) for x, _, z in things}) == 1 == len({group.way for group in groups}):
-            cells = tuple(cell for group in groups for cell in group.cells)
-            groups = [replace(groups[0], cells=cells, item=things)]
         if len(groups) > 1:
             return ([] if new.each else self.covering(groups)) or self.put_at_several(groups)
         if new.kind is not Kind.BLOCK and count not in (None, 1):
@@ -556,6 +582,16 @@ class _Placing:
             raise Unresolved(Reason.NO_NUMBER, "")
         return self.at_one(groups[0])
 
+    def of_one_stack(self, groups: list[Anchors]) -> list[Anchors]:
+        """Return things that stand on each other as one, if what is placed stands upright."""
+        things = tuple(cell for group in groups for cell in group.item or ())
+        upright = not self.new.each and (self.new.standing or self.new.kind is Kind.TOWER)
+        one_side = len({group.way for group in groups}) == 1 == len({(x, z) for x, _, z in things})
+        if not (upright and one_side):
+            return groups
+        cells = tuple(cell for group in groups for cell in group.cells)
+        return [replace(groups[0], cells=cells, item=things)]
+
     def covering(self, groups: list[Anchors]) -> list[Line]:
         """Return the places of something level on top of all things together, centred on them if possible.
 
@@ -563,23 +599,30 @@ class _Placing:
         """
         new, cells = self.new, [cell for group in groups for cell in group.cells]
         wall = new.kind is Kind.WALL and len(new.sizes) == 2
-        longer = new.kind is Kind.BLOCK and (new.count or 1) > len(cells)
-        row = wall or ((new.kind is Kind.ROW or longer) and not new.standing)
+        row = wall or self.is_row(len(cells))
         level = len({cell[1] for cell in cells}) == 1 and all(group.way == _UP for group in groups)
         if not (row or self.is_flat()) or not level or new.gap or new.way is not None:
             return []
-        box = Box.of(cells)
+        found = self.around(Box.of(cells), row, new.sizes[-1] if wall or len(new.sizes) > 2 else 1)
+        middle = [line for line, centred in found.items() if centred]
+        return middle if middle or new.kind is Kind.BLOCK else [*found]
+
+    def around(self, box: Box, row: bool, deep: int) -> dict[Line, bool]:
+        """Return the free places of something level over a box, and whether each is centred on it."""
         (west, low, north), (east, _, south) = box.low, box.high
         a, b, drawn = self.drawn((east - west + 1, south - north + 1), row)
-        deep = new.sizes[-1] if wall or len(new.sizes) > 2 else 1
         found: dict[Line, bool] = {}
-        for (wide, far), one in _lying(new, a, b, drawn, self.setting).items():
+        for (wide, far), one in _lying(self.new, a, b, drawn, self.setting).items():
             for x, z in product(range(east - wide + 1, west + 1), range(south - far + 1, north + 1)):
                 line = tuple((x + u, low + k, z + v) for u, v in sorted(one) for k in range(deep))
                 if len(free_cells(line, self.setting)) == len(line):
                     found[line] = (2 * x + wide, 2 * z + far) == (west + east + 1, north + south + 1)
-        middle = [line for line, centred in found.items() if centred]
-        return middle if middle or new.kind is Kind.BLOCK else [*found]
+        return found
+
+    def is_row(self, size: int) -> bool:
+        """Return whether it is a row, or more blocks than lie on a place of this size."""
+        longer = self.new.kind is Kind.BLOCK and (self.new.count or 1) > size
+        return (self.new.kind is Kind.ROW or longer) and not self.new.standing
 
     def is_flat(self) -> bool:
         """Return whether it is a figure that lies on things, of any size or a square or rectangle as large as they."""
@@ -605,6 +648,21 @@ class _Placing:
         if shape or new.each or count in (1, None):
             one = replace(new, count=count if new.each and not shape else 1)
             return replace(self, new=one).for_each(groups)
+        return self.in_all(groups, count or 0)
+
+    def solid(self) -> tuple[tuple[int, int, int], frozenset[tuple[int, int]]]:
+        """Return the width, height and depth of a figure, and its cells in a plane."""
+        new = self.new
+        if not new.sizes:
+            raise Unresolved(Reason.NO_NUMBER, str(new.kind))
+        width, height = (*new.sizes, new.sizes[0])[:2]
+        depth = new.sizes[2] if len(new.sizes) > 2 else width if new.kind is Kind.CUBE else 1
+        left_out = {(width // 2, height // 2)} if new.hollow else set()
+        return (width, height, depth), figure(new.kind, width, height) - left_out
+
+    def in_all(self, groups: list[Anchors], count: int) -> list[Line]:
+        """Place a number of blocks at several things together."""
+        new = self.new
         arranged = bool(new.standing) or new.way is not None
         if count == len(groups) and not arranged:
             ways = replace(self, new=BlockSpec(1, new.color)).for_each(groups, all_of_them=True)
@@ -661,21 +719,20 @@ class _Placing:
         """Return the cells of each way in which new blocks lie or stand at a place."""
         new, way, kind = self.new, group.way, self.new.kind
         if kind in FIGURES:
-            return self.figures(group, free)
+            layer = kind is Kind.RECTANGLE and not new.sizes and group.item  # on all of it
+            return [tuple(free)] if layer else self.figures(group, free)
         if kind not in (Kind.BLOCK, Kind.ROW, Kind.COLUMN, Kind.TOWER):
             raise Unresolved(Reason.NO_DIRECTION, str(kind))
-        n = new.sizes[0] if new.sizes else new.count if kind is Kind.BLOCK else None
         lowest = _nearest(new, group, free)
-        if kind is Kind.BLOCK and n == 1:
-            middle = new.centred and len(lowest) % 2
-            return [(sorted(lowest)[len(lowest) // 2],)] if middle else [(cell,) for cell in lowest]
-        if kind is Kind.BLOCK and n is None:
-            return [tuple(free)]
-        if n is None:
-            if kind is not Kind.ROW or not group.item or way is None or not way[1]:
-                raise Unresolved(Reason.NO_NUMBER if kind is Kind.ROW else Reason.NO_HEIGHT, str(kind))
-            n = len(free)  # as long as what it lies on
-        return self.runs(group, n, free, lowest)
+        if kind is Kind.BLOCK and not new.sizes and new.count in (None, 1):
+            middle = [sorted(lowest)[len(lowest) // 2]] if new.centred and len(lowest) % 2 else lowest
+            return [(cell,) for cell in middle] if new.count else [tuple(free)]
+        n = next(iter(new.sizes), new.count if kind is Kind.BLOCK else None)
+        if n is None and kind is not Kind.ROW:
+            raise Unresolved(Reason.NO_HEIGHT, str(kind))
+        if n is None and not (group.item and way in (_UP, _DOWN)):
+            raise Unresolved(Reason.NO_NUMBER, str(kind))
+        return self.runs(group, n or len(free), free, lowest)  # as long as what it lies on
 
     def runs(self, group: Anchors, n: int, free: list[Cell], lowest: list[Cell]) -> list[Line]:
         """Return the lines of n blocks at a place."""
@@ -692,35 +749,37 @@ class _Placing:
                 return [_run(cell, way, n) for cell in lowest]
         if not standing:
             return self.level_rows(group, n, free, lowest)
-        floats = all(cell[1] > FLOOR for cell in group.item)
-        if n > 1 and new.standing is None and way is not None and not way[1] and floats:
-            if not any(self.setting.color_at(shifted(cell, (0, -1, 0))) for cell in lowest):
-                raise Unresolved(
-                    Reason.NO_HEIGHT, str(new.kind)
-                )  # beside what floats: there, or on the ground
+        if n > 1 and new.standing is None:
+            self.check_height(group, lowest)
         down = any(vector is not None and vector[1] < 0 for vector in (way, stated))
         return [_run(cell, (0, -1 if down else 1, 0), n) for cell in lowest]
 
+    def check_height(self, group: Anchors, lowest: list[Cell]) -> None:
+        """Raise `Unresolved` if something upright is beside what floats: there, or on the ground?"""
+        floats = all(cell[1] > FLOOR for cell in group.item)
+        beside = group.way is not None and not group.way[1]
+        if floats and beside and not any(self.setting.color_at(shifted(c, (0, -1, 0))) for c in lowest):
+            raise Unresolved(Reason.NO_HEIGHT, str(self.new.kind))
+
     def level_rows(self, group: Anchors, n: int, free: list[Cell], lowest: list[Cell]) -> list[Line]:
         """Return the rows of n blocks at a place."""
-        new, way, inside = self.new, group.way, set(free)
+        new, way = self.new, group.way
         if new.way is not None:
             stated = self.setting.vector_of(new.way)
-            runs = [_run(cell, stated, n, new.gap) for cell in free]
-            lying = [run for run in runs if inside.issuperset(run)]
-            return lying or [_run(cell, stated, n, new.gap) for cell in lowest]
+            return _inside(free, [stated], n, new.gap) or [_run(cell, stated, n, new.gap) for cell in lowest]
         axes = list(group.axes) or _axes(new.axis, self.setting)
-        runs = [_run(cell, vector, n) for cell in free for vector in axes]
-        lying = [run for run in runs if inside.issuperset(run)]
+        lying = _inside(free, axes, n)
         if way is None or way[1]:
             return _rows_at(group, n, axes, lying, free, lowest)
-        if not lying and new.kind is Kind.BLOCK and len(free) == n:
-            return [tuple(free)]
         across = new.axis is not None and all(dot(vector, way) == 0 for vector in axes)
-        if not lying and across and len(lowest) == 1:  # a row past one block
+        if lying:
+            return lying if across or len(lowest) > 1 else [_run(lowest[0], way, n)]
+        if new.kind is Kind.BLOCK and len(free) == n:
+            return [tuple(free)]
+        if across and len(lowest) == 1:  # a row past one block
             starts = {shifted(lowest[0], scaled(axes[0], -back)) for back in (n // 2, (n - 1) // 2)}
             return [_run(start, axes[0], n) for start in sorted(starts)]
-        return lying if lying and (across or len(lowest) > 1) else [_run(cell, way, n) for cell in lowest]
+        return [_run(cell, way, n) for cell in lowest]
 
     def figures(self, group: Anchors, free: list[Cell]) -> list[Line]:
         """Return flat or upright figures, and cubes, at a place of the map or on all of their reference.
@@ -728,33 +787,34 @@ class _Placing:
         Centred in the centre; along the middle of an edge; from a corner inwards.
         """
         new, setting = self.new, self.setting
-        if not new.sizes:
-            if new.kind is Kind.RECTANGLE and group.item:
-                return [tuple(free)]  # a layer on all of it
-            raise Unresolved(Reason.NO_NUMBER, str(new.kind))
-        width, height = (*new.sizes, new.sizes[0])[:2]
-        depth = new.sizes[2] if len(new.sizes) > 2 else width if new.kind is Kind.CUBE else 1
-        drawn = figure(new.kind, width, height) - ({(width // 2, height // 2)} if new.hollow else set())
-        standing = new.standing if new.standing is not None else new.kind is Kind.WALL
-        standing = standing and new.kind is not Kind.CUBE
-        x, y, z = free[0]
-        if new.way is not None and len(free) == 1 and not new.way.vertical:
-            east, _, south = setting.vector_of(new.way)
+        (width, height, depth), drawn = self.solid()
+        upright = new.kind is Kind.WALL if new.standing is None else new.standing
+        standing = upright and new.kind is not Kind.CUBE
+        single = len(free) == 1
+        if single and new.way is not None and not new.way.vertical:
+            (x, y, z), (east, _, south) = free[0], setting.vector_of(new.way)
             return [tuple((x + u * east, y + v, z + u * south) for u, v in sorted(drawn))]
-        if group.way is None and not group.item and len(free) == 1:
+        if single and group.way is None and not group.item:
             own = group.axes[0] if len(group.axes) == 1 else (0, 0, 0)
             along = new.axis or {(1, 0, 0): "x", (0, 0, 1): "z"}.get(own)
             return _at_spot(drawn, (width, height, depth), free[0], standing, along, setting)
-        found = []
-        for a, b in {(width, height), (height, width)} if not standing else ():
-            placed = sorted(drawn if (a, b) == (width, height) else {(v, u) for u, v in drawn})
-            for x, y, z in free:
-                if set(free).issuperset((x + i, y, z + j) for i in range(a) for j in range(b)):
-                    found.append(tuple((x + u, y + k, z + v) for u, v in placed for k in range(depth)))
+        sides = {(height, width): frozenset((v, u) for u, v in drawn), (width, height): drawn}
+        found = [] if standing else [line for ab in sides for line in _on_all(sides[ab], ab, depth, free)]
         found = found or self.covering([replace(group, cells=tuple(free))])
         if not found:
             raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
         return found
+
+
+def _on_all(
+    drawn: frozenset[tuple[int, int]], ab: tuple[int, int], depth: int, free: list[Cell]
+) -> list[Line]:
+    """Return the places of a level figure where all of its rectangle is among some cells."""
+    return [
+        tuple((x + u, y + k, z + v) for u, v in sorted(drawn) for k in range(depth))
+        for x, y, z in free
+        if set(free).issuperset((x + i, y, z + j) for i in range(ab[0]) for j in range(ab[1]))
+    ]
 
 
 def _rows_at(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -297,9 +297,7 @@ class Furthest(Location):
         far: dict[Item, float]
         if isinstance(self.of, Direction):
             vector = setting.vector_of(self.of)
-            items = [
-                item for item in items if any(map(operator.mul, Box.of(item).spans, vector)) or len(item) == 1
-            ]
+            items = [i for i in items if any(map(operator.mul, Box.of(i).spans, vector)) or len(i) == 1]
             far = {item: max(dot(cell, vector) for cell in item) for item in items}
         else:
             others = {cell for item in resolve(self.of, setting) for cell in item}
@@ -537,21 +535,43 @@ class Portion(Reference):
         if self.which == "alternate":
             raise Unresolved(Reason.NO_DIRECTION, "from which end")
         box = Box.of(item)
-        if self.which == "tip" and box.spans[1]:
-            return outermost(item, VECTORS[Direction.UP])
-        if self.which == "corners":
-            return _corners_of(item, box)
         if self.which == "inside":
             inner = [cell for cell in setting.blocks if box.surrounds(cell)]
             return [cell for cell in inner if cell not in item] or inner
-        wide = [axis for axis in range(3) if box.spans[axis]]
-        long = box.spans.index(max(box.spans))
-        at_end = {cell for cell in item if cell[long] in (box.low[long], box.high[long])}
-        border = {cell for cell in item if any(cell[i] in (box.low[i], box.high[i]) for i in wide)}
-        middle = {cell for cell in item if shifted(cell, cell) == shifted(box.low, box.high)}
-        kept = {"ends": at_end, "tip": at_end, "border": border, "middle": middle}
-        left_out = at_end if self.which == "between_ends" else ()
-        return [cell for cell in item if cell in kept.get(self.which, item) and cell not in left_out]
+        return _PORTIONS.get(self.which, _all_of)(item, box)
+
+
+def _all_of(item: Item, box: Box) -> list[Cell]:
+    return list(item)
+
+
+def _ends_of(item: Item, box: Box) -> list[Cell]:
+    long = box.spans.index(max(box.spans))
+    return [cell for cell in item if cell[long] in (box.low[long], box.high[long])]
+
+
+def _middle_of(item: Item, box: Box) -> list[Cell]:
+    """Return the block in the middle; of something wide, else the highest there, or the cell below what is free."""
+    x, y, z = shifted(box.low, box.high)
+    column = [cell for cell in item if (2 * cell[0], 2 * cell[2]) == (x, z)]
+    middle = [cell for cell in column if 2 * cell[1] == y]
+    if middle or not (box.spans[0] and box.spans[2]) or x % 2 or z % 2:
+        return middle
+    return [max(column, default=(x // 2, box.low[1] - 1, z // 2))]
+
+
+def _peak_of(item: Item, box: Box) -> list[Cell]:
+    """Return the highest block, the middle one of several."""
+    top = outermost(item, VECTORS[Direction.UP])
+    found = top if len(top) == 1 else [cell for cell in _middle_of(tuple(top), Box.of(top)) if cell in top]
+    if not found:
+        raise Unresolved(Reason.AMBIGUOUS, f"{len(top)} blocks are the highest")
+    return found
+
+
+def _border_of(item: Item, box: Box) -> list[Cell]:
+    wide = [axis for axis in range(3) if box.spans[axis]]
+    return [cell for cell in item if any(cell[axis] in (box.low[axis], box.high[axis]) for axis in wide)]
 
 
 @dataclass(frozen=True)
@@ -633,7 +653,7 @@ class Blocks(Reference):
 
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return the things that fit, if they are as many as stated."""
-        items = find_items(setting, self.kind, self.colors)
+        items = find_items(setting, self.kind, self.colors, self.count)
         if self.size is not None:
             items = [item for item in items if len(item) == self.size]
         if items and self.where is not None:
@@ -643,8 +663,8 @@ class Blocks(Reference):
         if self.unless is not None:
             left_out = {cell for item in resolve(self.unless, setting) for cell in item}
             items = [item for item in items if not left_out.intersection(item)]
-        if not items:
-            raise Unresolved(Reason.NO_MATCH, described(self))
+        if not items or (isinstance(self.kind, Noun) and self.extreme is not None and len(items) == 1):
+            raise Unresolved(Reason.NO_MATCH, described(self))  # "the lowest step" is one of several
         found = self.selected(items, setting)
         plain = self.kind is Kind.BLOCK and self.where is None and self.extreme is not None
         if self.count is None and len(found) == 1 < len(items) and plain:  # "the top blocks"
@@ -918,8 +938,8 @@ class Resolution(Context):
         return total[0], total[1], total[2]
 
 
-def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution) -> list[Item]:
-    """Return the things that a name stands for."""
+def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution, count: int | None) -> list[Item]:
+    """Return the things that a name stands for. count: number of them that was said."""
     named = setting.names.get(noun.word)
     if named is None:
         raise Unresolved(Reason.NO_MATCH, noun.word)
@@ -928,19 +948,21 @@ def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution) -> list[Ite
         for cell in (setting.blocks if named.whole else named.cells)
         if setting.color_at(cell) and (not colors or setting.color_at(cell) in colors)
     ]
-    if not named.plural:
-        return [tuple(sorted(cells))] if cells else []
     groups = connected(cells)
+    if not named.plural and not (count and count > 1 and len(groups) == count):
+        return [tuple(sorted(cells))] if cells else []
     return groups if len(groups) > 1 else [(cell,) for cell in sorted(cells)]
 
 
-def find_items(setting: Resolution, kind: Kind | Noun, colors: tuple[int, ...]) -> list[Item]:
+def find_items(
+    setting: Resolution, kind: Kind | Noun, colors: tuple[int, ...], count: int | None = None
+) -> list[Item]:
     """Return all things of a kind, sorted (defined in `iglu_marl.language.scene`).
 
     Without `colors`, only whole things; else things of one of the colours. Columns are towers, structures are groups.
     """
     if isinstance(kind, Noun):
-        return _named(kind, colors, setting)
+        return _named(kind, colors, setting, count)
     if kind in (Kind.H, Kind.X, Kind.CUBE):
         return [item for item in find_items(setting, Kind.STRUCTURE, colors) if is_figure(kind, item)]
     if kind is Kind.BLOCK:
@@ -1042,25 +1064,25 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
 
 def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
     count = reference.count
-    if count is not None and len(items) > count:
-        for cells in _remembered(reference, setting):  # what was just spoken of comes first
-            lately = [item for item in items if cells.issuperset(item)]
-            lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
-            if len(lately) == count:
-                return lately
-        if reference.kind is not Kind.BLOCK and setting.last:  # in a dialogue
-            own = [item for item in items if not _is_in_larger(item, setting)]
-            if len(own) == count:
-                return own  # "the row" is no row of a square
-        cells = {cell for item in items for cell in item}
-        for group in find_items(setting, Kind.STRUCTURE, reference.colors) if reference.one else ():
-            if cells.issubset(group):
-                return [group]
-        detail = f"{len(items)} of {described(reference)}"
-        raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
-    if count is not None and len(items) < count:
+    if count is None or len(items) == count:
+        return items
+    if len(items) < count:
         raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {count} {described(reference)}")
-    return items
+    for cells in _remembered(reference, setting):  # what was just spoken of comes first
+        lately = [item for item in items if cells.issuperset(item)]
+        lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
+        if len(lately) == count:
+            return lately
+    if reference.kind is not Kind.BLOCK and setting.last:  # in a dialogue
+        own = [item for item in items if not _is_in_larger(item, setting)]
+        if len(own) == count:
+            return own  # "the row" is no row of a square
+    cells = {cell for item in items for cell in item}
+    for group in find_items(setting, Kind.STRUCTURE, reference.colors) if reference.one else ():
+        if cells.issubset(group):
+            return [group]
+    detail = f"{len(items)} of {described(reference)}"
+    raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
 
 
 def _remembered(reference: Blocks, setting: Resolution) -> list[set[Cell]]:
@@ -1169,3 +1191,15 @@ def _corners_of(item: Item, box: Box) -> list[Cell]:
 def _box_corners(item: Item, box: Box) -> list[Cell]:
     ends = list(zip(box.low, box.high, strict=True))
     return [cell for cell in item if all(n in end for n, end in zip(cell, ends, strict=True))]
+
+
+_PORTIONS: dict[str, Callable[[Item, Box], list[Cell]]] = {
+    "ends": _ends_of,
+    "tip": lambda item, box: outermost(item, VECTORS[Direction.UP]) if box.spans[1] else _ends_of(item, box),
+    "border": _border_of,
+    "corners": _corners_of,
+    "middle": _middle_of,
+    "peak": _peak_of,
+    "between_ends": lambda item, box: [cell for cell in item if cell not in _ends_of(item, box)],
+}
+"""Parts of a thing in its box, by their names."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,7 @@ from iglu_marl.core.errors import DialogueError, GridError
 from iglu_marl.core.grid import Cell, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import parse_small_talk
-from iglu_marl.language.grammar.answers import (
-    Above,
-    ColorList,
-    Count,
-    Selection,
-    Toward,
-    Until,
-    ValueOf,
-)
+from iglu_marl.language.grammar.answers import Above, ColorList, Count, Selection, Toward, Until, ValueOf
 from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing, listed
 from iglu_marl.language.grammar.engine import Parser, is_number
 from iglu_marl.language.grammar.makers import counted
@@ -45,7 +37,7 @@ from iglu_marl.language.grammar.reader import (
     try_text,
     unknown_words,
 )
-from iglu_marl.language.grammar.spelling import near
+from iglu_marl.language.grammar.spelling import near, nearest
 from iglu_marl.language.instructions import parse
 from iglu_marl.language.placing import SAME
 from iglu_marl.language.references import (
@@ -63,7 +55,7 @@ from iglu_marl.language.references import (
     Unresolved,
     resolve,
 )
-from iglu_marl.language.shapes import COMPASS, Direction, Kind, shifted
+from iglu_marl.language.shapes import COMPASS, Box, Direction, Kind, shifted
 from iglu_marl.language.verbs import (
     Ambiguous,
     AssertCount,
@@ -108,6 +100,15 @@ _PREFIXES: dict[str, tuple[tuple[str, ...], ...]] = {  # that a sentence needs b
     "place": ((), ("at",), ("on",), ("in",)),
     "direction": ((), ("to",), ("to", "the"), ("going",)),
 }
+_REPLIES = {
+    "color": ("reply_color",),
+    "count": ("reply_count",),
+    "height": ("reply_height", "reply_count"),
+    "direction": ("reply_direction",),
+    "place": ("reply_place",),
+    "referent": ("reply_which",),
+}
+"""Categories of answers by what is missing."""
 _MOVING = (Move, Copy, Extend, Resize, Remove)
 _PROBES: tuple[tuple[Reason, tuple[str, ...], bool, tuple[type, ...]], ...] = (
     # what a sentence lacks that can be read with these words, whether at its end, and what the reading must be
@@ -160,12 +161,28 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
         if heard is not None and agrees and (complete or not lacks):
             return heard
     if not isinstance(stated, Failure):
-        return try_instruction(text, stated, grid, context)
+        whole = try_instruction(text, stated, grid, context)
+        if not isinstance(whole.found, Failure) or whole.found.reason is not Reason.NO_MATCH:
+            return whole
+        other = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
+        done = other is not None and not isinstance(other.found, Failure) and not other.unread
+        return other if other is not None and done else whole
     if isinstance(stated.partial, PlaceGoal) and stated.reason is Reason.NO_PLACE:  # "two more" may need none
         heard = try_instruction(text, stated.partial, grid, context)
         if not isinstance(heard.found, Failure):
             return heard
-    return Understanding(text, stated.partial, _diagnosed(stated))
+    return Understanding(text, stated.partial, _diagnosed(_of_unread(stated, context)))
+
+
+def _of_unread(failure: Failure, context: Context) -> Failure:
+    """Return the failure about a word of the first sentence that was not read, if that has one."""
+    unread = read_clauses(failure.text, frozenset(context.names))[0].unread
+    if failure.reason is not Reason.UNKNOWN_WORD or not unread or failure.detail in unread[0].split():
+        return failure
+    words = unknown_words(unread[0].split())
+    if not words:
+        return replace(failure, reason=Reason.NOT_UNDERSTOOD, detail=unread[0], suggestion="")
+    return replace(failure, detail=words[0], suggestion=nearest(words[0], instruction_words()))
 
 
 def _agrees(contradiction: Failure, heard: Understanding, grid: Grid) -> bool:
@@ -175,7 +192,10 @@ def _agrees(contradiction: Failure, heard: Understanding, grid: Grid) -> bool:
     placed = {
         color_name(int(color)) for world in heard.found for color in world.grid[world.grid != grid] if color
     }
-    return placed.issuperset(contradiction.detail.split(" and "))
+    known = {
+        color_name(c) for part in walk(heard.instruction) if isinstance(part, Blocks) for c in part.colors
+    }
+    return (placed | known).issuperset(contradiction.detail.split(" and "))
 
 
 def _understand_beginning(
@@ -211,6 +231,8 @@ def is_remark(text: str, context: Context) -> bool:
     return failure.reason in _BY_CLAUSES and not found.parts and not found.unread
 
 
+_NOT_MEANT = (Reason.NO_MATCH, Reason.AMBIGUOUS, Reason.NO_COLOR)
+"""Failures of a way to read a text that speak for another way."""
 _BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
 
 
@@ -218,16 +240,19 @@ def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Under
     """Read a text phrase by phrase that no rule covers as a whole; None if that does not do."""
     if failure.reason not in _BY_CLAUSES or "?" in failure.text:
         return None
-    ways = [
-        heard
-        for found in read_clauses(failure.text, frozenset(context.names))
-        if (heard := _understand_way(found, failure, grid, context)) is not None
-    ]
-    followed = [heard for heard in ways if not isinstance(heard.found, Failure)]
-    if len(followed) > 1 and not _same(followed):
-        readings = Ambiguous(tuple(heard.instruction for heard in followed))
-        return try_instruction(failure.text, readings, grid, context)
-    return next(iter(followed or ways), None)
+    first: Understanding | None = None
+    for _, tier in groupby(read_clauses(failure.text, frozenset(context.names)), lambda one: one.dearer):
+        ways = [way for one in tier if (way := _understand_way(one, failure, grid, context)) is not None]
+        followed = [heard for heard in ways if not isinstance(heard.found, Failure)]
+        if len(followed) > 1 and not _same(followed):
+            readings = Ambiguous(tuple(heard.instruction for heard in followed))
+            return try_instruction(failure.text, readings, grid, context)
+        if followed:
+            return followed[0]
+        first = first or next(iter(ways), None)
+        if first is not None and getattr(first.found, "reason", None) not in _NOT_MEANT:
+            break
+    return first
 
 
 def _understand_way(found: Clauses, failure: Failure, grid: Grid, context: Context) -> Understanding | None:
@@ -425,6 +450,12 @@ def bare(said: list[str], unknown: str) -> list[list[str]]:
     return found
 
 
+def _readings(category: str, said: list[str]) -> list[Any]:
+    """Return the values of a category that all words have."""
+    found = Parser(grammar(), said).read(category)
+    return list(dict.fromkeys(value for value, end, _ in found if end == len(said)))
+
+
 class _Answer:
     """Fills an answer into the utterance that left a question open."""
 
@@ -476,41 +507,26 @@ class _Answer:
         return (failure.reason, failure.reference) != (asked.reason, asked.reference)
 
     def _candidates(self, said: list[str]) -> Iterator[Iterable[Understanding]]:
-        missing = self.question.missing
+        missing = self.question.missing or ""
         if self.unknown:
             yield from self._replace_unknown(said, self.unknown)
             return
         if isinstance(self.pending.instruction, Ambiguous) and self.question.reference is None:
             yield self._choose_reading(said)
-        rules = {
-            "color": ("reply_color",),
-            "count": ("reply_count",),
-            "height": ("reply_height", "reply_count"),
-            "direction": ("reply_direction",),
-            "place": ("reply_place",),
-            "referent": ("reply_which",),
-        }.get(missing or "", ())
         if missing == "place":
             yield self._sentences(said)
-        understood = False
-        for rule in rules:
-            values = [value for value, end, _ in Parser(grammar(), said).read(rule) if end == len(said)]
-            understood = understood or bool(values)
-            for value in dict.fromkeys(values):
-                yield self._with(value)
+        values = [value for rule in _REPLIES.get(missing, ()) for value in _readings(rule, said)]
+        yield from map(self._with, values)
         if self.question.reference == Anaphor():
             for word in _ITS:
                 yield from self._replace_unknown(said, word)
         if self.question.choices and missing == "place":
-            values = [v for v, end, _ in Parser(grammar(), said).read("reply_which") if end == len(said)]
-            for value in dict.fromkeys(values):
-                yield self._with(value)
-        if missing in ("place", "direction"):
-            for prefix in _PREFIXES[missing]:
-                whole = said[0] in ("a", "an")  # a new thing, not a place
-                if missing == "direction" or not prefix or (len(said) > 1 and not whole):
-                    yield self._sentences([*prefix, *said])
-        elif missing in ("color", "count", "height") and not understood:
+            yield from map(self._with, _readings("reply_which", said))
+        whole = said[0] in ("a", "an")  # a new thing, not a place
+        for prefix in _PREFIXES.get(missing, ()):
+            if missing == "direction" or not prefix or (len(said) > 1 and not whole):
+                yield self._sentences([*prefix, *said])
+        if missing in ("color", "count", "height") and not values:
             yield self._sentences(said)
 
     def _choose_reading(self, said: list[str]) -> Iterator[Understanding]:
@@ -638,26 +654,25 @@ class _Answer:
         after = Resolution(grid=world.grid)
         cells = [cell for cell in world.cells if after.color_at(cell)]
         if value.what == "but":
-            gone = [cell for cell in world.cells if not after.color_at(cell)]
-            around = [
-                item
-                for item in resolve(Blocks(kind=Kind.TOWER, count=None), self.setting)
-                if set(gone) & set(item)
-            ]
-            return len(around) == 1 and len(around[0]) - len(gone) == value.value
+            return self._leaves(value.value, {cell for cell in world.cells if not after.color_at(cell)})
         if not cells:
             return False
+        box, top = Box.of(cells), max(cell[1] for cell in cells)
         if value.what == "edge":
             return any(5 in (abs(cell[0]), abs(cell[2])) for cell in cells)
-        top = max(cell[1] for cell in cells)
         if value.what == "level":
             return top - _GROUND + 1 == value.value
         if value.what == "top":
-            return top in {max(cell[1] for cell in item) for item in resolve(value.value, self.setting)}
-        spans = [max(c[axis] for c in cells) - min(c[axis] for c in cells) + 1 for axis in range(3)]
+            return top in {Box.of(item).high[1] for item in resolve(value.value, self.setting)}
         if value.what == "square":
-            return spans[1] == max(spans[0], spans[2])
+            return box.spans[1] == max(box.spans[0], box.spans[2])
         return max(_run(cells[-1], axis, after) for axis in range(3)) == value.value
+
+    def _leaves(self, number: int, gone: set[Cell]) -> bool:
+        """Return whether a tower has this number of blocks left without those that are gone."""
+        towers = resolve(Blocks(kind=Kind.TOWER, count=None), self.setting)
+        left = [len(item) - len(gone) for item in towers if gone & set(item)]
+        return left == [number]
 
     def _toward(self, value: Toward) -> Iterator[Understanding]:
         items = resolve(value.of, self.setting)

@@ -56,7 +56,7 @@ from iglu_marl.language.references import (
     is_several,
     resolve,
 )
-from iglu_marl.language.regions import connected
+from iglu_marl.language.regions import FLOOR, connected
 from iglu_marl.language.shapes import (
     COMPASS,
     VECTORS,
@@ -115,9 +115,7 @@ class Place(Instruction):
             if isinstance(self.count, bool) or not isinstance(self.count, int) or not 2 <= self.count <= 11:
                 raise DialogueError(f"{self.count!r} blocks in all, expected None or 2..11")
             if not is_several(self.where) or [count for _, count in self.where.offset] != [1]:
-                raise DialogueError(
-                    f"{self.count} blocks at {self.where!r}, expected a step from several things"
-                )
+                raise DialogueError(f"{self.count} blocks at {self.where!r}, expected a step from several")
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         each = self.count is None
@@ -160,13 +158,17 @@ class Build(Instruction):
         view = setting.view
         if view is None and any(way.relative for way in self.shape.directions):
             raise Unresolved(Reason.NO_VIEW, str(self.shape.kind))
+        where: Any = self.where
+        if self.shape.kind is Kind.DIAGONAL and isinstance(where, Spot):
+            if setting.color_at(at := (where.x, FLOOR, where.z)):  # from that block on
+                where = Beside(tuple((way, 1) for way in self.shape.directions), Blocks(where=At(at)))
         drawn, below = (
             self,
             isinstance(self.where, Beside) and self.where.offset[:1] == ((Direction.DOWN, 1),),
         )
         if below and self.shape.kind is Kind.TOWER and len(self.colors) == 1:  # it hangs from there
             drawn = replace(self, shape=Shape(Kind.COLUMN, self.shape.sizes, (Direction.DOWN,)))
-        ways = put_shape(self.where, lambda cell: drawn.blocks(cell, view), setting)
+        ways = put_shape(where, lambda cell: drawn.blocks(cell, view), setting)
         return _worlds(ways, self.where, setting)
 
 
@@ -221,11 +223,7 @@ class Replace(Instruction):
             cells = _cells(self.blocks, setting)
         gone = cells
         if self.count not in (None, len(cells)):
-            low, spans = Box.of(cells).low, Box.of(cells).spans
-            ways = [way for way in ((1, 0, 0), (0, 1, 0), (0, 0, 1)) if dot(spans, way)]
-            if len(ways) != 1 or not (ways[0][1] or self.count == max(spans) + 1):
-                raise Unresolved(Reason.NO_NUMBER, f"{self.count} blocks for {len(cells)} places")
-            cells = [shifted(low, scaled(ways[0], i)) for i in range(self.count or 0)]
+            cells = self._as_many(cells)
             check_free([(cell, 1) for cell in cells if cell not in gone], setting)
         color = self.color
         if self.like is not None:
@@ -236,6 +234,14 @@ class Replace(Instruction):
         assert color is not None
         left = [(cell, 0) for cell in gone if cell not in cells]
         return [_changed(setting, left + [(cell, color) for cell in cells])]
+
+    def _as_many(self, cells: list[Cell]) -> list[Cell]:
+        """Return `count` cells along the line in which some cells lie."""
+        low, spans = Box.of(cells).low, Box.of(cells).spans
+        ways = [way for way in ((1, 0, 0), (0, 1, 0), (0, 0, 1)) if dot(spans, way)]
+        if len(ways) != 1 or not (ways[0][1] or self.count == max(spans) + 1):
+            raise Unresolved(Reason.NO_NUMBER, f"{self.count} blocks for {len(cells)} places")
+        return [shifted(low, scaled(ways[0], i)) for i in range(self.count or 0)]
 
 
 @dataclass(frozen=True)
@@ -321,9 +327,7 @@ class Swap(Instruction):
         colors = [{setting.color_at(cell) for cell in item} for item in items]
         if any(len(color) > 1 for color in colors):
             raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
-        shapes = [
-            {tuple(a - b for a, b in zip(cell, min(item), strict=True)) for cell in item} for item in items
-        ]
+        shapes = [{tuple(a - b for a, b in zip(c, min(item), strict=True)) for c in item} for item in items]
         if shapes[0] != shapes[1] and not self.only_colors:
             raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
         stated = zip(items, reversed(colors), strict=True)
@@ -362,12 +366,10 @@ class Mirror(Instruction):
         else:
             total = 2 * sign * max(sign * cell[axis] for cell in cells) + sign
 
-        def image(cell: Cell) -> Cell:
-            mirrored = [*cell]
-            mirrored[axis] = total - cell[axis]
-            return mirrored[0], mirrored[1], mirrored[2]
-
-        return [_added(setting, [(image(cell), setting.color_at(cell)) for cell in cells])]
+        images = [_image(cell, axis, (total, total, total)) for cell in cells]
+        return [
+            _added(setting, [(one, setting.color_at(cell)) for one, cell in zip(images, cells, strict=True)])
+        ]
 
 
 @dataclass(frozen=True)
@@ -517,6 +519,10 @@ class Correct(Instruction):
     other: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        if setting.before is None and self == Correct(where=OtherSide()):  # what others placed
+            made = _opposite(setting)
+            gone = _changed(replace(setting, grid=made.grid), [(cell, 0) for cell in setting.last])
+            return [replace(gone, cells=made.cells)]
         if setting.before is None:
             raise Unresolved(Reason.NO_MATCH, "nothing was done before")
         last, grid = setting.before
@@ -556,8 +562,9 @@ class Name(Instruction):
             return [replace(same, names={self.word: NamedCells(whole=True)})]
         known = setting.names.get(self.word) if self.more else None
         cells = tuple(_cells(self.of, setting))
-        plural = self.plural or known is not None
-        named = NamedCells((*(known.cells if known else ()), *cells), plural)
+        cells = (*(known.cells if known else ()), *cells)
+        more = known is not None and (known.plural or len(connected(cells)) > 1)
+        named = NamedCells(cells, self.plural or more)
         return [replace(same, names={self.word: named})]
 
 
@@ -741,13 +748,15 @@ class Sequence(Instruction):
                         stated = expand_anaphor(part, now.before), now.grid
                         names = {**now.names, **outcome.names}
                         after = replace(now.then(outcome.grid, outcome.cells), before=stated, names=names)
-                        if isinstance(part, Name):
+                        if isinstance(part, (AssertCount, Name)):
                             after = replace(now, names=names)
                         same = not remark and np.array_equal(outcome.grid, now.grid)
                         idle = (*met.idle, number - 1) if same else met.idle
                         following.append((replace(outcome, idle=idle), after))
                 except Unresolved as error:
                     failure = error
+                    if isinstance(part, SetFocus) and number == len(self.parts):
+                        following.append((met, now))  # a remark at the end: "the rest stays empty"
             if not following:
                 assert failure is not None
                 raise failure
@@ -796,10 +805,11 @@ def rebuilt(value: Any, changed: Callable[[Any], Any]) -> Any:
     if not is_dataclass(value) or isinstance(value, (CellEdit, Shape)):
         return value
     parts = {part.name: rebuilt(getattr(value, part.name), changed) for part in fields(value)}
-    return _canonical(type(value), parts)
+    return canonical(type(value), parts)
 
 
-def _canonical(kind: type, parts: dict[str, Any]) -> Any:
+def canonical(kind: type, parts: dict[str, Any]) -> Any:
+    """Return an instruction; a `CellEdit` if it is about one cell."""
     blocks, where = parts.get("blocks"), parts.get("where")
     if kind is Place and isinstance(where, At):
         return CellEdit(EditKind.PLACE, where.cell, color=parts["color"])
@@ -1181,24 +1191,25 @@ def _opposite(setting: Resolution) -> ExpectedWorld:
     """
     cells = [cell for cell in setting.last if setting.color_at(cell)]
     rest = [cell for cell in setting.blocks if cell not in cells]
-    touching = [
-        item
-        for item in connected(rest)
-        if any(shifted(cell, step) in item for cell in cells for step in VECTORS.values())
-    ]
-    whole = [cell for item in touching for cell in item] or rest
+    near = {shifted(cell, step) for cell in cells for step in VECTORS.values()}
+    whole = [cell for item in connected(rest) if near.intersection(item) for cell in item] or rest
     if not cells or not whole:
         raise Unresolved(Reason.NO_PLACE, "the other side of what")
-    twice = [min(cell[axis] for cell in whole) + max(cell[axis] for cell in whole) for axis in range(3)]
+    box = Box.of(whole)
+    twice = shifted(box.low, box.high)
     far = {axis: abs(sum(2 * cell[axis] - twice[axis] for cell in cells)) for axis in (0, 2)}
     if far[0] == far[2]:
         raise Unresolved(Reason.NO_PLACE, "the other side in which direction")
-    axis = max(far, key=lambda axis: far[axis])
-    width, depth = (twice[0], twice[2])
-    images = [(width - x, y, z) if axis == 0 else (x, y, depth - z) for x, y, z in cells]
     return _added(
-        setting, [(image, setting.color_at(cell)) for image, cell in zip(images, cells, strict=True)]
+        setting,
+        [(_image(cell, 0 if far[0] > far[2] else 2, twice), setting.color_at(cell)) for cell in cells],
     )
+
+
+def _image(cell: Cell, axis: int, twice: Cell) -> Cell:
+    """Return the mirror image of a cell along an axis; twice: double the coordinates of the middle."""
+    x, y, z = (twice[i] - n if i == axis else n for i, n in enumerate(cell))
+    return x, y, z
 
 
 def _amended(instruction: Correct, last: Any) -> Any:
@@ -1285,10 +1296,7 @@ def _with_other(part: Any, setting: Resolution) -> Any:
 
 
 def progress(
-    instruction: Instruction,
-    before: npt.ArrayLike,
-    after: npt.ArrayLike,
-    context: Context | None = None,
+    instruction: Instruction, before: npt.ArrayLike, after: npt.ArrayLike, context: Context | None = None
 ) -> float | Failure:
     """Return how much of an instruction is done, in [0, 1], or a `Failure` if it cannot be followed from `before`.
 
@@ -1309,10 +1317,7 @@ def progress(
 
 
 def done(
-    instruction: Instruction,
-    before: npt.ArrayLike,
-    after: npt.ArrayLike,
-    context: Context | None = None,
+    instruction: Instruction, before: npt.ArrayLike, after: npt.ArrayLike, context: Context | None = None
 ) -> bool:
     """Return whether `after` is a world that an instruction makes of `before`; False if it cannot be followed."""
     found = progress(instruction, before, after, context)

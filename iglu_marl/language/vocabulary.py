@@ -6,9 +6,10 @@ Both implement the `Codec` protocol of `iglu_marl.core.dialogue`. Token 0 is pad
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +42,16 @@ def _checked(tokens: Iterable[int], size: int) -> list[int]:
     return checked
 
 
+@lru_cache(maxsize=1 << 14)
+def _tokens_of(text: str) -> tuple[int, ...]:
+    return tuple(_numbers().get(word, UNKNOWN) for word in words(text))
+
+
+@lru_cache(maxsize=1)
+def _numbers() -> dict[str, int]:
+    return {word: number for number, word in enumerate(vocabulary_words(), start=UNKNOWN + 1)}
+
+
 class TemplateCodec:
     """The closed vocabulary of the instruction templates, one token per word.
 
@@ -53,7 +64,6 @@ class TemplateCodec:
 
     def __init__(self) -> None:
         self.words = vocabulary_words()
-        self._tokens = {word: number for number, word in enumerate(self.words, start=UNKNOWN + 1)}
         self._texts = dict(enumerate(("", UNKNOWN_TEXT, *self.words)))
 
     @property
@@ -63,7 +73,7 @@ class TemplateCodec:
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text."""
-        return [self._tokens.get(word, UNKNOWN) for word in words(text)]
+        return [*_tokens_of(text)]
 
     def decode(self, tokens: Iterable[int]) -> str:
         """Return the words of tokens in lower case, without padding.
@@ -90,20 +100,22 @@ class TemplateCodec:
         return f"TemplateCodec(version {self.version}, {self.size} tokens)"
 
 
+@dataclass(frozen=True)
 class SymbolCodec:
     """`count` symbols without meaning, for emergent languages; in text `s1`, `s2`, ...
 
     `encode` ignores everything else in a text. Raises `ConfigError` if `count` is below 1.
     """
 
-    name = "symbols"
-    version = "1"
+    count: int
+    name: ClassVar[str] = "symbols"
+    version: ClassVar[str] = "1"
 
-    def __init__(self, count: int) -> None:
-        whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
-        if not whole or not 1 <= count <= MAX_SYMBOLS:
-            raise ConfigError(f"vocabulary of {count!r} symbols, expected an integer 1..{MAX_SYMBOLS}")
-        self.count = int(count)
+    def __post_init__(self) -> None:
+        whole = isinstance(self.count, (int, np.integer)) and not isinstance(self.count, bool)
+        if not whole or not 1 <= self.count <= MAX_SYMBOLS:
+            raise ConfigError(f"vocabulary of {self.count!r} symbols, expected an integer 1..{MAX_SYMBOLS}")
+        object.__setattr__(self, "count", int(self.count))
 
     @property
     def size(self) -> int:
@@ -125,15 +137,6 @@ class SymbolCodec:
         Raises `DialogueError` if a token is not in 0..count.
         """
         return " ".join(f"s{token}" for token in _checked(tokens, self.size))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SymbolCodec) and self.count == other.count
-
-    def __hash__(self) -> int:
-        return hash((self.name, self.count))
-
-    def __repr__(self) -> str:
-        return f"SymbolCodec({self.count})"
 
 
 def make_codec(vocabulary: Any) -> Codec:

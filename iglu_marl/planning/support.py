@@ -68,6 +68,9 @@ def shuts_in(filled: Mask, cell: Cell, left: Container[Cell]) -> bool:
 
 def shut_off(filled: Mask, start: Cell, closed: Cell | None = None) -> set[Cell]:
     """Return the enclosed air around `start`, with `closed` as filled; empty if it leads out of the zone."""
+    y, x, z = index_of(start)
+    if not filled[y:, x, z].any() and (closed is None or (closed[0], closed[2]) != (start[0], start[2])):
+        return set()
     seen, todo = {start, closed or start}, [start]
     while todo:
         x, y, z = todo.pop()

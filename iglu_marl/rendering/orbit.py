@@ -184,8 +184,9 @@ def board_view(
     _draw_slab(picture, camera)
     _draw_compass(picture, camera)
     if pose is not None:
-        for one in sorted(np.atleast_2d(pose), key=lambda one: -math.dist(one[:3], camera.pose[:3])):
-            draw_avatar(picture, camera, solid, check_pose(one))
+        poses = map(check_pose, pose if np.iterable(pose) and all(map(np.iterable, pose)) else [pose])
+        for one in sorted(poses, key=lambda one: -math.dist(one[:3], camera.pose[:3])):
+            draw_avatar(picture, camera, solid, one)
     return np.array(picture.reduce(smoothing))
 
 

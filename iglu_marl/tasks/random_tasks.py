@@ -89,13 +89,19 @@ class RandomTasks(TaskSource):
     def _new_task(self, rng: np.random.Generator) -> Task:
         return Task("", self._structure(rng), ids="iglu")
 
+    @property
+    def largest(self) -> int:
+        """Number of blocks of the largest structures."""
+        width = min(self.max_dist + 1, _WIDTH)
+        volume = width * width * min(self.max_dist + 1, self.height_levels)
+        return min(self.max_blocks, volume, BLOCKS_PER_COLOR * self.num_colors)
+
     def _structure(self, rng: np.random.Generator) -> BlockGrid:
         """Sample a box that keeps the distance, a number of blocks, their cells and their colors."""
         width = min(self.max_dist + 1, _WIDTH)
         height = min(self.max_dist + 1, self.height_levels)
         volume = width * width * height
-        most = min(self.max_blocks, volume, BLOCKS_PER_COLOR * self.num_colors)
-        count = int(rng.integers(1, most + 1))
+        count = int(rng.integers(1, self.largest + 1))
         x, z = rng.integers(0, _WIDTH - width + 1, size=2)
         slots = rng.choice(volume, size=count, replace=False, shuffle=False)
         if self.allow_float:

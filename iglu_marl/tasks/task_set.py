@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
+from iglu_marl.core.files import usable_path
 from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.core.task_source import GroupedSource
@@ -86,7 +87,11 @@ def _find(path: str | os.PathLike[str] | None, keys: list[str], fetch: bool, fol
     if path is not None and Path(path).suffix.lower() == ".json":
         found.add_file(Path(path))
         return found
-    files = find_structure_files() if path is None else sorted(Path(path).glob("structures*.json"))
+    files = (
+        find_structure_files()
+        if path is None
+        else sorted(usable_path(path, named=False).glob("structures*.json"))
+    )
     try:
         found.add_corpus(path, keys, fetch, follow_links)
     except DataError as error:

@@ -60,7 +60,8 @@ async def play_async(
     """Play a game for each seed, and return the games in the order of the seeds.
 
     Args:
-        answer: coroutine that returns the reply to a chat; with observations="delta" it gets the whole chat so far.
+        answer: coroutine that returns the reply to a chat; with observations="delta" it gets the whole chat of this
+            agent so far.
         seeds: one per game.
         at_once: maximal number of games at the same time.
         options: those of `TextGame`.
@@ -71,14 +72,16 @@ async def play_async(
     async def played(seed: int) -> PlayedGame:
         async with room:
             game, found = TextGame(**options), PlayedGame(seed)
-            messages, chat, done = game.reset(seed), list[ChatMessage](), False
+            messages, chats, done = game.reset(seed), dict[str, list[ChatMessage]](), False
             while not done:
-                chat = [*chat, *messages] if game.observations == "delta" else messages
+                agent = game.agent
+                chat = [*chats.get(agent, ()), *messages] if game.observations == "delta" else messages
                 reply = await answer(chat)
                 messages, reward, done, found.info = game.step(reply)
                 found.turns.append((chat, reply, reward))
                 said = reply if isinstance(reply, dict) and "content" in reply else str(reply)
-                chat = [*chat, said if isinstance(said, dict) else {"role": "assistant", "content": said}]
+                answered = said if isinstance(said, dict) else {"role": "assistant", "content": said}
+                chats[agent] = [*chat, answered]
             return found
 
     return list(await asyncio.gather(*(played(seed) for seed in seeds)))

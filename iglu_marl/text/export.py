@@ -32,7 +32,8 @@ from iglu_marl.evaluation.metrics import change_counts
 from iglu_marl.language import Failure, parse
 from iglu_marl.language.verbs import expand
 from iglu_marl.planning import Edit
-from iglu_marl.text.game import MESSAGE_LENGTH, NoBackend, TextGame, edits_of, order_text
+from iglu_marl.text.game import MESSAGE_LENGTH, TextGame, edits_of, order_text
+from iglu_marl.text.seats import NoBackend
 
 Record = dict[str, Any]
 CARD, LIMIT = "README.md", 4096 * MIB
@@ -139,6 +140,8 @@ def generated_records(
         raise ConfigError(f"role is {role!r}, expected builder or architect")
     if options.get("answers", "json") != "json":
         raise ConfigError(f"answers is {options['answers']!r}, expected 'json', as completions are texts")
+    if view == "picture":
+        raise ConfigError("view is 'picture', expected a text, as records have no pictures")
     game = TextGame(role="both" if role == "architect" else role, view=view, **options)
     for seed in seeds:
         messages, done, number = game.reset(seed), False, 0

@@ -5,67 +5,42 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from iglu_marl.agents.llm.architect import architect_chat, difference_section
 from iglu_marl.agents.llm.builder import builder_chat
-from iglu_marl.agents.llm.decision import ModelClient
-from iglu_marl.agents.llm.messages import ChatRequest, Message, Reply
+from iglu_marl.agents.llm.messages import Message
 from iglu_marl.agents.llm.prompting import quote_dialogue
 from iglu_marl.agents.llm.reading import Unreadable, read_message, read_order, text_of_calls, text_of_content
 from iglu_marl.agents.llm.schemas import TOOLS
-from iglu_marl.agents.llm.settings import LLMSettings
+from iglu_marl.agents.llm.settings import VIEWS, LLMSettings
 from iglu_marl.agents.llm.world_text import describe_edits
-from iglu_marl.agents.registry import named
 from iglu_marl.core.arguments import MAX_SEED, as_count, as_number, check_flags, check_option
-from iglu_marl.core.dialogue import Dialogue, Role
+from iglu_marl.core.dialogue import Dialogue, Role, Speaker
 from iglu_marl.core.errors import ConfigError, StateError
 from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, cell_index, color_at
 from iglu_marl.core.task import Task, as_task, is_task
-from iglu_marl.envs.aec import raw_env
 from iglu_marl.evaluation.metrics import change_counts, exact_match, intersection_counts
 from iglu_marl.evaluation.selection import tasks_of
-from iglu_marl.game.agent import Agent, begin
+from iglu_marl.game.config import TEAM_OPTIONS, GameConfig
 from iglu_marl.planning import Edit
 from iglu_marl.tasks import TaskSource, sample_task
 from iglu_marl.tasks.random_tasks import RandomTasks
+from iglu_marl.text.partners import FREE, Architects, Builders
+from iglu_marl.text.seats import TextSeat, block_counts
 
 ROLES = ("builder", "architect", "both")
 REWARDS = ("change_f1", "intersection")
 OBSERVATIONS = ("full", "delta")
 ANSWERS = ("json", "tools")
-BLOCKS_OF_A_COLOR = 20  # the builder's initial inventory
-SILENCES = 8  # silent turns of an architect until the builder is asked anyway
-TURN_STEPS = 200  # per turn of a partner who builds
 MESSAGE_LENGTH = 200
+QUESTION_COST, ERROR_COST = 0.02, 0.1  # a whole game is worth 1
+PICTURE = (256, 256)  # height and width of the builder's view
 
 ChatMessage = dict[str, Any]
 """A message of a chat in the usual format: {"role": …, "content": …}."""
-
-
-class NoBackend:
-    """A backend without a model: replies are passed to `step`."""
-
-    sees_pictures = False
-
-    def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
-        """Raise: there is no model."""
-        raise NotImplementedError
-
-    def fits(self, request: ChatRequest) -> bool:
-        """Return True."""
-        return True
-
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """Return 0."""
-        return 0.0
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 @runtime_checkable
@@ -88,13 +63,15 @@ class TextGame:
     same seed gives the same game. A game can be pickled at any time if its arguments can.
 
     Args:
-        role: role of the model: "builder", "architect" or "both".
+        role: role of the model: "builder", "architect" or "both"; in a team, it plays all agents of the role.
         partner: name of the other agent (see `iglu_marl.agents.registry`); "none" for a builder that is given the
             dialogue of the task; or an own `GamePartner`.
         tasks: anything that `iglu_marl.evaluation.tasks_of` accepts; "random" samples structures of up to 8 blocks.
+            None: those of the team, if it has some, else "random".
         observations: "full": each chat is complete; "delta": after the first, only the new part, to be appended.
         answers: format that the rules ask for, "json" (an architect: the plain message) or "tools"; both are read.
-        view: how builds are shown: "layers", "coordinates" or "auto".
+        view: how builds are shown: "layers", "coordinates", "auto", or "picture": pictures of the build and of the
+            builder's view, as parts of a message.
         show_changes: whether an architect sees the remaining changes, as instructions that it could copy.
         reward: gain of a turn in "change_f1" (F1 of the changes against the start) or "intersection" (blocks in the
             maximal intersection).
@@ -103,10 +80,13 @@ class TextGame:
         word_cost: subtracted for each word.
         error_cost: subtracted for an unreadable reply.
         invariant: whether the structure may stand anywhere; False: only at the target's place.
-        max_replies: limit per game; None: 2 per block to change plus 10 (without a partner: 1).
+        max_replies: limit per game; None: 2 per block to change plus 10 (without a partner: 1). For a team that the
+            model plays, 1 per agent and block plus 10.
         max_edits: limit per reply.
         history: number of newest utterances that are shown.
         prompts: folder with your own prompts.
+        team: name of a team, see `iglu_marl.env`; None: one architect and one builder.
+        team_options: `architects`, `builders`, `sees`, `hearers` and `inventories` of `GameConfig`.
 
     Raises:
         ConfigError: for invalid arguments.
@@ -117,7 +97,7 @@ class TextGame:
         self,
         role: str = "builder",
         partner: str | GamePartner = "scripted",
-        tasks: Any = "random",
+        tasks: Any = None,
         *,
         observations: str = "full",
         answers: str = "json",
@@ -125,19 +105,22 @@ class TextGame:
         show_changes: bool = False,
         reward: str = "change_f1",
         normalised: bool = True,
-        question_cost: float = 0.0,
+        question_cost: float = QUESTION_COST,
         word_cost: float = 0.0,
-        error_cost: float = 0.0,
+        error_cost: float = ERROR_COST,
         invariant: bool = False,
         max_replies: int | None = None,
         max_edits: int = 30,
         history: int = 40,
         prompts: str = "",
+        team: str | None = None,
+        **team_options: Any,
     ) -> None:
-        self._arguments = {name: value for name, value in locals().items() if name != "self"}
+        arguments = {name: value for name, value in locals().items() if name not in ("self", "team_options")}
+        self._arguments = {**arguments, **team_options}
         for name, value, known in (
             ("role", role, ROLES), ("observations", observations, OBSERVATIONS), ("reward", reward, REWARDS),
-            ("view", view, ("layers", "coordinates", "auto")), ("answers", answers, ANSWERS),
+            ("view", view, VIEWS), ("answers", answers, ANSWERS),
         ):  # fmt: skip
             check_option(name, value, known)
         check_flags(show_changes=show_changes, normalised=normalised, invariant=invariant)
@@ -153,22 +136,32 @@ class TextGame:
         self.show_changes, self.reward, self.normalised = show_changes, reward, normalised
         self.question_cost, self.word_cost, self.error_cost = question_cost, word_cost, error_cost
         self.invariant, self.max_replies = invariant, max_replies
-        self._tasks = _task_source(tasks)
-        settings = LLMSettings("text game", view=view, max_edits=max_edits, history=history, prompts=prompts)
+        self.config = _team_config(team, team_options)
+        if role != "both" and not (self.config.architects and self.config.builders):
+            raise ConfigError(f"role is {role!r}, expected 'both' without architects")
+        self._tasks = _task_source(tasks, self.config)
+        shown: dict[str, Any] = {"view": view, "pictures": view == "picture"}
+        settings = LLMSettings("text game", **shown, max_edits=max_edits, history=history, prompts=prompts)
         self.settings = settings
-        self._clients = {one: ModelClient(one, settings, NoBackend(), answers == "tools") for one in Role}
-        self._partner = _partner(role, partner)
+        self.seats = {agent: TextSeat(self, agent, answers == "tools") for agent in self.config.agents}
+        self._seats = [seat for seat in self.seats.values() if role in (seat.role.value, "both")]
+        self._partner = _partner(role, partner, self.config)
         self._replies: list[Any] | None = None  # of this episode; None: not started, or over
 
     @property
     def turn(self) -> Role:
         """Role of the next reply."""
-        return self._turn
+        return self._seats[self._next].role
+
+    @property
+    def agent(self) -> str:
+        """Name of the agent of the next reply, such as "builder_0"."""
+        return self._seats[self._next].agent
 
     @property
     def tools(self) -> list[dict[str, Any]]:
         """Tools of the next reply."""
-        return TOOLS[self._turn]
+        return TOOLS[self.turn]
 
     @property
     def score(self) -> float:
@@ -190,21 +183,27 @@ class TextGame:
         self.target: BlockGrid = self.task.target_grid.copy()
         self.grid: BlockGrid = self.start.copy()
         self.dialogue = self.task.dialogue if self.partner == "none" else Dialogue()
-        for client in self._clients.values():
-            client.begin(seed)
-        self._done: dict[int, str] = {}
+        for seat in self._seats:
+            seat.begin(seed)
         self.counts: Counter[str] = Counter()
         self.pose = np.zeros(5)  # the builder's x, y, z, pitch and yaw, as it is shown
-        self._shown_utterances, self._shown_grid = 0, self.grid.copy()  # what the last chat showed
         changes = int(np.count_nonzero(self.start != self.target))
-        self._limit = self.max_replies or (1 if self.partner == "none" else 2 * changes + 10)
+        self._limit = self.max_replies or (
+            1 if self.partner == "none" else max(2, len(self._seats)) * changes + 10
+        )
         self._replies = []
-        self._turn = Role.BUILDER if self.role == "builder" else Role.ARCHITECT
+        self._next, self.said = 0, dict[str, str]()
         if self._partner is not None:
             self._partner.reset(self.task, seed)
             if self.role == "builder":
                 self._partner.answer(self, "")
-        return self._chat(full=True)
+        return self._chat()
+
+    def begin_round(self, start: BlockGrid, target: BlockGrid) -> None:
+        """Continue with another world and target, and with all blocks."""
+        self.start, self.target, self.grid = start, target, start.copy()
+        for seat in self._seats:
+            seat.used[:] = 0
 
     def step(self, reply: Any) -> tuple[list[ChatMessage], float, bool, dict[str, Any]]:
         """Take a reply, and return (messages, reward, done, info); `messages` is [] if the game is over.
@@ -215,7 +214,7 @@ class TextGame:
 
         Returns:
             The next chat and the outcome. `info` has score, gain, completed, truncated, problem (why the reply could
-            not be used), role (of the reply), said, edits (their number), replies and task.
+            not be used), role and agent (of the reply), said, edits (their number), replies and task.
 
         Raises:
             StateError: if no game is in progress.
@@ -223,13 +222,13 @@ class TextGame:
         """
         if self._replies is None:
             raise StateError("no game is in progress: call reset() before step()")
-        text, role, before = _reply_text(reply), self._turn, self.score
+        text, seat, before = _reply_text(reply), self._seats[self._next], self.score
         self._replies.append(text)
-        client = self._clients[role]
+        client, role = seat.client, seat.role
         cost, said, made, problem = 0.0, "", 0, ""
         client.remark = ""
         try:
-            said, made = self._apply_message(text) if role is Role.ARCHITECT else self._apply_order(text)
+            said, made = (self._apply_message if role is Role.ARCHITECT else self._apply_order)(seat, text)
         except Unreadable as reason:
             problem, cost = str(reason), self.error_cost
         client.problem = problem
@@ -242,19 +241,21 @@ class TextGame:
             self.partner, GamePartner
         ):  # it decides when the game is over, and may change the target
             if not problem:
+                self._next = (self._next + 1) % len(self._seats)
                 self.partner.answer(self, said)
             completed = self.partner.over
         else:
             if not (problem or self.completed):
-                self._next_turn(said)
+                self._next_turn(seat, said)
             gain, completed = self.score - before, self.completed
         truncated = not completed and len(self._replies) >= self._limit
         info = {
-            "role": role.value, "score": self.score, "gain": gain, "completed": completed, "truncated": truncated,
-            "problem": problem, "said": said, "edits": made, "replies": len(self._replies), "task": self.task.task_id,
+            "role": role.value, "agent": seat.agent, "score": self.score, "gain": gain, "completed": completed,
+            "truncated": truncated, "problem": problem, "said": said, "edits": made, "replies": len(self._replies),
+            "task": self.task.task_id,
         }  # fmt: skip
         over = completed or truncated
-        messages = [] if over else self._chat(full=self.observations == "full")
+        messages = [] if over else self._chat()
         if over:
             self._replies = None
         return messages, self._reward(gain) - cost, over, info
@@ -266,43 +267,39 @@ class TextGame:
         begun = None if self._replies is None else (self.seed, self._given, self._replies)
         return _restore, (self._arguments, begun)
 
-    def _apply_message(self, text: str) -> tuple[str, int]:
-        said = self._clients[Role.ARCHITECT].clip_message(read_message(text), MESSAGE_LENGTH)
-        self.dialogue = self.dialogue.say(Role.ARCHITECT, said)
+    def _apply_message(self, seat: TextSeat, text: str) -> tuple[str, int]:
+        said = seat.client.clip_message(read_message(text), MESSAGE_LENGTH)
+        self.say(seat.place.me, said)
         return said, 0
 
-    def _apply_order(self, text: str) -> tuple[str, int]:
-        client = self._clients[Role.BUILDER]
-        order = read_order(text, self.grid, client.settings.max_edits)
+    def say(self, speaker: Speaker, text: str) -> None:
+        """Add a message to the dialogue. speaker: role and number (None in a game of two)."""
+        self.dialogue = self.dialogue.say(speaker[0], text, speaker[1])
+
+    def _apply_order(self, seat: TextSeat, text: str) -> tuple[str, int]:
+        order = read_order(text, self.grid, seat.client.settings.max_edits)
         after = self.grid.copy()
         for edit in order.edits:
             after[cell_index(*edit.cell)] = edit.color
-        for color, left in enumerate(self._inventory(after), start=1):
+        used = seat.used + block_counts(after) - block_counts(self.grid)
+        for color, left in enumerate(seat.stock - used, start=1):
             if left < 0:
                 raise Unreadable(f"there are {-int(left)} too few {COLOR_NAMES[color]} blocks for this")
-        said = client.clip_message(order.say, MESSAGE_LENGTH)
+        said = seat.client.clip_message(order.say, MESSAGE_LENGTH)
         self.counts["wrong"] += int(np.count_nonzero((after != self.grid) & (after != self.target)))
-        self.grid = after
-        self._note(order.edits)
-        self.dialogue = self.dialogue.say(Role.BUILDER, said)
+        self.grid, seat.used = after, used
+        seat.note(self.dialogue, describe_edits(order.edits, after))
+        self.say(seat.place.me, said)
         return said, len(order.edits)
 
-    def _note(self, edits: Sequence[Edit]) -> None:
-        """Record the edits for the message that asked for them."""
-        asked = [number for number, one in enumerate(self.dialogue) if one.role is Role.ARCHITECT]
-        for number in asked:
-            self._done.setdefault(number, "see the next messages")
-        if asked:
-            self._done[asked[-1]] = describe_edits(edits, self.grid)
-
-    def _next_turn(self, said: str) -> None:
-        if self._partner is not None:
+    def _next_turn(self, seat: TextSeat, said: str) -> None:
+        self.said[seat.agent] = said
+        self._next = (self._next + 1) % len(self._seats)
+        if self._next == 0 and self._partner is not None:
             before = self.grid
             self._partner.answer(self, said)
             wrong = (self.grid != before) & (self.grid != self.target)
             self.counts["wrong"] += int(np.count_nonzero(wrong))
-        elif self.role == "both":
-            self._turn = Role.BUILDER if self._turn is Role.ARCHITECT else Role.ARCHITECT
 
     def _score(self, grid: BlockGrid) -> float:
         if self.reward == "change_f1":
@@ -319,46 +316,52 @@ class TextGame:
         begun = intersection_counts(self.start, self.target, invariant=self.invariant)
         return round(gain * max(1, begun.asked - begun.right))
 
-    def _inventory(self, grid: BlockGrid) -> npt.NDArray[np.int64]:
-        """Return the number of blocks left of each colour, int64 [6]."""
-        stood, stands = (np.bincount(one.ravel(), minlength=7)[1:] for one in (self.start, grid))
-        return np.asarray(BLOCKS_OF_A_COLOR + stood - stands)
-
     def _sample_task(self, rng: np.random.Generator) -> Task:
         if isinstance(self._tasks, TaskSource):
             return sample_task(self._tasks, rng)
         chosen: Task = self._tasks[int(rng.integers(len(self._tasks)))]
         return chosen
 
-    def _chat(self, full: bool) -> list[ChatMessage]:
-        client = self._clients[self._turn]
-        client.dialogue = list(self.dialogue)
-        messages = self._full_chat(client) if full else (Message("user", self._delta_chat(client)),)
-        self._shown_utterances, self._shown_grid = len(self.dialogue), self.grid.copy()
-        return [{"role": part.speaker, "content": part.text} for part in messages]
+    def _chat(self) -> list[ChatMessage]:
+        seat = self._seats[self._next]
+        client = seat.client
+        client.dialogue = list(self.dialogue.of_speakers(seat.heard))
+        full = self.observations == "full" or seat.shown is None
+        messages = self._full_chat(seat) if full else (Message("user", self._delta_chat(seat)),)
+        seat.shown = len(client.dialogue), self.grid.copy()
+        return [message.as_chat() for message in messages]
 
-    def _full_chat(self, client: ModelClient) -> tuple[Message, ...]:
+    def _full_chat(self, seat: TextSeat) -> tuple[Message, ...]:
+        client = seat.client
         said = client.dialogue[-client.settings.history :]
         limit = f"{MESSAGE_LENGTH} characters"
-        if self._turn is Role.ARCHITECT:
-            seen = {"grid": self.grid, "target_grid": self.target}
-            return architect_chat(client, said, seen, limit=limit, show_changes=self.show_changes)
-        numbers = range(len(self.dialogue))
-        done = {n: self._done.get(n, "not yet") for n in numbers if self.dialogue[n].role is Role.ARCHITECT}
-        has = {"agentPos": self.pose, "inventory": self._inventory(self.grid)}
-        can_ask = self.partner != "none" and getattr(self.partner, "can_ask", True)
-        return builder_chat(client, said, has, self.grid, limit=limit, can_ask=can_ask, done=done)
+        seen = {"grid": self.grid, **seat.target(self.target)}
+        if seat.role is Role.ARCHITECT:
+            changes = self.show_changes
+            return architect_chat(client, said, seen, limit=limit, show_changes=changes, seat=seat.place)
+        seen |= {"agentPos": self.pose, "inventory": seat.stock - seat.used}
+        if client.settings.view == "picture":
+            from iglu_marl.rendering.painter import Painter
 
-    def _delta_chat(self, client: ModelClient) -> str:
-        said = list(self.dialogue)[self._shown_utterances :]
-        changed = edits_of(self._shown_grid, self.grid)
+            x, y, z, pitch, yaw = self.pose
+            seen["pov"] = Painter().render_scenes(self.grid[None], [(x, y, z, yaw, pitch)], PICTURE)[0]
+        can_ask = self.partner != "none" and getattr(self.partner, "can_ask", True)
+        done = seat.done_for(client.dialogue)
+        return builder_chat(
+            client, said, seen, self.grid, limit=limit, can_ask=can_ask, done=done, seat=seat.place
+        )
+
+    def _delta_chat(self, seat: TextSeat) -> str:
+        assert seat.shown is not None
+        client, (heard, grid) = seat.client, seat.shown
+        said, changed = client.dialogue[heard:], edits_of(grid, self.grid)
         parts = {
             "done": client.part("done", edits=describe_edits(changed, self.grid)),
             "dialogue": client.part("said", lines=quote_dialogue(said)) if said else "",
             "note": client.note_section(),
         }
-        if self._turn is Role.ARCHITECT:
-            seen = {"grid": self.grid, "target_grid": self.target}
+        if seat.role is Role.ARCHITECT:
+            seen = {"grid": self.grid, **seat.target(self.target)}
             parts["difference"] = difference_section(client, seen) if self.show_changes else ""
         return client.part("delta", **parts).strip()
 
@@ -407,7 +410,15 @@ def _edit_object(edit: Edit) -> dict[str, Any]:
     return {"action": "place" if edit.color else "remove", **color, **place}
 
 
-def _task_source(tasks: Any) -> Any:
+def _team_config(team: str | None, options: Mapping[str, Any]) -> GameConfig:
+    for name in options:
+        check_option("an option of the team", name, TEAM_OPTIONS)
+    return GameConfig.of(team, {**options, **FREE})
+
+
+def _task_source(tasks: Any, config: GameConfig) -> Any:
+    if tasks is None:
+        tasks = "random" if config.tasks is None else config.tasks
     if isinstance(tasks, str) and tasks == "random":
         return RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
     if isinstance(tasks, TaskSource) and not is_task(tasks):
@@ -415,73 +426,11 @@ def _task_source(tasks: Any) -> Any:
     return tasks_of(tasks)
 
 
-# ------------------------------------------------------------------------------------------------------- partners
-
-
-def _partner(role: str, name: str | GamePartner) -> GamePartner | _Architect | _Builder | None:
+def _partner(
+    role: str, name: str | GamePartner, config: GameConfig
+) -> GamePartner | Architects | Builders | None:
     if isinstance(name, GamePartner):
         return name
     if role == "both" or name == "none":
         return None
-    return _Architect(name) if role == "builder" else _Builder(name)
-
-
-@lru_cache(maxsize=1)
-def _settings_env() -> Any:
-    """Return an environment from which agents read the settings of the game; it is never stepped."""
-    return _make_env()
-
-
-def _make_env() -> Any:
-    return raw_env(
-        controls="flying", builder_can_ask=True, builder_sees=("dialog", "inventory", "pose", "grid"), max_turns=None,
-        max_steps=None, turn_steps=TURN_STEPS,
-    )  # fmt: skip
-
-
-class _Architect:
-    """A partner for the model's builder. It observes target and build, and a builder that stands still."""
-
-    def __init__(self, name: str) -> None:
-        self._agent: Agent = named(name, Role.ARCHITECT).for_env(_settings_env())
-
-    def reset(self, task: Task, seed: int) -> None:
-        begin(self._agent, Role.ARCHITECT, seed, task)
-
-    def answer(self, game: TextGame, said: str) -> None:
-        """Say the next utterance, after at most `SILENCES` silent turns."""
-        for _ in range(SILENCES):
-            seen = {
-                "dialog": game.dialogue.text, "grid": game.grid.astype(np.int32), "agentPos": np.zeros(5, np.float32),
-                "target_grid": game.target.astype(np.int32),
-            }  # fmt: skip
-            if text := str(self._agent.act(seen)):
-                game.dialogue = game.dialogue.say(Role.ARCHITECT, text)
-                return
-
-
-class _Builder:
-    """A partner for the model's architect. It flies in an environment of its own."""
-
-    def __init__(self, name: str) -> None:
-        self._env = _make_env()
-        self._agent: Agent = named(name, Role.BUILDER).for_env(self._env)
-
-    def reset(self, task: Task, seed: int) -> None:
-        self._env.reset(seed=seed, options={"task": task})
-        begin(self._agent, Role.BUILDER, seed, task)
-
-    def answer(self, game: TextGame, said: str) -> None:
-        """Hear the utterance, build, and optionally speak."""
-        env = self._env
-        heard = len(env.unwrapped.episode.dialogue)
-        env.step(said)
-        while env.agent_selection == "builder_0":
-            observation, _, terminated, truncated, _ = env.last()
-            if terminated or truncated:
-                break
-            env.step(self._agent.act(observation))
-        for utterance in list(env.unwrapped.episode.dialogue)[heard:]:
-            if utterance.role is Role.BUILDER:
-                game.dialogue = game.dialogue.say(Role.BUILDER, utterance.text)
-        game.grid = env.unwrapped.episode.worlds.grid[0].copy()
+    return Architects(name, config) if role == "builder" else Builders(name, config)

@@ -14,7 +14,6 @@ from openenv.core.env_server import Action, Environment, Observation, State, cre
 from pydantic import BaseModel, Field
 
 from iglu_marl.agents.llm.schemas import EDIT_SCHEMA
-from iglu_marl.core.errors import ConfigError
 from iglu_marl.text.game import ChatMessage, TextGame
 
 SESSIONS = 64  # maximal number of games at once
@@ -36,10 +35,10 @@ class EditAction(BaseModel):
 
 
 class BuilderAction(Action):
-    """A builder's reply."""
+    """A builder's reply. Of an architect, only `say` counts, where the model plays both."""
 
     edits: list[EditAction] = Field(default_factory=list)
-    say: str = Field("", description="a short message to the architect")
+    say: str = Field("", description="a short message to the others")
 
 
 class ArchitectAction(Action):
@@ -49,8 +48,9 @@ class ArchitectAction(Action):
 
 
 class GameObservation(Observation):
-    """The next chat (empty if the game is over), and the outcome of the last reply."""
+    """The next chat (empty if the game is over) and its agent, and the outcome of the last reply."""
 
+    agent: str = ""
     messages: list[ChatMessage] = Field(default_factory=list)
     score: float = 0.0
     completed: bool = False
@@ -58,7 +58,11 @@ class GameObservation(Observation):
     problem: str = ""
 
 
-ACTIONS: dict[str, type[Action]] = {"builder": BuilderAction, "architect": ArchitectAction}
+ACTIONS: dict[str, type[Action]] = {
+    "builder": BuilderAction,
+    "architect": ArchitectAction,
+    "both": BuilderAction,
+}
 
 
 class GameEnvironment(Environment):
@@ -77,14 +81,14 @@ class GameEnvironment(Environment):
             seed = int(np.random.SeedSequence().generate_state(1)[0])
         messages = self._game.reset(seed)
         self._state = State(episode_id=episode_id, seed=seed, task=self._game.task.task_id)
-        return GameObservation(messages=messages)
+        return GameObservation(messages=messages, agent=self._game.agent)
 
     def step(self, action: Action, timeout_s: float | None = None, **_: Any) -> GameObservation:
         """Take a reply. Raises `StateError` if no game is in progress."""
         messages, reward, done, info = self._game.step(action.model_dump(exclude={"metadata"}))
         self._state.step_count += 1
         outcome = {name: info[name] for name in ("score", "completed", "truncated", "problem")}
-        return GameObservation(messages=messages, reward=reward, done=done, **outcome)
+        return GameObservation(messages=messages, agent=self._game.agent, reward=reward, done=done, **outcome)
 
     @property
     def state(self) -> State:
@@ -95,16 +99,15 @@ class GameEnvironment(Environment):
 def create_app(*, sessions: int = SESSIONS, **options: Any) -> Any:
     """Return the ASGI application. It plays one step first, so that clients do not wait for compilation.
 
-    sessions: maximal number of games at once. options: those of `TextGame`, for one role. Raises `ConfigError`.
+    sessions: maximal number of games at once. options: those of `TextGame`. Raises `ConfigError`.
     """
-    role = options.get("role", "builder")
-    if role not in ACTIONS:
-        raise ConfigError(f"role is {role!r}, expected one of {', '.join(ACTIONS)}")
     first = TextGame(**options)
     first.reset(seed=0)
-    first.step({"say": "Place a red block on the ground, at the centre." if role == "architect" else ""})
+    first.step(
+        {"say": "Place a red block on the ground, at the centre." if first.turn == "architect" else ""}
+    )
     return create_fastapi_app(
-        lambda: GameEnvironment(**options), ACTIONS[role], GameObservation, max_concurrent_envs=sessions,
+        lambda: GameEnvironment(**options), ACTIONS[first.role], GameObservation, max_concurrent_envs=sessions,
         env_name="iglu_marl",
     )  # fmt: skip
 

@@ -101,8 +101,7 @@ class Rounds:
     def _instruct(self, game: TextGame, comment: str) -> None:
         """Set the world of the next round, and give its instruction."""
         current = self.rounds[len(self.played)]
-        game.start, game.target = current.start, current.target
-        game.grid = current.start.copy()
+        game.begin_round(current.start, current.target)
         if current.pose is not None:
             x, y, z, yaw, pitch = current.pose
             game.pose = np.array([x, y, z, pitch, yaw])

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.errors import ConfigError
 from iglu_marl.text.game import TextGame
 
 OVER = "The game is over."
@@ -24,6 +25,8 @@ class _Environment:
     _role: Role
 
     def __init__(self, game: Any = None, **options: Any) -> None:
+        if options.get("view") == "picture":
+            raise ConfigError("view is 'picture', expected a text: tools of TRL return no pictures")
         own = {**options, "role": self._role.value, "observations": "delta", "answers": "tools"}
         self._game = TextGame(**own) if game is None else game
         self._earned, self._over = 0.0, True
@@ -83,11 +86,23 @@ class ArchitectEnvironment(_Environment):
 
 
 def rows(
-    seeds: Iterable[int], environment: type[_Environment] = BuilderEnvironment, **options: Any
+    seeds: Iterable[int],
+    environment: type[_Environment] = BuilderEnvironment,
+    *,
+    smallest_first: bool = False,
+    **options: Any,
 ) -> list[dict[str, Any]]:
     """Return rows of a dataset, one per game: `prompt` (the rules, and a place for the text of `reset`) and `seed`.
 
-    options: those of the environment, on which its rules depend.
+    smallest_first: a curriculum, in the order of the number of blocks to change. options: those of the environment, on
+    which its rules depend.
     """
-    rules = environment(**options)._game.reset(0)[0]
-    return [{"prompt": [rules, {"role": "user", "content": ""}], "seed": seed} for seed in seeds]
+    game = environment(**options)._game
+    rules = game.reset(0)[0]
+
+    def size(seed: int) -> int:
+        game.reset(seed)
+        return int((game.start != game.target).sum())
+
+    order = sorted(seeds, key=size) if smallest_first else seeds
+    return [{"prompt": [rules, {"role": "user", "content": ""}], "seed": seed} for seed in order]

@@ -37,6 +37,14 @@ _HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
     "cache-control": "no-cache",
 }
+# MTurk shows a study in a frame, and gets a form from its last page.
+_IN_MTURK = {
+    "content-security-policy": _HEADERS["content-security-policy"]
+    .replace("form-action 'self'", "form-action 'self' https://*.mturk.com")
+    .replace(
+        "frame-ancestors 'none'", "frame-ancestors https://worker.mturk.com https://workersandbox.mturk.com"
+    )
+}
 
 
 class Allowance:
@@ -104,8 +112,8 @@ async def json_of(request: Request) -> dict[str, Any] | Response:
 class Guard:
     """ASGI middleware that refuses unknown hosts and too many requests, and adds security headers."""
 
-    def __init__(self, app: ASGIApp, hosts: tuple[str, ...], requests_per_s: float) -> None:
-        self.app, self.hosts = app, hosts
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...], requests_per_s: float, mturk: bool) -> None:
+        self.app, self.hosts, self._headers = app, hosts, _HEADERS | (_IN_MTURK if mturk else {})
         self._rate = AllowanceByAddress(requests_per_s, REQUESTS_AT_ONCE_S * requests_per_s)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,12 +134,11 @@ class Guard:
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    @staticmethod
-    def _protecting(send: Send) -> Send:
+    def _protecting(self, send: Send) -> Send:
         async def protected(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
 

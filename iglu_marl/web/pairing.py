@@ -1,36 +1,34 @@
-"""Participants who wait for a partner: who is there, who is offered to whom, and whether both are ready."""
+"""Participants who wait for partners: who is there, who is offered to whom, and whether all are ready."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 GONE_S = 10.0  # a participant whose page is silent for this long has left the queue
-READY_S = 20.0  # in which both have to confirm that they are there
+READY_S = 20.0  # in which all have to confirm that they are there
 
 
 @dataclass(eq=False)
 class Waiting:
     """A participant in a queue.
 
-    partner: the only participant with whom this one plays, None = any. since, seen, offered_at: seconds (monotonic).
+    team: number of the team with whose members alone this one plays, None = any who have none. since, seen,
+    offered_at: seconds (monotonic).
     """
 
     participant: int
-    partner: int | None
+    team: int | None
     since: float
     seen: float
-    other: Waiting | None = None  # who is offered
+    others: tuple[Waiting, ...] = ()  # who are offered
     offered_at: float = 0.0
     ready: bool = False
 
     @property
     def matched(self) -> bool:
-        """Whether both are ready."""
-        return self.other is not None and self.ready and self.other.ready
-
-    def accepts(self, other: Waiting) -> bool:
-        """Return whether this participant plays with another."""
-        return other is not self and self.partner in (None, other.participant)
+        """Whether all are ready."""
+        return bool(self.others) and all(one.ready for one in (self, *self.others))
 
 
 class Queue:
@@ -39,40 +37,50 @@ class Queue:
     def __init__(self) -> None:
         self._waiting: list[Waiting] = []
 
-    def ask(self, participant: int, partner: int | None, now: float, ready: bool) -> Waiting:
+    def ask(
+        self,
+        participant: int,
+        team: int | None,
+        now: float,
+        ready: bool,
+        size: int = 2,
+        patience_s: float = math.inf,
+    ) -> Waiting:
         """Note that a participant is there, and return its place.
 
-        The first two who accept each other are offered to each other. Both have `READY_S` to confirm it by `ready`.
-        Then who did not leaves the queue, and the other is the first in it.
+        The first `size` of a team, or of those without one, are offered to each other, and after `patience_s` those who
+        are there. All have `READY_S` to confirm it by `ready`. Then who did not leaves the queue, and the others stay
+        the first in it.
         """
         for one in tuple(self._waiting):
-            late = one.other is not None and not one.ready and now - one.offered_at > READY_S
+            late = one.others and not one.ready and now - one.offered_at > READY_S
             if (late or now - one.seen > GONE_S) and one.participant != participant:
                 self.remove(one.participant)
         mine = next((one for one in self._waiting if one.participant == participant), None)
         if mine is None:
-            mine = Waiting(participant, partner, now, now)
+            mine = Waiting(participant, team, now, now)
             self._waiting.append(mine)
-        mine.seen, mine.partner = now, partner
-        if mine.other is not None and not mine.ready and now - mine.offered_at > READY_S:
+        mine.seen, mine.team = now, team
+        if mine.others and not mine.ready and now - mine.offered_at > READY_S:
             self._withdraw(mine)
-        if mine.other is None:
-            free = (one for one in self._waiting if one.other is None)
-            other = next((one for one in free if mine.accepts(one) and one.accepts(mine)), None)
-            if other is not None:
-                for one, its in ((mine, other), (other, mine)):
-                    one.other, one.offered_at, one.ready = its, now, False
-        mine.ready = mine.other is not None and (mine.ready or ready)
+        if not mine.others:
+            free = [one for one in self._waiting if one is not mine and not one.others and one.team == team]
+            wanted = size - 1 if now - mine.since < patience_s else min(size - 1, len(free))
+            if 0 < wanted <= len(free):
+                chosen = (mine, *free[:wanted])
+                for one in chosen:
+                    one.others = tuple(other for other in chosen if other is not one)
+                    one.offered_at, one.ready = now, False
+        mine.ready = bool(mine.others) and (mine.ready or ready)
         return mine
 
     def remove(self, participant: int) -> None:
-        """Remove a participant; who was offered to it waits on."""
+        """Remove a participant; those who were offered to it wait on."""
         for one in [one for one in self._waiting if one.participant == participant]:
             self._withdraw(one)
             self._waiting.remove(one)
 
     @staticmethod
     def _withdraw(one: Waiting) -> None:
-        for part in (one, one.other):
-            if part is not None:
-                part.other, part.ready = None, False
+        for part in (one, *one.others):
+            part.others, part.ready = (), False

@@ -10,6 +10,7 @@ import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording import replay
+from iglu_marl.recording.rollout import role_of
+from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.inputs import CommandFrame, RemoteHands
@@ -28,17 +31,10 @@ from iglu_marl.web.partners import Partner, Thinking, act_at_once
 from iglu_marl.web.rooms import Client, Room, Rooms
 from iglu_marl.web.server import options_for
 from iglu_marl.web.sessions import AGAIN, Sessions
-from iglu_marl.web.study import OVER, Study, other_role
+from iglu_marl.web.study import OVER, Study
 
 PLAYER = "scripted"  # the agent that plays for a participant
-READING_S = {
-    "consent": 20.0,
-    "instructions": 45.0,
-    "quiz": 30.0,
-    "before": 30.0,
-    "between": 20.0,
-    "questions": 60.0,
-}
+READING_S = {"consent": 20, "instructions": 45, "quiz": 30, "before": 30, "between": 20, "questions": 60}
 REACTION_S = 4.0  # to a partner who is there, and to the end of a game
 LETTERS_PER_S = 5.0  # of somebody who types
 SLOWER = 3.0  # factor of slow participants
@@ -193,9 +189,10 @@ class _Visitor:
         room = rooms.room_of(token)
         assert room is not None
         assert self.client is not None
-        if self.client.role == Role.BUILDER and not isinstance(room.hands[Role.BUILDER], _Hands):
-            room.hands[Role.BUILDER] = _Hands(room.game.config.controls)
-        self._player = Partner(room.game, self.client.role, PLAYER, _THINKING, int(self.rng.integers(2**31)))
+        player = self.client.player
+        if player in room.hands and not isinstance(room.hands[player], _Hands):
+            room.hands[player] = _Hands(room.game.config.controls)
+        self._player = Partner(room.game, player, PLAYER, _THINKING, int(self.rng.integers(2**31)))
         self._held, self._began_at, self._number = None, clock.monotonic(), 0
         self.due = clock.monotonic() + 1.0
 
@@ -234,7 +231,7 @@ class _Visitor:
             _, words, act, typed_s = self._held
             self._held = None
             room.say(self.client, words, "typed", typed_s)
-            hands = room.hands.get(Role.BUILDER)
+            hands = room.hands.get(self.client.player)
             if act is not None and isinstance(hands, _Hands):
                 self._number += 1
                 room.move(self.client, CommandFrame(self._number, 0, ()))
@@ -299,17 +296,19 @@ def run_rehearsal(
 
     folder: gets database and recordings. Raises `ConfigError` if no server could run the study.
     """
-    conditions = tuple(
-        dataclasses.replace(one, partner=PLAYER) if one.partner.startswith("llm:") else one
-        for one in study.conditions
-    )
-    fallback = {role: PLAYER if name.startswith("llm:") else name for role, name in study.fallback.items()}
-    study = dataclasses.replace(study, conditions=conditions, fallback=fallback)
-    used = {role: [fallback.get(role, PLAYER)] for role in Role}
-    for one in conditions:
-        if one.partner != PERSON:
-            used[other_role(one.role)].append(one.partner)
+    fallback = {role: _player_for(name) for role, name in study.fallback.items()}
+    conditions, used = [], {role: [fallback.get(role, PLAYER)] for role in Role}
+    for one in study.conditions:
+        partners = {
+            str(other): _player_for(one.agent_of(other)) for other in study.players if other != one.role
+        }
+        for player, name in partners.items():
+            used[role_of(player)] += [name] if name != PERSON else []
+        conditions.append(dataclasses.replace(one, partner=partners))
+    study = dataclasses.replace(study, conditions=tuple(conditions), fallback=fallback)
     agents = {role: tuple(dict.fromkeys((*AGENTS[role], *names))) for role, names in used.items()}
+    if study.team:
+        agents = dict.fromkeys(Role, (PLAYER,))
     options = options_for(study, ServerOptions(folder=folder, tasks=tasks, agents=agents, free_mb=1.0))
     store = db.Store(f"sqlite:///{folder / 'studies.db'}")
     visitors, took_s = asyncio.run(_rehearse(study, options, store, crowd))
@@ -318,6 +317,11 @@ def run_rehearsal(
         for table in (db.PARTICIPANTS, db.GAMES, db.EVENTS)
     }
     return _report(study, folder, crowd, visitors, found, took_s), store
+
+
+def _player_for(name: str) -> str:
+    """Return the agent that plays for another one in a rehearsal: language models are replaced."""
+    return PLAYER if name.startswith("llm:") else name
 
 
 async def _rehearse(
@@ -344,6 +348,7 @@ def _report(
     people, games = {row["code"]: row for row in found["participants"]}, found["games"]
     of_people = [game for game in games if game["condition"] in study.paired]
     counted = [game for game in of_people if not study.rounds(game["condition"])[game["number"]].practice]
+    first = [game for game in counted if game["number"] == _first(study, game)]
     outcomes = {one.code: one.outcome or "still waiting" for one in visitors}
     paid = [row for row in people.values() if row["stage"] in OVER and row["stage"] != "refused"]
     minutes = [(row["finished"] - row["came"]) / 60 for row in paid]
@@ -353,23 +358,14 @@ def _report(
         for wait in one.waits
         if people.get(one.code, {}).get("condition") in study.paired
     ]
-    balance = {
-        one.name: dict(
-            Counter(outcomes[row["code"]] for row in people.values() if row["condition"] == one.name)
-        )
-        for one in study.conditions
-    }
+    balance: dict[str, Counter[str]] = {one.name: Counter() for one in study.conditions}
+    for row in people.values():
+        balance[row["condition"]][outcomes[row["code"]]] += 1
     return {
         "participants": crowd.participants,
         "hours": round(took_s / 3600, 2),
-        "balance": balance,
-        "pairs": len(
-            {
-                game["recording"]
-                for game in counted
-                if game["partner"] == PERSON and game["number"] == _first(study, game)
-            }
-        ),
+        "balance": {name: dict(counts) for name, counts in balance.items()},
+        "pairs": len({game["recording"] for game in first if game["partner"] == PERSON}),
         "games": dict(Counter({game["recording"]: game["how"] for game in games}.values())),
         "fallbacks": sum(game["partner"] != PERSON for game in counted),
         "wait_s": {
@@ -404,14 +400,18 @@ def _problems(
             found.append(f"the game {game['recording']} of {game['code']} has no end")
         if not any(row["kind"] == "joined" for row in events if row["code"] == game["code"]):
             found.append(f"{game['code']} has no event of a game")
-    partners: dict[str, set[tuple[str, bool]]] = defaultdict(set)
+    partners: dict[str, list[tuple[set[str], int]]] = defaultdict(list)
     for game in counted if study.pairing == "fixed" and study.no_partner != "wait" else ():
-        for other in played[game["recording"]]:
-            if other is not game and game["how"] not in AGAIN:
-                swapped = study.roles == "swap" and (game["number"] - _first(study, game)) % 2 == 1
-                partners[game["code"]].add((other["code"], (game["role"] == Role.ARCHITECT) != swapped))
+        others = {other["code"] for other in played[game["recording"]] if other is not game}
+        if others and game["how"] not in AGAIN:
+            seats, number = study.seats(game["condition"]), game["number"] - _first(study, game)
+            turns = number if study.roles == "swap" else 0
+            seat = (seats.index(player_of(game["role"])) - turns) % len(seats)
+            partners[game["code"]].append((others, seat))
     found += [
-        f"{code} had several partners or roles: {pairs}" for code, pairs in partners.items() if len(pairs) > 1
+        f"{code} had other partners or roles than before: {games}"
+        for code, games in partners.items()
+        if any(not later <= others or now != seat for (others, seat), (later, now) in pairwise(games))
     ]
     for recording, rows in played.items():
         try:

@@ -46,7 +46,7 @@ WATCHERS = 20  # spectators of a room
 APART = 5  # cells from the middle in which the outermost of several builders start
 KEPT_S = 600.0  # how long a finished game can be looked at
 SLOTS = 20  # groups of rooms that tick one after the other
-HURRY_S = 1.0  # a clock that is later than this skips ticks
+HURRY_S = 0.2  # a clock that is later than this skips ticks: nobody wants a game in fast motion
 FEW = 10  # games; with fewer, late ticks have another cause
 LATENESS_S, LATENESS_COUNT = 10.0, 4000  # seconds and ticks of which the lateness is measured
 SEATS = ".seats"  # suffix of the file beside a recording that names the players of a running game
@@ -291,8 +291,8 @@ class Room:
         said = {player: words.popleft() for player, words in self._words.items() if words}
         acts: dict[Player, Any] = {}
         for player, hands in self.hands.items():
-            yaw, pitch = self.game.view_of(player).worlds.pose[0, 3:]
-            if (act := hands.action(float(yaw), float(pitch))) is not None:
+            yaw, pitch = self.game.view_of(player).worlds.pose[0].tolist()[3:]
+            if (act := hands.action(yaw, pitch)) is not None:
                 acts[player] = act
         for player in tuple(self._partners):
             words, act = self._decided(player)
@@ -377,10 +377,19 @@ class Room:
         seat.client, seat.away_at = None, clock.monotonic()
         if seat.player in self.hands:
             self.hands[seat.player].forget()
-        if for_good:
-            seat.away_at -= self.options.wait_s
         self._report("left" if for_good else "away", seat.player)
+        if for_good and not self.over:
+            self._lose(seat)
         self.send_status()
+
+    def _lose(self, seat: Seat) -> None:
+        """Let an agent take the role of a person who is away for good, or end the game."""
+        others = [one for one in self.seats.values() if one is not seat and one.client is not None]
+        if (role := role_of(seat.player)) in self.options.replace and others:
+            self._replace(seat, self.options.replace[role])
+        else:
+            self.ended_by = seat.player
+            self.end("left")
 
     def _report(self, event: str, player: Player, **facts: Any) -> None:
         if not self.over:
@@ -414,14 +423,8 @@ class Room:
                     seat.active_at = now  # there is nothing to do
                 continue
             patience = options.wait_s if seat.token else options.invite_s
-            if now - seat.away_at < patience:
-                continue
-            others = [one for one in self.seats.values() if one is not seat and one.client is not None]
-            if (role := role_of(seat.player)) in options.replace and others:
-                self._replace(seat, options.replace[role])
-            else:
-                self.ended_by = seat.player
-                self.end("left")
+            if now - seat.away_at >= patience:
+                self._lose(seat)
 
     def _check_active(self, seat: Seat, idle_s: float) -> None:
         """Ask an inactive person for a sign of life, and end the game if there is none."""
@@ -458,6 +461,16 @@ class Room:
         if text.strip():
             self._words[client.player].append(text)
             self._report("said", client.player, how=how, typed_s=typed_s)
+
+    def show_typing(self, client: Client) -> None:
+        """Show those who hear a person that it is typing, unless agents and people have to look alike."""
+        if client.seat is None or self.options.partner_name:
+            return
+        client.seat.active_at = clock.monotonic()
+        hearers = self.game.config.hearers_of(self.game.agent_of[client.player])
+        for other in self.clients:
+            if self.game.agent_of[other.player] in hearers:
+                other.notify("typing", who=str(client.player))
 
     def move(self, client: Client, frame: CommandFrame) -> None:
         """Queue a command frame of a builder."""
@@ -688,6 +701,11 @@ class Rooms:
         self._tokens[seat.token] = room, player, seat
         room.keep_seats()
         return seat.token
+
+    def seat_of(self, token: str) -> Seat | None:
+        """Return the seat that a person has by a token, or None."""
+        seat = self._tokens[token][2] if token in self._tokens else None
+        return None if seat is None or seat.agent is not None else seat
 
     def room_of(self, token: str) -> Room | None:
         """Return the room of a token, or None."""

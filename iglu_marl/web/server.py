@@ -26,6 +26,7 @@ from iglu_marl.core.files import PRIVATE, JsonLines, private_folder
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.parsing import parse_json
 from iglu_marl.core.text import similar
+from iglu_marl.game.knowledge import HALVES
 from iglu_marl.web import admin, gallery
 from iglu_marl.web.inputs import read_frame
 from iglu_marl.web.limits import (
@@ -73,6 +74,12 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
         lock = JsonLines(options.folder / LOCK, PRIVATE)
     except DataError as error:
         raise DataError(f"the folder {options.folder} has a running server: {error}") from None
+    if sessions is not None:
+        try:
+            sessions.store.own(sessions.study.name)
+        except DataError:
+            lock.close()
+            raise
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -89,6 +96,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             await sessions.close()
         lock.close()
 
+    mturk = sessions is not None and sessions.study.return_url == "mturk"
     # participants of a study can neither choose games nor see those of others
     free = [
         Route("/", _page("lobby.html")),
@@ -111,7 +119,7 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
             Route("/healthz", health),
             WebSocketRoute("/ws", connection),
         ],
-        middleware=[Middleware(Guard, hosts=options.hosts, requests_per_s=options.requests_per_s)],
+        middleware=[Middleware(Guard, options.hosts, options.requests_per_s, mturk)],
         lifespan=lifespan,
     )
     app.state.options, app.state.sessions = options, sessions
@@ -120,7 +128,11 @@ def create_app(options: ServerOptions | None = None, sessions: Sessions | None =
 
 def options_for(study: Study, options: ServerOptions) -> ServerOptions:
     """Return the options of a server that runs a study. Raises `ConfigError` if it cannot."""
-    options.config.check_pair("a study")
+    if options.team not in ({}, study.game):
+        raise ConfigError(
+            f"the server's team is {options.team!r:.80}, expected none: the study's file has it"
+        )
+    options = dataclasses.replace(options, team=study.game)
     study.check_against(options.tasks, options.agents)
     known = page_texts()
     if unknown := [text for text in study.texts if text not in known]:
@@ -168,7 +180,7 @@ def page_texts() -> tuple[str, ...]:
         *re.findall(r">([^<>]*\w[^<>]*)<", page.partition("<body")[2]),
         *re.findall(r'title="([^"]+)"', page),
     ]
-    for name in ("study", "play", "tutorial", "world"):
+    for name in ("study", "play", "tutorial", "team", "world"):
         code = read_static(f"{name}.js").decode()
         found += re.findall(r'\bt\("([^"]+)"', code)
         for table in re.findall(r"// \[texts\](.*?)// \[/texts\]", code, re.S):
@@ -176,6 +188,7 @@ def page_texts() -> tuple[str, ...]:
             found += [text for text, colon in strings if text and not colon and text != "touch"]
     words = (
         *COLOR_NAMES[1:],
+        *HALVES,
         *(form for role in Role for form in (role.value, role.value.title())),
         "Continue",
     )
@@ -220,9 +233,9 @@ def example_sentences() -> dict[str, list[str]]:
     from iglu_marl.language import constructions
 
     def of(*categories: str, said: bool = False) -> list[str]:
-        found = (one.example for one in constructions() if one.category in categories and one.said >= said)
-        plain = (text for text in found if text and not re.search(r"\b(from|at|around) on top", text))
-        return list(dict.fromkeys(f"{text[0].upper()}{text[1:]}." for text in plain))
+        shown = (one for one in constructions() if one.card and one.category in categories)
+        found = (one.example for one in shown if one.said >= said and one.example)
+        return list(dict.fromkeys(f"{text[0].upper()}{text[1:]}." for text in found))
 
     return {
         "instructions": of("put", "clause", "change", said=True),
@@ -342,11 +355,13 @@ async def _receive_all(socket: WebSocket, client: Client) -> int:
                 client.room.move(client, read_frame(message))
             elif kind == "say":
                 _say(client, message, words)
+            elif kind == "typing":
+                client.room.show_typing(client)
             elif kind == "leave":
                 client.room.leave(client, for_good=True)
                 return 1000
             else:
-                raise ConfigError(f"t is {kind!r:.40}, expected in, say or leave")
+                raise ConfigError(f"t is {kind!r:.40}, expected in, say, typing or leave")
         except IgluMarlError as error:
             errors += 1
             client.notify("note", text=str(error)[:200])

@@ -24,36 +24,27 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
 from iglu_marl.core.parsing import parse_json, read_file
 from iglu_marl.recording import read_recording
-from iglu_marl.recording.rollout import Player
+from iglu_marl.recording.rollout import Player, role_of
+from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db
 from iglu_marl.web.limits import MESSAGE_BYTES, POLICY, json_of, same_origin
 from iglu_marl.web.options import DEVICE, LATER, LINK, NO_CODE, NOT_INVITED, PERSON, PLACEHOLDER
 from iglu_marl.web.pairing import READY_S, Queue
 from iglu_marl.web.rooms import Room, Rooms
-from iglu_marl.web.study import (
-    ASKING,
-    CODE,
-    OVER,
-    Round,
-    Study,
-    other_role,
-)
+from iglu_marl.web.study import ASKING, CODE, OVER, Round, Study
 
 _log = logging.getLogger("uvicorn.error")
 BROKEN = "broken"  # end of a game that cannot be resumed
-UNPLAYED = "unplayed"  # end of a game of two people, one of whom left before both had said or done anything
+UNPLAYED = "unplayed"  # end of a game of people, one of whom left before all had said or done anything
 SHORT = "short"  # event: a participant ended a game too early
 QUIZ = "quiz failed"  # event
 AGAIN = (BROKEN, UNPLAYED)  # ends after which a game is played again
-CLOSE_S = (
-    10.0  # for pending writes when the server ends; games whose end is not stored are found at the next start
-)
+CLOSE_S = 10.0  # for pending writes when the server ends; the next start finds games whose end is not stored
 JOIN_S = 10.0  # for the first message of a page that waits
 ASK_S = 1.0  # between looks at the queue for a page that waits
 
@@ -114,14 +105,16 @@ class Sessions:
         return len(self._tasks)
 
     async def under_way(self) -> list[dict[str, Any]]:
-        """Return code, condition, stage, game, partner's code and state of the participants who may still be there."""
+        """Return code, condition, stage, game, partners' codes and state of the participants who may still be there."""
         rows = await self.store.call(db.under_way, self.study)
-        codes = {row["id"]: row["code"] for row in rows}
+        codes: dict[int, list[str]] = {}
+        for row in rows:
+            codes.setdefault(row["team"], []).append(row["code"])
         names = ("code", "condition", "stage", "game")
         return [
             {
                 **{name: row[name] for name in names},
-                "partner": codes.get(row["pair"], ""),
+                "partner": ", ".join(one for one in codes[row["team"]] if row["team"] and one != row["code"]),
                 "state": self._state(row),
             }
             for row in rows
@@ -129,11 +122,9 @@ class Sessions:
 
     def _state(self, row: dict[str, Any]) -> str:
         """Return what a participant does now."""
-        room = self.rooms.room_of(self._seats.get((row["id"], row["game"]), ""))
+        token = self._seats.get((row["id"], row["game"]), "")
+        room, seat = self.rooms.room_of(token), self.rooms.seat_of(token)
         if room is not None and not room.over:
-            seat = next(
-                (one for one in room.seats.values() if one.token == self._seats[row["id"], row["game"]]), None
-            )
             away_s = clock.monotonic() - seat.away_at if seat is not None and seat.waits else 0.0
             return f"away for {away_s:.0f} s" if away_s else f"plays {room.name}"
         if row["id"] in self._pages:
@@ -142,26 +133,20 @@ class Sessions:
 
     async def act(self, do: str, code: str, text: str) -> bool:
         """Send a "message" to a participant, or "dismiss" it. Return False if that is not possible."""
-        row = next(
-            (one for one in await self.store.call(db.under_way, self.study) if one["code"] == code), None
-        )
+        there = await self.store.call(db.under_way, self.study)
+        row = next((one for one in there if one["code"] == code), None)
         if row is None or do not in ("message", "dismiss"):
             return False
         token, page = self._seats.get((row["id"], row["game"]), ""), self._pages.get(row["id"])
-        room = self.rooms.room_of(token)
-        role = (
-            next((one.player for one in room.seats.values() if one.token == token), None)
-            if room is not None
-            else None
-        )
+        room, seat = self.rooms.room_of(token), self.rooms.seat_of(token)
         self._keep(db.note, row["id"], do, {"text": text})
         if do == "dismiss":
             await self._advance(row, "dismissed")
-            if room is not None and role is not None:
-                room.ended_by = room.ended_by or role
+            if room is not None and seat is not None:
+                room.ended_by = room.ended_by or seat.player
                 room.end("dismissed")
-        elif room is not None and role is not None:
-            room.announce(text, role)
+        elif room is not None and seat is not None:
+            room.announce(text, seat.player)
         elif page is not None:
             await page.send_json({"t": "note", "text": text})
         else:
@@ -173,27 +158,30 @@ class Sessions:
         return await self.store.call(db.status, self.study.name)
 
     async def resume(self, rooms: Rooms) -> None:
-        """Connect participants with the server's resumed games, and record the end of the others."""
+        """Connect participants with the server's resumed games, and store the end of others. Raises `DataError`."""
         self.rooms = rooms
-        going = {room.recording: room for room in rooms.rooms.values()}
-        for recording, rows in (await self.store.call(db.unended, self.study.name)).items():
-            number, players = rows[0]["number"], [row["participant"] for row in rows]
-            if (room := going.get(recording)) is None:
-                if not (rooms.options.folder / recording).exists():
-                    _log.error("the recording %s is in another folder, perhaps of another server", recording)
+        with db.in_words("the database cannot be used"):
+            going = {room.recording: room for room in rooms.rooms.values()}
+            for recording, rows in (await self.store.call(db.unended, self.study.name)).items():
+                number, players = rows[0]["number"], [row["participant"] for row in rows]
+                if (room := going.get(recording)) is None:
+                    if not (rooms.options.folder / recording).exists():
+                        _log.error(
+                            "the recording %s is in another folder, perhaps of another server", recording
+                        )
+                        continue
+                    await self.store.call(
+                        self._note_end, *_ended(rooms.options.folder / recording), number, players
+                    )
                     continue
-                await self.store.call(
-                    self._note_end, *_ended(rooms.options.folder / recording), number, players
-                )
-                continue
-            for row in rows:
-                self._seats[row["participant"], number] = room.seats[Role(row["role"])].token
-            found = [await self.store.call(db.by_id, participant) for participant in players]
-            people = [who for who in found if who is not None]
-            if people:
-                room.until = clock.monotonic() + min(map(self._left, people))
-                roles = {row["participant"]: Role(row["role"]) for row in rows}
-                self._follow(room, {**people[0], "game": number}, roles)
+                for row in rows:
+                    self._seats[row["participant"], number] = room.seats[player_of(row["role"])].token
+                found = [await self.store.call(db.by_id, participant) for participant in players]
+                people = [who for who in found if who is not None]
+                if people:
+                    room.until = clock.monotonic() + min(map(self._left, people))
+                    roles = {row["participant"]: player_of(row["role"]) for row in rows}
+                    self._follow(room, {**people[0], "game": number}, roles)
 
     async def settle(self) -> None:
         """Wait for pending writes."""
@@ -386,31 +374,35 @@ class Sessions:
     async def _begin(self, row: dict[str, Any], ready: bool) -> dict[str, Any]:
         """Start a game with an agent or with a waiting person, or wait for one."""
         study, condition, number = self.study, self.study.condition(row["condition"]), row["game"]
-        if self._round(row).practice:
-            return await self._with_agent(row, study.fallback[other_role(self._role(row))])
-        if condition.partner != PERSON:
-            return await self._with_agent(row, condition.partner)
-        theirs = row["pair"] and await self.store.call(db.by_id, row["pair"])
-        if row["pair"] and (theirs is None or theirs["stage"] in OVER or theirs["game"] > number):
-            if study.no_partner != "wait":
+        seats, team = study.seats(condition.name), row["team"]
+        if self._round(row).practice or len(seats) == 1:
+            return await self._open({row["id"]: self._role(row)}, row)
+        size = len(seats)
+        if team is not None:
+            people = await self.store.call(db.members, team)
+            there = [one for one in people if one["stage"] not in OVER and one["game"] <= number]
+            size = len(there)
+            if size < max(2, len(people)) and study.no_partner == "wait":
+                await self.store.call(db.part, [one["id"] for one in there])
+                row, team, size = {**row, "team": None}, None, len(seats)
+            elif size == 1 or (size < len(people) and study.no_partner == "dismiss"):
                 return await self._without_partner(row)
-            await self.store.call(db.part, [row["id"]])
-            row = {**row, "pair": None}
         queue, now = self._queues.setdefault((condition.name, number), Queue()), clock.monotonic()
-        mine = queue.ask(row["id"], row["pair"], now, ready)
-        if mine.matched and mine.other is not None:
-            first, second = sorted((mine, mine.other), key=lambda one: one.since)
-            for one in (first, second):
+        patience_s = study.wait_s if study.no_partner == "agent" else math.inf
+        mine = queue.ask(row["id"], team, now, ready, size, patience_s)
+        if mine.matched:
+            found = sorted((mine, *mine.others), key=lambda one: one.since)
+            for one in found:
                 queue.remove(one.participant)
-            return await self._with_person(row, first.participant, second.participant)
-        if mine.other is not None:
+            return await self._with_people(row, [one.participant for one in found])
+        if mine.others:
             left = READY_S - (now - mine.offered_at)
-            return {"wait": math.ceil(left), "offered": True, "confirmed": mine.ready}
+            return {"wait": math.ceil(left), "offered": True, "confirmed": mine.ready, "people": size}
         left = study.wait_s - (now - mine.since)
         if study.no_partner == "wait":
-            return {"wait": math.ceil(max(left, 1.0)), "open": True}
+            return {"wait": math.ceil(max(left, 1.0)), "open": True, "people": size}
         if left > 0:
-            return {"wait": math.ceil(left)}
+            return {"wait": math.ceil(left), "people": size}
         queue.remove(row["id"])
         return await self._without_partner(row)
 
@@ -426,43 +418,52 @@ class Sessions:
         """Return the number of a participant's present game after practice, from 0; negative in practice."""
         return int(row["game"]) - sum(one.practice for one in self._rounds(row))
 
-    def _role(self, row: dict[str, Any]) -> Role:
-        """Return a participant's role in its present game."""
-        own = self._round(row).role
-        role = own or Role(row["role"] or self.study.condition(row["condition"]).role)
-        swapped = own is None and self.study.roles == "swap" and row["pair"] and self._counted(row) % 2
-        return other_role(role) if swapped else role
+    def _role(self, row: dict[str, Any]) -> Player:
+        """Return what a participant plays in its present game."""
+        if (own := self._round(row).role) is not None:
+            return own
+        seats = self.study.seats(row["condition"])
+        first = seats.index(player_of(row["role"])) if row["role"] else 0
+        return seats[(first + self._turns(row)) % len(seats)]
 
-    async def _with_agent(self, row: dict[str, Any], agent: str) -> dict[str, Any]:
-        await self._open({row["id"]: self._role(row)}, row, agent)
-        return {"play": self._seats[row["id"], row["game"]]}
+    def _turns(self, row: dict[str, Any]) -> int:
+        """Return how often the members of a team have taken the next seat."""
+        return self._counted(row) if self.study.roles == "swap" and row["team"] is not None else 0
 
     async def _without_partner(self, row: dict[str, Any]) -> dict[str, Any]:
         """Do what the study wants for a participant for whom nobody is there."""
         if self.study.no_partner == "agent":
-            return await self._with_agent(row, self.study.fallback[other_role(self._role(row))])
+            return await self._open({row["id"]: self._role(row)}, row)
         await self._advance(row, "dismissed")
         return {"stage": "dismissed"}
 
-    async def _with_person(self, row: dict[str, Any], first: int, second: int) -> dict[str, Any]:
-        """Start a game of two participants; the first one came first."""
-        role = self.study.condition(row["condition"]).role
-        if self.study.pairing == "fixed" and row["pair"] is None:
-            later = self.study.roles == "swap" and self._counted(row) % 2
-            roles = {first: role, second: other_role(role)}
-            stored = {who: (other_role(its) if later else its).value for who, its in roles.items()}
-            await self.store.call(db.pair, self.study, stored)
-            row = await self._participant(row["token"])
-        players = {first: role, second: other_role(role)}
-        if row["pair"] is not None:
-            players = {row["id"]: self._role(row), row["pair"]: other_role(self._role(row))}
-        await self._open(players, row, PERSON)
-        return {"play": self._seats[row["id"], row["game"]]}
+    async def _with_people(self, row: dict[str, Any], people: list[int]) -> dict[str, Any]:
+        """Start a game of participants, in the order in which they came."""
+        seats = self.study.seats(row["condition"])
+        if self.study.pairing == "fixed" and row["team"] is None:
+            turns = self._turns({**row, "team": 0})
+            stored = {who: str(seats[(k - turns) % len(seats)]) for k, who in enumerate(people)}
+            await self.store.call(db.join_team, self.study, stored)
+        found = [one for who in people if (one := await self.store.call(db.by_id, who)) is not None]
+        fixed = {one["id"]: self._role(one) for one in found if one["team"] is not None}
+        row = next((one for one in found if one["id"] == row["id"]), row)
+        return await self._open(fixed or dict(zip(people, seats, strict=False)), row)
 
-    async def _open(self, players: Mapping[int, Role], row: dict[str, Any], partner: str) -> None:
+    def _partners(self, row: dict[str, Any], players: Mapping[int, Player]) -> dict[str, str]:
+        """Return who plays what in a participant's game: "person", or an agent in place of others."""
+        condition, practice = self.study.condition(row["condition"]), self._round(row).practice
+        partners = dict.fromkeys(map(str, players.values()), PERSON)
+        for player in self.study.players:
+            agent = PERSON if practice else condition.agent_of(player)
+            agent = self.study.fallback[role_of(player)] if agent == PERSON else agent
+            partners.setdefault(str(player), agent)
+        return partners
+
+    async def _open(self, players: Mapping[int, Player], row: dict[str, Any]) -> dict[str, Any]:
         """Start the game of a participant's row, and store it for its players."""
-        number, task = row["game"], self._round(row).task
-        seat = await self.rooms.create(players[row["id"]], partner, task)
+        number, task, partners = row["game"], self._round(row).task, self._partners(row, players)
+        agents = dict.fromkeys(agent for agent in partners.values() if agent != PERSON)
+        seat = await self.rooms.create(players[row["id"]], partners, task)
         room = self.rooms.room_of(seat.token)
         assert room is not None
         for other in room.seats.values():
@@ -472,8 +473,8 @@ class Sessions:
         room.until = clock.monotonic() + min(self._left(one) for one in rows if one is not None)
         begun = {
             participant: {
-                "number": number, "task": task, "role": role.value, "partner": partner,
-                "recording": room.recording, "how": "",
+                "number": number, "task": task, "role": str(role), "recording": room.recording, "how": "",
+                "partner": PERSON if len(players) > 1 else ", ".join(agents),
             }
             for participant, role in players.items()
         }  # fmt: skip
@@ -481,21 +482,22 @@ class Sessions:
         for participant, role in players.items():
             self._seats[participant, number] = room.seats[role].token
         self._follow(room, row, players)
+        return {"play": self._seats[row["id"], number]}
 
-    def _follow(self, room: Room, row: dict[str, Any], players: Mapping[int, Role]) -> None:
+    def _follow(self, room: Room, row: dict[str, Any], players: Mapping[int, Player]) -> None:
         """Store what people do in the game of a participant's row, and its end when it comes."""
         number, practice = row["game"], self._round(row).practice
         least_s = 0.0 if practice else self.study.least_s
 
-        def store_event(kind: str, role: Player, facts: Mapping[str, Any]) -> None:
+        def store_event(kind: str, player: Player, facts: Mapping[str, Any]) -> None:
             detail = {"game": number, "tick": room.game.ticks, **facts}
             for participant, own in players.items():
-                if own == role:
+                if own == player:
                     self._keep(db.note, participant, kind, detail)
 
         def store_end(ended: Room) -> None:
             worlds, by = ended.game.episode.worlds, ended.ended_by
-            idle = len(players) == 2 and not all(ended.seats[role].acted_at for role in players.values())
+            idle = len(players) > 1 and not all(ended.seats[role].acted_at for role in players.values())
             how = UNPLAYED if by is not None and idle else ended.over
             facts = ended.recording, how, int(worlds.best[0]), int(worlds.target_blocks[0])
             short = [who for who, role in players.items() if role == by and ended.played_s(role) < least_s]
@@ -589,13 +591,13 @@ class Sessions:
             view["pages"] = [as_html(part) for part in re.split(r"^---$", text, flags=re.M)]
         elif stage == "game":
             rounds, practice = self._rounds(row), self._round(row).practice
-            known = practice or row["role"] or self.study.condition(row["condition"]).partner != PERSON
+            known = practice or row["role"] or len(self.study.seats(row["condition"])) == 1
             view |= {
                 "games": len(rounds),
                 "practice": practice,
                 "number": sum(one.practice == practice for one in rounds[: row["game"] + 1]),
                 "of": sum(one.practice == practice for one in rounds),
-                "role": self._role(row).value if known else "",
+                "role": str(self._role(row)) if known else "",
             }
         elif stage == "quiz" or stage in ASKING:
             names = ("name", "text", "kind", "steps", "low", "high", "options", "required")

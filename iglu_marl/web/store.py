@@ -10,8 +10,11 @@ import contextlib
 import itertools
 import json
 import logging
+import os
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+import socket
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,14 +22,19 @@ from typing import Any, TypeVar
 import sqlalchemy as sql
 
 from iglu_marl.core.errors import ConfigError, DataError
-from iglu_marl.core.files import PRIVATE, opened
+from iglu_marl.core.files import PRIVATE, JsonLines, opened
 from iglu_marl.core.text import csv_text
 from iglu_marl.web import clock
 from iglu_marl.web.options import FULL
 from iglu_marl.web.study import LEFT_OUT, OVER, Study, SurveyQuestion
 
-SCHEMA = 4
+SCHEMA = 5
 ERRORS = (sql.exc.SQLAlchemyError,)  # of the database
+_LOCKED_BY = """
+    SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
+    WHERE locktype = 'advisory' AND granted AND objid::bigint = :key AND database = (
+        SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 RETRY_S = (0.5, 1.0, 2.0, 5.0)  # between attempts to write; the last one repeats
 _Result = TypeVar("_Result")
 _log = logging.getLogger("uvicorn.error")
@@ -65,8 +73,8 @@ PARTICIPANTS = _table(
     _text("stage"),
     sql.Column("game", sql.Integer, nullable=False, server_default="0"),
     sql.Column("place", sql.Integer, nullable=False, server_default="0"),  # row of the order of tasks
-    sql.Column("pair", sql.Integer),  # the participant that a person is paired with
-    _text("role"),  # in a pair, in the first game
+    sql.Column("team", sql.Integer),  # the same number for people who stay together
+    _text("role"),  # of those, in the first game
     _text("version"),  # digest of the study when the participant came
     _time("came"),
     _time("seen"),
@@ -113,7 +121,20 @@ MIGRATIONS: dict[int, tuple[str, ...]] = {
         "ALTER TABLE games ADD COLUMN ended_by VARCHAR NOT NULL DEFAULT ''",
     ),
     3: ("ALTER TABLE participants ADD COLUMN placed FLOAT", "ALTER TABLE answers ADD COLUMN game INTEGER"),
+    4: (
+        "ALTER TABLE participants RENAME COLUMN pair TO team",
+        "UPDATE participants SET team = id WHERE team > id",
+    ),
 }
+
+
+@contextlib.contextmanager
+def in_words(failed: str) -> Iterator[None]:
+    """Raise `DataError` with these words in place of errors of the database."""
+    try:
+        yield
+    except ERRORS as error:
+        raise DataError(f"{failed}: {str(error).partition(chr(10))[0]:.200}") from None
 
 
 class Store:
@@ -128,11 +149,32 @@ class Store:
             sql.event.listen(self._engine, "connect", _prepare_sqlite)
             _make_private(self._engine.url.database)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        try:
-            with self._engine.begin() as connection:
-                _bring_up_to_date(connection)
-        except sql.exc.SQLAlchemyError as error:
-            raise DataError(f"the database {url!r:.80} cannot be opened: {error!s:.200}") from None
+        self._owned = contextlib.ExitStack()
+        with in_words(f"the database {url!r:.80} cannot be opened"):
+            self._run(_bring_up_to_date)
+
+    def own(self, study: str) -> None:
+        """Become the only server of a study in this database, until `close`. Raises `DataError`, naming another."""
+        place, kind = self._engine.url.database, self._engine.dialect.name
+        if kind == "sqlite" and place and place != ":memory:" and not place.startswith("file:"):
+            try:
+                self._owned.enter_context(contextlib.closing(JsonLines(f"{place}.{study}.lock", PRIVATE)))
+            except DataError as error:
+                raise DataError(
+                    f"the study {study!r} has a running server on this database: {error}"
+                ) from None
+        elif kind == "postgresql":
+            with in_words("the database cannot be used"):
+                connection = self._owned.enter_context(self._engine.connect())
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+                name = {"name": f"iglu_marl: process {os.getpid()} on {socket.gethostname()}"[:63]}
+                connection.execute(sql.text("SELECT set_config('application_name', :name, false)"), name)
+                key = {"key": zlib.crc32(f"iglu_marl {study}".encode())}
+                if not connection.execute(sql.text("SELECT pg_try_advisory_lock(:key)"), key).scalar():
+                    other = connection.execute(sql.text(_LOCKED_BY), key).scalar()
+                    raise DataError(
+                        f"the study {study!r} has a running server on this database: {other or 'unknown'}"
+                    )
 
     async def keep(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run `work` as `call` does, again and again while the database is busy or its disk is full."""
@@ -146,10 +188,14 @@ class Store:
 
     async def call(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run `work(connection, *arguments)` in the store's thread, as one transaction."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self.do, work, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, work, *arguments)
 
     def do(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
-        """Run `work(connection, *arguments)` in this thread, as one transaction."""
+        """Run `work(connection, *arguments)` in this thread, as one transaction. Raises `DataError`."""
+        with in_words("the database cannot be used"):
+            return self._run(work, *arguments)
+
+    def _run(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         with self._engine.begin() as connection:
             return work(connection, *arguments)
 
@@ -157,16 +203,14 @@ class Store:
         """Write a copy of an SQLite database to a new file, while it is in use. Raises `ConfigError`, `DataError`."""
         if self._engine.dialect.name != "sqlite":
             raise ConfigError("this database is not SQLite; use its own program for backups, such as pg_dump")
-        try:
-            with self._engine.connect() as connection:
-                connection.exec_driver_sql("VACUUM INTO ?", (str(path),))
-        except sql.exc.SQLAlchemyError as error:
-            raise DataError(f"the backup {path} cannot be written: {error!s:.200}") from None
+        with in_words(f"the backup {path} cannot be written"), self._engine.connect() as connection:
+            connection.exec_driver_sql("VACUUM INTO ?", (str(path),))
         path.chmod(PRIVATE)
 
     def close(self) -> None:
         """Finish pending calls, and close the database."""
         self._thread.shutdown()
+        self._owned.close()
         self._engine.dispose()
 
 
@@ -201,6 +245,17 @@ def _bring_up_to_date(connection: sql.Connection) -> None:
 # ---------------------------------------------------------------------------------------------- participants
 
 
+def _people(connection: sql.Connection, chosen: Any) -> list[dict[str, Any]]:
+    """Return participants as rows; the last arrived first."""
+    found = connection.execute(sql.select(PARTICIPANTS).where(chosen).order_by(PARTICIPANTS.c.id.desc()))
+    return [dict(row) for row in found.mappings()]
+
+
+def _change(connection: sql.Connection, chosen: Any, **values: Any) -> int:
+    """Change participants, and return their number."""
+    return int(connection.execute(sql.update(PARTICIPANTS).where(chosen).values(**values)).rowcount)
+
+
 def keep_study(connection: sql.Connection, study: Study) -> None:
     """Store a version of a study. Raises `ConfigError` if participants of another version are under way."""
     there = PARTICIPANTS.c.seen >= clock.time() - 60 * study.drop_minutes
@@ -225,17 +280,17 @@ def enter(
     """
     now, table = clock.time(), PARTICIPANTS
     mine = table.c.study == study.name
-    row = connection.execute(sql.select(table).where(mine, table.c.code == code)).mappings().first()
-    if row is not None:
-        connection.execute(sql.update(table).where(table.c.id == row["id"]).values(seen=now))
-        return dict(row)
+    own = mine & (table.c.code == code)
+    if known := _people(connection, own):
+        _change(connection, own, seen=now)
+        return known[0]
     if _placed(connection, study) >= study.most:
         raise ConfigError(FULL)
     counts = _counts(study)
     chosen = sql.select(table.c.condition, sql.func.count()).where(counts).group_by(table.c.condition)
     counted = dict(connection.execute(chosen).all())
     fewest = min(counted.get(one.name, 0) for one in study.conditions)
-    lone = [name for name in study.paired if _unpaired(connection, study, name) % 2]
+    lone = [name for name in study.paired if _alone(connection, study, name) % len(study.seats(name))]
     condition = secrets.choice(
         lone or [one.name for one in study.conditions if counted.get(one.name, 0) == fewest]
     )
@@ -246,9 +301,9 @@ def enter(
         "version": study.version,
     }  # fmt: skip
     connection.execute(sql.insert(table).values(**values))
-    made = connection.execute(sql.select(table).where(mine, table.c.code == code)).mappings().one()
+    (made,) = _people(connection, own)
     note(connection, made["id"], "came", {"condition": condition, **(facts or {})})
-    return dict(made)
+    return made
 
 
 def _counts(study: Study) -> Any:
@@ -272,56 +327,51 @@ def place(connection: sql.Connection, study: Study, participant: int) -> bool:
     """Count a participant from now on; return False if the study is full."""
     if _placed(connection, study) >= study.most:
         return False
-    chosen = sql.update(PARTICIPANTS).where(PARTICIPANTS.c.id == participant)
-    connection.execute(chosen.values(placed=clock.time()))
-    return True
+    return _change(connection, PARTICIPANTS.c.id == participant, placed=clock.time()) > 0
 
 
-def _unpaired(connection: sql.Connection, study: Study, condition: str) -> int:
-    """Return the number of participants of a condition who still need a partner."""
+def _alone(connection: sql.Connection, study: Study, condition: str) -> int:
+    """Return the number of participants of a condition who still need partners."""
     table = PARTICIPANTS
     mine = _counts(study) & (table.c.condition == condition) & table.c.stage.not_in(("questions", "done"))
-    return _count(connection, mine & table.c.pair.is_(None))
+    return _count(connection, mine & table.c.team.is_(None))
 
 
-def pair(connection: sql.Connection, study: Study, roles: Mapping[int, str]) -> None:
-    """Store that two participants play together, with their roles in the first game."""
-    table, (one, other) = PARTICIPANTS, roles
-    condition = sql.select(table.c.condition).where(table.c.id == one).scalar_subquery()
-    mine = (table.c.study == study.name) & (table.c.condition == condition) & table.c.pair.is_not(None)
-    paired = _count(connection, mine)
-    for participant, its in ((one, other), (other, one)):
-        values = {"pair": its, "role": roles[participant], "place": paired // 2}
-        connection.execute(sql.update(table).where(table.c.id == participant).values(**values))
-        note(connection, participant, "paired", {"role": roles[participant]})
+def join_team(connection: sql.Connection, study: Study, roles: Mapping[int, str]) -> None:
+    """Store that participants play together, with their roles in the first game."""
+    table = PARTICIPANTS
+    team = 1 + (connection.execute(sql.select(sql.func.max(table.c.team))).scalar() or 0)
+    condition = sql.select(table.c.condition).where(table.c.id == min(roles)).scalar_subquery()
+    mine = (table.c.study == study.name) & (table.c.condition == condition)
+    before = connection.execute(sql.select(sql.func.count(table.c.team.distinct())).where(mine)).scalar()
+    for participant, role in roles.items():
+        _change(connection, table.c.id == participant, team=team, role=role, place=before)
+        note(connection, participant, "paired", {"role": role})
+
+
+def members(connection: sql.Connection, team: int) -> list[dict[str, Any]]:
+    """Return the participants of a team, as rows."""
+    return _people(connection, PARTICIPANTS.c.team == team)
 
 
 def part(connection: sql.Connection, participants: Iterable[int]) -> None:
-    """Store that participants have no partner any more."""
-    table = PARTICIPANTS
-    chosen = sql.update(table).where(table.c.id.in_(tuple(participants)))
-    connection.execute(chosen.values(pair=None, role=""))
+    """Store that participants have no partners any more."""
+    _change(connection, PARTICIPANTS.c.id.in_(tuple(participants)), team=None, role="")
 
 
 def by_token(connection: sql.Connection, token: str) -> dict[str, Any] | None:
     """Return the participant with this token, as a row."""
-    row = connection.execute(sql.select(PARTICIPANTS).where(PARTICIPANTS.c.token == token)).mappings().first()
-    if row is None:
-        return None
-    connection.execute(
-        sql.update(PARTICIPANTS).where(PARTICIPANTS.c.id == row["id"]).values(seen=clock.time())
-    )
-    return dict(row)
+    own = PARTICIPANTS.c.token == token
+    found = _people(connection, own)
+    if found:
+        _change(connection, own, seen=clock.time())
+    return found[0] if found else None
 
 
 def by_id(connection: sql.Connection, participant: int) -> dict[str, Any] | None:
     """Return the participant with this number, as a row."""
-    row = (
-        connection.execute(sql.select(PARTICIPANTS).where(PARTICIPANTS.c.id == participant))
-        .mappings()
-        .first()
-    )
-    return None if row is None else dict(row)
+    found = _people(connection, PARTICIPANTS.c.id == participant)
+    return found[0] if found else None
 
 
 def advance(
@@ -330,14 +380,11 @@ def advance(
     """Move a participant to another stage; return False if another tab already has."""
     table = PARTICIPANTS
     finished = {"finished": clock.time()} if after in OVER else {}
-    done = connection.execute(
-        sql.update(table)
-        .where(table.c.id == participant, table.c.stage == before, table.c.game == game)
-        .values(stage=after, game=next_game, **finished)
-    )
-    if done.rowcount:
+    own = (table.c.id == participant) & (table.c.stage == before) & (table.c.game == game)
+    done = _change(connection, own, stage=after, game=next_game, **finished)
+    if done:
         note(connection, participant, "stage", {"stage": after, "game": next_game})
-    return bool(done.rowcount)
+    return done > 0
 
 
 def keep_answers(
@@ -414,9 +461,7 @@ def status(connection: sql.Connection, study: str) -> list[dict[str, Any]]:
 
 def under_way(connection: sql.Connection, study: Study) -> list[dict[str, Any]]:
     """Return the participants who may still be there, as rows; the last arrived first."""
-    chosen = _counts(study) & PARTICIPANTS.c.stage.not_in(OVER)
-    found = connection.execute(sql.select(PARTICIPANTS).where(chosen).order_by(PARTICIPANTS.c.id.desc()))
-    return [dict(row) for row in found.mappings()]
+    return _people(connection, _counts(study) & PARTICIPANTS.c.stage.not_in(OVER))
 
 
 def rows(connection: sql.Connection, table: sql.Table, study: str) -> Iterable[dict[str, Any]]:
@@ -453,17 +498,15 @@ def forget(connection: sql.Connection, study: str, code: str) -> list[str]:
     Raises `ConfigError` if there is no such participant.
     """
     table = PARTICIPANTS
-    found = connection.execute(
-        sql.select(table.c.id).where(table.c.study == study, table.c.code == code)
-    ).scalar()
-    if found is None:
+    found = _people(connection, (table.c.study == study) & (table.c.code == code))
+    if not found:
         raise ConfigError(f"the study {study!r} has no participant {code!r:.80}")
-    names = list(
-        connection.execute(sql.select(GAMES.c.recording).where(GAMES.c.participant == found)).scalars()
-    )
+    own = found[0]["id"]
+    played = sql.select(GAMES.c.recording).where(GAMES.c.participant == own)
+    names = list(connection.execute(played).scalars())
     for part in (GAMES, ANSWERS, EVENTS):
-        connection.execute(sql.delete(part).where(part.c.participant == found))
-    connection.execute(sql.delete(table).where(table.c.id == found))
+        connection.execute(sql.delete(part).where(part.c.participant == own))
+    connection.execute(sql.delete(table).where(table.c.id == own))
     return names
 
 

@@ -7,13 +7,17 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.parsing import read_file
+from iglu_marl.game.config import GameConfig
+from iglu_marl.game.profiles import team_options
+from iglu_marl.recording.rollout import Player, role_of
 from iglu_marl.web.options import PERSON
 
 if sys.version_info >= (3, 11):
@@ -92,27 +96,36 @@ class SurveyQuestion:
 
 @dataclass(frozen=True)
 class Condition:
-    """A group of participants, who play games in a role with an agent or with each other (partner "person").
+    """A group of participants, who play games with an agent or with each other (partner "person").
 
-    role: in pairs, that of the participant who came first. tasks: one game each.
+    role: of the participant, or of the one who came first; in a team its seat, such as "builder_1" (default: the first
+    builder). partner: of all others, or by seat, where "person" is the default. tasks: one game each.
     """
 
     name: str
     tasks: tuple[str, ...]
-    role: Role = Role.BUILDER
-    partner: str = "scripted"
+    role: Player = Role.BUILDER
+    partner: str | Mapping[str, str] = "scripted"
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise ConfigError(f"the condition {self.name!r} has no tasks, expected a list of names")
+        if not isinstance(self.partner, (str, Mapping)):
+            raise ConfigError(
+                f"partner of {self.name!r} is {self.partner!r:.40}, expected a text or a table by seat"
+            )
+
+    def agent_of(self, player: Player) -> str:
+        """Return who plays with the first participant as `player`: an agent's name, or "person"."""
+        return self.partner if isinstance(self.partner, str) else self.partner.get(str(player), PERSON)
 
 
 class Round(NamedTuple):
-    """A game of a participant. role: in practice of pairs, whose roles are not known yet; None = the participant's."""
+    """A game of a participant. role: in practice of people who will play together; None = the participant's."""
 
     task: str
     practice: bool
-    role: Role | None = None
+    role: Player | None = None
 
 
 @dataclass(frozen=True)
@@ -125,9 +138,10 @@ class Study:
     quiz: questions with `expected` after the instructions. Who fails reads the instructions again; after `quiz_tries`
         failures the last stage is "screened", with `quiz_code`.
     practice: tasks of first games, with an agent, in the role that follows; for pairs, each in both roles.
+    team: of all games, by name or as a table of options with the key `name` (optional); "" = one of each role.
     partner_name: how partners are called, agents and people alike; "" = "an agent" or "a person".
-    pairing: "fixed" (two people stay together in all games) or "rotate" (paired again before each game).
-    roles: in fixed pairs, "fixed" or "swap" (after each game).
+    pairing: "fixed" (people stay together in all games) or "rotate" (paired again before each game).
+    roles: of those who stay together, "fixed" or "swap" (after each game; in a team each takes the next seat).
     order: of a condition's tasks, "listed" or "latin" (each participant or pair has the next row of a Latin square).
     no_partner: what follows when no partner is there for `wait_s`: an "agent" (`fallback`, by role) plays instead, the
         participant has to "wait", or is dismissed with `dismissed_code` ("dismiss").
@@ -141,7 +155,7 @@ class Study:
         stage is "left", with `left_code`.
     failed_checks: number of failed attention checks after which a participant is not counted, 0 = never. They get
     `failed_code` ("" = none) instead of the completion code, as do those whose time is over.
-    return_url: of the platform, for those who get a code; {code} is replaced by it.
+    return_url: of the platform, for those who get a code; {code} is replaced by it. "mturk": of MTurk's external form.
     """
 
     name: str
@@ -162,6 +176,7 @@ class Study:
     links: Literal["open", "signed"] = "open"
     devices: tuple[str, ...] = ("mouse", "touch")
     practice: tuple[str, ...] = ()
+    team: str | Mapping[str, Any] = ""
     partner_name: str = ""
     pairing: Literal["fixed", "rotate"] = "fixed"
     roles: Literal["fixed", "swap"] = "fixed"
@@ -226,6 +241,37 @@ class Study:
         ):
             if len(set(names)) < len(names):
                 raise ConfigError(f"a {what} of the study is there twice: {', '.join(names)}")
+        first = next(one for one in self.players if role_of(one) == Role.BUILDER)
+        seated = [replace(one, role=first) if one.role == Role.BUILDER else one for one in self.conditions]
+        object.__setattr__(self, "conditions", tuple(seated))
+        seats = [str(one) for one in self.players]
+        for one in self.conditions:
+            for name in (str(one.role), *(one.partner if isinstance(one.partner, Mapping) else ())):
+                if name not in seats:
+                    raise ConfigError(
+                        f"a role of {one.name!r} is {name!r:.40}, expected one of {', '.join(seats)}"
+                    )
+
+    @cached_property
+    def game(self) -> Mapping[str, Any]:
+        """The options of a game of a team; {} = one of each role. Raises `ConfigError` for unknown ones."""
+        if isinstance(self.team, str):
+            return team_options(self.team, {}) if self.team else {}
+        if not isinstance(self.team, Mapping):
+            raise ConfigError(f"team is {self.team!r:.40}, expected a name or a table of options")
+        own = {name: value for name, value in self.team.items() if name != "name"}
+        return team_options(str(self.team["name"]), own) if "name" in self.team else own
+
+    @cached_property
+    def players(self) -> tuple[Player, ...]:
+        """Who plays: the roles, or the seats of the team."""
+        return tuple(GameConfig.of(None, self.game).players.values())
+
+    def seats(self, condition: str) -> tuple[Player, ...]:
+        """Return what the people of a game play, beginning with the one who came first."""
+        group = self.condition(condition)
+        others = (one for one in self.players if one != group.role and group.agent_of(one) == PERSON)
+        return (group.role, *others)
 
     def failed(self, answers: Mapping[str, str]) -> bool:
         """Return whether the answers fail too many attention checks."""
@@ -242,7 +288,7 @@ class Study:
     @property
     def paired(self) -> tuple[str, ...]:
         """Names of the conditions in which people play with people."""
-        return tuple(one.name for one in self.conditions if one.partner == PERSON)
+        return tuple(one.name for one in self.conditions if len(self.seats(one.name)) > 1)
 
     def condition(self, name: str) -> Condition:
         """Return the condition of that name."""
@@ -252,7 +298,8 @@ class Study:
         """Return a participant's games, practice first. place: row of the Latin square."""
         group = self.condition(condition)
         first = place % len(group.tasks) if self.order == "latin" else 0
-        practice_roles = (Role.BUILDER, Role.ARCHITECT) if group.partner == PERSON else (group.role,)
+        roles = {role_of(one): one for one in reversed(self.players)}  # the first of each role
+        practice_roles = roles.values() if len(self.seats(condition)) > 1 else (group.role,)
         practice = (Round(task, True, role) for task in self.practice for role in practice_roles)
         return (*practice, *(Round(task, False) for task in (*group.tasks[first:], *group.tasks[:first])))
 
@@ -277,15 +324,11 @@ class Study:
         for one in self.conditions:
             if unknown := [each.task for each in self.rounds(one.name) if each.task not in tasks]:
                 raise ConfigError(f"the condition {one.name!r} has the task {unknown[0]!r}, which is unknown")
-            other = other_role(one.role)
-            if one.partner != PERSON and one.partner not in agents.get(other, ()):
-                known = ", ".join((*agents.get(other, ()), PERSON))
-                raise ConfigError(f"the partner of {one.name!r} is {one.partner!r}, expected one of {known}")
-
-
-def other_role(role: Role) -> Role:
-    """Return the partner's role."""
-    return Role.BUILDER if role == Role.ARCHITECT else Role.ARCHITECT
+            for player in self.players:
+                agent, names = one.agent_of(player), agents.get(role_of(player), ())
+                if player != one.role and agent not in (PERSON, *names):
+                    known = ", ".join((*names, PERSON))
+                    raise ConfigError(f"the partner of {one.name!r} is {agent!r}, expected one of {known}")
 
 
 def _default(one: Any) -> Any:
@@ -351,10 +394,6 @@ def _made(kind: Any, row: Mapping[str, Any], where: str) -> Any:
         fields |= {name: row[name] for name in _LISTS}
     if kind is Condition and "tasks" not in row:
         raise ConfigError(f"the condition {row['name']!r} has no tasks, expected a list of names")
-    if kind is Condition and "role" in row:
-        if row["role"] not in tuple(Role):
-            raise ConfigError(
-                f"the role of {row['name']!r} is {row['role']!r}, expected architect or builder"
-            )
+    if kind is Condition and row.get("role") in tuple(Role):
         fields["role"] = Role(row["role"])
     return kind(**fields)

@@ -128,7 +128,7 @@ def test_every_agent_of_the_package_plays_by_name(name: str, tmp_path: Path) -> 
     result = evaluate(
         name if Role.ARCHITECT in agent.roles else "random",
         name if Role.BUILDER in agent.roles else "random",
-        find("symbols-two-v0").tasks("test") if name == "symbols-pair-v0" else "random",
+        find("symbols-two-v0").tasks("test") if agent.card["kind"].endswith("-pair") else "random",
         count=1,
         output=tmp_path,
         config={"max_steps": 30},

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import level_runs
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from requirements import ROOT
 
 from iglu_marl import ConfigError, Role
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
+from iglu_marl.agents.scripted.partners import ARCHITECTS
 from iglu_marl.benchmark import find, make, run, verify
 from iglu_marl.benchmark.catalog import Level, builder_env
-from iglu_marl.benchmark.splits import PlacedBlocks
+from iglu_marl.benchmark.splits import SPLITS, PlacedBlocks
 
 LIVE = dataclasses.replace(find("told-structures-v1"), max_steps=70)
 ENUMERATED = dataclasses.replace(LIVE, content=PlacedBlocks(), held_out=find("see-place-v1").held_out)
@@ -47,6 +50,24 @@ def test_architects_of_vector_environments_by_name() -> None:
     assert all(text.startswith("<Architect> ") for text in seen["dialog"])
     with pytest.raises(ConfigError, match="expected both or none"):
         gym.make_vec("IGLUGridworldVector-v0", num_envs=2, architect=ScriptedArchitect())
+
+
+class Cheering(ScriptedArchitect):
+    """A user's architect, which speaks every third time."""
+
+    turns = 0
+
+    def act(self, observation: Any) -> Any:
+        self.turns += 1
+        return super().act(observation) or "Go on!" * (self.turns % 3 == 0)
+
+
+def test_an_architect_with_an_act_of_its_own_is_asked_each_turn() -> None:
+    envs: Any = gym.make_vec("IGLUGridworldVector-v0", num_envs=1, turn_steps=2, make_architect=Cheering)
+    envs.reset(seed=0)
+    for _ in range(12):
+        seen, *_ = envs.step(np.zeros(1, np.int64))
+    assert seen["dialog"][0].count("Go on!") == 2
 
 
 class Guessing:
@@ -92,8 +113,11 @@ class Alone(Guessing):
         pass
 
 
-SHORT = dataclasses.replace(find("partners-ground-v1"), max_steps=9)
-LEVELS = (*map(find, ("see-place-v1", "told-place-v1", "pictures-place-v1", "words-place-v1")), SHORT)
+EVERY = dict.fromkeys(SPLITS, tuple(sorted(ARCHITECTS)))
+MANNERS = dataclasses.replace(
+    find("partners-ground-v1"), max_steps=120, architects=EVERY
+)  # longer than all patience
+LEVELS = (*map(find, ("see-place-v1", "told-place-v1", "pictures-place-v1", "words-place-v1")), MANNERS)
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)
@@ -103,8 +127,8 @@ def test_players_of_many_games_get_the_results_of_single_games(level: Level, tmp
     alone = run(level, [Alone, Alone], episodes=13)
     assert together.rows == alone.rows
     assert together.runs == alone.runs
-    assert len({row.partner for row in together.rows}) == (3 if level is SHORT else 1)
-    if level is not SHORT:  # which is no level of the benchmark
+    assert len({row.partner for row in together.rows}) == (5 if level is MANNERS else 1)
+    if level is not MANNERS:  # which is no level of the benchmark
         assert any(row.changes for row in together.rows)
         assert verify(path) == 26
 
@@ -115,3 +139,13 @@ def test_a_live_level_is_played_side_by_side(tmp_path: Path) -> None:
     assert {row.steps for row in found.rows} == {find("told-structures-v1").max_steps}
     assert verify(path) == 2
     assert Role.BUILDER.value in path.with_suffix(".games.jsonl").read_text()
+
+
+def test_a_run_is_timed_at_two_commits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        "sys.argv", ["", "symbols-place-v1", "--before", str(ROOT), "--episodes", "2", "--times", "1"]
+    )
+    level_runs.main()
+    assert "symbols-place-v1" in capsys.readouterr().out

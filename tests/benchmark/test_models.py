@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import signal
 import subprocess
@@ -20,7 +21,6 @@ from llm_server import LLMServer, Misbehaviour, llm_server
 from requirements import shared_folder
 
 from iglu_marl.agents.llm import LLMSettings
-from iglu_marl.benchmark.catalog import MODEL_LEVELS
 from iglu_marl.benchmark.mcp import ToolGame, make_server
 from iglu_marl.benchmark.model_players import MUST_NOT_WIN, PLAYERS
 from iglu_marl.benchmark.model_report import compare, markdown, score_interval
@@ -31,12 +31,12 @@ from iglu_marl.benchmark.models import (
     estimate,
     find_level,
     outcome,
-    reference_results,
     run_models,
 )
-from iglu_marl.benchmark.report import model_table
 from iglu_marl.cli import main
 from iglu_marl.core.errors import ConfigError, ServiceRefusedError
+from iglu_marl.rendering.camera import Camera
+from iglu_marl.rendering.renderer import EYE_LENS
 from iglu_marl.text.rounds import Rounds
 
 GENERATED = [level for level in LEVELS if level.make is not None]
@@ -257,8 +257,14 @@ def test_intervals_are_of_units_and_never_without_width(tmp_path: Path) -> None:
     assert score_interval(best).low < 0.8
     few = ModelResult(**{**best.__dict__, "rows": [row._replace(unit="one") for row in best.rows]})
     assert score_interval(few).low < 0.25, "ten games of one structure say as much as one"
-    (pair,) = compare([best, run("silent", "models-viewpoint-v1", 10, tmp_path / "b")])
+    worst = run("silent", "models-viewpoint-v1", 10, tmp_path / "b")
+    (pair,) = compare([best, worst])
     assert (pair.difference.value, pair.p < 0.01) == (1, True)
+    assert 0.2 < pair.difference.low < 0.6
+    assert pair.difference.high == 1
+    (pair,) = compare([worst, worst])
+    assert (pair.difference.value, pair.p) == (0, 1)
+    assert 0.1 < pair.difference.high == -pair.difference.low < 0.4
 
 
 def test_what_it_costs_is_known_before() -> None:
@@ -275,6 +281,65 @@ def test_two_models_play_together(tmp_path: Path) -> None:
     silent = run("oracle", level.name, 1, tmp_path / "a", partner="silent")
     assert silent.profile["builder"] == {"player": "silent"}
     assert (silent.rows[0].score, len(silent.rows[0].replies)) == (0, 40)
+
+
+def test_a_team_is_told_what_it_sees_and_no_more(tmp_path: Path) -> None:
+    """The reader as an architect knows only its side, which it cannot describe block by block; the oracle knows all."""
+    assert [
+        run(name, "models-team-v1", 2, tmp_path / name).rows[0].score for name in ("oracle", "reader")
+    ] == [
+        1,
+        0,
+    ]
+
+
+def test_pictures_are_sent_to_models_that_read_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The endpoint answers by the pictures alone; another model skips the level, and MCP has none."""
+    level, replies = find_level("models-pictures-v1"), dict[str, str]()
+    for number in range(3):
+        game, chat = level.start(number)
+        replies[json.dumps(chat[1]["content"][1:])] = PLAYERS["oracle"](game, chat)
+    with llm_server(lambda messages: replies[json.dumps(messages[-1]["content"][1:])]) as server:
+        setting(monkeypatch, server, tmp_path / "cache", PICTURES="1")
+        result = run("llm", level.name, 3, tmp_path / "seen")
+        assert [row.score for row in result.rows] == [1, 1, 1]
+        assert result.verify() == []
+        setting(monkeypatch, server, tmp_path / "cache", PICTURES="0")
+        notes: list[str] = []
+        options: dict[str, Any] = {"output": tmp_path / "unseen", "progress": notes.append}
+        assert run_models("llm", [level.name], games=3, **options) == []
+        assert "reads no pictures" in notes[0]
+    with pytest.raises(ConfigError, match="without pictures"):
+        ToolGame(level)
+    paid = LLMSettings(model="m", endpoint="http://x/v1", pictures=True, picture_tokens=900)
+    (one,) = estimate([level.name], games=2, settings=paid)
+    assert one["prompt_tokens"] > 2 * 2 * 900
+
+
+def test_what_is_seen_in_pictures_means_what_it_says() -> None:
+    """The texts are read here by the camera's projection."""
+    level = find_level("models-pictures-v1")
+    for number in range(100):
+        (one,) = level.game(number).rounds
+        assert one.pose is not None
+        camera = Camera(one.pose, EYE_LENS, (256, 256))
+        cells = [(x - 5, y - 1, z - 5) for y, x, z in np.argwhere(one.start).tolist()]
+        columns = camera.project(np.array(cells, float))[:, 0]
+        assert ((columns > 0) & (columns < 256)).all(), "all blocks are in view"
+        far = [math.dist(cell, one.pose[:3]) for cell in cells]
+        named, side = re.search(r"the (\w+) block", one.text), re.search(r"directly (.*) the", one.text)
+        assert named
+        assert side
+        first = {
+            "leftmost": columns.argmin(), "rightmost": columns.argmax(),
+            "nearest": np.argmin(far), "farthest": np.argmax(far),
+        }[named[1]]  # fmt: skip
+        y, x, z = np.argwhere(one.start != one.target)[0].tolist()
+        ahead, right = camera.axes[2] * [1, 0, 1], camera.axes[0]
+        step = {
+            "to the left of": -right, "to the right of": right, "behind": ahead, "in front of": -ahead,
+        }[side[1]]  # fmt: skip
+        assert (x - 5, y - 1, z - 5) == tuple(np.rint(np.array(cells[first]) + step / np.linalg.norm(step)))
 
 
 def test_a_refused_key_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,14 +420,6 @@ def test_what_people_asked_for_is_played_where_it_is(tmp_path: Path, monkeypatch
     result = run("oracle", "models-human-v1", 20, tmp_path)
     assert all(row.success for row in result.rows)
     assert len({row.unit for row in result.rows}) > 1
-
-
-def test_rows_of_version_0_stay_readable() -> None:
-    found = reference_results()
-    assert {result.name for result in found} == {"random", "scripted", "oracle"}
-    assert {result.level for result in found} == {level.name for level in MODEL_LEVELS}
-    assert all(result.is_current for result in found)
-    assert "| `models-absolute-v0` | scripted | 20 | 100.0 " in model_table(found)
 
 
 @pytest.mark.slow

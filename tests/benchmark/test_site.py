@@ -10,7 +10,7 @@ from requirements import ROOT
 from typer.testing import CliRunner
 
 from iglu_marl import DataError
-from iglu_marl.benchmark import levels, report, run
+from iglu_marl.benchmark import levels, read_result, report, run
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.site import write_site
 from iglu_marl.cli import app
@@ -65,8 +65,14 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_takes_folders(tmp_path: Path) -> None:
-    told = CliRunner().invoke(app, ["benchmark", "site", str(tmp_path), str(ROOT / "docs" / "learning")])
-    assert isinstance(told.exception, DataError)  # there are other files, too
+    (tmp_path / "other.json").write_text("{}")
+    told = CliRunner().invoke(app, ["benchmark", "site", str(tmp_path), str(tmp_path)])
+    assert isinstance(told.exception, DataError)
     told = CliRunner().invoke(app, ["benchmark", "site", str(tmp_path), *map(str, PUBLISHED), "--json"])
     assert told.exit_code == 0, told.output
     assert f'"results": {len(PUBLISHED)}' in told.stdout
+
+
+def test_a_level_has_an_agent_or_a_reason() -> None:
+    played = {read_result(path).level for path in PUBLISHED}
+    assert {level.name for level in levels() if not level.why_no_agent} == played

@@ -115,7 +115,7 @@ def test_a_path_of_5000_characters(words: str, tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("demo --controls discrete", "--controls is 'discrete', expected one of walking, flying"),
+        ("render replay --controls discrete", "--controls is 'discrete', expected one of walking, flying"),
         ("demo --video avi", "--video-format is 'avi', expected one of mp4, gif, both, none"),
         ("evaluate --controls swimming", "--controls is 'swimming', expected one of walking, flying, human-level"),
         ("evaluate --chat signs", "--chat is 'signs', expected one of text, tokens"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -549,3 +550,69 @@ def test_without_a_display_the_command_says_so(tmp_path: Path) -> None:
     assert "no window can be opened" in result.stderr
     assert "DISPLAY" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------------------- seats of teams
+
+
+SEATS = [
+    ("craft", "builder_0"),
+    ("craft", "architect_1"),
+    ("division", "builder_1"),
+    ("assistant", "builder_0"),
+    ("relay", "architect_1"),
+]
+
+
+@pytest.mark.parametrize(("team", "seat"), SEATS)
+def test_a_seat_of_a_team(team: str, seat: str, on_screen: str, tmp_path: Path, play: Any) -> None:
+    """The person plays one seat and agents play the others; the recording has all of them."""
+    heard: list[str] = []
+
+    def story(me: Person, window: PlayedWindow) -> Iterator[None]:
+        yield
+        if seat.startswith("architect"):
+            write("Place a red block on the ground, at the centre.")
+            press("return", "\r")
+            while not me.worlds.grid.any():  # the builder waits until nobody says anything new
+                if me.env.agent_selection == seat:
+                    press("return", "\r")
+                yield
+        else:
+            press("t", "t")
+            yield
+            write("Here I am.")
+            press("return", "\r")
+            for _ in range(60):
+                yield
+        keep(window, f"{team}-{seat}")
+        heard.extend(me.env.unwrapped.episode.view(seat).dialogue.text.splitlines())
+        press("escape")
+        yield
+        press("q", "q")
+        yield
+
+    record = tmp_path / "game.jsonl"
+    person, done = play({"team": team, "seat": seat, "output": record, "seed": 3}, story)
+    assert not done
+    agents = read_recording(record)[0].header["agents"]
+    assert agents.pop(seat) == ("HumanArchitect" if seat.startswith("architect") else "HumanBuilder")
+    assert agents.keys() | {seat} == set(person.env.unwrapped.config.agents)
+    assert all(name.startswith("Team") for name in agents.values())
+    assert np.array_equal(replay(record).grid, person.worlds.grid[0])
+    own = "Place a red block" if seat.startswith("architect") else "Here I am."
+    assert any(own in line for line in heard)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--team", "craft", "--seat", "builder_7"), "--seat is 'builder_7'.*expected one of architect_0"),
+        (("--team", "craft", "--role", "both"), "--seat is 'both_0'"),
+        (("--seat", "builder_0"), "--seat is 'builder_0', expected a seat of a --team"),
+    ],
+)
+def test_a_seat_that_is_none(options: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(app, ["play", *options])
+    assert isinstance(result.exception, (ConfigError, SystemExit))
+    assert re.search(said, f"{result.output} {result.exception}".replace("\n", " "))

@@ -198,6 +198,13 @@ def test_the_demo_replays_a_bundled_session(tmp_path: Path) -> None:
     assert facts["task"] == recorded.task_id
 
 
+def test_the_demo_takes_any_pair(tmp_path: Path) -> None:
+    told = demo("--architect", "talkative", "--builder", "oracle", "--task", "bridge", "-o", str(tmp_path))
+    assert (told["controls"], told["completed"], told["architect_turns"]) == ("walking", True, 1)
+    with pytest.raises(ConfigError, match="takes no other agents"):
+        CliRunner().invoke(app, ["demo", "--replay", "--builder", "oracle"], catch_exceptions=False)
+
+
 def test_the_demo_takes_the_corpus(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
     corpus = str(shared / "data" / "mdc.zip")

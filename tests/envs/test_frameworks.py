@@ -37,7 +37,7 @@ from probing import frozen
 from requirements import ROOT, require
 
 import iglu_marl
-from iglu_marl import Task
+from iglu_marl import Task, benchmark
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
 from iglu_marl.language.goals import GoalSpace
@@ -429,13 +429,16 @@ def test_torchrl_turns(masked: bool) -> None:
 
 
 @torchrl_filters
-def test_torchrl_example(capsys: pytest.CaptureFixture[str]) -> None:
+def test_torchrl_example(tmp_path: Path) -> None:
     needs("torchrl")
     one_thread()
-    told = example("torchrl_two_agents").main(iterations=2, batch=120, epochs=1, max_steps=20)
-    assert len(told) == 2
-    assert all(0 <= line["completed"] <= 1 and line["episodes"] >= 5 for line in told)
-    assert capsys.readouterr().out.count("completed") == 2
+    pairs, output = tmp_path / "pairs", tmp_path / "pair.json"
+    options = {"algorithm": "mappo", "seed": [1], "episodes": 4, "folder": pairs}
+    first = example("torchrl_pairs").main(steps=3100, output=output, **options)
+    assert benchmark.verify(output) == 4
+    again = example("torchrl_pairs").main(steps=3100, **options)
+    assert again.rows == first.rows, "a trained pair is measured, not trained again"
+    assert first.runs[0].seed == 1
 
 
 # ----------------------------------------------------------------------------------------------------------- SuperSuit

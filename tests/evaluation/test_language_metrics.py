@@ -339,7 +339,7 @@ def test_rows_that_do_not_fit(rows: tuple[Rows, Rows], said: str) -> None:
 def test_more_that_does_not_fit() -> None:
     with pytest.raises(DialogueError, match=r"messages\[1\] is \(2, 8\), expected symbols in 0..7"):
         message_use([[0], [2, 8]], 8)
-    with pytest.raises(ConfigError, match="vocabulary is 0, expected 1 symbol or more"):
+    with pytest.raises(ConfigError, match="vocabulary is 0, expected an integer in 1"):
         message_use([[]], 0)
     with pytest.raises(ConfigError, match="there are 2 first, 3 second"):
         mutual_information([1, 2], [1, 2, 3])

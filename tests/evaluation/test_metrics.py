@@ -315,5 +315,7 @@ def test_wilsons_interval_of_a_share() -> None:
     assert (every.low, every.high) == pytest.approx((1 - none.high, 1.0))
     with pytest.raises(ConfigError, match="count is 0"):
         share_interval(0.5, 0)
+    with pytest.raises(ConfigError, match=r"found is 1\.2, expected a number in 0\.\.1"):
+        share_interval(1.2, 3)
     with pytest.raises(ConfigError, match="confidence is 2"):
         share_interval(0.5, 3, confidence=2)

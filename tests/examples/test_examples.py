@@ -31,7 +31,7 @@ ELSEWHERE: dict[str, str] = {
     "trl_builder": "test_adapters.py",
     "sb3_builder": "test_frameworks.py",
     "team_division": "test_frameworks.py",
-    "torchrl_two_agents": "test_frameworks.py",
+    "torchrl_pairs": "test_frameworks.py",
 }
 
 
@@ -67,7 +67,7 @@ SHORT = {
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
     "team_division": "--iterations 1 --games 8",
-    "torchrl_two_agents": "--iterations 1 --batch 100",
+    "torchrl_pairs": "--seed 0 --steps 3100 --episodes 4 --folder pairs",
     "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
     "your_own_agent": "",
 }
@@ -80,7 +80,7 @@ LIBRARIES = {
     "hindsight_goals": {"matplotlib": "matplotlib"},
     "sb3_builder": {"stable_baselines3": "rl"},
     "team_division": {"torchrl": "rl"},
-    "torchrl_two_agents": {"torchrl": "rl"},
+    "torchrl_pairs": {"torchrl": "rl"},
 }
 
 _LINE = re.compile(r"python examples/(\w+)\.py([^\n`#]*)")
@@ -90,7 +90,9 @@ def documented() -> list[tuple[str, str]]:
     """Example and arguments of each command line in README, docs and the examples' own docstrings."""
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.py")]
     lines = {line for page in pages for line in _LINE.findall(page.read_text(encoding="utf-8"))}
-    return sorted({(name, arguments.strip()) for name, arguments in lines if name != "NAME"})
+    return sorted(
+        {(name, arguments.strip()) for name, arguments in lines if name != "NAME" and "{" not in arguments}
+    )
 
 
 def shortened(name: str, arguments: str) -> list[str]:

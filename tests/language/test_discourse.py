@@ -81,6 +81,15 @@ def test_what_others_build_is_what_was_mentioned_last() -> None:
     assert talk.discourse.names["tree"] == ((3, -1, 3), (3, 0, 3))
 
 
+def test_what_others_placed_goes_to_the_other_end() -> None:
+    row = [(x, -1, 0, BLUE) for x in range(3)]
+    talk = Dialogue(*row)
+    before, talk.world = talk.world, blocks_to_grid([*row, (2, 0, 0, RED)])
+    talk.discourse.notice(before, talk.world)
+    assert talk.says("other end please") == {(0, 0, 0), (2, 0, 0)}
+    assert talk.world[1, 5, 5] == RED
+
+
 def test_names_and_the_open_question() -> None:
     talk = Dialogue()
     talk.says("Put a row of three red blocks in the middle, from west to east.")

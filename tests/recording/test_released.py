@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from iglu_marl import DataError, Recorder, replay
-from iglu_marl.benchmark import read_result
+from iglu_marl.benchmark import read_result, verify
 from iglu_marl.evaluation.results import row_from_json
 from iglu_marl.recording import read_recording
 
@@ -28,15 +28,28 @@ def test_a_recording_of_0_2_0_replays_bit_for_bit(tmp_path: Path) -> None:
     assert again.read_bytes() == content
 
 
+def test_a_recording_of_0_3_0_replays_with_its_chain() -> None:
+    path = RELEASED / "0.3.0" / "live_team.jsonl"
+    (recording,) = read_recording(path)
+    assert (recording.header["config"]["architects"], recording.header["config"]["builders"]) == (2, 2)
+    assert (len(recording.moves), recording.chain is None) == (30, False)
+    assert replay(path).truncated
+
+
+def test_a_benchmark_result_of_0_3_0_is_verified() -> None:
+    assert verify(RELEASED / "0.3.0" / "benchmark_result.json") == 3
+
+
 def test_a_benchmark_result_of_0_2_0_is_read() -> None:
     result = read_result(RELEASED / "0.2.0" / "benchmark_result.json")
     assert result.level == "see-place-v0"
     assert result.runs[0].scores["success"] == 1.0
 
 
-def test_the_log_of_an_evaluation_of_0_2_0_is_read() -> None:
-    header, *rows = (RELEASED / "0.2.0" / "evaluation_games.jsonl").read_text("utf-8").splitlines()
-    assert json.loads(header)["iglu_marl"] == "0.2.0"
+@pytest.mark.parametrize("version", ["0.2.0", "0.3.0"])
+def test_the_log_of_an_evaluation_is_read(version: str) -> None:
+    header, *rows = (RELEASED / version / "evaluation_games.jsonl").read_text("utf-8").splitlines()
+    assert json.loads(header)["iglu_marl"] == version
     assert [row_from_json(json.loads(row))["completed"] for row in rows] == [True, True]
 
 

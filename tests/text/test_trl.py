@@ -13,8 +13,10 @@ from llm_server import architect_says, obedient
 from requirements import require
 from test_llm_local import save_model
 
-from iglu_marl import Task
+from iglu_marl import ConfigError, Task
 from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.text import TextGame
+from iglu_marl.text.export import generated_records
 from iglu_marl.text.trl import OVER, ArchitectEnvironment, BuilderEnvironment, rows
 
 TOWER = [(2, -1, -3, 6), (2, 0, -3, 1), (-1, -1, 0, 3)]
@@ -49,6 +51,27 @@ def test_an_architect_by_calls_of_tools() -> None:
     while told != OVER:
         told = environment.speak(architect_says(told))
     assert environment.get_reward() == pytest.approx(1)
+
+
+def test_tools_return_no_pictures() -> None:
+    with pytest.raises(ConfigError, match="expected a text"):
+        BuilderEnvironment(view="picture")
+    with pytest.raises(ConfigError, match="expected a text"):
+        next(generated_records([0], view="picture"))
+
+
+def test_rows_are_a_curriculum_where_asked_for() -> None:
+    """Small games come first."""
+    seeds = [row["seed"] for row in rows(range(12), smallest_first=True)]
+    assert sorted(seeds) == [*range(12)]
+    game = TextGame()
+    sizes = []
+    for seed in seeds:
+        game.reset(seed)
+        sizes.append(int((game.target != game.start).sum()))
+    assert sizes == sorted(sizes)
+    assert len(set(sizes)) > 1
+    assert [row["seed"] for row in rows([3, 1, 2])] == [3, 1, 2]
 
 
 @pytest.mark.parametrize(

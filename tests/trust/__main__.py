@@ -20,6 +20,7 @@ DRIVERS: dict[str, tuple[list[str], list[str] | None]] = {
     "interfaces": ([], ["--quick"]),
     "faults": ([], ["--quick"]),
     "server": ([], ["--quick"]),
+    "kills": ([], ["--quick"]),
     "fuzz": ([], ["--quick", "--target", "zip", "--target", "LLM reply", "--target", "action"]),
     "names": ([], ["--quick"]),
     "soak": (["--amount", "300"], ["--quick"]),

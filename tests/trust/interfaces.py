@@ -80,8 +80,10 @@ def text_game(rng: np.random.Generator, figures: dict[str, int]) -> None:
             )
         if done:
             break
+    paid = game.question_cost * game.counts["questions"] + game.error_cost * game.counts["unread"]
     expect(
-        done and abs(gained - (game.score - begun)) < 1e-9, f"{gained} was gained, the score is {game.score}"
+        done and abs(gained + paid - (game.score - begun)) < 1e-9,
+        f"{gained} was gained and {paid} paid, the score is {game.score}",
     )
     try:
         game.step("")

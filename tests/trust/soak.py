@@ -211,7 +211,7 @@ def ended_by(number: signal.Signals, folder: Path) -> str:
             os.kill(left, signal.SIGKILL)
     expect("Traceback" not in said, said[-1500:])
     expect(
-        "Stopped. " in said and "goes on" in said,
+        "Stopped. " in said and "the same command" in said,
         f"{number.name}: nothing is said of what is kept: {said[-300:]!r}",
     )
     expect(process.returncode == 128 + number, f"exit code {process.returncode}")

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import http.client
 import logging
+import os
 import shutil
 import socket
 import sqlite3
@@ -137,23 +138,19 @@ def damaged(people: Participants, codes: list[str], rng: np.random.Generator) ->
 
 
 def opened_twice(people: Participants, codes: list[str], rng: np.random.Generator) -> None:
-    """A folder has one server; a database may have two, and each participant is there once."""
+    """A folder has one server, and so has a study in a database; another study may use the same database."""
     url = f"sqlite:///{people.games / 'studies.db'}"
-    with people.serving() as client, contextlib.ExitStack() as stack:
-        try:
-            create_app(ServerOptions(folder=people.games))
-        except DataError as error:
-            expect("has a running server" in str(error), error)
-        else:
-            expect(False, "two servers have one folder")
-        other = stack.enter_context(serving(people.study, people.folder / "others", url))
-        with ThreadPoolExecutor(4) as pool:
-            list(
-                pool.map(people.go, [client, other] * len(codes), [code for code in codes for _ in range(2)])
-            )
-        with contextlib.closing(people.connect()) as database:
-            twice = database.execute("SELECT code FROM participants GROUP BY code HAVING count(*) > 1")
-            expect(not (found := twice.fetchall()), "twice:", found)
+    with people.serving() as client:
+        for folder in (people.games, people.folder / "others"):
+            try:
+                with serving(people.study, folder, url):
+                    expect(False, "there are two servers")
+            except DataError as error:
+                expect(f"process {os.getpid()}" in str(error), error)
+        for code in codes:
+            people.go(client, code)
+        people.check(client)
+    with serving(people.study, people.folder / "others", url) as client:  # the first one has ended
         people.check(client)
 
 

@@ -25,7 +25,7 @@ from iglu_marl.core.grid import blocks_to_grid  # noqa: E402
 from iglu_marl.core.worlds import Pose  # noqa: E402
 from iglu_marl.web import ServerOptions, create_app  # noqa: E402
 from iglu_marl.web.sessions import Sessions  # noqa: E402
-from iglu_marl.web.store import Store  # noqa: E402
+from iglu_marl.web.store import PARTICIPANTS, Store  # noqa: E402
 from iglu_marl.web.study import Condition, Study, SurveyQuestion  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.system]
@@ -118,9 +118,13 @@ def test_two_people_play_a_whole_game(window: Browser, phone: Browser, address: 
         each.wait("return play.state.status.state === 'playing'")
         assert each.run("return getComputedStyle(document.getElementById('veil')).display") == "none"
     assert phone.run("return document.documentElement.scrollWidth") <= 390
+    phone.click("#words")
+    phone.press("h")
+    window.wait("return document.getElementById('lines').dataset.typing === 'Architect is typing …'")
     say(phone, HOSTILE)
     window.wait("return document.querySelectorAll('#lines li').length === 1")
     assert window.run("return document.querySelector('#lines li span').textContent") == HOSTILE
+    assert window.run("return document.getElementById('lines').dataset.typing") is None
     keep(phone, "architect-phone")
     window.run("document.getElementById('skip').click()")
     window.click("#view")
@@ -338,6 +342,35 @@ def test_a_participant_of_a_study(
         assert window.messages() == []
 
 
+def test_a_worker_of_mturk(window: Browser, tmp_path: Path) -> None:
+    """A preview takes nobody in; the last page has the form that MTurk expects."""
+    study = Study(
+        "hit",
+        (Condition("only", ("two",)),),
+        completion_code="C0DE",
+        return_url="mturk",
+        participant="workerId",
+    )
+    store = Store(f"sqlite:///{tmp_path / 'study.db'}")
+    with serving(Sessions(study, store), folder=tmp_path / "games") as address:
+        link, site = f"{address}/?hitId=H1&assignmentId=", "&turkSubmitTo=https://workersandbox.mturk.com"
+        window.open(f"{link}ASSIGNMENT_ID_NOT_AVAILABLE{site}")
+        window.wait("return document.getElementById('text').textContent.includes('accept the task')")
+        window.open(f"{link}A1&workerId=W1{site}")
+        window.wait("return document.body.dataset.stage === 'instructions'")
+        store.do(lambda one: one.execute(PARTICIPANTS.update().values(stage="done")))
+        window.open(f"{address}/")  # as after a game
+        window.wait("return document.body.dataset.stage === 'done'")
+        window.run(
+            "HTMLFormElement.prototype.submit = () => {}; document.querySelector('#form button').click()"
+        )
+        form = window.run("const form = document.getElementById('hit'); return [form.action, form.method]")
+        assert form == ["https://workersandbox.mturk.com/mturk/externalSubmit", "post"]
+        fields = window.run("return Object.fromEntries(new FormData(document.getElementById('hit')))")
+        assert fields == {"assignmentId": "A1", "code": "C0DE", "stage": "done"}
+        assert window.messages() == []
+
+
 def test_two_participants_of_a_study(window: Browser, phone: Browser, tmp_path: Path) -> None:
     """Both wait, one loses the connection and gets it back, both confirm, and they have one game."""
     study = Study(
@@ -381,6 +414,11 @@ def test_two_participants_of_a_study(window: Browser, phone: Browser, tmp_path: 
             page.run("document.getElementById('help').click()")
             page.wait("return document.getElementById('helpcard').open")
             assert page.run("return document.querySelectorAll('.examples').length") == 0
+        leave = "document.getElementById('leave').click();"
+        window.run(f"play.connection.socket.close(); {leave} {leave}")  # heard when the connection is back
+        window.wait("return location.pathname === '/'")
+        phone.wait("return play.state.status.state === 'over'")
+        assert phone.run("return play.state.status.how") == "left"
         assert window.messages() == []
 
 

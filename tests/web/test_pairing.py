@@ -20,10 +20,10 @@ pytest.importorskip("httpx2")
 from sqlalchemy import text
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
-from test_server import ORIGIN, PLACE_RED, Player, in_loop, joined
+from test_server import ORIGIN, PLACE_RED, Player, joined
 from test_study import ask, serving, stage_of, to_the_game, until_stage, written
 
-from iglu_marl import ConfigError
+from iglu_marl import ConfigError, replay
 from iglu_marl.web import store as db
 from iglu_marl.web.pairing import GONE_S, READY_S, Queue
 from iglu_marl.web.study import read_study
@@ -98,10 +98,9 @@ def until_game(client: TestClient, token: str, number: int) -> None:
 
 def test_both_have_to_be_there() -> None:
     queue = Queue()
-    assert queue.ask(1, None, 0.0, True).other is None
+    assert not queue.ask(1, None, 0.0, True).others
     offered = queue.ask(2, None, 1.0, True)
-    assert offered.other is not None
-    assert offered.other.participant == 1
+    assert [one.participant for one in offered.others] == [1]
     assert not offered.matched
     assert queue.ask(1, None, 2.0, True).matched
 
@@ -109,7 +108,7 @@ def test_both_have_to_be_there() -> None:
 def test_one_who_is_silent_is_offered_to_nobody() -> None:
     queue = Queue()
     queue.ask(1, None, 0.0, True)
-    assert queue.ask(2, None, GONE_S + 1, True).other is None
+    assert not queue.ask(2, None, GONE_S + 1, True).others
 
 
 def test_who_does_not_confirm_leaves_the_queue_and_the_other_keeps_its_place() -> None:
@@ -121,9 +120,9 @@ def test_who_does_not_confirm_leaves_the_queue_and_the_other_keeps_its_place() -
         now += 1
         queue.ask(1, None, now, False) if now < READY_S else None
         mine = queue.ask(2, None, now, True)
-    assert mine.other is None
+    assert not mine.others
     assert mine.since == 1.0
-    assert queue.ask(3, None, now + 1, True).other is mine
+    assert queue.ask(3, None, now + 1, True).others == (mine,)
 
 
 def test_one_who_leaves_while_offered_is_not_waited_for() -> None:
@@ -131,18 +130,34 @@ def test_one_who_leaves_while_offered_is_not_waited_for() -> None:
     queue.ask(1, None, 0.0, True)
     mine = queue.ask(2, None, 1.0, True)
     queue.remove(1)
-    assert mine.other is None
+    assert not mine.others
     assert not queue.ask(2, None, 2.0, True).matched
 
 
-def test_members_of_a_pair_play_with_each_other_only() -> None:
+def test_members_of_a_team_play_with_each_other_only() -> None:
     queue = Queue()
-    queue.ask(1, 2, 0.0, True)
-    assert queue.ask(3, 4, 0.5, True).other is None
-    assert queue.ask(5, None, 0.6, True).other is None
-    found = queue.ask(2, 1, 1.0, True).other
-    assert found is not None
-    assert found.participant == 1
+    queue.ask(1, 7, 0.0, True)
+    assert not queue.ask(3, 8, 0.5, True).others
+    assert not queue.ask(5, None, 0.6, True).others
+    assert [one.participant for one in queue.ask(2, 7, 1.0, True).others] == [1]
+
+
+def test_three_wait_for_each_other_or_go_on_as_two() -> None:
+    queue = Queue()
+    for who in (1, 2):
+        assert not queue.ask(who, None, float(who), True, 3, 30.0).others
+    assert not queue.ask(1, None, 9.0, True, 3, 30.0).others
+    three = queue.ask(3, None, 10.0, True, 3, 30.0)
+    assert [one.participant for one in three.others] == [1, 2]
+    queue.ask(1, None, 11.0, True, 3, 30.0)
+    assert not three.matched  # 2 has not confirmed yet
+    queue.remove(3)
+    for at in range(12, 31):
+        mine = [queue.ask(who, None, float(at), True, 3, 30.0) for who in (1, 2)]
+    assert not mine[0].others
+    first = queue.ask(1, None, 31.0, True, 3, 30.0)
+    assert [one.participant for one in first.others] == [2]
+    assert queue.ask(2, None, 31.5, True, 3, 30.0).matched
 
 
 # ------------------------------------------------------------------------------------------------------ whole games
@@ -171,9 +186,8 @@ def test_a_pair_keeps_its_members_and_roles(tmp_path: Path, roles: str) -> None:
             assert found == {code: expected[code] for code in found}
         for token in people.values():
             until_stage(client, token, "done")
-        pairs = {row["code"]: row["pair"] for row in rows(client, db.PARTICIPANTS)}
-        numbers = {row["code"]: row["id"] for row in rows(client, db.PARTICIPANTS)}
-        assert pairs == {"A": numbers["B"], "B": numbers["A"], "C": numbers["D"], "D": numbers["C"]}
+        teams = {row["code"]: row["team"] for row in rows(client, db.PARTICIPANTS)}
+        assert teams == {"A": 1, "B": 1, "C": 2, "D": 2}
 
 
 def test_pairs_rotate_if_the_study_wants_it(tmp_path: Path) -> None:
@@ -248,7 +262,6 @@ def test_a_game_in_which_one_has_not_acted_is_played_again_with_another(tmp_path
                 architect.send(t="say", text="Hello!")
                 builder.until("frame")
                 builder.send(t="leave")
-            in_loop(client, rooms(client)[0].check, time.monotonic())
             assert architect.until("status", state="over")["how"] == "left"
         deadline = time.monotonic() + 20
         while {row["how"] for row in rows(client, db.GAMES)} != {"unplayed"}:
@@ -269,7 +282,6 @@ def left_at_once(client: TestClient, token: str, act: bool) -> Player:
         with contextlib.suppress(WebSocketDisconnect):
             while True:
                 player.hear()
-    in_loop(client, rooms(client)[0].check, time.monotonic())
     return player
 
 
@@ -286,6 +298,177 @@ def test_leaving_at_once_earns_no_completion_code(tmp_path: Path, act: bool, sta
         kinds = [row["kind"] for row in rows(client, db.EVENTS)]
         assert kinds.count("joined") == kinds.count("left") == 1
         assert ("short" in kinds) == (not act)
+
+
+# ------------------------------------------------------------------------------------------------------- teams
+
+TEAM = """
+[team]
+architects = 2
+sees = {architect_0 = "half:north", architect_1 = "half:south"}
+
+[[conditions]]
+name = "three"
+partner = "person"
+role = "builder_0"
+tasks = ["one-red", "one-red", "one-red"]
+"""
+
+
+def meet_all(client: TestClient, tokens: list[str]) -> dict[str, str]:
+    """All ask until they have a game; their seats."""
+    seats: dict[str, str] = {}
+    deadline = time.monotonic() + 20
+    for token in itertools.cycle(tokens):
+        assert time.monotonic() < deadline
+        if "play" in (answer := ask(client, "game", token=token)):
+            seats[token] = answer["play"]
+        if len(seats) == len(tokens):
+            return seats
+    raise AssertionError
+
+
+def play_all(client: TestClient, seats: dict[str, str], leaves: str = "") -> dict[str, str]:
+    """Play a game to its end by placing the block, or until one leaves; what each plays."""
+    with contextlib.ExitStack() as stack:
+        players = {token: stack.enter_context(joined(client, seat)) for token, seat in seats.items()}
+        roles = {token: player.until("welcome")["player"] for token, player in players.items()}
+        for player in players.values():
+            player.until("status", state="playing")
+            player.send(t="say", text="Hello!")
+        room = rooms(client)[0]
+        deadline = time.monotonic() + 10
+        while not all(seat.acted_at for seat in room.seats.values() if seat.agent is None):
+            assert time.monotonic() < deadline
+        if leaves:
+            players[leaves].send(t="leave")
+        else:
+            builder = next(token for token, role in roles.items() if role == "builder_0")
+            for frame in PLACE_RED:
+                players[builder].frame(**frame)
+        for token, player in players.items():
+            if token != leaves:
+                player.until("status", state="over")
+    return roles
+
+
+def test_a_team_keeps_its_members_and_takes_turns(tmp_path: Path) -> None:
+    with study(tmp_path, 'roles = "swap"\n', TEAM) as client:
+        people = [to_the_game(client, code) for code in "ABC"]
+        stranger = to_the_game(client, "D")
+        assert ask(client, "game", token=people[0])["people"] == 3
+        turns = []
+        for number in range(3):
+            roles = play_all(client, meet_all(client, people if number != 1 else people[::-1]))
+            turns.append([roles[token] for token in people])
+            for token in people:
+                until_game(client, token, number + 2) if number < 2 else until_stage(client, token, "done")
+        seats = ["builder_0", "architect_0", "architect_1"]
+        assert turns == [seats, [*seats[1:], seats[0]], [seats[2], *seats[:2]]]
+        assert "wait" in ask(client, "game", token=stranger)
+        assert {row["code"]: row["team"] for row in rows(client, db.PARTICIPANTS)} == {
+            "A": 1,
+            "B": 1,
+            "C": 1,
+            "D": None,
+        }
+        games = rows(client, db.GAMES)
+        assert len({row["recording"] for row in games}) == 3
+        assert {(row["how"], row["partner"]) for row in games} == {("complete", "person")}
+        (_, recorded) = next(iter({row["recording"]: row for row in games}.items()))
+        assert replay(tmp_path / "games" / recorded["recording"]).completed
+
+
+def test_an_agent_takes_the_seat_of_who_is_gone_and_the_others_stay_together(tmp_path: Path) -> None:
+    with study(tmp_path, "", TEAM) as client:
+        people = [to_the_game(client, code) for code in "ABC"]
+        play_all(client, meet_all(client, people), leaves=people[2])
+        for token in people:
+            until_game(client, token, 2)
+        store = client.app.state.sessions.store  # type: ignore[attr-defined]
+        store.do(lambda c: c.execute(text("UPDATE participants SET stage = 'expired' WHERE code = 'C'")))
+        roles = play_all(client, meet_all(client, people[:2]))
+        assert list(roles.values()) == ["builder_0", "architect_0"]
+        until_game(client, people[0], 3)
+        games = [row for row in rows(client, db.GAMES) if row["number"] == 1]
+        assert {row["partner"] for row in games} == {"person"}
+        with open(tmp_path / "games" / games[0]["recording"], encoding="utf-8") as file:
+            assert '"architect_1": "scripted"' in file.readline().replace('":"', '": "')
+
+
+def test_a_team_plays_on_after_a_restart(tmp_path: Path) -> None:
+    with study(tmp_path, "", TEAM) as client:
+        people = [to_the_game(client, code) for code in "ABC"]
+        seats = meet_all(client, people)
+    with study(tmp_path, "", TEAM) as client:
+        assert meet_all(client, people) == seats
+        roles = play_all(client, seats)
+        assert [roles[token] for token in people] == ["builder_0", "architect_0", "architect_1"]
+        for token in people:
+            until_game(client, token, 2)
+        assert len(rows(client, db.GAMES)) == 3
+
+
+@pytest.mark.parametrize(
+    ("policy", "answer"), [("dismiss", {"stage": "dismissed"}), ("wait", {"open": True})]
+)
+def test_what_follows_when_one_of_a_team_is_gone(tmp_path: Path, policy: str, answer: dict[str, Any]) -> None:
+    with study(tmp_path, f'no_partner = "{policy}"\n', TEAM) as client:
+        people = [to_the_game(client, code) for code in "ABC"]
+        play_all(client, meet_all(client, people))
+        for token in people:
+            until_game(client, token, 2)
+        store = client.app.state.sessions.store  # type: ignore[attr-defined]
+        store.do(lambda c: c.execute(text("UPDATE participants SET stage = 'expired' WHERE code = 'A'")))
+        for token in people[1:]:
+            assert answer.items() <= ask(client, "game", token=token).items()
+        teams = {row["code"]: row["team"] for row in rows(client, db.PARTICIPANTS)}
+        assert teams == ({"A": 1, "B": 1, "C": 1} if policy == "dismiss" else {"A": 1, "B": None, "C": None})
+
+
+def test_teams_begin_with_other_rows_of_a_latin_square(tmp_path: Path) -> None:
+    conditions = TEAM.replace('"one-red", "one-red", "one-red"', '"one-red", "one-blue"')
+    with study(tmp_path, 'order = "latin"\n', conditions) as client:
+        people = [to_the_game(client, code) for code in "ABCDEF"]
+        for team in (people[:3], people[3:]):
+            meet_all(client, team)
+        tasks = {(row["participant"] > 3, row["task"]) for row in rows(client, db.GAMES)}
+        assert tasks == {(False, "one-red"), (True, "one-blue")}
+
+
+def test_agents_play_some_seats_of_a_team(tmp_path: Path) -> None:
+    conditions = TEAM.replace('partner = "person"', 'partner = {architect_1 = "scripted"}')
+    with study(tmp_path, 'practice = ["one-red"]\n', conditions) as client:
+        people = [to_the_game(client, code) for code in "AB"]
+        for token in people:  # practice as a builder and as an architect
+            for number, role in enumerate(("builder_0", "architect_0")):
+                assert ask(client, "enter", token=token)["role"] == role
+                seat = ask(client, "game", token=token)["play"]
+                with joined(client, seat) as player:
+                    player.until("status", state="playing")
+                    player.send(t="leave")
+                until_game(client, token, number + 2)
+        assert list(play_all(client, meet_all(client, people)).values()) == ["builder_0", "architect_0"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            '"builder_0"',
+            '"architect"',
+            "a role of 'three' is 'architect', expected one of architect_0, architect_1",
+        ),
+        ('"person"', "{builder_1 = 'scripted'}", "a role of 'three' is 'builder_1', expected"),
+        ('"person"', "3", "partner of 'three' is 3, expected a text or a table by seat"),
+        ("architects = 2", "architects = 0", "builder"),
+        ("architects = 2", "players = 2", "unknown option 'players'"),
+        ("architects = 2", 'name = "crowd"', "'crowd'"),
+    ],
+)
+def test_teams_that_cannot_be(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        read_study(written(tmp_path, GAMES + TEAM.replace(old, new)))
 
 
 # ------------------------------------------------------------------------------------------------- pages that wait

@@ -59,6 +59,17 @@ def test_a_crowd_goes_through_a_study(tmp_path: Path) -> None:
     assert report["hours"] > 0.05  # of the simulated clock
 
 
+def test_teams_go_through_a_study(tmp_path: Path) -> None:
+    """Three people and an agent in each game, who take turns."""
+    team = "[team]\narchitects = 2\nbuilders = 2\n\n[[conditions]]"
+    text = PAIRS.partition('[[conditions]]\nname = "agents"')[0].replace("[[conditions]]", team)
+    text = text.replace('"person"', '{builder_1 = "scripted"}')
+    report, _ = rehearsed(tmp_path, text, Crowd(13, 10.0, dropouts=0.2, reloads=0.5, seed=3))
+    assert report["problems"] == []
+    assert report["balance"]["people"]["done"] >= 6
+    assert report["pairs"] >= 2
+
+
 def test_one_who_waits_for_ever_is_found(tmp_path: Path) -> None:
     text = PAIRS.partition('[[conditions]]\nname = "agents"')[0].replace(
         "least_s", 'no_partner = "wait"\nleast_s'

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -65,7 +68,7 @@ def until_answered(host: str) -> None:
     end = time.monotonic() + 120
     while True:
         try:
-            urllib.request.urlopen(f"http://{host}/api/lobby", timeout=10).close()
+            urllib.request.urlopen(f"http://{host}/healthz", timeout=10).close()
             return
         except OSError:
             assert time.monotonic() < end
@@ -158,31 +161,107 @@ def test_people_behind_a_proxy_are_told_apart(tmp_path: Path, options: tuple[str
         assert asked("198.51.100.2") == (200 if apart else 429)
 
 
-def test_slow_requests_of_one_address_shut_nobody_out(tmp_path: Path) -> None:
-    """600 connections whose heads never end: few are kept, none for long, and others are answered meanwhile."""
-    limits = ("--limit", "connections_per_address=50", "--limit", "header_s=2", "--proxy", "127.0.0.2")
-    with served(tmp_path, *limits) as (host, _), ExitStack() as stack:
+@pytest.mark.parametrize(("addresses", "each"), [(1, 50), (12, 100)])
+def test_slow_requests_shut_nobody_out(tmp_path: Path, addresses: int, each: int) -> None:
+    """1,100 connections whose heads never end: few are kept, none for long, and others are answered meanwhile."""
+    limits = ("--limit", f"connections_per_address={each}", "--limit", "header_s=2", "--proxy", "127.0.0.2")
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as stack:
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, files)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, files[1]))  # as most systems start a process
+        host, _ = stack.enter_context(served(tmp_path, *limits))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files[1], files[1]))
         port, crowd, began = int(host.rpartition(":")[2]), [], time.monotonic()
-        for _ in range(600):
-            slow = stack.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+        for number in range(1100):
+            source = (f"127.0.1.{number % addresses + 1}", 0)
+            slow = stack.enter_context(
+                socket.create_connection(("127.0.0.1", port), 10, source_address=source)
+            )
             with suppress(OSError):
                 slow.sendall(b"GET / HTTP/1.1\r\nHost: ")
             slow.setblocking(False)
             crowd.append(slow)
-        asked, waited = urllib.request.Request(f"http://{host}/healthz"), time.monotonic()
-        with socket.create_connection(("127.0.0.1", port), 10, source_address=("127.0.0.2", 0)) as other:
-            other.sendall(f"GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-            assert b"200 OK" in other.recv(1000)
-        waited = time.monotonic() - waited
+        asked, waits = urllib.request.Request(f"http://{host}/healthz"), []
+        for _ in range(10):  # while they are there
+            waited = time.monotonic()
+            with socket.create_connection(("127.0.0.1", port), 10, source_address=("127.0.0.2", 0)) as other:
+                other.sendall(f"GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+                assert b"200 OK" in other.recv(1000)
+            waits.append(time.monotonic() - waited)
+            time.sleep(0.1)
         open_ones = sum(not is_closed(slow) for slow in crowd)
-        assert open_ones <= 50 or time.monotonic() - began < 2
-        assert waited < 10  # on a busy machine; 0.05 s on a quiet one
+        assert open_ones <= addresses * each or time.monotonic() - began < 2
+        assert max(waits) < 10  # on a busy machine; 0.1 s on a quiet one
         deadline = time.monotonic() + 60
         while not all(map(is_closed, crowd)):
             assert time.monotonic() < deadline
             time.sleep(0.2)
         with urllib.request.urlopen(asked, timeout=30) as answer:
             assert answer.status == 200
+
+
+LOCKED = """
+name = "locked"
+instructions = "Go."
+
+[[conditions]]
+name = "only"
+partner = "scripted"
+tasks = ["bridge"]
+"""
+
+
+def test_a_locked_database_delays_no_game(tmp_path: Path) -> None:
+    """Steps come as ever, requests are answered or refused, and what ended meanwhile is stored afterwards.
+
+    IGLU_MARL_LOCKED: for how many seconds.
+    """
+    seconds = float(os.environ.get("IGLU_MARL_LOCKED", "6"))  # SQLite itself waits for five
+    (tmp_path / "study.toml").write_text(LOCKED)
+    with served(tmp_path / "games", "--study", str(tmp_path / "study.toml"), "--wait", "1") as (host, _):
+
+        def ask(path: str, **body: Any) -> dict[str, Any]:
+            headers = {"origin": f"http://{host}", "content-type": "application/json"}
+            asked = urllib.request.Request(
+                f"http://{host}/api/study/{path}", json.dumps(body).encode(), headers
+            )
+            try:
+                with urllib.request.urlopen(asked, timeout=60) as answer:
+                    return dict(json.load(answer))
+            except urllib.error.HTTPError as error:
+                if error.code != 503:
+                    raise
+                return {}
+
+        seats, tokens = [], []
+        for code in ("stays", "leaves"):
+            tokens.append(ask("enter", code=code)["token"])
+            ask("next", token=tokens[-1], stage="instructions")
+            seats.append(ask("game", token=tokens[-1])["play"])
+        with ExitStack() as stack:
+            stays, leaves = (Visitor(seat) for seat in seats)
+            for one in (stays, leaves):
+                one.join(host, stack)
+            other = stack.enter_context(sqlite3.connect(tmp_path / "games/studies.db", isolation_level=None))
+            other.execute("BEGIN IMMEDIATE")
+            with ThreadPoolExecutor(2) as pool:
+                asked = [pool.submit(ask, "enter", code=f"new-{number}") for number in range(2)]
+                leaves.socket.send(json.dumps({"t": "leave"}))
+                rng, gaps, until = np.random.default_rng(0), [0.0], time.monotonic() + seconds
+                while time.monotonic() < until:
+                    stays.act(rng)
+                    begun = time.monotonic()
+                    while stays.hear()["t"] != "frame":
+                        pass
+                    gaps.append(time.monotonic() - begun)
+                other.execute("ROLLBACK")
+                answers = [one.result() for one in asked]
+            print(f"{max(gaps):.2f} s between steps at most, {answers.count({})} requests refused")
+            assert max(gaps) < 1.0  # 0.1 on a quiet machine
+        deadline = time.monotonic() + 30
+        while ask("enter", token=tokens[1]).get("stage") != "left":  # before `least_s`
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
 
 
 def is_closed(connection: socket.socket) -> bool:

@@ -465,6 +465,20 @@ def test_who_watches_sees_what_the_role_sees_and_does_nothing(client: TestClient
         assert "I know it!" not in json.dumps(builder.heard)
 
 
+@pytest.mark.parametrize("name", ["", "Alex"])
+def test_who_types_is_shown_to_who_hears(options: dict[str, Any], name: str) -> None:
+    """Unless agents and people look alike."""
+    with serving({**options, "partner_name": name}) as client, joined(client, begin(client)) as builder:
+        with joined(client, builder.until("welcome")["invite"]) as architect:
+            architect.until("status", state="playing")
+            architect.send(t="typing")
+            architect.send(t="say", text="Hello")
+            for player in (architect, builder):
+                player.until("frame", said=[["architect", "Hello"]])
+        shown = [[told["who"] for told in one.heard if told["t"] == "typing"] for one in (architect, builder)]
+        assert shown == [[], [] if name else ["architect"]]
+
+
 @pytest.mark.parametrize("replaced", [True, False])
 def test_one_who_stays_away_is_replaced_or_ends_the_game(options: dict[str, Any], replaced: bool) -> None:
     replace = {Role.BUILDER: "scripted"} if replaced else {}

@@ -558,7 +558,9 @@ def test_forty_participants_in_postgresql(tmp_path: Path, folder: Path) -> None:
             "start",
         )
         try:
-            simulate(written(tmp_path, STUDY), folder, f"postgresql+psycopg://tester@/postgres?host={place}")
+            url = f"postgresql+psycopg://tester@/postgres?host={place}"
+            simulate(written(tmp_path, STUDY), folder, url)
+            own_a_study(Store(url), Store(url))
         finally:
             run(str(programs / "pg_ctl"), "-D", f"{place}/data", "-m", "immediate", "stop")
 
@@ -567,13 +569,29 @@ def has_psycopg() -> bool:
     return importlib.util.find_spec("psycopg") is not None and shutil.which("runuser") is not None
 
 
+def own_a_study(one: Store, other: Store) -> None:
+    one.own("words")
+    with pytest.raises(
+        DataError, match=f"'words' has a running server on this database: .*process {os.getpid()}"
+    ):
+        other.own("words")
+    other.own("others")
+    one.close()
+    other.own("words")
+    other.close()
+
+
+def test_a_study_has_one_server(tmp_path: Path) -> None:
+    own_a_study(*(Store(f"sqlite:///{tmp_path / 'x.db'}") for _ in range(2)))
+
+
 def test_an_older_database_is_brought_up_to_date(tmp_path: Path) -> None:
     """One of version 1, which had neither a column for checks of attention nor pairs."""
     url = f"sqlite:///{tmp_path / 'x.db'}"
     store = Store(url)
     newer = {
         "answers": ("passed", "game"),
-        "participants": ("place", "pair", "role", "version", "placed"),
+        "participants": ("place", "team", "role", "version", "placed"),
         "games": ("ended_by",),
     }
     for table, columns in newer.items():
@@ -586,8 +604,24 @@ def test_an_older_database_is_brought_up_to_date(tmp_path: Path) -> None:
         store = Store(url)
         for table in (ANSWER_ROWS, PARTICIPANTS, GAMES):
             assert store.do(lambda connection, table=table: connection.execute(table.select()).all()) == []
-        assert store.do(lambda connection: connection.execute(SCHEMAS.select()).scalars().all()) == [4]
+        assert store.do(lambda connection: connection.execute(SCHEMAS.select()).scalars().all()) == [5]
         store.close()
+
+
+def test_pairs_of_an_older_database_become_teams(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    store = Store(url)
+    for statement in (
+        "ALTER TABLE participants RENAME COLUMN team TO pair",
+        "INSERT INTO participants (id, code, pair) VALUES (3, 'A', 5), (4, 'B', NULL), (5, 'C', 3)",
+        "UPDATE schema_version SET version = 4",
+    ):
+        store.do(lambda connection, statement=statement: connection.execute(text(statement)))
+    store.close()
+    store = Store(url)
+    found = store.do(lambda connection: connection.execute(text("SELECT id, team FROM participants")).all())
+    assert found == [(3, 3), (4, None), (5, 3)]
+    store.close()
 
 
 def test_a_newer_database_is_refused(tmp_path: Path) -> None:
@@ -597,6 +631,20 @@ def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(DataError, match="newer"):
         Store(url)
+
+
+def test_a_damaged_database_is_refused_in_words(tmp_path: Path, folder: Path) -> None:
+    """By the server, and by the commands."""
+    study = written(tmp_path, STUDY)
+    with serving(study, folder) as client:
+        to_the_game(client, "P1")
+    path = folder / "studies.db"
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"seen FLOAT", b"sean FLOAT"))  # in the table's definition
+    with pytest.raises(DataError, match=r"the database cannot be used: .*no such column"):
+        Sessions(read_study(study), Store(f"sqlite:///{path}"))
+    words = ["study", "export", str(study), "--folder", str(folder), "--output", str(tmp_path / "out")]
+    assert isinstance(CliRunner().invoke(command, words).exception, DataError)
 
 
 @pytest.mark.parametrize("url", ["nonsense", "nosuch://x"])

@@ -196,10 +196,10 @@ def test_teams_that_cannot_be(wrong: Any, expected: str) -> None:
         ServerOptions(**wrong)
 
 
-def test_a_study_plays_no_teams(tmp_path: Path) -> None:
+def test_the_file_of_a_study_has_its_team(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY)
     sessions = Sessions(read_study(tmp_path / "study.toml"), Store(f"sqlite:///{tmp_path / 'study.db'}"))
-    with pytest.raises(ConfigError, match="architects is 2, expected 1: a study supports no teams"):
+    with pytest.raises(ConfigError, match=r"the server's team is .*'architects': 2.* expected none"):
         create_app(ServerOptions(**options_in(tmp_path)), sessions)
     sessions.store.close()
 

@@ -7,13 +7,7 @@ from typing import Any
 
 from iglu_marl.language.grammar.makers import CORNERS, define, maker
 from iglu_marl.language.grammar.makers import MAKERS as MAKERS
-from iglu_marl.language.references import (
-    Anaphor,
-    Blocks,
-    Resolution,
-    Spot,
-    resolve,
-)
+from iglu_marl.language.references import Anaphor, Blocks, Resolution, Spot, resolve
 from iglu_marl.language.regions import FLOOR
 
 

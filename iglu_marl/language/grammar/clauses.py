@@ -10,28 +10,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import astuple, dataclass, replace
+from functools import cache, lru_cache, reduce
+from itertools import chain
 from math import prod
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
-from iglu_marl.language.grammar.engine import Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import Modifiers, Property, Remark, put
+from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is_number
+from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Remark, View, put
 from iglu_marl.language.grammar.spelling import singular
-from iglu_marl.language.placing import BlockSpec
-from iglu_marl.language.references import Anaphor, At, Beside, Edge, Portion, Spot
-from iglu_marl.language.shapes import Direction, Kind, Shape
+from iglu_marl.language.placing import SAME, BlockSpec, Spots
+from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Portion, Spot
+from iglu_marl.language.regions import FLOOR, REACH
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, first_place
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
 MAX_HEIGHT = 9
-MAX_WAYS = 6
+MAX_WAYS = 12
 """Number of ways to read a text that are tried in the world."""
-_CUT, _SKIP, _CLOSE = 3, 40, 0
+_CUT, _SKIP, _CLOSE, _BREAK = 3, 40, 6, {",": 2, ".": 5}
 _ORDER = re.compile(
     r"[,(]?\s*(?:that'?s |that is |as |in |written )?(?:\(?\b(?:x\s*(?:,|and|then)\s*z|(z)\s*(?:,|and|then)\s*x)\b\)?"
     r"|\b(?:x|(z)) (?:comes |is |goes )?first(?:,? (?:and |then )?[xz] second)?)(?: order)?(?=\s*(?:[.,;!)]|$))",
@@ -40,6 +42,7 @@ _ORDER = re.compile(
 """Words that say in which order coordinates are given."""
 _BREAKS = (".", ",")
 _ON, _UNDER = ((Direction.UP, 1),), ((Direction.DOWN, 1),)
+_RESULTING = ("so", "like")
 _JOINING = ("and", "then", "but", "so")
 
 
@@ -73,6 +76,7 @@ class Clauses:
     unread: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()  # announcements before what was read
     nouns: tuple[NewNoun, ...] = ()
+    dearer: int = 0  # than the cheapest way
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ class ClauseReader:
         self.ends = sorted({at for at, mark in self.breaks.items() if mark == "."} | {len(self.said)})
 
     def read(self) -> tuple[Clauses, ...]:
-        """Return the ways to read the text that cost little more than the first."""
+        """Return the ways to read the text that cost little more than the first, cheapest first."""
         states: dict[int, list[_Cover]] = {0: [_Cover()]}
         for at in range(len(self.said)):
             covers = self._pruned(states.get(at, []))
@@ -196,8 +200,15 @@ class ClauseReader:
         if not covers:
             return (Clauses((), (" ".join(self.said),), (), self._new_nouns()),)
         covers = sorted(covers, key=lambda cover: cover.cost)
-        found = [self._result(cover) for cover in covers if cover.cost <= covers[0].cost + _CLOSE]
-        return tuple(dict.fromkeys(found))[:MAX_WAYS]
+        found: dict[Clauses, int] = {}
+        built: dict[tuple[Any, ...], int] = {}
+        for cover in covers:
+            if (dearer := cover.cost - covers[0].cost) <= _CLOSE:
+                one = self._result(cover)
+                colors = tuple(getattr(getattr(part, "new", part), "color", None) for part in one.parts)
+                if dearer - built.setdefault(colors, dearer) != 1:  # else only a place has another meaning
+                    found.setdefault(one, dearer)
+        return tuple(replace(one, dearer=dearer) for one, dearer in [*found.items()][:MAX_WAYS])
 
     def _result(self, cover: _Cover) -> Clauses:
         parts: list[Any] = []
@@ -288,7 +299,7 @@ class ClauseReader:
         can_cut = at == 0 or at in self.breaks or self.said[at - 1] in _JOINING
         if cover.whole and not can_cut and (piece or phrase is not None):
             return
-        if piece and _fits(cover.open, phrase):
+        if piece and _fits(cover.open, phrase, joined="and" in self.said[max(0, at - 1) : at + 1]):
             extra = 1 if at in self.breaks and cover.open else 0
             yield _Cover(cover.cost + cost + extra, cover.done, (*cover.open, phrase))
         if phrase is None:
@@ -310,9 +321,17 @@ class ClauseReader:
         for _, end, cost in self.parser.read("idle", at):
             if self.said[end - 1] != "the" or not self.parser.read("tint", end):  # "the red block" exists
                 found.append((end, None, cost + 1))
-        found = [one for one in found if one[0] > at]
+        found = [
+            (end, value, cost + sum(_BREAK[mark] for stop, mark in self.breaks.items() if at < stop < end))
+            for end, value, cost in found
+            if end > at
+        ]
+        stop = next(end for end in self.ends if end > at)
         if at == 0 or at in self.breaks:
-            found += self._unread(at, next(end for end in self.ends if end > at))
+            found += self._unread(at, stop)
+        elif self.said[at] in _RESULTING and _changing().isdisjoint(self.said[at:stop]):
+            rest = self.said[at:stop]  # "so it is a full square", "like the five on a dice"
+            found.append((stop, _Unread(" ".join(rest), True, explains=True), 26 + 2 * len(rest)))
         return found
 
     def _whole(self, at: int) -> Iterator[tuple[int, Any, int]]:
@@ -324,7 +343,7 @@ class ClauseReader:
             least: dict[int, int] = {}
             for value, end, cost in self.parser.read(category, at):  # cheapest first
                 if cost == least.setdefault(end, cost):
-                    yield end, value, cost + _lacking(value)
+                    yield end, value, cost + _lacking(value) + 8 * isinstance(value, View)
         for value, end, cost in self.parser.read("remark", at):
             yield end, None if isinstance(value, Remark) else value, cost + 2
 
@@ -332,13 +351,15 @@ class ClauseReader:
         pieces = self.parser.read("piece", at)
         kinds = {end for value, end, _ in pieces if value.name == "kind"}
         for value, end, cost in pieces:
-            if value.name == "name" and end in kinds:
-                continue
+            if (value.name == "name" and end in kinds) or (
+                self.said[at] == "still" and at not in self.breaks
+            ):
+                continue  # "that is still blue" describes
             if value.name == "kind":
                 word, plural = singular(self.said[end - 1])
                 value = replace(value, word=word if word in listed("part") else "", plural=plural)
             known = value.name == "name" or (value.name == "kind" and self.said[at - 1 : at] == ["the"])
-            if not known or self._may_be_new(at):
+            if not known or self.said[at] == "as" or end > at + 1 or self._may_be_new(at):
                 yield end, value, cost + 1
 
     def _modifiers(self, at: int) -> Iterator[tuple[int, Any, int]]:
@@ -348,6 +369,9 @@ class ClauseReader:
                 continue  # "north to south" is no place north of the south
             if self.said[end : end + 1] == ["of"]:
                 continue  # a preposition goes with its noun
+            if end not in self.breaks and self.said[end : end + 1] and self.said[end] in self.parser.nouns:
+                if self._colors(end - 1):
+                    continue  # and "the red" is no thing in "the red stripe"
             one = end == at + 1 and value in (Modifiers(color=value.color), Modifiers(way=value.way))
             if not one or (value.way is not None and self.said[at - 1 : at] != ["the"]):
                 yield end, value, cost + 1
@@ -358,24 +382,38 @@ class ClauseReader:
         Words before a comma, behind which an instruction begins, are an announcement.
         """
         rest, inside = self.said[at:stop], at != 0 and self.breaks[at] == ","
+        idle = _changing().isdisjoint(rest)
         for comma in self.breaks if not inside else ():
             if at < comma < stop and self._orders(comma):
                 yield from self._announcement(at, comma, 24)
-        about = None if inside else self._topic(at, stop)
-        if rest[0] == "so" and _changing().isdisjoint(rest):
+        if rest[0] == "so" and idle:
             yield stop, None, 12 + 2 * len(rest)  # what follows from the request
-        if not (inside and self._goes_on(at)) and asks_for_nothing(rest):
-            if _telling().isdisjoint(rest) and not any(is_number(word) or word == "minus" for word in rest):
-                yield stop, about, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
-        if inside and rest[0] in listed("explaining") and _changing().isdisjoint(rest):
+        if self._is_remark(at, stop, inside):
+            about = None if inside else self._topic(at, stop)
+            yield stop, about, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
+        if inside and idle and rest[0] in listed("explaining"):
             yield stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)
-        later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
-        plain = asks_for_nothing(rest) and (later or _telling().isdisjoint(rest))
-        if not inside and stop < len(self.said) and plain:
-            yield stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)
-        elif not inside and stop < len(self.said):
-            yield from self._announcement(at, stop, 20)
+        if not inside and stop < len(self.said):
+            yield from self._opening(at, stop)
         yield stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)
+
+    def _is_remark(self, at: int, stop: int, inside: bool) -> bool:
+        """Return whether words neither ask for anything nor say how something is built."""
+        rest = self.said[at:stop]
+        numbered = any(is_number(word) or word == "minus" for word in rest)
+        if numbered or not _telling().isdisjoint(rest) or not asks_for_nothing(rest):
+            return False
+        return not (inside and self._goes_on(at)) and None not in self._things(at, stop)
+
+    def _opening(self, at: int, stop: int) -> Iterator[tuple[int, Any, int]]:
+        """Yield a sentence before others as an announcement."""
+        rest = self.said[at:stop]
+        later = {"it", "them", "they"}.isdisjoint(self.said[stop:])
+        known = None not in self._things(at, stop) and not self._places(at, stop)
+        if known and asks_for_nothing(rest) and (later or _telling().isdisjoint(rest)):
+            yield stop, _Unread(" ".join(rest), False, True), 20 + 3 * len(rest)
+        else:
+            yield from self._announcement(at, stop, 20)
 
     def _announcement(self, at: int, stop: int, cost: int) -> Iterator[tuple[int, Any, int]]:
         """Yield words that say what will be built, not how: without colours, numbers and sides.
@@ -397,15 +435,28 @@ class ClauseReader:
             read = self.parser.read("ref", at) if self.said[at] in ("the", "both") else ()
             inside = [(end, -cost, value) for value, end, cost in read if end <= stop]
             end, _, value = max(inside, key=lambda one: one[:2], default=(at + 1, 0, None))
-            found += [] if value is None else [value]
+            alone = end == at + 1
+            unknown = self.said[at] == "both" and not self.parser.nouns.keys().isdisjoint(self.said[at:stop])
+            found += [None if alone else value] * (unknown or not alone)
             at = end
         return found
+
+    def _places(self, at: int, stop: int) -> bool:
+        """Return whether words say where something is relative to a thing: "directly east of it"."""
+        return any(
+            end <= stop
+            and "of" in self.said[start:end]
+            and isinstance(value, Beside)
+            and value.of != Spot(0, 0)
+            for start in range(at, stop)
+            for value, end, _ in self.parser.read("explicit_where", start)
+        )
 
     def _topic(self, at: int, stop: int) -> SetFocus | None:
         """Return the only thing that words name, if the rest of the text is about "it"."""
         things = self._things(at, stop)
         refers = not {"it", "its", "them", "they", "their"}.isdisjoint(self.said[stop:])
-        return SetFocus(things[0]) if refers and len(things) == 1 else None
+        return SetFocus(things[0]) if refers and len(things) == 1 and things[0] else None
 
     def _orders(self, at: int) -> bool:
         """Return whether an instruction with a verb begins at a word or behind idle ones."""
@@ -453,8 +504,8 @@ class _Unread:
     about: SetFocus | None = None
 
 
-def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
-    """Return whether a piece can be added: each is given once."""
+def _fits(open_: tuple[Any, ...], phrase: Any, joined: bool) -> bool:
+    """Return whether a piece can be added: each is given once. joined: by "and", so that it is no place in a place."""
     if isinstance(phrase, Modifiers):
         places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where} | {
             *phrase.where
@@ -463,42 +514,56 @@ def _fits(open_: tuple[Any, ...], phrase: Any) -> bool:
             where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
         }
         spots = {where for where in places if isinstance(where, Spot)}
-        return len(places) <= 3 and len(upright - {Anaphor()}) <= 1 and len(spots) <= 1
+        known = {where for where in places - {*phrase.where} if not isinstance(where, Level)}
+        level = all(isinstance(where, Level) for where in phrase.where)
+        if joined and known and not level and not known | {*phrase.where} <= spots:
+            return False
+        return len(places - spots) <= 3 - bool(spots) and len(upright - {Anaphor()}) <= 1 and len(spots) <= 9
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
+    if phrase.name == "count" and Property("count", 1) in open_ and {"name", "kind"} & {*names}:
+        return names.count("count") == 1  # "a mast, four blocks"
     return phrase.name not in names or (phrase.name == "count" and phrase in open_)
+
+
+_NO_KIND = Property("kind", None)
 
 
 @lru_cache(maxsize=4096)
 def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     """Return the instructions that pieces make, and the cost of what is missing; None if they contradict."""
-    stated = [part for part in pieces if isinstance(part, Property)]
-    given = {part.name: part for part in stated}
-    names = [part for part in stated if part.name == "name"]
+    given = {part.name: part for part in pieces if isinstance(part, Property)}
+    names = [part for part in pieces if isinstance(part, Property) and part.name == "name"]
+    placed = (part for part in pieces if isinstance(part, Modifiers))
     try:
-        mods = Modifiers()
-        for part in pieces:
-            mods = mods.plus(part) if isinstance(part, Modifiers) else mods
+        mods = reduce(Modifiers.plus, placed, Modifiers())
         mods = replace(mods, where=tuple(dict.fromkeys(mods.where)))
-        bare = set(given) <= {"name"} or (set(given) == {"name", "count"} and given["count"].value == 1)
-        if bare and names and mods == Modifiers():
-            return tuple(_Heading(part.value, part.plural, article="count" in given) for part in names), 4
-        kind = given.get("kind")
-        if kind and kind.word and set(given) <= {"kind", "count"} and mods == Modifiers():
-            return (_Heading(kind.word, kind.plural, article="count" in given),), 7
+        if mods == Modifiers() and (heading := _as_heading(given, names)) is not None:
+            return heading
         made = _made(given, mods)
     except (DialogueError, GridError, LanguageError):
         return None
-    shown = not {"count", "kind", "name", "area", "block", "colors"}.isdisjoint(given)
+    shown = given.keys() & {"count", "kind", "name", "area", "block", "colors", "path"}
     if made is None or not (shown or ("color" in given and mods.where)):
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
-    called = tuple(_Heading(part.value, part.plural, True) for part in names[-1:])
-    if not called and "kind" in given and given["kind"].word:
-        called = (_Heading(given["kind"].word, given["kind"].plural, True),)
+    kind = given.get("kind", _NO_KIND)
+    words = [(part.value, part.plural) for part in names[-1:]] or [(kind.word, kind.plural)] * bool(kind.word)
+    called = tuple(_Heading(word, plural, True) for word, plural in words)
     cost = 6 * (len(names) > 1) + sum(map(_lacking, goals))
-    return tuple(part for goal in goals for part in (goal, *(called if _places(goal) else ()))), cost
+    return tuple(chain.from_iterable((goal, *called * _places(goal)) for goal in goals)), cost
+
+
+def _as_heading(given: Mapping[str, Property], names: list[Property]) -> tuple[tuple[Any, ...], int] | None:
+    """Return the headings that names or a shape alone are, and their cost; None if there is more."""
+    article = "count" in given
+    if names and {*given} <= {"name", "count"} and (not article or given["count"].value == 1):
+        return tuple(_Heading(part.value, part.plural, article=article) for part in names), 4
+    kind = given.get("kind", _NO_KIND)
+    if kind.word and {*given} <= {"kind", "count"}:
+        return (_Heading(kind.word, kind.plural, article=article),), 7
+    return None
 
 
 def _lacking(goal: Any) -> int:
@@ -520,27 +585,21 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     """Return the placement of its properties; None if they do not go together."""
     value = {name: part.value for name, part in given.items()}
     kind, count = value.get("kind", Kind.BLOCK), value.get("count")
-    plural = any(part.plural for part in given.values())
     own: dict[str, Any] = {
         "hollow": value.get("hollow"),
         "standing": value.get("upright"),
-        "axis": value.get("axis"),
+        "axis": value["toward"].axis if "toward" in value else value.get("axis"),
     }
-    mods = mods.plus(Modifiers((value["level"],) if "level" in value else (), **own))
-    mods = replace(mods, where=_within(mods.where))
-    if "above" in value:  # "red on the ground, on top of it yellow"
-        if "color" not in value or "colors" in value:
-            return None
-        value["colors"] = ((value["color"],) * (count or 1) + value["above"])[:MAX_HEIGHT]
-        given, count = (
-            {name: part for name, part in given.items() if name not in ("color", "above", "count")},
-            1,
-        )
-    if "colors" in value:
-        if "above" in value or given["colors"].axis:
-            mods = mods.plus(Modifiers(standing=True))
-        more = {*given} - _BESIDE_COLORS - ({"count"} if count == 1 else set())
-        return _colored(value["colors"], kind, mods, more)
+    if "path" in value:
+        return _path(value, mods)
+    if {"slant", "through", "member"} & value.keys():
+        return _line(value, kind, mods)
+    if "turn" in value:
+        return None
+    mods = _at_spots(mods.plus(Modifiers((value["level"],) if "level" in value else (), **own)), given)
+    mods = _centred(replace(mods, where=_within(mods.where)))
+    if "above" in value or "colors" in value:
+        return _of_colors(given, kind, mods)
     if (count or 1) > 1 or kind is Kind.ROW:
         mods = _with_way(mods)
     if mods.also is not None and count == 2:
@@ -548,24 +607,112 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if "total" in value:
         length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
         mods = mods.plus(Modifiers(**{length: value["total"]}))
-    measured = not {"area", "long", "wide", "high", "thick"}.isdisjoint(given)
-    if "area" in value and not plural and count == prod(value["area"]) * value.get("high", 1):
-        count = None  # as many as it has
-    if measured:
-        sized = _area(kind, value, mods) if "area" in value else _sized(kind, given, mods)
-        if sized is None:
-            return None
-        kind, mods, high = sized
-        count = 1 if high and count == high else count
-    elif kind in (Kind.TOWER, Kind.ROW) and not plural and (count or 1) > 1:
-        mods, count = mods.plus(Modifiers(total=count)), 1  # "a pole: two blue blocks"
+    plural = any(part.plural for part in given.values())
+    sized = _with_sizes(given, kind, mods, count, plural)
+    if sized is None:
+        return None
+    kind, mods, count = sized
     if count is None and not (plural and kind is Kind.BLOCK):
         count = 1
     vague = count is None and kind is Kind.BLOCK and not mods.where
     return put(BlockSpec(count, value.get("color"), kind, vague=vague), mods)
 
 
-_BESIDE_COLORS = {"kind", "name", "colors", "upright", "block"}
+def _path(value: Mapping[str, Any], mods: Modifiers) -> Any:
+    """Return the placements of a path; a number of blocks must be that of all its legs."""
+    goals, color = value["path"], value.get("color") or mods.color or SAME
+    stated = value.get("total") or value.get("count") or mods.total
+    single = len(goals) < 2 and stated is not None
+    if not {*mods.where} <= {Level(1)} or single or not value.keys() <= {*_IN_ROWS, "path"}:
+        return None
+    if stated not in (None, sum(goal.new.count for goal in goals)):
+        return None
+    made = [replace(goal, new=replace(goal.new, color=goal.new.color or color)) for goal in goals]
+    if mods.origin is not None:
+        made[0] = replace(made[0], where=(Beside(made[0].where[0].offset, mods.origin),))
+    return Sequence(tuple(made)) if len(made) > 1 else made[0]
+
+
+_IN_ROWS = {"count", "color", "colors", "kind", "name", "block", "member", "toward", "axis", "goal", "total"}
+_LINES = (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL)
+
+
+def _line(value: Mapping[str, Any], kind: Any, mods: Modifiers) -> Build | None:
+    """Return a row or diagonal by the place of one of its blocks: "the third block from the west is the centre".
+
+    Without that, a diagonal goes through its place or begins there, or goes on from a thing or the last block.
+    """
+    count = value.get("total") or value.get("count") or mods.total or 0
+    level = {"x": Direction.EAST, "z": Direction.SOUTH}.get(value.get("axis") or mods.axis or "")
+    ways: Any = value.get("slant") or value.get("through") or (value.get("toward") or mods.way or level,)
+    colors = value.get("colors") or (value.get("color", mods.color),) * count
+    (rank, side, color), spot = value.get("member", ((1, None, None), None))
+    wheres = [where for where in mods.where if not isinstance(where, Level) and where != spot]
+    heights = [where.height for where in mods.where if isinstance(where, Level)] or [1]
+    if not value.keys() <= {*_IN_ROWS, "slant", "through", "turn"} or kind not in _LINES or None in colors:
+        return None
+    if ways[0] not in COMPASS or side not in (None, *ways, ways[0].opposite) or len(colors) < 2:
+        return None
+    if ("color" in value and "colors" in value) or count not in (0, 1, len(colors)) or len(heights) > 1:
+        return None
+    if not wheres and spot is None and "slant" in value:
+        wheres = [Beside(tuple((way, 1) for way in ways), mods.origin or LastBlock())]
+    if len(places := [*wheres, spot] if spot else wheres) != 1:
+        return None
+    if spot is None and ("through" in value or ("toward" in value and isinstance(places[0], Spot))):
+        rank = 0
+    fitting = [at for at, one in enumerate(colors) if color in (None, one)][:: -1 if side in ways else 1]
+    known = len(ways) > 1 or side or "toward" in value or mods.way
+    at = (fitting[rank - 1 : rank] or (-1,))[0] if rank else len(colors) // 2
+    middle = 2 * at + 1 == len(colors) and (known or colors == colors[::-1])
+    if at < 0 or ((not known or not rank) and not middle):
+        return None
+    where: Any = places[0]
+    if isinstance(where, Spot):
+        x, z = (-at * sum(VECTORS[way][axis] for way in ways) for axis in (0, 2))
+        where = Spot(where.x + x, where.z + z)
+        where = where if len(ways) > 1 else At((where.x, FLOOR + heights[0] - 1, where.z))
+    elif at:
+        return None
+    return Build(Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (len(colors),), ways), colors, where)
+
+
+def _with_sizes(
+    given: Mapping[str, Property], kind: Any, mods: Modifiers, count: int | None, plural: bool
+) -> tuple[Any, Modifiers, int | None] | None:
+    """Return kind, modifiers and number of what has sizes; None if one of them lacks."""
+    value = {name: part.value for name, part in given.items()}
+    if "area" in value and not plural and count == prod(value["area"]) * value.get("high", 1):
+        count = None  # as many as it has
+    if not {"area", "long", "wide", "high", "thick"}.isdisjoint(given):
+        sized = _area(kind, given, mods) if "area" in value else _sized(kind, given, mods)
+        if sized is None:
+            return None
+        kind, mods, high = sized
+        return kind, mods, 1 if high and count == high else count
+    if kind in (Kind.TOWER, Kind.ROW, *FIGURE_BLOCKS) and not plural and (count or 1) > 1:
+        return kind, mods.plus(Modifiers(total=count)), 1  # "a pole: two blue blocks"
+    return kind, mods, count
+
+
+def _of_colors(given: Mapping[str, Property], kind: Any, mods: Modifiers) -> Any:
+    """Return a tower or a row of the colours that are listed; None if they do not go together."""
+    value: dict[str, Any] = {name: part.value for name, part in given.items()}
+    count, colors, rest = value.get("count"), value.get("colors", ()), {*given} - _BESIDE_COLORS
+    if "above" in value:  # "red on the ground, on top of it yellow"
+        if "color" not in value or colors:
+            return None
+        colors = ((value["color"],) * (count or 1) + value["above"])[:MAX_HEIGHT]
+        rest -= {"color", "above", "count"}
+    if "above" in value or given["colors"].axis:
+        mods = mods.plus(Modifiers(standing=True))
+    stated = {"count"} if count in (1, len(colors)) else set()
+    if "toward" in value:
+        return _line(value | {"colors": colors}, kind, mods)
+    return _colored(colors, kind, mods, rest - stated)
+
+
+_BESIDE_COLORS = {"toward", "axis", "goal", "kind", "name", "colors", "upright", "block"}
 
 
 def _colored(colors: tuple[int, ...], kind: Any, mods: Modifiers, more: Set[str]) -> Any:
@@ -582,6 +729,28 @@ def _colored(colors: tuple[int, ...], kind: Any, mods: Modifiers, more: Set[str]
     return None
 
 
+def _at_spots(mods: Modifiers, given: Mapping[str, Property]) -> Modifiers:
+    """Return modifiers in which several places of the map have one thing each.
+
+    Raises `Contradiction` if that does not fit the number of things.
+    """
+    spots = tuple(where for where in mods.where if isinstance(where, Spot))
+    exact = [one for one in spots if not abs(one.x) == abs(one.z) == REACH]
+    same_side = all(a * b > 0 for a, b in zip(*map(astuple, spots), strict=True))
+    if len(spots) == 2 and len(exact) == 1 and same_side:
+        return replace(
+            mods, where=tuple(where for where in mods.where if where not in spots or where in exact)
+        )
+    if len(spots) < 2:
+        return mods
+    count = given["count"].value if "count" in given else None
+    others = tuple(where for where in mods.where if where not in spots)
+    fits = count is None and any(part.plural or part.value == "several" for part in given.values())
+    if not (fits or count == len(spots)) or not all(isinstance(where, Level) for where in others):
+        raise Contradiction(f"{count or 'one'} and {len(spots)} places")
+    return replace(mods, where=(Spots(tuple((one.x, one.z) for one in spots)), *others), each=True)
+
+
 def _with_way(mods: Modifiers) -> Modifiers:
     """Return modifiers in which a side is the way that a row goes from a fixed place: "from the centre to the west"."""
     fixed = [where for where in mods.where if isinstance(where, (At, Spot))]
@@ -592,6 +761,13 @@ def _with_way(mods: Modifiers) -> Modifiers:
     if count != 1 or way.vertical:
         return mods
     return replace(mods, where=tuple(where for where in mods.where if where not in sides), way=way)
+
+
+def _centred(mods: Modifiers) -> Modifiers:
+    """Return modifiers in which "centred" without another place is the centre: "on the floor, centred"."""
+    if not mods.centred or not all(isinstance(where, Level) for where in mods.where):
+        return mods
+    return replace(mods, where=(Spot(0, 0), *mods.where), centred=None)
 
 
 def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -608,8 +784,10 @@ _Sized = tuple[Any, Modifiers, int] | None
 """Kind and modifiers of a placement, and its height if that can be its number of blocks, else 0. None: a size lacks."""
 
 
-def _area(kind: Any, value: Mapping[str, Any], mods: Modifiers) -> _Sized:
-    area, high = value["area"], value.get("high") or value.get("thick")
+def _area(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
+    value = {name: part.value for name, part in given.items()}
+    area, high, along = value["area"], value.get("high") or value.get("thick"), given["area"].axis
+    mods = mods if along is None else mods.plus(Modifiers(axis=along))
     if {"long", "wide"} & value.keys() or (value.get("high") and "thick" in value):
         return None
     if area[:2] == (1, 1) and high:
@@ -625,24 +803,29 @@ def _sized(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
         sizes["high" if "high" not in sizes else "wide"] = thick
     high = sizes.pop("high", 1)
     axes = {name: given[name].axis for name in sizes if name in given and given[name].axis}
-
-    def lying(kind: Kind, **size: Any) -> _Sized:
-        axis = next(iter(axes.values()), None) if mods.axis is None else None
-        return kind, mods.plus(Modifiers(axis=axis, **size)), 0
-
+    if not sizes:
+        return _high(kind, high, mods)
+    tall = replace(mods, axis=next(iter(axes.values()), None)) if mods.axis is None else mods
+    n, m = (*sizes.values(), 1)[:2]
     if len(sizes) == 2:
-        (_, n), (two, m) = sizes.items()
-        if [*axes] == [two]:
+        if [*axes] == [[*sizes][1]]:
             n, m = m, n
         if min(n, m) > 1:
-            return lying(Kind.RECTANGLE, area=(n, m, high) if high > 1 else (n, m))
-        return lying(Kind.WALL, area=(max(n, m), high)) if high > 1 else lying(Kind.ROW, long=max(n, m))
-    if sizes:
-        (n,) = sizes.values()
-        if high > 1:
-            one_wide = Kind.TOWER, mods.plus(Modifiers(tall=high)), 0
-            return one_wide if n == 1 else lying(Kind.WALL, area=(n, high))
-        return None if kind is Kind.WALL else lying(Kind.ROW if kind is Kind.BLOCK else kind, long=n)
+            return Kind.RECTANGLE, tall.plus(Modifiers(area=(n, m, high) if high > 1 else (n, m))), 0
+        lying = Kind.ROW
+    elif high > 1 and n == 1:
+        return Kind.TOWER, mods.plus(Modifiers(tall=high)), 0
+    elif kind is Kind.WALL and high == 1:
+        return None
+    else:
+        lying = Kind.ROW if kind is Kind.BLOCK else kind
+    if high > 1:
+        return Kind.WALL, tall.plus(Modifiers(area=(max(n, m), high))), 0
+    return lying, tall.plus(Modifiers(long=max(n, m))), 0
+
+
+def _high(kind: Any, high: int, mods: Modifiers) -> _Sized:
+    """Return what has a height only."""
     if high == 1:
         return kind, mods, 0
     if kind is Kind.BLOCK and mods.like is not None:

@@ -37,12 +37,14 @@ class Construction:
         category: what it makes, such as "clause", "ref" (a reference) or "where" (a place).
         pattern: as in the grammar file, with <categories>, {word lists}, (one|other||only read) and [optional parts].
         said: whether agents say it too.
+        card: whether its example is usual English, for a help card.
 
     """
 
     category: str
     pattern: str
     said: bool
+    card: bool
     _rule: Rule = field(repr=False, compare=False)
 
     @cached_property
@@ -56,7 +58,7 @@ class Construction:
 def constructions() -> tuple[Construction, ...]:
     """Return all rules for instructions, answers and questions."""
     return tuple(
-        Construction(category.name, rule.pattern_text, rule.said, rule)
+        Construction(category.name, rule.pattern_text, rule.said, rule.when != ("unless", "card"), rule)
         for category in grammar().categories.values()
         if category.name not in _WORDS
         for rule in category.rules

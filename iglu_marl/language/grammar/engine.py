@@ -24,7 +24,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
@@ -68,19 +68,19 @@ OPEN = (NUMBER, "rest", "some", *NAMES)
 """Slots without rules: digits, all words up to the end of the sentence, some of them, and nouns outside the grammar."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Word:
     """One word."""
 
     text: str
 
 
-@dataclass
+@dataclass(eq=False)
 class Comma:
     """A comma, which is said but not read."""
 
 
-@dataclass
+@dataclass(eq=False)
 class CategorySlot:
     """A named slot for a value of a category. flag: set inside the slot."""
 
@@ -89,14 +89,14 @@ class CategorySlot:
     flag: str = ""
 
 
-@dataclass
+@dataclass(eq=False)
 class Sequence:
     """Patterns in order."""
 
     parts: list[Node]
 
 
-@dataclass
+@dataclass(eq=False)
 class Choice:
     """One of several options.
 
@@ -106,7 +106,40 @@ class Choice:
     options: list[Node]
     optional: bool = False
     said: int = 0
-    by_word: dict[str, list[Node]] | None = None
+    by_word: FirstWords | None = None
+
+
+@dataclass(eq=False)
+class FirstWords:
+    """Rules or options by the word with which they can begin; each list is made when it is asked for.
+
+    entries: with their patterns. first: first words of categories.
+    """
+
+    entries: list[tuple[Any, Node]]
+    first: Mapping[str, set[str]]
+    _lists: dict[str, list[Any]] = field(default_factory=dict)
+
+    @cached_property
+    def _firsts(self) -> list[tuple[Any, set[str]]]:
+        return [(entry, _first(pattern, self.first)) for entry, pattern in self.entries]
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return set().union(*(words for _, words in self._firsts))
+
+    def possible(self, word: str) -> list[Any]:
+        """Return what can begin with a word, cheapest first; "": at the end."""
+        if (known := self._lists.get(word)) is not None:
+            return known
+        if word not in self._words:
+            word = "" if not word else NUMBER if is_number(word) and NUMBER in self._words else "rest"
+        if word not in self._lists:
+            own = (word, NUMBER) if is_number(word) else (word,)
+            keys = ("",) if not word else (*own, "rest", "some", *NAMES, "")
+            found = (entry for key in keys for entry, words in self._firsts if key in words)
+            self._lists[word] = list({id(entry): entry for entry in found}.values())
+        return self._lists[word]
 
 
 Node = Word | Comma | CategorySlot | Sequence | Choice
@@ -116,7 +149,7 @@ Node = Word | Comma | CategorySlot | Sequence | Choice
 class Rule:
     """One pattern of a category.
 
-    said: whether it is said too; when: under which flags. required: sets of words, each with one that a match has.
+    said: whether it is said too; when: under which flags.
     """
 
     pattern: Node
@@ -125,7 +158,11 @@ class Rule:
     text: str
     said: bool = False
     when: tuple[str, str] | None = None
-    required: list[frozenset[str]] = field(default_factory=list)
+
+    @cached_property
+    def required(self) -> list[frozenset[str]]:
+        """Sets of words, of which every match has one each."""
+        return _required(self.pattern)
 
     def is_said(self, flags: frozenset[str]) -> bool:
         """Return whether it is said under these flags."""
@@ -150,7 +187,7 @@ class Category:
 
     name: str
     rules: list[Rule] = field(default_factory=list)
-    by_word: dict[str, list[Rule]] = field(default_factory=dict)
+    by_word: FirstWords | None = None
 
 
 class Phrases(list[str]):
@@ -188,7 +225,7 @@ class _Pattern:
             if self.tokens[self.at] == "||":
                 said = len(options)
             self.at += 1
-        if said is not None and options[0] == Sequence([]):
+        if said is not None and isinstance(options[0], Sequence) and not options[0].parts:
             return Choice(options[1:], said=0)  # "[||red]"
         return Choice(options, said=len(options) if said is None else said)
 
@@ -234,10 +271,7 @@ class Grammar:
     """
 
     def __init__(
-        self,
-        text: str,
-        makers: Mapping[str, Any],
-        lexicon: Mapping[str, Iterable[tuple[str, Any]]] = {},
+        self, text: str, makers: Mapping[str, Any], lexicon: Mapping[str, Iterable[tuple[str, Any]]] = {}
     ) -> None:
         self.makers = dict(makers)
         self.lists: dict[str, Phrases] = {}
@@ -317,21 +351,25 @@ class Grammar:
                         )
 
     def _index(self) -> None:
-        """Index rules and options by first word; "" stands for those that can be empty."""
+        """Find the first words of categories, with "" for those that can be empty, and index rules and options."""
         first: dict[str, set[str]] = {name: set() for name in self.categories}
-        grown = True
-        while grown:
-            grown = False
-            for name, category in self.categories.items():
-                found = set().union(*(_first(rule.pattern, first) for rule in category.rules), first[name])
-                if found != first[name]:
-                    first[name], grown = found, True
+        users: dict[str, list[str]] = {}
+        for name, category in self.categories.items():
+            for slot in {slot.category for rule in category.rules for slot in slots_of(rule.pattern)}:
+                users.setdefault(slot, []).append(name)
+        todo = dict.fromkeys(reversed(self.categories))  # a file begins with the largest parts
+        while todo:
+            name = next(iter(todo))
+            del todo[name]
+            found = set().union(*(_first(rule.pattern, first) for rule in self.categories[name].rules))
+            if found != first[name]:
+                first[name] = found
+                todo |= dict.fromkeys(users.get(name, ()))
         for category in self.categories.values():
-            category.by_word = _table((rule, _first(rule.pattern, first)) for rule in category.rules)
+            category.by_word = FirstWords([(rule, rule.pattern) for rule in category.rules], first)
             for rule in category.rules:
-                rule.required = _required(rule.pattern)
                 for choice in _choices(rule.pattern):
-                    choice.by_word = _table((option, _first(option, first)) for option in choice.options)
+                    choice.by_word = FirstWords([(option, option) for option in choice.options], first)
         self.first = first
         self._check_recursion()
 
@@ -374,20 +412,6 @@ def _has_value(rule: Rule) -> bool:
     return rule.value is not None or slots_of(rule.pattern) != []
 
 
-def _table(entries: Iterable[tuple[Any, set[str]]]) -> dict[str, list[Any]]:
-    """Index entries by first word, with "rest" for any other word and "" for none, cheapest first."""
-    begun: dict[str, list[Any]] = {}
-    for entry, first in entries:
-        for word in first:
-            begun.setdefault(word, []).append(entry)
-    of_any = [entry for key in ("rest", "some", *NAMES, "") for entry in begun.get(key, ())]
-    table = {"": begun.get("", [])}
-    for word in {"rest", *begun} - NAMES.keys() - {""}:
-        own = begun.get(word, []) + (begun.get(NUMBER, []) if is_number(word) else [])
-        table[word] = list({id(entry): entry for entry in own + of_any}.values())
-    return table
-
-
 def _certain(node: Node) -> set[str]:
     """Return the slot names that every match has."""
     if isinstance(node, CategorySlot):
@@ -407,6 +431,7 @@ def _required(node: Node) -> list[frozenset[str]]:
     return [frozenset().union(*(min(one, key=len) for one in options))] if options and all(options) else []
 
 
+@cache
 def slots_of(node: Node) -> list[CategorySlot]:
     """Return the slots of a pattern in order."""
     inside = [slot for part in _parts(node) for slot in slots_of(part)]
@@ -519,7 +544,9 @@ class Parser:
 
     def _readings(self, category: str, at: int) -> list[Read]:
         found: dict[tuple[Any, int], int] = {}
-        for rule in self._possible(self.grammar.categories[category].by_word, at):
+        begun = self.grammar.categories[category].by_word
+        assert begun is not None
+        for rule in begun.possible(self._word(at)):
             if self.quick and not self._has_words(rule):
                 continue
             for value, end, cost in self._apply(rule, at):
@@ -535,14 +562,8 @@ class Parser:
             self._occurs[id(rule)] = known
         return known
 
-    def _possible(self, table: Mapping[str, list[Any]], at: int) -> list[Any]:
-        """Return the rules or options that can begin here."""
-        if at == len(self.said):
-            return table[""]
-        word = self.said[at]
-        if word not in table:
-            word = NUMBER if is_number(word) and NUMBER in table else "rest"
-        return table[word]
+    def _word(self, at: int) -> str:
+        return self.said[at] if at < len(self.said) else ""
 
     def _apply(self, rule: Rule, at: int) -> Iterator[Read]:
         for slots, end, cost in self._match(rule.pattern, at):
@@ -571,7 +592,7 @@ class Parser:
         if isinstance(node, Choice):
             assert node.by_word is not None
             found: list[Match] = []
-            for option in self._possible(node.by_word, at):
+            for option in node.by_word.possible(self._word(at)):
                 found += self._match(option, at)
             return [*found, ((), at, 0)] if node.optional else found
         if isinstance(node, Word):
@@ -594,8 +615,8 @@ class Parser:
         value: Any = None
         if slot.category == NUMBER and is_number(word):
             value = int(word[:6])
-        elif noun is not None and noun[1:] == NAMES.get(slot.category):
-            value = noun[0]
+        elif noun is not None and NAMES.get(slot.category) in (noun[1:], (noun[1], word in self.said[:at])):
+            value = noun[0]  # a noun that the text introduced is known later in it
         if value is None:
             return []
         self.furthest = max(self.furthest, at + 1)

@@ -18,7 +18,8 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature
+from inspect import signature as signature_of
 from types import CodeType
 from typing import Any
 
@@ -170,22 +171,24 @@ def slots_for(part: Expression, value: Any, inverses: Mapping[str, Inverse]) -> 
         for option in part.parts:
             yield from slots_for(option, value, inverses)
     elif isinstance(part, Call):
-        found: Iterable[Slots] = ()
-        if part.name in inverses:
-            found = inverses[part.name](value, **part.constants)
-        elif isinstance(part.function, type) and isinstance(value, part.function):
-            found = [{name: getattr(value, name) for name in part.arguments}]
-        for stated in found:
+        for stated in _arguments_for(part, value, inverses):
             given = {name: one for name, one in stated.items() if one is not None}
             if given.keys() <= part.arguments.keys():
                 yield from _together([(part.arguments[name], one) for name, one in given.items()], inverses)
-    elif isinstance(part, (Operation, Conditional)):
-        return  # only read
-    elif isinstance(value, tuple) and part.spread and len(value) >= len(part.parts):
+    elif isinstance(part, TupleOf) and isinstance(value, tuple):  # operations and conditions are only read
         ends = len(part.parts) - 1
-        yield from _together(list(zip(part.parts, (*value[:ends], value[ends:]), strict=True)), inverses)
-    elif isinstance(value, tuple) and not part.spread and len(value) <= len(part.parts):
-        yield from _together(list(zip(part.parts, value, strict=False)), inverses)
+        if part.spread and len(value) > ends:
+            value = (*value[:ends], value[ends:])
+        if len(value) <= len(part.parts) and (len(value) > ends or not part.spread):
+            yield from _together([*zip(part.parts, value, strict=False)], inverses)
+
+
+def _arguments_for(call: Call, value: Any, inverses: Mapping[str, Inverse]) -> Iterable[Slots]:
+    if call.name in inverses:
+        return inverses[call.name](value, **call.constants)
+    if isinstance(call.function, type) and isinstance(value, call.function):
+        return [{name: getattr(value, name) for name in call.arguments}]
+    return ()
 
 
 def _together(
@@ -207,9 +210,12 @@ def makers_of(part: Expression | None) -> set[str]:
     return {name for one in getattr(part, "parts", ()) for name in makers_of(one)}
 
 
+_signature = cache(signature_of)
+
+
 def _check(call: Call, certain: set[str]) -> None:
     """Raise an error if the arguments do not fit the parameters, or the maker does not use a slot."""
-    parameters = signature(call.function).parameters.values()
+    parameters = _signature(call.function).parameters.values()
     names = {one.name for one in parameters}
     rest = next((one.name for one in parameters if one.kind is one.VAR_KEYWORD), "")
     loose = (SlotValue, FirstOf)
@@ -328,7 +334,7 @@ class _Builder:
     ) -> Expression:
         if not callable(self.known.get(name)):
             raise LanguageError(f"no maker {name!r}")
-        names = list(signature(self.known[name]).parameters)
+        names = list(_signature(self.known[name]).parameters)
         if len(args) > len(names) or {key.arg for key in keywords} & {None, *names[: len(args)]}:
             raise LanguageError(f"{name!r} takes {', '.join(names)}, each once")
         stated = dict(zip(names, map(self.built, args), strict=False))

@@ -14,11 +14,16 @@ from iglu_marl.language.references import At, Beside, Blocks, Spot, is_several
 from iglu_marl.language.shapes import Direction, Kind, Shape
 from iglu_marl.language.verbs import Build, Move, Pick, Place, Remove, Replace
 
-INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {}
-
-
-def define(name: str, function: Callable[..., list[Slots]]) -> None:
-    INVERSES[name] = function
+INVERSES: dict[str, Callable[..., Iterable[Slots]]] = {
+    "pick": lambda value: [{"where": value.where}] if isinstance(value, Pick) else [],
+    "mods_more": lambda value: [{"one": value, "more": Modifiers()}] if value.where else [],
+    "mod_where": lambda value: [{"where": value.where[0]}],
+    "core_where": lambda value: [{"core": replace(value, where=None), "where": value.where}],
+    "core_middle": lambda value: [{"core": replace(value, middle=False, where=None), "where": value.where}],
+    "plain_core": lambda v: [{"colors": v.colors or None, "kind": v.kind, "way": v.extreme}],
+    "stuff": lambda value: [{"n": value[0], "colors": value[1] or None}],
+    "color_more": lambda value: [{"one": value[0], "more": value[1:]}] if len(value) > 1 else [],
+}
 
 
 def _block(edit: CellEdit) -> Blocks:
@@ -56,26 +61,14 @@ def replace_color(value: Any) -> Iterator[Slots]:
         yield {"blocks": _block(value), "color": value.color}
 
 
-define(
-    "move_to",
-    lambda value: (
-        [{"blocks": value.blocks, "where": value.to}] if isinstance(value, Move) and value.to else []
-    ),
-)
-
-
-define("pick", lambda value: [{"where": value.where}] if isinstance(value, Pick) else [])
+def move_to(value: Any) -> Iterator[Slots]:
+    if isinstance(value, Move) and value.to:
+        yield {"blocks": value.blocks, "where": value.to}
 
 
 def new(value: Any, n: int | None = None) -> Iterator[Slots]:
     if n is not None or value.count > 1:
         yield {"n": value.count if n is None else None, "colors": value.color}
-
-
-define("mods_more", lambda value: [{"one": value, "more": Modifiers()}] if value.where else [])
-
-
-define("mod_where", lambda value: [{"where": value.where[0]}])
 
 
 def shape_plain(value: tuple[Shape, tuple[int, ...]]) -> Iterator[Slots]:
@@ -137,23 +130,9 @@ def counted(value: Any, n: int | None = None) -> Iterator[Slots]:
         yield {"n": value.count if n is None else None, "core": replace(value, count=1)}
 
 
-define("core_where", lambda value: [{"core": replace(value, where=None), "where": value.where}])
-
-
-define(
-    "core_middle", lambda value: [{"core": replace(value, middle=False, where=None), "where": value.where}]
-)
-
-
 def core_rank(value: Blocks) -> Iterator[Slots]:
     if value.rank > 1:
         yield {"n": value.rank, "core": replace(value, rank=1, extreme=None), "way": value.extreme}
-
-
-define(
-    "plain_core",
-    lambda value: [{"colors": value.colors or None, "kind": value.kind, "way": value.extreme}],
-)
 
 
 def core_of(value: Blocks) -> Iterator[Slots]:
@@ -166,8 +145,6 @@ def core_of(value: Blocks) -> Iterator[Slots]:
         }
 
 
-define("stuff", lambda value: [{"n": value[0], "colors": value[1] or None}])
-define("color_more", lambda value: [{"one": value[0], "more": value[1:]}] if len(value) > 1 else [])
 INVERSES |= {
     name: one for name, one in vars().items() if getattr(one, "__module__", "") == __name__ and name[0] != "_"
 }

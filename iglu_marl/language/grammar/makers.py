@@ -26,11 +26,9 @@ from iglu_marl.language.references import (
     Location,
     NextTo,
     PartOf,
-    PluralAnaphor,
     Portion,
     Recent,
     Spot,
-    Union,
     is_several,
 )
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
@@ -40,18 +38,18 @@ from iglu_marl.language.verbs import (
     Build,
     Correct,
     Facing,
-    Move,
     Place,
     PlaceGoal,
     Remove,
     Replace,
-    Resize,
     Sequence,
     SetFocus,
 )
 
 CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
 BORDER = tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)
+Sizes = tuple[int, ...]
+Wheres = tuple[Any, ...]
 _Maker = TypeVar("_Maker", bound=Callable[..., Any])
 MAKERS: dict[str, Any] = {
     **{
@@ -224,18 +222,6 @@ def rejected() -> None:
     raise Rejected
 
 
-# ------------------------------------------------------------------------------------------------- small things
-
-
-def way_more(**ways: Direction) -> Any:
-    stated = tuple(ways.values())
-    require(len(set(stated)) == len(stated))
-    return stated
-
-
-# ----------------------------------------------------------------------------------------------- cells and places
-
-
 def spot_steps(offset: Any) -> Any:
     ways = [way for way, _ in offset]
     if any(way.relative for way in ways) and not any(way.vertical for way in ways):
@@ -282,26 +268,10 @@ def gap_in(of: Any) -> Any:
     return Between(of if not isinstance(of, Anaphor) else Portion(of, "blocks"))
 
 
-# ---------------------------------------------------------------------------------------------------- references
-
-
 def counted(core: Blocks, n: int | None = None) -> Blocks:
     """Return `n` things of a phrase that names no number, or the number 1; None = all."""
     reject_if(core.count != 1 and n not in (None, core.count))
     return replace(core, count=n) if core.count == 1 else core
-
-
-def union(one: Any, more: Any) -> Union:
-    return Union(tuple(one for part in (one, more) for one in getattr(part, "parts", (part,))))
-
-
-def np_apposed(of: Any, where: Any) -> Any:
-    plain = isinstance(of, Blocks) and of.count == 1 and of.where is None
-    require(plain and not isinstance(where, Outside))
-    return replace(of, where=where)
-
-
-# ---------------------------------------------------------------------------------------------------- new blocks
 
 
 def new_shape(
@@ -315,34 +285,7 @@ def new_shape(
     return BlockSpec(k, colors, kind, () if n is None else (n,))
 
 
-_HOLLOW = (Kind.SQUARE, Kind.RECTANGLE, Kind.RING)
-
-
-def _hollowed(kind: Any) -> Any:
-    require(kind in _HOLLOW)
-    return Kind.RING
-
-
-def new_area(
-    n: int,
-    m: int,
-    kind: Kind = Kind.SQUARE,
-    colors: int = SAME,
-    d: int | None = None,
-    up: Any = None,
-    h: str = "",
-) -> Any:
-    kind = _hollowed(kind) if h else kind
-    sizes: tuple[int, ...] = (n, m) if d is None else (n, m, d)
-    if kind is Kind.ROW:
-        sizes = (max(n, m),)
-        reject_if(min(n, m) != 1 or d is not None)
-    reject_if(kind is Kind.CUBE and d is None)
-    standing = True if kind is Kind.WALL else None if up is None else up == "upright"
-    return BlockSpec(1, colors, kind, sizes, standing=standing)
-
-
-_FIGURE_BLOCKS = {  # number of blocks -> sides of the figures with them
+FIGURE_BLOCKS = {  # number of blocks -> sides of the figures with them
     Kind.PLUS: {n: 2 * n - 1 for n in (3, 5, 7)},
     Kind.X: {n: 2 * n - 1 for n in (3, 5, 7)},
     Kind.RING: {n: 4 * n - 4 for n in range(3, 8)},
@@ -350,21 +293,9 @@ _FIGURE_BLOCKS = {  # number of blocks -> sides of the figures with them
 }
 
 
-def new_figure(
-    kind: Kind,
-    up: Any = None,
-    colors: int | None = None,
-    k: int | None = None,
-    h: str = "",
-) -> Any:
-    kind = _hollowed(kind) if h else kind
-    side = {v: key for key, v in _FIGURE_BLOCKS.get(kind, {}).items()}.get(k, 0) if k else 0
-    reject_if(k and not side)  # the number is a check: see `mod_total`
-    sizes = (side, side) if side else ()
-    return BlockSpec(1, colors, kind, sizes, standing=None if up is None else up == "upright")
-
-
-# ----------------------------------------------------------------------------------------- fully specified shapes
+def side_of(kind: Any, k: int | None) -> int:
+    """Return the side of a figure of `k` blocks, 0 if there is none."""
+    return next((side for side, blocks in FIGURE_BLOCKS.get(kind, {}).items() if blocks == k), 0)
 
 
 def _shape(kind: Kind, sizes: tuple[int, ...], ways: tuple[Direction, ...]) -> Shape:
@@ -405,15 +336,25 @@ def build(shape: Any, mods: Modifiers, before: Modifiers | None = None, of: str 
 define("mod_shares", lambda places: Modifiers(also=_of_first(places, Anaphor()), split=True))
 
 
-def _of_first(wheres: tuple[Any, ...], it: Any = None) -> tuple[Any, ...]:
+def _of_first(wheres: Wheres, it: Any = None) -> Wheres:
     """Return places in which parts of "it", or `it`, are those of the thing of the first place."""
     of = next(
         (of for where in wheres if isinstance(of := getattr(where, "of", None), (Blocks, Portion))), None
     )
+    if it is not None and len(wheres) == 2 and isinstance(first := wheres[0], Spot):
+        return first, _mirrored(first, wheres[1])  # "one two west of the centre, the other two east of it"
     if of is None or len(wheres) == 1:
         return wheres  # "east of the tower, against its top block"
     found = {where: of if where.of == it else of_it(where.of, of) for where in wheres if hasattr(where, "of")}
     return tuple(replace(where, of=found[where]) if where in found else where for where in wheres)
+
+
+def _mirrored(spot: Spot, where: Location) -> Location:
+    """Return a place on the other side of "it" as a place of the map, if "it" is the centre."""
+    if not isinstance(where, Beside) or where.of != Anaphor() or len(where.offset) != 1:
+        return where
+    (x, _, z), count = VECTORS.get(where.offset[0][0], (0, 0, 0)), where.offset[0][1]
+    return Spot(count * x, count * z) if x * spot.x < 0 == spot.z or z * spot.z < 0 == spot.x else where
 
 
 def by_doing(of: Any, x: tuple[str, ...], one: Any) -> Any:
@@ -485,8 +426,11 @@ def put(
         if mods.way is None or mods.where:
             raise Rejected
         mods = replace(mods, where=(Beside(((mods.way, 1),), mods.origin),), origin=None)
-    if mods.also is not None:
-        return _at_two_places(new, mods)
+    return _placed(new, mods) if mods.also is None else _at_two_places(new, mods)
+
+
+def _placed(new: BlockSpec, mods: Modifiers) -> Any:
+    """Return the placement of new blocks at one place."""
     made = _described(*_on_columns(new, mods))
     if mods.one_each:
         if made.kind is Kind.BLOCK and made.count not in (None, 1):
@@ -496,16 +440,11 @@ def put(
     _check_repetitions(made, (made.color,), mods)
     made, wheres = _at_places(made, wheres, mods)
     if mods.total is not None:
-        if made.kind in (Kind.TOWER, Kind.ROW) and not made.sizes and made.count == 1:
-            made = replace(made, sizes=(mods.total,))  # "a tower in the middle, 4 blocks in total"
+        side = mods.total if made.kind in (Kind.TOWER, Kind.ROW) else side_of(made.kind, mods.total)
+        if side and not made.sizes and made.count == 1:  # "a tower in the middle, 4 blocks in total"
+            made = replace(made, sizes=(side,) if side == mods.total else (side, side))
         return Sequence((PlaceGoal(made, wheres), AssertCount(mods.total)))
-    if (
-        len(wheres) == 1
-        and isinstance(wheres[0], (At, Beside, NextTo))
-        and made.color not in (None, SAME, ALIKE)
-    ):
-        return _complete_value(made, wheres[0]) or PlaceGoal(made, wheres)
-    return PlaceGoal(made, wheres)
+    return _complete_value(made, wheres) or PlaceGoal(made, wheres)
 
 
 def _on_columns(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
@@ -532,9 +471,7 @@ def _put_with_more(new: Any, mods: Modifiers) -> Sequence:
     return Sequence(tuple(made))
 
 
-def _at_places(
-    made: BlockSpec, wheres: tuple[Any, ...], mods: Modifiers
-) -> tuple[BlockSpec, tuple[Any, ...]]:
+def _at_places(made: BlockSpec, wheres: Wheres, mods: Modifiers) -> tuple[BlockSpec, Wheres]:
     """Return new blocks and their places, each adapted to the other."""
     spots = next((where for where in wheres if isinstance(where, Spots)), None)
     if spots is not None and made.kind is Kind.BLOCK and made.count == len(spots.at):
@@ -542,25 +479,32 @@ def _at_places(
     in_place = Beside((), Anaphor())
     if in_place in wheres and any(isinstance(where, (At, Spot)) for where in wheres):
         wheres = tuple(where for where in wheres if where != in_place)  # "in the corner instead"
-    if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
-        four = tuple(replace(where, which="four") for where in wheres if isinstance(where, Sides))
-        reject_if(mods.four and made.count not in (None, 1, 4))
-        if four and wheres[0] == replace(four[0], which="around"):
-            wheres, made = four, replace(made, count=1, each=True)
-    if mods.four is not None and not any(isinstance(where, Sides) for where in wheres):
-        raise Contradiction(f"{made.kind} and its sides or corners")
+    made, wheres = _on_sides(made, wheres, mods)
     require(len(wheres) <= 2)
     if {Edge, Spot} == set(map(type, wheres)) and made.kind is Kind.BLOCK and made.count not in (None, 1):
         made = replace(made, kind=Kind.ROW, sizes=(made.count,), count=1)  # along the edge from there
+    return _with_likeness(made, wheres), wheres
+
+
+def _on_sides(made: BlockSpec, wheres: Wheres, mods: Modifiers) -> tuple[BlockSpec, Wheres]:
+    """Return new blocks and their places, which are four sides of a thing if there are four blocks."""
+    sides = [where for where in wheres if isinstance(where, Sides)]
+    reject_if(mods.four and made.count not in (None, 1, 4))
+    if mods.four is not None and not sides:
+        raise Contradiction(f"{made.kind} and its sides or corners")
+    four = tuple(replace(where, which="four") for where in sides)
+    if mods.four or (made.kind is Kind.BLOCK and made.count == 4):
+        if sides and wheres[0] == replace(sides[0], which="around"):
+            wheres, made = four, replace(made, count=1, each=True)
     if mods.total == 4 and made.count == 1:  # "on each side, four in total"
         wheres = tuple(
             replace(where, which="four") if isinstance(where, Sides) and where.which == "every" else where
             for where in wheres
         )
-    return _with_likeness(made, wheres), wheres
+    return made, wheres
 
 
-def _with_likeness(made: BlockSpec, wheres: tuple[Any, ...]) -> BlockSpec:
+def _with_likeness(made: BlockSpec, wheres: Wheres) -> BlockSpec:
     """Return new blocks as tall as what their place is relative to, if no other thing is named."""
     first = next(iter(wheres), None)
     of = getattr(first, "of", None) or getattr(first, "one", None)
@@ -576,32 +520,35 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
     color = _agreed("color", new.color or None, mods.color)
     if mods.shade is not None:
-        require(color is None)
-        new, color = replace(new, shade=mods.shade), ALIKE
+        color = accept(ALIKE, color is None)
     if mods.tall == 1 and mods.long is None and (kind not in (Kind.BLOCK, Kind.TOWER) or count != 1):
         kind = Kind.ROW if kind is Kind.WALL and not new.sizes else kind
         mods = replace(mods, tall=None).plus(Modifiers(standing=False))  # "three blocks, one block high"
-    if mods.open is not None:
-        if kind is not Kind.U:
-            raise Contradiction(f"{kind} and open to the {mods.open}")
-        mods = mods.plus(Modifiers(standing=mods.open == "top"))
+    mods = _opened(kind, mods)
     kind, sizes, count = _measured(kind, new.sizes, count, mods)
     if mods.long_side is not None:
         require(kind in FIGURES and len(sizes) == 2 and mods.axis is None)
         sizes = max(sizes), min(sizes)
-    reject_if((mods.hollow and kind not in FIGURES) or (kind is Kind.TOWER and len(sizes) == 2))
-    if mods.like == Anaphor() and kind is Kind.BLOCK and count == 1:
-        kind = Kind.TOWER  # "a blue one of the same height"
-    reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW, Kind.WALL))
-    kind, standing = _positioned(kind, new.standing, mods)
-    if kind is Kind.BLOCK and count == 1 and not mods.each:
-        standing = None
-        require(mods.way is None and mods.axis is None)
-    new = replace(new, count=count, kind=kind, sizes=sizes, standing=standing, like=mods.like)
-    new = replace(new, way=mods.way, axis=mods.long_side or mods.axis, each=mods.each, gap=mods.gap or 0)
-    new = replace(new, hollow=bool(mods.hollow), centred=bool(mods.centred), bare_ends=bool(mods.bare))
-    new = replace(new, taller=mods.taller or 0, times=mods.times or 1, until=mods.until)
-    return new if color is None else replace(new, color=color)
+    reject_if(mods.hollow and kind not in FIGURES)
+    reject_if(kind is Kind.TOWER and len(sizes) == 2)
+    kind, standing = _positioned(kind, count, new.standing, mods)
+    stated = {name: getattr(mods, name) for name in _OF_BLOCKS}
+    stated = {name: getattr(BlockSpec, name) if value is None else value for name, value in stated.items()}
+    color = new.color if color is None else color
+    new = replace(new, count=count, color=color, kind=kind, sizes=sizes, standing=standing)
+    return replace(new, **stated, axis=mods.long_side or mods.axis, bare_ends=bool(mods.bare))
+
+
+def _opened(kind: Any, mods: Modifiers) -> Modifiers:
+    if mods.open is None:
+        return mods
+    if kind is not Kind.U:
+        raise Contradiction(f"{kind} and open to the {mods.open}")
+    return mods.plus(Modifiers(standing=mods.open == "top"))
+
+
+_OF_BLOCKS = ("like", "shade", "way", "each", "gap", "hollow", "centred", "taller", "times", "until")
+"""Modifiers that are properties of new blocks by the same name."""
 
 
 def _spread(kind: Any, count: int | None, mods: Modifiers) -> tuple[Any, Modifiers]:
@@ -613,38 +560,40 @@ def _spread(kind: Any, count: int | None, mods: Modifiers) -> tuple[Any, Modifie
     return kind, replace(mods, area=(mods.long, mods.wide, *high), long=None, tall=None, wide=None)
 
 
-def _measured(
-    kind: Any, sizes: tuple[int, ...], count: int | None, mods: Modifiers
-) -> tuple[Any, tuple[int, ...], int | None]:
+def _measured(kind: Any, sizes: Sizes, count: int | None, mods: Modifiers) -> tuple[Any, Sizes, int | None]:
     """Return kind, sizes and number of new blocks with the stated lengths and heights."""
-    area, tall, long = mods.area, mods.tall, mods.long
-    if area is not None:
+    tall, long = mods.tall, mods.long
+    if mods.area is not None:
         return _with_area(kind, sizes, count, mods)
     if tall is None and long is None:
         return kind, sizes, count
-    if kind in FIGURES and tall and long and not sizes:
-        return kind, (long, tall), count
-    if kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and tall and len(sizes) == 2:
-        return Kind.RECTANGLE, (*sizes, tall), count  # "a 2x2 tower 3 blocks high"
     if sizes or (tall and long):
-        if (*sizes, None) != ((long, tall) if kind is Kind.ROW else (tall, long)):
-            raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
-        return kind, sizes, count
-    if kind is Kind.WALL and tall and mods.like is not None:
-        return kind, (tall,), count
-    if kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and long:
-        return kind, (long, long), count  # "a cross three blocks across"
+        return *_sized_twice(kind, sizes, mods), count
+    n = tall or long or 1
     if kind is Kind.BLOCK:
         if count not in (None, 1):
             raise Contradiction(f"{count} blocks and {_sized(mods)}")
-        return (Kind.TOWER if tall else Kind.ROW), (tall or long or 1,), 1
-    require(bool((kind is Kind.TOWER and tall) or (kind is Kind.ROW and long)))
-    return kind, (tall or long or 1,), count
+        return (Kind.TOWER if tall else Kind.ROW), (n,), 1
+    if kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and long:
+        return kind, (n, n), count  # "a cross three blocks across"
+    fitting = Kind.ROW if long else Kind.WALL if mods.like is not None else Kind.TOWER
+    require(kind is fitting or (kind is Kind.TOWER and tall))
+    return kind, (n,), count
 
 
-def _with_area(
-    kind: Any, sizes: tuple[int, ...], count: int | None, mods: Modifiers
-) -> tuple[Any, tuple[int, ...], int | None]:
+def _sized_twice(kind: Any, sizes: tuple[int, ...], mods: Modifiers) -> tuple[Any, tuple[int, ...]]:
+    """Return kind and sizes of what has sizes of its own and others, or two others."""
+    tall, long = mods.tall, mods.long
+    if kind in FIGURES and tall and long and not sizes:
+        return kind, (long, tall)
+    if kind in (Kind.TOWER, Kind.SQUARE, Kind.RECTANGLE) and tall and len(sizes) == 2:
+        return Kind.RECTANGLE, (*sizes, tall)  # "a 2x2 tower 3 blocks high"
+    if (*sizes, None) != ((long, tall) if kind is Kind.ROW else (tall, long)):
+        raise Contradiction(f"{kind} of {' by '.join(map(str, sizes))} and {_sized(mods)}")
+    return kind, sizes
+
+
+def _with_area(kind: Any, sizes: Sizes, count: int | None, mods: Modifiers) -> tuple[Any, Sizes, int | None]:
     area = mods.area or ()
     if kind is Kind.BLOCK and count == area[0] * area[-1] and len(area) == 2:
         kind, count = Kind.RECTANGLE, 1  # "four blocks in a 2x2 square"
@@ -656,8 +605,13 @@ def _with_area(
     return kind, ((*area, mods.tall) if mods.tall else area), count
 
 
-def _positioned(kind: Any, standing: bool | None, mods: Modifiers) -> tuple[Any, bool | None]:
+def _positioned(
+    kind: Any, count: int | None, standing: bool | None, mods: Modifiers
+) -> tuple[Any, bool | None]:
     """Return the kind of new blocks, and whether they stand upright."""
+    if mods.like == Anaphor() and kind is Kind.BLOCK and count == 1:
+        kind = Kind.TOWER  # "a blue one of the same height"
+    reject_if(mods.like is not None and kind not in (Kind.TOWER, Kind.ROW, Kind.WALL))
     standing = _agreed("standing", standing, mods.standing)
     if mods.flat:
         reject_if(bool(standing) or kind in (Kind.TOWER, Kind.WALL))
@@ -666,7 +620,9 @@ def _positioned(kind: Any, standing: bool | None, mods: Modifiers) -> tuple[Any,
         kind, standing = Kind.TOWER, None
     if kind is Kind.TOWER and standing is False:
         raise Contradiction("tower and level")
-    return kind, None if kind in (Kind.ROW, Kind.TOWER) else standing
+    single = kind is Kind.BLOCK and count == 1 and not mods.each
+    reject_if(single and (mods.way is not None or mods.axis is not None))
+    return kind, None if single or kind in (Kind.ROW, Kind.TOWER) else standing
 
 
 def _sized(mods: Modifiers) -> str:
@@ -675,36 +631,53 @@ def _sized(mods: Modifiers) -> str:
 
 def _check_repetitions(made: BlockSpec, colors: tuple[int | None, ...], mods: Modifiers) -> None:
     """Raise `Contradiction` if repeated properties of a thing differ from the first ones."""
-    ways = [where.offset[0][0] for where in mods.where if isinstance(where, Beside) and where.offset]
-    joins = any(hasattr(where, "of") for where in mods.where)  # an existing thing
-    part = made.kind is Kind.BLOCK and (made.count == 1 or joins)
-    upright = made.kind in (Kind.TOWER, Kind.COLUMN) or made.standing is True
-    along = made.way is not None and not made.way.vertical
-    level = along or made.kind is Kind.ROW or made.standing is False
     for name, stated in mods.again:
-        what = f"the {name}"
-        if name == "bottom":
-            what = f"{color_name(stated)} at the bottom"
-            fine = colors[0] == stated and upright and made.way is not Direction.DOWN
-        elif name == "side":
-            what, fine = f"your {stated}", stated in (*ways, made.way)
-        elif name == "same level":
-            fine = NextTo in map(type, mods.where) or not all(way.vertical for way in ways)
-        elif name == "whole length":
-            fine = not made.sizes and (made.kind is not Kind.BLOCK or made.count is None)
-        else:  # the thing itself, or the whole that it joins
-            what = f"a {stated}"
-            fine = stated in (made.kind, Kind.BLOCK, Kind.STRUCTURE) or (name == "form" and part)
-            if stated in (Kind.TOWER, Kind.COLUMN, Kind.ROW):
-                fine = not (upright if stated is Kind.ROW else level)
-        if not fine:
+        if not _agrees(name, stated, made, colors, mods.where):
+            what = _REPEATED.get(name, "a {}").format(_color(stated) if name == "bottom" else stated)
+            level = _is_level(made) and not _is_upright(made)
             count = made.count if made.kind is Kind.BLOCK and made.count != 1 else None
-            words = ["level" * (level and not upright), count, *map(_color, colors), made.kind]
+            words = ["level" * level, count, *map(_color, colors), made.kind]
             built = " ".join(dict.fromkeys(str(word) for word in words if word))
             raise Contradiction(f"{what} and {built}{'s' * bool(count)}")
 
 
-def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
+_REPEATED = {
+    "bottom": "{} at the bottom",
+    "side": "your {}",
+    "same level": "the same level",
+    "whole length": "the whole length",
+}
+
+
+def _agrees(name: str, stated: Any, made: BlockSpec, colors: tuple[int | None, ...], wheres: Any) -> bool:
+    """Return whether a repeated property of a thing is that of the thing, or of the whole that it joins."""
+    ways = [where.offset[0][0] for where in wheres if getattr(where, "offset", ())]
+    single = made.kind is Kind.BLOCK
+    if name == "bottom":
+        return colors[0] == stated and _is_upright(made) and made.way is not Direction.DOWN
+    if name == "side":
+        return stated in (*ways, made.way)
+    if name == "same level":
+        return NextTo in map(type, wheres) or not all(way.vertical for way in ways)
+    if name == "whole length":
+        return not made.sizes and (not single or made.count is None)
+    if stated in (Kind.TOWER, Kind.COLUMN, Kind.ROW):
+        return not (_is_upright if stated is Kind.ROW else _is_level)(made)
+    joins = any(hasattr(where, "of") for where in wheres)  # an existing thing
+    part = name == "form" and single
+    return (part and (made.count == 1 or joins)) or stated in (made.kind, Kind.BLOCK, Kind.STRUCTURE)
+
+
+def _is_upright(made: BlockSpec) -> bool:
+    return made.kind in (Kind.TOWER, Kind.COLUMN) or made.standing is True
+
+
+def _is_level(made: BlockSpec) -> bool:
+    along = made.way is not None and not made.way.vertical
+    return along or made.kind is Kind.ROW or made.standing is False
+
+
+def _merge_at_one_thing(wheres: Wheres) -> Wheres:
     """Merge two places at one thing: "next to the red block, on its east side" is east of it."""
     wheres = _of_first(wheres)
     levels = tuple(where for where in wheres if isinstance(where, Level))
@@ -716,20 +689,19 @@ def _merge_at_one_thing(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     return wheres
 
 
-def _at_one_thing(one: Any, other: Any) -> tuple[Any, ...] | None:
+def _at_one_thing(one: Any, other: Any) -> Wheres | None:
     """Return the place that two places at one thing mean; None if they are two."""
     if isinstance(one, NextTo):
-        its = isinstance(other, Beside) and isinstance(other.of, Anaphor)
-        return (Beside(other.offset, one.of),) if its else None
+        if not isinstance(other, Beside) or Anaphor() not in (one.of, other.of):
+            return None
+        return (other if isinstance(one.of, Anaphor) else Beside(other.offset, one.of),)
     if isinstance(one, Edge):
         return () if isinstance(other, Edge) else None
     up, down = (Beside(((way, 1),), Anaphor()) for way in (Direction.UP, Direction.DOWN))
     if isinstance(one, Beside):
         if other == Beside(one.offset, Anaphor()):
             return (one,)  # a repetition
-        edge = isinstance(one.of, Portion) and one.of.which == "blocks"
-        along = edge and other == up and one.offset == ((one.of.way, 1),)  # type: ignore[attr-defined]
-        return (replace(up, of=one.of),) if along else None  # "along the north edge of it, on top"
+        return _on_edge(one) if other == up else None
     if not isinstance(one, Sides):
         return None
     if isinstance(other, Sides) and other.of == Anaphor() != one.of:
@@ -737,6 +709,15 @@ def _at_one_thing(one: Any, other: Any) -> tuple[Any, ...] | None:
     if one.which != "ends" and other in (up, down):  # "on each side of it, at the bottom"
         return (replace(one, of=Portion(one.of, "blocks", other.offset[0][0])),)
     return None
+
+
+def _on_edge(where: Beside) -> Wheres | None:
+    """Return the place on top of an edge: "along the north edge of it, on top", "at its west end, on top"."""
+    (way, count), *more = where.offset or ((Direction.UP, 1),)
+    edge = isinstance(where.of, Portion) and (where.of.which, where.of.way) == ("blocks", way)
+    if more or way.vertical or count > 1 or not (edge or isinstance(where.of, Anaphor)):
+        return None
+    return (Beside(((Direction.UP, 1),), where.of if edge else Portion(where.of, "blocks", way)),)
 
 
 def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
@@ -750,26 +731,36 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
     return Sequence(tuple(put(new, mod_where(where).plus(rest)) for where in mods.also))
 
 
-def _complete_value(new: BlockSpec, where: At | Beside | NextTo) -> Any:
+_OPEN = ("bare_ends", "until", "centred", "axis", "gap", "hollow", "like")
+"""Properties of new blocks that a `Place` or `Build` does not have."""
+
+
+def _complete_value(new: BlockSpec, wheres: Wheres) -> Any:
     """Return the `Place`, `Build` or `CellEdit` of a placement that leaves nothing open, else None."""
-    color, single = new.color or 0, new.kind is Kind.BLOCK
-    if new.bare_ends or new.until is not None or new.centred:
+    where: Any = wheres[0] if len(wheres) == 1 else None
+    if not isinstance(where, (At, Beside, NextTo)) or new.color in (None, SAME, ALIKE):
         return None
-    if new.axis is not None or new.count is None or new.gap or new.hollow or new.like is not None:
+    if new.count is None or any(getattr(new, name) not in (None, False, 0) for name in _OPEN):
         return None
-    if single and new.count == 1:
-        if isinstance(where, At):
-            return CellEdit(EditKind.PLACE, where.cell, color=color)
-        return Place(color, where)
-    if single and not new.each and is_several(where):
-        one_step = len(where.offset) == 1 and where.offset[0][1] == 1
-        plain = new.standing is None and new.way is None
-        return Place(color, where, new.count) if one_step and plain else None
-    n = new.sizes[0] if len(new.sizes) == 1 else new.count if single else 0
-    if not 2 <= n <= 11 or (not single and new.count != 1):
+    if new.kind is Kind.BLOCK and (new.count == 1 or (is_several(where) and not new.each)):
+        return _single_blocks(new, where)
+    n = new.sizes[0] if len(new.sizes) == 1 else new.count if new.kind is Kind.BLOCK else 0
+    if not 2 <= n <= 11 or (new.kind is not Kind.BLOCK and new.count != 1):
         return None
     shape = _line_of(new, n, where)
-    return None if shape is None else Build(shape, (color,), where)
+    return None if shape is None else Build(shape, (new.color,), where)
+
+
+def _single_blocks(new: BlockSpec, where: At | Beside | NextTo) -> CellEdit | Place | None:
+    """Return the placement of one block, or of several at several things."""
+    color = new.color or 0
+    if isinstance(where, At):
+        return CellEdit(EditKind.PLACE, where.cell, color=color)
+    if new.count == 1:
+        return Place(color, where)
+    one_step = isinstance(where, Beside) and [count for _, count in where.offset] == [1]
+    plain = new.standing is None and new.way is None
+    return Place(color, where, new.count) if one_step and plain else None
 
 
 def _line_of(new: BlockSpec, n: int, where: At | Beside | NextTo) -> Shape | None:
@@ -852,29 +843,6 @@ def cover(of: Any, new: Any, mods: Modifiers = Modifiers()) -> Any:
     return PlaceGoal(new, (Beside(((Direction.UP, 1),), of),))
 
 
-def put_on_it(of: Any, new: Any, mods: Modifiers) -> Any:
-    made = put(new, mods)
-    several = isinstance(of, PluralAnaphor) or (isinstance(of, (Blocks, Recent)) and of.count != 1)
-    if several and isinstance(made, Place) and made.where == Beside(((Direction.UP, 1),), Anaphor()):
-        return Place(made.color, Beside(((Direction.UP, 1),), of))
-    return Sequence((SetFocus(of), made))
-
-
-# ------------------------------------------------------------------------------------------- taller, longer, turned
-
-
-def height_like(
-    of: Any, like: Any, color: int | None = None, n: int | None = None, tower: bool = False
-) -> Any:
-    if isinstance(of, Blocks) and isinstance(like, Blocks) and like.kind is Kind.BLOCK:
-        like = replace(
-            like, kind=Kind.TOWER if tower else of.kind
-        )  # "the green tower, as tall as the red one"
-    if isinstance(like, Blocks) and like.unless == Anaphor():
-        like = replace(like, unless=of)
-    return Resize(of, n, True, like, color)
-
-
 def of_it(reference: Any, of: Any) -> Any:
     if isinstance(reference, Portion) and isinstance(reference.of, Anaphor):
         return replace(reference, of=of)
@@ -883,27 +851,14 @@ def of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
-# -------------------------------------------------------------------------------------------------- only the rest
-
-
 define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))
-
-
-# ------------------------------------------------------------------------------------------------------ the rest
-
-
-def _single(blocks: Any) -> Blocks | None:
-    return blocks if isinstance(blocks, Blocks) and blocks.is_cell else None
 
 
 def remove(blocks: Any, where: Any = None) -> Any:
     if where is not None:
-        blocks = np_apposed(blocks, where)
-    single = _single(blocks)
-    if single is None:
-        return Remove(blocks)
-    assert isinstance(single.where, At)
-    return CellEdit(EditKind.REMOVE, single.where.cell, old_color=next(iter(single.colors), None))
+        require(isinstance(blocks, Blocks) and blocks.count == 1 and blocks.where is None)
+        blocks = replace(blocks, where=accept(where, not isinstance(where, Outside)))
+    return verbs.canonical(Remove, {"blocks": blocks})
 
 
 def colored(blocks: Any, color: int | None = None) -> Any:
@@ -922,17 +877,8 @@ def replace_(blocks: Any, color: int, n: int | None = None, c: int | None = None
     blocks = colored(blocks, c)
     if n is not None:
         return Replace(blocks, color, n)
-    single = _single(blocks)
-    if single is None:
-        return Replace(blocks, color)
-    assert isinstance(single.where, At)
-    return CellEdit(
-        EditKind.REPLACE, single.where.cell, color=color, old_color=next(iter(single.colors), None)
-    )
-
-
-def move_to(blocks: Any, where: Any) -> Any:
-    return accept(Move(blocks, (), where), isinstance(where, (At, Beside, NextTo, Spot)))
+    require(not isinstance(blocks, Blocks) or not blocks.is_cell or blocks.colors != (color,))
+    return verbs.canonical(Replace, {"blocks": blocks, "color": color})
 
 
 _NUMBERS = {word: n for n, word in enumerate(templates()["numbers"])}
@@ -974,9 +920,6 @@ def nothing(x: tuple[str, ...] = ()) -> Any:
 
 
 __all__ = ["MAKERS", "Build", "Facing", "Outside", "Place", "Remark", "Shape", "View"]
-
-
-# ---------------------------------------------------------------------------------------------- pieces of clauses
 
 
 define("numbers_range", lambda n, m: accept(tuple(range(n, m + 1)), n <= m))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -27,16 +27,18 @@ from iglu_marl.language.references import (
     Level,
     NextTo,
     PluralAnaphor,
+    Portion,
     Recent,
     Spot,
 )
-from iglu_marl.language.shapes import Direction, Kind
+from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import (
     Ambiguous,
     Build,
     Correct,
     Facing,
+    Name,
     Pick,
     Place,
     PlaceGoal,
@@ -53,7 +55,7 @@ ASKED_OF_SCENES = ("statement", "question")
 OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
-_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*[0-9]{1,2}[.)](?=\s*[A-Za-z])")
+_NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*(?:[0-9]{1,2}[.)]|[A-Za-h]\))(?=\s*[A-Za-z])")
 _SPELLINGS: dict[str, str] = templates()["spellings"]
 _SHORT = frozenset(templates()["before_is"])
 """Words behind which "'s" is a verb."""
@@ -186,68 +188,94 @@ class Reader(Parser):
                 if end not in starts:
                     starts[end] = starts[here] + cost
                     todo.append(end)
-        found = []
-        for start in starts:
-            for category in ("clause", "viewed", "remark", "picked", "announced"):
-                found += [(value, end, cost) for value, end, cost in self.read(category, start)]
-            if after == "put" and start == at:  # "to its left put a blue block, to its right a green one"
-                found += [(Elided(value), end, cost + 8) for value, end, cost in self.read("fronted", start)]
-            if after == "put" and start > at:
-                found += [(Elided(value), end, cost) for value, end, cost in self.read("elided", start)]
-            if (
-                at == 0 or start > at or after == "announced"
-            ):  # the verb can only be omitted after joining words
-                found += self.read("bare", start)
-            if after == "announced":
-                found += self.read("elided", start)
+        found = [one for start in starts for one in self._clauses_from(start, at, after)]
         if after:
             found += [(value, end, cost + 2) for value, end, cost in self.read("in_color", at)]
-        if after and starts:
-            last = max(starts)
-            words = self.said[at:last]
-            repeats = "again" in words and words[0] in (".", "and", "then")  # "again" is an instruction
-            if last > at and all(word == "." for word in self.said[last:]) and not repeats:
-                found.append((None, last, 0))
+            found += self._ending(at, max(starts))
         return found
+
+    def _clauses_from(self, start: int, at: int, after: str) -> Iterator[tuple[Any, int, int]]:
+        """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
+        for category in ("clause", "viewed", "remark", "picked", "announced"):
+            yield from self.read(category, start)
+        if after == "put":
+            joined = start > at  # "to its left put a blue block, to its right a green one"
+            for value, end, cost in self.read("elided" if joined else "fronted", start):
+                yield Elided(value), end, cost + 8 * (not joined)
+        if at == 0 or start > at or after == "announced":
+            yield from self.read("bare", start)
+        if after == "announced":
+            yield from self.read("elided", start)
+
+    def _ending(self, at: int, last: int) -> list[tuple[Any, int, int]]:
+        """Return the joining words at the end of a text, which ask for nothing."""
+        words = self.said[at:last]
+        repeats = "again" in words and words[0] in (".", "and", "then")  # "again" is an instruction
+        return [(None, last, 0)] * (last > at and {*self.said[last:]} <= {"."} and not repeats)
 
 
 def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Keep the referent of "it" in "a block north of it and another south of it"."""
-    found = [part.put if isinstance(part, Elided) else part for part in parts]
-    for number, (before, now) in enumerate(pairwise(found), start=1):
+    stated = [part.put if isinstance(part, Elided) else part for part in parts]
+    for number, (before, now) in enumerate(pairwise(tuple(stated)), start=1):
         goes = isinstance(before, SetFocus) and isinstance(before.at, (Beside, Spot))
         if goes and isinstance(now, PlaceGoal) and not now.where:  # "go 2 east and place a red block"
-            found[number] = _at(now, before.at if isinstance(before.at, Spot) else Beside((), Anaphor()))
+            stated[number] = _at(now, before.at if isinstance(before.at, Spot) else Beside((), Anaphor()))
         where, then = first_place(before), first_place(now)
         nth = getattr(getattr(where, "of", None), "nth", None)
         if nth == 1 and isinstance(then, Beside) and then.of == LastBlock():
             # "on the first one and on the last one"
-            found[number] = _at(now, replace(then, of=Recent(count=1, nth=-1)))
-    stated = [*found]
-    for number in range(1, len(parts)):
-        before, now = (_beside(part) for part in stated[number - 1 : number + 1])
+            stated[number] = _at(now, replace(then, of=Recent(count=1, nth=-1)))
+    found = [*stated]
+    placing = [number for number, part in enumerate(stated) if not isinstance(part, Name)]
+    for earlier, number in pairwise(placing):
+        before, now = _beside(stated[earlier]), _beside(stated[number])
+        if (same := _part_of_same(first_place(stated[earlier]), first_place(stated[number]))) is not None:
+            found[number] = _at(stated[number], same)
         if before is None or now is None or not len(now.offset) == len(before.offset) == 1:
             continue
-        elided, its = isinstance(parts[number], Elided), before.of == now.of == Anaphor()
-        if not isinstance(now.of, (Anaphor, LastBlock)) or not (elided or its):
-            continue
-        ((way, count),), ((other, steps),) = before.offset, now.offset
-        if elided and its and other.axis != way.axis and other.relative == way.relative:
-            # "a block on its north side and one on its east side"
-            same = Beside(((way.opposite, count), (other, steps)), Anaphor())
-            found[number] = _at(found[number], same)
-        if other is way.opposite:
-            same = replace(now, of=before.of)
-            single = isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1
-            if single or isinstance(before.of, (Anaphor, LastBlock)):
-                same = Beside(((other, count + steps),), Anaphor())  # past it: both readings are possible now
-            found[number] = _at(found[number], same)
+        (way, count), (other, steps) = before.offset[0], now.offset[0]
+        if before.of == Anaphor() and isinstance(now.of, Blocks) and (other, steps) == (way.opposite, count):
+            found[earlier] = _at(
+                stated[earlier], replace(before, of=now.of)
+            )  # "one to the north and one south of X"
+        place = _shared_place(before, now, isinstance(parts[number], Elided))
+        found[number] = found[number] if place is None else _at(found[number], place)
     return tuple(found)
+
+
+def _part_of_same(before: Any, now: Any) -> Any:
+    """Return the place at another part of the thing before: "under its west end and one under the east end"."""
+    of, part = getattr(before, "of", None), getattr(now, "of", None)
+    if not isinstance(of, Portion) or not isinstance(part, Portion) or part.of != Anaphor() or of.way is None:
+        return None
+    same = replace(of, of=part.of, way=part.way) == part and part.way is of.way.opposite
+    return replace(now, of=replace(part, of=of.of)) if same and before.offset == now.offset else None
+
+
+def _shared_place(before: Beside, now: Beside, elided: bool) -> Beside | None:
+    """Return the place that means the same thing as the place before; None if it is another one."""
+    its = before.of == now.of == Anaphor()
+    ((way, count),), ((other, steps),) = before.offset, now.offset
+    single = isinstance(before.of, Blocks) and before.of.kind is Kind.BLOCK and before.of.count == 1
+    back = (
+        other is way.opposite and steps == count and not single
+    )  # "two north of the tower and two south of it"
+    if not isinstance(now.of, (Anaphor, LastBlock)) or not (elided or its or back):
+        return None
+    if other is way.opposite:
+        if single or isinstance(before.of, (Anaphor, LastBlock)):
+            return Beside(((other, count + steps),), Anaphor())  # past it: both readings are possible now
+        return replace(now, of=before.of)
+    if elided and its and other.axis != way.axis and other.relative == way.relative:
+        # "a block on its north side and one on its east side"
+        return Beside(((way.opposite, count), (other, steps)), Anaphor())
+    return None
 
 
 def _at(part: Any, where: Any) -> Any:
     """Return a placement at another place."""
-    return replace(part, where=where if isinstance(part, Place) else (where,))
+    return replace(part, where=(where,) if isinstance(part, PlaceGoal) else where)
 
 
 def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -269,23 +297,6 @@ def _apply_announcement(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _apply_in_color(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Give an instruction the colour that stands behind it. Raise `DialogueError` if it has one, or takes none."""
-    found: list[Any] = []
-    for part in parts:
-        if isinstance(part, InColor):
-            before = found.pop()
-            put = before.put if isinstance(before, Elided) else before
-            new = getattr(put, "new", put)
-            if not hasattr(new, "color") or new.color not in (None, SAME):
-                raise DialogueError(f"colour {part.color} of what has one")
-            new = replace(new, color=part.color)
-            put = replace(put, new=new) if hasattr(put, "new") else new
-            part = replace(before, put=put) if isinstance(before, Elided) else put
-        found.append(part)
-    return tuple(found)
-
-
 _ITS = (Anaphor(), LastBlock(), PluralAnaphor())
 
 
@@ -302,23 +313,38 @@ def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _apply_later_properties(parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Apply later properties: in "put a block there. Make it green." the block is green."""
+def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Apply colours that stand behind an instruction: in "put a block there. Make it green." the block is green.
+
+    Raise `DialogueError` for a colour directly behind one that has a colour, or takes none.
+    """
     found: list[Any] = []
     for part in parts:
-        before = found[-1] if found else None
-        color = part.color if isinstance(part, (Correct, Replace)) else None
-        of_it = color and part in (Correct(color), *(Replace(of, color) for of in _ITS))
-        if of_it and isinstance(before, PlaceGoal) and before.new.color in (None, SAME):
-            found[-1] = replace(before, new=replace(before.new, color=color))
+        before: Any = found[-1] if found else None
+        put: Any = before.put if isinstance(before, Elided) else before
+        new: Any = getattr(put, "new", put)
+        takes = hasattr(new, "color") and new.color in (None, SAME)
+        color = part.color if isinstance(part, (InColor, Correct, Replace)) else None
+        if isinstance(part, InColor) and not takes:
+            raise DialogueError(f"colour {color} of what has one")
+        later = color and part in (Correct(color), *(Replace(of, color) for of in _ITS))
+        if isinstance(part, InColor) or (later and takes and isinstance(before, PlaceGoal)):
+            new = replace(new, color=color)
+            put = replace(put, new=new) if hasattr(put, "new") else new
+            found[-1] = replace(before, put=put) if isinstance(before, Elided) else put
         else:
             found.append(part)
     return tuple(found)
 
 
 def _beside(part: Any) -> Beside | None:
-    """Return the place of a placement if it is one horizontal direction from one thing."""
+    """Return the place of a placement if it is one horizontal direction from one thing, or from the centre."""
     where = first_place(part)
+    if isinstance(where, Level) and len(part.where) == 2:
+        where = part.where[1]  # on the ground
+    if isinstance(where, Spot) and (where.x == 0) is not (where.z == 0):
+        way = next(way for way in COMPASS if VECTORS[way][0] * where.x + VECTORS[way][2] * where.z > 0)
+        return Beside(((way, abs(where.x + where.z)),), Spot(0, 0))
     if isinstance(where, Beside) and where.offset and not where.offset[0][0].vertical:
         return where
     return None
@@ -326,8 +352,7 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
-    parts = _apply_in_color(parts)
-    parts = _apply_later_properties(_share_anaphor(_apply_announcement(_apply_topic(parts))))
+    parts = _share_anaphor(_apply_announcement(_apply_topic(_apply_colors(parts))))
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):
@@ -455,6 +480,24 @@ def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset(),
     least, readings = reader.texts(0)
     if reader.too_deep:
         return Failure(Reason.NOT_UNDERSTOOD, f"more than {MAX_DEPTH} nested parts", text)
+    made = _instructions(reader, readings)
+    lacks = {one: _lacking(one) for one in made}
+    complete = [one for one, lack in lacks.items() if lack is None]
+    if complete:
+        return complete[0] if len(complete) == 1 else Ambiguous(tuple(complete))
+    if quick and made:
+        return _read_words(said, text, names)  # a contradiction can speak against it
+    if against := reader.contradiction(least):
+        return Failure(Reason.CONTRADICTION, against, text)
+    if not made:
+        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.stuck :]), text)
+    stated = made[0] if len(made) == 1 else Ambiguous(tuple(made))
+    reason, detail = lacks[made[0]] or (Reason.NOT_UNDERSTOOD, "")
+    return Failure(reason, detail, text, partial=stated)
+
+
+def _instructions(reader: Reader, readings: list[tuple[Any, ...]]) -> list[Any]:
+    """Return the instructions of readings that ask for something, and that do not contradict themselves."""
     made = []
     for parts in readings:
         if not parts or (any(isinstance(part, Pick) for part in parts) and len(parts) > 1):
@@ -464,23 +507,10 @@ def _read_words(said: list[str], text: str, names: frozenset[str] = frozenset(),
         try:
             made.append(instruction_of(parts))
         except Contradiction as error:
-            reader.against = (len(said), 0, 0, str(error))
+            reader.against = (len(reader.said), 0, 0, str(error))
         except DialogueError:
             continue
-    made = list(dict.fromkeys(made))
-    lacking = [lack for one in made if (lack := _lacking(one)) is not None]
-    if quick and made and len(lacking) == len(made):
-        return _read_words(said, text, names)  # a contradiction can speak against it
-    if len(lacking) == len(made) and (against := reader.contradiction(least)):
-        return Failure(Reason.CONTRADICTION, against, text)
-    if not made:
-        return Failure(Reason.NOT_UNDERSTOOD, " ".join(said[reader.stuck :]), text)
-    stated = made[0] if len(made) == 1 else Ambiguous(tuple(made))
-    if len(lacking) == len(made):
-        reason, detail = lacking[0]
-        return Failure(reason, detail, text, partial=stated)
-    rest = [one for one in made if _lacking(one) is None]
-    return rest[0] if len(rest) == 1 else Ambiguous(tuple(rest))
+    return list(dict.fromkeys(made))
 
 
 def _lacking(value: Any) -> tuple[Reason, str] | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from iglu_marl.core.grid import color_id, color_name
-from iglu_marl.language.grammar.expressions import Slots, reject_if, require
+from iglu_marl.language.grammar.expressions import Slots, require
 from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.questions import QUESTION, STATEMENT, Question
 from iglu_marl.language.scene.program import SHAPE_NAMES
@@ -16,31 +16,10 @@ from iglu_marl.language.shapes import Direction, Kind
 _SHAPES = {Kind.STRUCTURE: "group", Kind.COLUMN: "tower"}  # names that differ in scenes
 
 
-def _stands_on_side(way: Direction) -> Any:
-    reject_if(way.vertical)
-    return way.value
-
-
 def _shown(kind: Kind, colors: tuple[int, ...] = (), n: int | None = None) -> Any:
     shape = _SHAPES.get(kind, kind.value)
     require(shape in SHAPE_NAMES)
     return Phrase(shape, tuple(map(color_name, colors)), n)
-
-
-def _shown_furthest(of: Phrase, way: str = "", end: Direction | None = None, n: int = 1) -> Any:
-    return replace(of, extreme=way if end is None else end.value, rank=n)
-
-
-def _thing(of: Phrase, height: int | None = None, level: int | None = None, links: Any = ((), None)) -> Any:
-    return replace(of, height=height, level=level, links=links[0], joined=links[1])
-
-
-def _links(one: Link, two: Link | None = None, joined: str | None = None) -> Any:
-    if two is None:
-        return (one,), None
-    # References inside a pair have no references: else "and" is ambiguous.
-    require(one.to.depth == two.to.depth == 0)
-    return ((one, two), joined)
 
 
 def _asked(kind: str) -> Callable[..., Any]:
@@ -49,13 +28,8 @@ def _asked(kind: str) -> Callable[..., Any]:
 
 MAKERS: dict[str, Callable[..., Any]] = {
     "color_word": lambda color: color_name(color),
-    "stands_on_side": _stands_on_side,
-    "furthest": lambda way: way.value,
     "shown": _shown,
-    "shown_furthest": _shown_furthest,
-    "thing": _thing,
     "Link": Link,
-    "links": _links,
     "statement": _asked(STATEMENT),
     "question": _asked(QUESTION),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,18 +24,33 @@ from iglu_marl.language.grammar.engine import (
 from iglu_marl.language.grammar.expressions import Inverse, makers_of, slots_for, value_of
 
 
+class _Tree:
+    """A tree of wordings, which is hashed once. Subclasses name `__hash__`, else dataclasses make another."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((*self.__dict__.values(),))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 @dataclass(frozen=True)
-class Together:
+class Together(_Tree):
     """Wordings in order."""
 
     parts: tuple[Wording, ...]
 
+    __hash__ = _Tree.__hash__
+
 
 @dataclass(frozen=True)
-class OneOf:
+class OneOf(_Tree):
     """Alternative wordings, the preferred one first."""
 
     options: tuple[Wording, ...]
+
+    __hash__ = _Tree.__hash__
 
 
 Wording = str | Together | OneOf
@@ -92,14 +107,7 @@ class Speaker:
         if isinstance(node, Comma):
             return ","
         if isinstance(node, CategorySlot):
-            if node.name not in slots:
-                return None
-            if node.category == NUMBER:
-                return str(slots[node.name])
-            if node.category not in self.grammar.categories:
-                return None
-            inside = flags | {node.flag} if node.flag else flags
-            return self.wording(node.category, slots[node.name], inside)
+            return self._slot_filled(node, slots, flags)
         if isinstance(node, Choice):
             stated = [any(one.name in slots for one in slots_of(option)) for option in node.options]
             said = [
@@ -112,6 +120,15 @@ class Speaker:
             return _one_of([option for option in said if option is not None])
         parts = [self._filled(part, slots, flags) for part in node.parts]
         return None if None in parts else Together(tuple(part for part in parts if part))
+
+    def _slot_filled(
+        self, slot: CategorySlot, slots: Mapping[str, Any], flags: frozenset[str]
+    ) -> Wording | None:
+        if slot.name in slots and slot.category == NUMBER:
+            return str(slots[slot.name])
+        if slot.name not in slots or slot.category not in self.grammar.categories:
+            return None
+        return self.wording(slot.category, slots[slot.name], flags | {slot.flag} if slot.flag else flags)
 
 
 def _one_of(options: list[Wording]) -> Wording | None:
@@ -135,6 +152,15 @@ def _chosen(wording: Wording, choose: Callable[[tuple[Wording, ...]], Wording]) 
     if isinstance(wording, str):
         return [wording] if wording else []
     return [word for part in wording.parts for word in _chosen(part, choose)]
+
+
+def fewest(wording: Wording) -> list[str]:
+    """Return the first of the options with the fewest words, without commas."""
+    if isinstance(wording, OneOf):
+        return min(map(fewest, wording.options), key=lambda said: sum(word not in ",." for word in said))
+    if isinstance(wording, str):
+        return [wording] if wording else []
+    return [word for part in wording.parts for word in fewest(part)]
 
 
 def by_weight(wording: Wording, weight: Callable[[str], int]) -> dict[int, tuple[str, ...]]:

@@ -156,30 +156,42 @@ def exact_shapes(things, members, n, box):
         counts[1, v] += 1
         rising += u == v
         falling += u + v == q - 1
-    shapes = 0
+    shapes = bent_shapes(counts, p, q, n)
     if p == q == n and (rising == n or falling == n):
         shapes |= 1 << DIAGONAL
+    if upright and p == q and 2 * n == p * (p + 1):
+        shapes |= int(is_staircase(counts, p)) << STAIRCASE
+    return shapes
+
+
+@jit
+def is_staircase(counts, p):
+    """Return whether the numbers of blocks in p layers and columns are those of a staircase."""
+    up, down, layers = True, True, True
+    for i in range(p):
+        layers &= counts[0, i] == p - i
+        up &= counts[1, i] == i + 1
+        down &= counts[1, i] == p - i
+    return layers and (up or down)
+
+
+@jit
+def bent_shapes(counts, p, q, n):
+    """Return which of L, T, plus, U and ring n blocks are, whose numbers per line of p and q are `counts`."""
     # full lines at the ends of one side, and of the other; and those in the middle
     ends = int(counts[0, 0] == q) + int(counts[0, p - 1] == q)
     others = int(counts[1, 0] == p) + int(counts[1, q - 1] == p)
     middle_p, middle_q = p % 2 == 1 and counts[0, p // 2] == q, q % 2 == 1 and counts[1, q // 2] == p
+    shapes = 0
     if n == p + q - 1:
         shapes |= int(ends >= 1 and others >= 1) << L
         shapes |= int((ends >= 1 and middle_q) or (others >= 1 and middle_p)) << T
         shapes |= int(p == q and middle_p and middle_q) << PLUS
-    if (n == p + 2 * (q - 1) and p > 2 and ends == 2 and others >= 1) or (
-        n == q + 2 * (p - 1) and q > 2 and others == 2 and ends >= 1
-    ):
-        shapes |= 1 << U
-    if p > 2 and q > 2 and n == 2 * (p + q) - 4 and ends == 2 and others == 2:
+    along_p = n == p + 2 * (q - 1) and p > 2 and ends == 2 and others >= 1
+    along_q = n == q + 2 * (p - 1) and q > 2 and others == 2 and ends >= 1
+    shapes |= int(along_p or along_q) << U
+    if min(p, q) > 2 and n == 2 * (p + q) - 4 and ends == 2 == others:
         shapes |= 1 << RING
-    if upright and p == q and 2 * n == p * (p + 1):
-        up, down, layers = True, True, True
-        for i in range(p):
-            layers &= counts[0, i] == p - i
-            up &= counts[1, i] == i + 1
-            down &= counts[1, i] == p - i
-        shapes |= int(layers and (up or down)) << STAIRCASE
     return shapes
 
 
@@ -471,8 +483,11 @@ def execute(things, count, quarter, code, length, sets, values):
         operation, a, b, value = int(code[i, 0]), int(code[i, 1]), int(code[i, 2]), int(code[i, 3])
         out = sets[i * count : (i + 1) * count]
         one, two = sets[a * count : (a + 1) * count], sets[b * count : (b + 1) * count]
-        if operation == SCENE:
-            out[:] = 1
+        if operation == UNIQUE:
+            if size_of(one, count) != 1:
+                return i
+            out[:] = one
+            values[i] = first_of(one, count)
         elif operation == FILTER:
             for t in range(count):
                 out[t] = one[t] != 0 and things[t, b] == value
@@ -480,40 +495,38 @@ def execute(things, count, quarter, code, length, sets, values):
             relate(things, count, quarter, value, one, b, out)
         elif operation == SAME:
             alike(things, count, value, values[a], out)
-        elif operation == UNIQUE:
-            if size_of(one, count) != 1:
-                return i
-            out[:] = one
-            values[i] = first_of(one, count)
-        elif operation == UNION:
-            for t in range(count):
-                out[t] = one[t] | two[t]
-        elif operation == INTERSECT:
-            for t in range(count):
-                out[t] = one[t] & two[t]
-        elif operation == COUNT:
-            values[i] = size_of(one, count)
-        elif operation == EXIST:
-            values[i] = first_of(one, count) >= 0
         elif operation == QUERY:
             values[i] = things[values[a], value]
-        elif operation == EQUAL:
-            values[i] = values[a] == values[b]
-        elif operation == LESS:
-            values[i] = values[a] < values[b]
-        elif operation == GREATER:
-            values[i] = values[a] > values[b]
-        elif operation == NOT:
-            values[i] = 1 - values[a]
         elif operation == EXTREME and value == MIDDLE:
             middle(things, count, one, out)
         elif operation == EXTREME:
             extreme(things, count, quarter, value, values[b], one, out)
         elif operation == NEAREST:
             nearest(things, count, quarter, value, one, two, out)
+        elif operation == SCENE:
+            out[:] = 1
+        elif operation in (UNION, INTERSECT):
+            for t in range(count):
+                out[t] = one[t] | two[t] if operation == UNION else one[t] & two[t]
         else:
-            values[i] = value
+            values[i] = number(count, operation, one, values[a], values[b], value)
     return length
+
+
+@jit
+def number(count, operation, one, a, b, value):
+    """Return what an operation makes of a set or of two numbers; `value` if it is none."""
+    if operation == COUNT:
+        return size_of(one, count)
+    if operation == EXIST:
+        return int(first_of(one, count) >= 0)
+    if operation == EQUAL:
+        return int(a == b)
+    if operation == LESS:
+        return int(a < b)
+    if operation == GREATER:
+        return int(a > b)
+    return 1 - a if operation == NOT else value
 
 
 @jit

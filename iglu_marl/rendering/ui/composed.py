@@ -44,6 +44,8 @@ def game_views(
     """Return the arguments of `composed_frame` as the views of a screen."""
     build = as_grid(grid)
     eye = check_pose(pose)
+    if status is not None and not isinstance(status, Mapping):
+        raise RenderError(f"status is {status!r:.60}, expected a mapping or None")
     facts = dict(status or {})
     shown = {name: value for name, value in facts.items() if name not in _PLACED}
     shown |= {} if facts.get("floor") is None else {"turn of": str(facts["floor"]).lower()}
@@ -61,13 +63,14 @@ def game_views(
         active=int(facts.get("active") or 0),
         dialogue=dialogue,
         facts=named,
+        others=tuple(map(check_pose, others)),
     )
     architect = ArchitectView(
         target=None if target is None else as_grid(target, "target"),
         grid=build,
         aligned_target=None if aligned_target is None else as_grid(aligned_target, "aligned_target"),
         pose=eye,
-        others=tuple(map(check_pose, others)),
+        others=builder.others,
         dialogue=dialogue,
         intersection=facts.get("intersection"),
         target_blocks=facts.get("target_blocks") or 0,

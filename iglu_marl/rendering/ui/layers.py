@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw
 from iglu_marl.core.grid import BlockGrid, Cell, index_of
 from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import palette
+from iglu_marl.rendering.avatar import draw_others
 from iglu_marl.rendering.camera import Camera
 from iglu_marl.rendering.colors import PAGE
 from iglu_marl.rendering.kernels import GROUND_SURFACE
@@ -53,12 +54,16 @@ class ImageLayer(NamedTuple):
 
 
 class SceneLayer(NamedTuple):
-    """A first-person picture of `grid` from `pose` in a box of the window; `focus` is the cell in sight."""
+    """A first-person picture of `grid` from `pose` in a box of the window.
+
+    focus: the cell in sight. others: the eyes of other builders.
+    """
 
     grid: BlockGrid
     pose: Viewpoint
     box: Box
     focus: Cell | None = None
+    others: Sequence[Viewpoint] = ()
 
     @property
     def size(self) -> tuple[int, int]:
@@ -83,7 +88,10 @@ class SceneLayer(NamedTuple):
         glow = self.ground_glow(picture)
         if glow is not None:
             glow.paste(picture)
-        return picture
+        if not self.others:
+            return picture
+        pose, others = np.array(self.pose, float), np.array(self.others, float)
+        return Image.fromarray(draw_others(np.array(picture), self.grid, pose, others, renderer))
 
     def ground_glow(self, picture: Image.Image) -> ImageLayer | None:
         """Return a warm light on the ground cell in sight, or None; it is placed within the box, and hidden by blocks.

@@ -1,7 +1,7 @@
 """The screens of a game, in any size: the builder's, the architect's, and the onlooker's.
 
-A screen is a list of layers from back to front, for a window to draw or for `composite` to combine. The builder's
-screen is made from a `BuilderView`, which has no field for a target, so the target cannot get there.
+A screen is a list of layers from back to front, for a window to draw or for `composite` to combine. A builder's screen
+shows what its `BuilderView` has: a target only where a builder observes one, in a team.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from iglu_marl.core.grid import BlockGrid, Cell
@@ -18,6 +19,7 @@ from iglu_marl.core.kernels.records import GROUND_Y
 from iglu_marl.rendering import orbit
 from iglu_marl.rendering.camera import cell_in_sight
 from iglu_marl.rendering.colors import PANEL
+from iglu_marl.rendering.palette import block_color
 from iglu_marl.rendering.renderer import Box, Picture, Viewpoint
 from iglu_marl.rendering.ui import widgets
 from iglu_marl.rendering.ui.layers import ImageLayer, Layer, SceneLayer, scaled
@@ -25,6 +27,7 @@ from iglu_marl.rendering.ui.widgets import Pairs
 
 WINDOW_SIZE = (600, 960)  # height, width at which u, the scale, is 1
 CHAT_WIDTH = 296  # times u
+Sides = Sequence[tuple[str, npt.NDArray[np.integer[Any]]]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,8 @@ class BuilderView:
 
     grid and pose, or `picture` (uint8[height, width, 3]) if the world is not observed; aim: the current pose of the
     hands, if it differs from `pose`; inventory: six counts; active: colour id 1..6 in hand; yaw_deg: for the compass,
-    if there is no pose; dialogue: (speaker, text), the latest last; facts: names and values.
+    if there is no pose; dialogue: (speaker, text), the latest last; facts: names and values; others: the eyes of other
+    builders; target and sides: as in `ArchitectView`, of a builder who sees some of the target.
     """
 
     grid: BlockGrid | None = None
@@ -45,6 +49,9 @@ class BuilderView:
     yaw_deg: float | None = None
     dialogue: Sequence[tuple[str, str]] = ()
     facts: Pairs = ()
+    others: Sequence[Viewpoint] = ()
+    target: BlockGrid | None = None
+    sides: Sides = ()
 
     @property
     def focus(self) -> Cell | None:
@@ -55,7 +62,7 @@ class BuilderView:
 
 @dataclass(frozen=True)
 class ArchitectView:
-    """Data of an architect's screen: target, build and progress."""
+    """Data of an architect's screen: target, build and progress. sides: names and views of sides, int[9, 11]."""
 
     target: BlockGrid | None
     grid: BlockGrid
@@ -67,6 +74,7 @@ class ArchitectView:
     target_blocks: float = 0
     complete: bool = False
     facts: Pairs = ()
+    sides: Sides = ()
 
 
 @dataclass
@@ -117,7 +125,7 @@ class _Canvas:
         """Add the builder's view, with the crosshair."""
         left, top, right, bottom = box
         if view.grid is not None and view.pose is not None:
-            self.layers.append(SceneLayer(view.grid, view.pose, box, view.focus))
+            self.layers.append(SceneLayer(view.grid, view.pose, box, view.focus, view.others))
         elif view.picture is not None:
             self.put(scaled(view.picture, (bottom - top, right - left)), left, top)
         self.put(widgets.crosshair(self.u), (left + right) / 2, (top + bottom) / 2, "mm")
@@ -151,6 +159,16 @@ class _Canvas:
         shown = view.grid if title == "Build" else view.target
         self.put(_orbit_panel(title, self.u, shown, **options), box[0], box[1])
 
+    def goal(self, box: Box, angles: OrbitAngles, view: ArchitectView) -> None:
+        """Add the "Target": its blocks, its views from sides, or one beside the other."""
+        middle = box[0] if view.target is None else (box[0] + box[2]) // 2
+        if view.sides:
+            size = box[3] - box[1], box[2] - middle
+            names, views = zip(*view.sides, strict=True)
+            self.put(_sides_panel(self.u, names, np.array(views), size), middle, box[1])
+        if view.target is not None or not view.sides:
+            self.orbit("Target", (*box[:2], middle if view.sides else box[2], box[3]), angles, view)
+
     def progress(self, view: ArchitectView) -> float:
         """Add the progress bar in the upper right corner. Return its left end."""
         if view.intersection is None or not view.target_blocks:
@@ -181,6 +199,25 @@ def _orbit_panel(title: str, u: float, grid: BlockGrid | None, **options: Any) -
         return widgets.framed(np.full((*options["size"], 3), PANEL, np.uint8), title, u)
     aside = None if options.get("ghost") is None else widgets.legend(u)
     return widgets.framed(orbit.orbit_view(grid, **options), title, u, aside)
+
+
+@widgets.kept(8)
+def _sides_panel(
+    u: float, names: tuple[str, ...], views: npt.NDArray[np.integer[Any]], size: tuple[int, int]
+) -> Image.Image:
+    """Return a framed picture of views from sides [n, 9, 11], one above the other."""
+    page = Image.new("RGB", (size[1], size[0]), PANEL)
+    high = size[0] // len(names)
+    cell = max(1, min(size[1] // 12, (high - round(34 * u)) // 9))
+    for number, (side, view) in enumerate(zip(names, views, strict=True)):
+        picture = np.array([PANEL, *map(block_color, range(1, 7))], np.uint8)[view[::-1]]
+        blocks = Image.fromarray(picture).resize((11 * cell, 9 * cell), Image.Resampling.NEAREST)
+        left, top = (size[1] - 11 * cell) // 2, number * high + high - 9 * cell
+        page.paste(blocks, (left, top))
+        name = Image.fromarray(widgets.message(f"from the {side}", 0.86 * u, 0.62))
+        page.paste(name, (round(8 * u), number * high + round(8 * u)), name)
+    page.putalpha(widgets.rounded_mask(page.size, max(1, round(10 * u))))
+    return page
 
 
 def place_in_words(x: float, z: float) -> str:
@@ -215,6 +252,12 @@ def builder_screen(view: BuilderView, size: tuple[int, int], overlay: Overlay) -
         places = widgets.facts(_places(view, view.pose), u)
         below = canvas.put(places, width - gap, below + 6 * u, "rt")[3]
     canvas.compass(view, talk[2], free, below)
+    if view.grid is not None and (view.target is not None or view.sides):
+        side = round(min(0.26 * width, 0.36 * height))
+        goal = ArchitectView(view.target, view.grid, sides=view.sides)
+        canvas.goal(
+            _box(width - gap - side, height - gap - side, width - gap, height - gap), OrbitAngles(), goal
+        )
     bar = canvas.put(widgets.hotbar(view.inventory, view.active, u), width / 2, height - gap, "mb")
     for hints in (overlay.hints, overlay.hints[:1]):
         if hints and widgets.key_hints(hints, u).shape[1] + 2 * gap < bar[0]:
@@ -233,7 +276,7 @@ def architect_screen(
     head, side = round(54 * u), round(min(0.36 * width, 0.5 * height))
     foot, right = height - gap - round(46 * u), width - gap - side
     canvas.orbit("Build", _box(gap, head, right - gap, foot), angles, view)
-    canvas.orbit("Target", _box(right, head, width - gap, head + side), angles, view)
+    canvas.goal(_box(right, head, width - gap, head + side), angles, view)
     talk_top = head + side + gap
     if foot - talk_top > 40 * u:
         canvas.put(widgets.chat(view.dialogue, side, foot - talk_top, u), right, talk_top)

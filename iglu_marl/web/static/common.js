@@ -40,6 +40,8 @@ export const clock = (seconds) => `${Math.floor(seconds / 60)}:${String(Math.flo
 const language = {language: "en", texts: {}};
 /** A text in the language of the study; {0}, {1} … stand for values. */
 export const t = (text, ...values) => (language.texts[text] || text).replace(/\{(\d)\}/g, (_, k) => values[k]);
+/** What a player is called, such as "builder 1". change: of the role, such as `title`. */
+export const named = (speaker, change = String) => speaker.replace(/^\w+/, (role) => t(change(role)));
 /** Fetch the language of the study, and translate the page as it is. Returns the server's answer. */
 export async function translate() {
   Object.assign(language, await ask("/api/texts").catch(() => ({})));

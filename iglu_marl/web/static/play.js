@@ -1,5 +1,5 @@
 // The page of a game, for both roles.
-import {$, ask, clock, make, nameOf, t, title, translate} from "./common.js";
+import {$, ask, clock, make, named, nameOf, t, title, translate} from "./common.js";
 import {Connection} from "./connection.js";
 import {GROUND, NAMES, Painter, clamp, paintCross, paintScene, setColors} from "./drawing.js";
 import {Hands} from "./hands.js";
@@ -8,7 +8,7 @@ import {SIDES, Team, paintName, paintSides} from "./team.js";
 import {Tutorial} from "./tutorial.js";
 import {Glide, Prediction, STEP_MS, World, inWords} from "./world.js";
 
-const HOME = {azimuth: 18, elevation: 34, zoom: 1}, PENDING_MS = 800, NOTE_MS = 4000, FRAME_MS = 15;
+const HOME = {azimuth: 18, elevation: 34, zoom: 1}, PENDING_MS = 800, NOTE_MS = 4000, FRAME_MS = 15, TYPING_MS = 2000;
 // [texts]
 const QUICK = {builder: ["What now?", "What color?", "Where does it go?", "Is it right?"], architect: ["Yes.", "No.", "Good!", "Remove it."]};
 const EVENTS = {
@@ -51,6 +51,7 @@ const HEARD = {
     Object.assign(state, {role: message.role, watching: message.watching, facts: message, joined: true});
     document.body.dataset.role = message.role; document.body.classList.toggle("watching", message.watching); document.body.classList.toggle("inside", inside());
     setColors(message.colors);
+    $("lines").dataset.none = t("Nothing was said yet.");
     if (message.token) history.replaceState(null, "", `#${message.token}`);
     $("task").textContent = title(message.task);
     $("words").maxLength = message.limit;
@@ -87,6 +88,7 @@ const HEARD = {
     tutorial?.see(world, fresh);
   },
   note(message) { note(t(message.text, ...(message.values || []))); },
+  typing(message) { showTyping(message.who); },
   closed(message) { veil(t("You cannot play here."), t(message.text), true); },
   elsewhere() { veil(t("The game continues elsewhere."), t("It was opened in another tab or on another device."), true); },
 };
@@ -99,10 +101,20 @@ function note(text) {
   state.noting = setTimeout(() => { $("note").textContent = ""; }, NOTE_MS);
 }
 
+const isLow = (list) => list.scrollHeight - list.scrollTop - list.clientHeight < 60;
+
+/** Show below the dialogue that a player is typing; "" = nobody is. */
+function showTyping(player) {
+  const list = $("lines"), low = isLow(list);
+  clearTimeout(state.typist);
+  if (player) { list.dataset.typing = t("{0} is typing …", named(called(player), title)); state.typist = setTimeout(() => showTyping(""), 1.5 * TYPING_MS); } else delete list.dataset.typing;
+  if (low) list.scrollTop = list.scrollHeight;
+}
+
 function addLine(speaker, text) {
-  const mine = speaker === called(state.facts.player) && !state.watching, list = $("lines");
-  const low = list.scrollHeight - list.scrollTop - list.clientHeight < 60;
-  list.append(make("li", {className: `${speaker.split(" ")[0]}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? t("You") : t(title(speaker))}), make("span", {textContent: text})));
+  const mine = speaker === called(state.facts.player) && !state.watching, list = $("lines"), low = isLow(list);
+  if (!mine) showTyping("");
+  list.append(make("li", {className: `${speaker.split(" ")[0]}${mine ? " mine" : ""}`}, make("small", {textContent: mine ? t("You") : named(speaker, title)}), make("span", {textContent: text})));
   while (list.children.length > 300) list.firstChild.remove();
   if (low || mine) list.scrollTop = list.scrollHeight;
 }
@@ -189,14 +201,14 @@ function showVeil() {
     const links = open.flatMap(([player, token], k) => {
       const field = make("input", {readOnly: true, value: `${location.origin}/play#${token}`, id: k ? "" : "waitlink", ariaLabel: called(player)}), button = make("button", {type: "button", textContent: t("Copy")});
       button.addEventListener("click", () => copy(field, button));
-      return open.length > 1 ? [make("label", {className: "invited"}, make("b", {textContent: title(called(player))}), field, button)] : [field, button];
+      return open.length > 1 ? [make("label", {className: "invited"}, make("b", {textContent: named(called(player), title)}), field, button)] : [field, button];
     });
-    const texts = open.length > 1 ? state.team.waiting : [t("Waiting for the {0}", t(called(open[0][0]))), t("Send this link to the person you want to play with:")];
+    const texts = open.length > 1 ? state.team.waiting : [t("Waiting for the {0}", named(called(open[0][0]))), t("Send this link to the person you want to play with:")];
     veil(...texts, false, ...links);
     return;
   }
   const away = Object.keys(here).filter((player) => !here[player] && (state.watching || player !== state.facts.player));
-  veil(away.length === 1 ? t("The {0} is away", t(called(away[0]))) : t("The game waits"), (state.team?.away(away.map(called)) || "") + t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
+  veil(away.length === 1 ? t("The {0} is away", named(called(away[0]))) : t("The game waits"), (state.team?.away(away.map(called)) || "") + t("It continues when everybody is there, or ends in {0} seconds.", Math.round(patience)));
 }
 
 function copy(field, button) {
@@ -280,7 +292,7 @@ const posesOfOthers = (now) => world.others.map((body, k) => (glides[k] ||= new 
 function nameBuilders(...poses) {
   if (!world.others.length) return;
   const own = state.role === "builder" && !inside() ? [state.facts.player] : [], rest = (state.role === "builder" ? others() : Object.keys(state.facts.speakers)).filter((player) => player.startsWith("builder"));
-  [...own, ...rest].forEach((player, k) => paintName(view, poses[k], title(called(player))));
+  [...own, ...rest].forEach((player, k) => paintName(view, poses[k], named(called(player), title)));
 }
 
 function paintPlan(top) {
@@ -335,14 +347,19 @@ function listen() {
   });
   $("words").addEventListener("keydown", (event) => { if (event.key === "Escape") { $("words").blur(); event.preventDefault(); } event.stopPropagation(); });
   $("words").addEventListener("focus", () => hands.release());
-  $("words").addEventListener("input", () => { state.typing ||= performance.now(); if (!$("words").value) state.typing = state.how = undefined; });
+  $("words").addEventListener("input", () => {
+    const now = performance.now();
+    state.typing ||= now;
+    if (!$("words").value) state.typing = state.how = undefined;
+    else if (!(now - state.shownTyping < TYPING_MS)) { state.shownTyping = now; connection.send({t: "typing"}); }
+  });
   $("help").addEventListener("click", openHelp);
   $("invite").addEventListener("click", () => $("invitecard").showModal());
   $("copy").addEventListener("click", () => copy($("invitelink"), $("copy")));
   $("copywatch").addEventListener("click", () => copy($("watchlink"), $("copywatch")));
   for (const card of document.querySelectorAll("dialog")) card.addEventListener("click", (event) => { if (event.target === card || event.target.value === "close") card.close(); });
   $("leave").addEventListener("click", () => {
-    if (state.watching || state.status.state === "over" || $("leave").dataset.sure) { connection.leave(); location.assign("/"); return; }
+    if (state.watching || state.status.state === "over" || $("leave").dataset.sure) { connection.leave().then(() => location.assign("/")); return; }
     $("leave").dataset.sure = "yes"; $("leave").textContent = t("Really leave?");
     setTimeout(() => { delete $("leave").dataset.sure; $("leave").textContent = t("Leave"); }, 3000);
   });
@@ -380,6 +397,7 @@ function listen() {
 
 await translate();
 listen();
+addEventListener("resize", () => { $("lines").scrollTop = $("lines").scrollHeight; });  // a phone turns, or shows its keyboard
 addEventListener("hashchange", () => location.reload());  // another link in the same tab
 const token = location.hash.slice(1);
 if (!/^[\w-]{10,60}$/.test(token)) veil(t("There is no such game."), t("The link is incomplete."), true);

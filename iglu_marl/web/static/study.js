@@ -1,7 +1,7 @@
 // A participant's way through a study; the server chooses the next stage.
-import {$, ask, clock, make, t, translate} from "./common.js";
+import {$, ask, clock, make, t, title, translate} from "./common.js";
 
-const KEPT = "iglu-marl-study", DRAFT = "iglu-marl-draft", FIRST_MS = 500, LONGEST_MS = 8000;
+const KEPT = "iglu-marl-study", HIT = "iglu-marl-hit", DRAFT = "iglu-marl-draft", FIRST_MS = 500, LONGEST_MS = 8000;
 let view = null, waiting = null, sound = null, until = 0;
 
 const paragraph = (text) => [make("p", {textContent: text})];
@@ -31,14 +31,22 @@ function field(question) {
 }
 
 const shownCode = (text) => (view.code ? [make("p", {}, text, make("b", {className: "code", textContent: view.code}))] : []);
-const ending = (text, code = t("Your code: ")) => [[...paragraph(text), ...shownCode(code)], view.url ? [make("a", {className: "main", href: view.url, textContent: t("Back to the platform")})] : []];
+const ending = (text, code = t("Your code: ")) => [[...paragraph(text), ...shownCode(code)], !view.url || (view.url === "mturk" && !localStorage.getItem(HIT)) ? [] : view.url === "mturk" ? [button(t("Submit"), submitHit)] : [make("a", {className: "main", href: view.url, textContent: t("Back to the platform")})]];
+/** Send the form by which MTurk learns that the HIT is done. */
+function submitHit() {
+  const [assignmentId, site] = JSON.parse(localStorage.getItem(HIT)), {code, stage} = view;
+  const fields = Object.entries({assignmentId, code, stage}).map(([name, value]) => make("input", {type: "hidden", name, value}));
+  const form = make("form", {id: "hit", method: "post", action: new URL("/mturk/externalSubmit", site).href}, ...fields);
+  document.body.append(form);
+  form.submit();
+}
 const asking = (text) => [paragraph(text), [...view.questions.map(field), make("button", {textContent: t("Send"), className: "main"})]];
 /** Pages one after the other; the last one has the buttons. */
 function pages(buttons, number = 0) {
   const more = number + 1 < view.pages.length, turn = (to) => button(to > number ? t("Continue") : t("Back"), () => fill(...pages(buttons, to)), to > number);
   return [[make("div", {innerHTML: view.pages[number]})], [...(number ? [turn(number - 1)] : []), ...(more ? [turn(number + 1)] : buttons)]];
 }
-const role = (name) => paragraph(name === "builder" ? t("You build.") : t("You explain what to build."));
+const role = (name) => paragraph(name.includes("_") ? t("You are the {0}.", t(title(name.replace("_", " ")))) : name === "builder" ? t("You build.") : t("You explain what to build."));
 
 const STAGES = {
   consent: () => pages([button(t("I agree"), () => next({agree: true})), button(t("I do not agree"), () => next({agree: false}), false)]),
@@ -115,12 +123,12 @@ function wait(pause = FIRST_MS) {
 
 /** Show that the page waits, or that a partner is there and both have to confirm it. */
 function showWaiting(answered) {
-  const offered = answered.offered && !answered.confirmed;
-  const lines = offered ? [t("Your partner is here.")] : answered.offered ? [t("Waiting for your partner to begin …")]
-    : [t("Waiting for your partner …"), answered.open ? t("Please keep this page open.") : t("At most {0} seconds more. Please keep this page open.", answered.wait)];
+  const offered = answered.offered && !answered.confirmed, many = answered.people > 2;
+  const lines = offered ? [many ? t("Your partners are here.") : t("Your partner is here.")] : answered.offered ? [many ? t("Waiting for your partners to begin …") : t("Waiting for your partner to begin …")]
+    : [many ? t("Waiting for your partners …") : t("Waiting for your partner …"), answered.open ? t("Please keep this page open.") : t("At most {0} seconds more. Please keep this page open.", answered.wait)];
   $("text").replaceChildren(...lines.map((textContent) => make("p", {textContent})));
   $("form").replaceChildren(...(offered ? [button(t("Begin"), () => waiting?.send(JSON.stringify({t: "ready"})))] : []));
-  document.title = offered ? t("Your partner is here!") : view.title;
+  document.title = !offered ? view.title : many ? t("Your partners are here!") : t("Your partner is here!");
   document.body.dataset.waiting = offered ? "offered" : answered.offered ? "confirmed" : "waiting";
   if (offered) beep();
 }
@@ -156,8 +164,10 @@ setInterval(() => {
   $("left").textContent = until ? t("{0} left", clock(left)) : "";
 }, 1000);
 
-const token = localStorage.getItem(KEPT), code = asked.get(facts.parameter);
-if (code) await enter(code);
+const token = localStorage.getItem(KEPT), code = asked.get(facts.parameter), assignment = asked.get("assignmentId");
+if (asked.has("turkSubmitTo")) localStorage.setItem(HIT, JSON.stringify([assignment, asked.get("turkSubmitTo")]));
+if (assignment === "ASSIGNMENT_ID_NOT_AVAILABLE") fill(paragraph(t("Please accept the task on the platform's page to begin.")), []);
+else if (code) await enter(code);
 else if (token) await attempt(async () => show(await ask("/api/study/enter", {token}))).then(() => { if (!view) askForCode(); });
 else askForCode();
 document.body.dataset.ready = "yes";

@@ -1,7 +1,10 @@
-// What only games of a team show: who plays, the plan from a side, and the names of builders. Studies have no teams, so
-// these texts are in English.
-import {title} from "./common.js";
+// What only games of a team show: who plays, the plan from a side, and the names of builders.
+import {named, t, title} from "./common.js";
 
+// [texts]
+const PARTS = {layers: "layers {0}", half: "the {0} half", color: "what is {0}", side: "the {0} side"};
+// [/texts]
+const partName = (part) => { const [kind, what] = part.split(":"); return t(PARTS[kind], t(what)); };
 // The view from each side: where the camera looks, and what is at its left and right.
 export const SIDES = {
   north: {number: 0, azimuth: 180, left: "E", right: "W"}, east: {number: 1, azimuth: 270, left: "S", right: "N"},
@@ -15,21 +18,22 @@ export class Team {
     this.parts = parts; this.all = parts.includes("all"); this.knows = parts.some((part) => part !== "none");
     this.sides = this.all ? [] : parts.filter((part) => part.startsWith("side:")).map((part) => part.slice(5));
     this.cells = !this.sides.length || this.sides.length < parts.length;  // whether it sees more than sides
-    this.listeners = hearers && hearers.filter((one) => one !== player).map((one) => title(speakers[one]));
+    this.listeners = hearers && hearers.filter((one) => one !== player).map((one) => named(speakers[one], title));
   }
 
   get roster() {
-    const {player, watching, agents, speakers} = this.facts, names = Object.entries(speakers).filter(([one]) => one !== player);
-    return `${watching ? "You watch" : "You are"} ${speakers[player]}, with ${names.map(([one, name]) => title(name) + (agents[one] ? " (agent)" : "")).join(", ")}`;
+    const {player, watching, agents, speakers} = this.facts, others = Object.entries(speakers).filter(([one]) => one !== player);
+    const names = others.map(([one, name]) => agents[one] ? t("{0} (agent)", named(name, title)) : named(name, title)).join(", ");
+    return watching ? t("You watch {0}, with {1}", named(speakers[player]), names) : t("You are {0}, with {1}", named(speakers[player]), names);
   }
-  get plan() { return this.all ? "Plan" : this.knows ? `Your part of the plan: ${this.parts.join(", ").replace(/:/g, " ")}` : "You do not see the plan"; }
-  get help() { return `${this.roster}. ${this.all ? "You see the plan" : this.plan}. Talk to each other: nobody may know everything.`; }
-  get waits() { return Object.values(this.facts.speakers).includes("builder") ? "The builder waits" : "The builders wait"; }
-  get ended() { return "You have ended your turn."; }
-  get waiting() { return ["Waiting for the others", "Send each link to one person:"]; }
-  placeholder(keys) { return (this.listeners ? `Say something to ${this.listeners.join(", ") || "nobody"}` : "Say something") + (keys && this.facts.role === "builder" ? " (T)" : ""); }
-  away(names) { return names.length > 1 ? `Away: ${names.join(", ")}. ` : ""; }
-  event(kind) { return kind === "place: builder in the way" ? "Somebody stands in the way: step back." : ""; }
+  get plan() { return this.all ? t("Plan") : this.knows ? t("Your part of the plan: {0}", this.parts.filter((part) => part.includes(":")).map(partName).join(", ")) : t("You do not see the plan"); }
+  get help() { return `${this.roster}. ${this.all ? t("You see the plan") : this.plan}. ${t("Talk to each other: nobody may know everything.")}`; }
+  get waits() { return Object.values(this.facts.speakers).includes("builder") ? t("The builder waits") : t("The builders wait"); }
+  get ended() { return t("You have ended your turn."); }
+  get waiting() { return [t("Waiting for the others"), t("Send each link to one person:")]; }
+  placeholder(keys) { return (this.listeners ? t("Say something to {0}", this.listeners.join(", ") || t("nobody")) : t("Say something")) + (keys && this.facts.role === "builder" ? " (T)" : ""); }
+  away(names) { return names.length > 1 ? `${t("Away: {0}.", names.map((name) => named(name)).join(", "))} ` : ""; }
+  event(kind) { return kind === "place: builder in the way" ? t("Somebody stands in the way: step back.") : ""; }
 }
 
 /** Paint the views of some sides, each as it looks from there: rows from the ground up, columns from left to right. */
@@ -55,7 +59,7 @@ export function paintSides(canvas, views, sides, colors) {
     for (let column = 0; column < 11; column++) pen.fillText(column, x0 + (column + .5) * cell, ground + .55 * cell);
     for (let row = 0; row < rows; row++) pen.fillText(row, x0 - .6 * cell, ground - (row + .5) * cell);
     pen.font = large;
-    pen.fillText(left, x0, ground + 1.35 * cell); pen.fillText(pen.measureText(`from the ${side}`).width < 9 * cell ? `from the ${side}` : side, x0 + 5.5 * cell, ground + 1.35 * cell); pen.fillText(right, x0 + 11 * cell, ground + 1.35 * cell);
+    pen.fillText(left, x0, ground + 1.35 * cell); pen.fillText(pen.measureText(t("from the {0}", t(side))).width < 9 * cell ? t("from the {0}", t(side)) : t(side), x0 + 5.5 * cell, ground + 1.35 * cell); pen.fillText(right, x0 + 11 * cell, ground + 1.35 * cell);
   });
 }
 

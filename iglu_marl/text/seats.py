@@ -1,0 +1,92 @@
+"""What an agent of a game of text knows and has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from iglu_marl.agents.llm.decision import ModelClient
+from iglu_marl.agents.llm.messages import ChatRequest, Reply
+from iglu_marl.agents.llm.seat import TeamSeat
+from iglu_marl.core.dialogue import Dialogue, Utterance
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, BlockGrid
+from iglu_marl.game.knowledge import Parts
+
+if TYPE_CHECKING:
+    from iglu_marl.text.game import TextGame
+
+
+class NoBackend:
+    """A backend without a model: replies are passed to `step`."""
+
+    sees_pictures = True
+
+    def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
+        """Raise: there is no model."""
+        raise NotImplementedError
+
+    def fits(self, request: ChatRequest) -> bool:
+        """Return True."""
+        return True
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return 0."""
+        return 0.0
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class TextSeat:
+    """One agent of a game: what it sees, hears and has, and what it was shown, if the model plays it."""
+
+    def __init__(self, game: TextGame, agent: str, by_tools: bool) -> None:
+        config, self._settings, self._by_tools = game.config, game.settings, by_tools
+        self.agent, self.place = agent, TeamSeat.of(game, agent)
+        self.role = self.place.me[0]
+        self.heard = config.heard_by(agent)
+        self._parts = Parts(config.parts_of(agent)) if config.is_team else None
+        self.stock = np.array((config.inventories or {}).get(agent, [BLOCKS_PER_COLOR] * 6), np.int64)
+
+    @cached_property
+    def client(self) -> ModelClient:
+        """Its prompts and failures."""
+        return ModelClient(self.role, self._settings, NoBackend(), self._by_tools)
+
+    def begin(self, seed: int) -> None:
+        """Start an episode."""
+        self.client.begin(seed)
+        self.used = np.zeros(6, np.int64)  # blocks by color
+        self.shown: tuple[int, BlockGrid] | None = None  # length of the dialogue, and build, of its last chat
+        self._done: dict[int, str] = {}
+
+    def target(self, target: BlockGrid) -> dict[str, npt.NDArray[Any]]:
+        """Return what it observes of the target."""
+        if self._parts is None:
+            return {"target_grid": target}
+        mask = self._parts.mask(target)
+        return {"target_grid": target * mask, "target_mask": mask, "target_sides": self._parts.sides(target)}
+
+    def _asked(self, dialogue: Iterable[Utterance]) -> list[int]:
+        """Return the numbers of the messages that may ask it for something."""
+        return [number for number, said in enumerate(dialogue) if self.place.is_addressed(said)]
+
+    def note(self, dialogue: Dialogue, done: str) -> None:
+        """Record what it did for the newest of these messages."""
+        if asked := self._asked(dialogue.of_speakers(self.heard)):
+            for number in asked:
+                self._done.setdefault(number, "see the next messages")
+            self._done[asked[-1]] = done
+
+    def done_for(self, dialogue: Iterable[Utterance]) -> dict[int, str]:
+        """Return what it did for each of these messages, by number."""
+        return {number: self._done.get(number, "not yet") for number in self._asked(dialogue)}
+
+
+def block_counts(grid: BlockGrid) -> npt.NDArray[np.int64]:
+    """Return the number of blocks of each color, int64 [6]."""
+    return np.bincount(grid.ravel(), minlength=7)[1:]
