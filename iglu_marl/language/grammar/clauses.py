@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, reduce
 from itertools import chain
 from math import prod
@@ -735,14 +735,11 @@ def _at_spots(mods: Modifiers, given: Mapping[str, Property]) -> Modifiers:
     Raises `Contradiction` if that does not fit the number of things.
     """
     spots = tuple(where for where in mods.where if isinstance(where, Spot))
-    exact = [one for one in spots if not abs(one.x) == abs(one.z) == REACH]
-    same_side = all(a * b > 0 for a, b in zip(*map(astuple, spots), strict=True))
-    if len(spots) == 2 and len(exact) == 1 and same_side:
-        return replace(
-            mods, where=tuple(where for where in mods.where if where not in spots or where in exact)
-        )
     if len(spots) < 2:
         return mods
+    corners = [one for one in spots if abs(one.x) == abs(one.z) == REACH]
+    if len(spots) == 2 and len(corners) == 1 and spots[0].x * spots[1].x > 0 and spots[0].z * spots[1].z > 0:
+        return replace(mods, where=tuple(where for where in mods.where if where not in corners))
     count = given["count"].value if "count" in given else None
     others = tuple(where for where in mods.where if where not in spots)
     fits = count is None and any(part.plural or part.value == "several" for part in given.values())
