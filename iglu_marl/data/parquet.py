@@ -1,6 +1,6 @@
 """Corpora as data frames and as parquet files with a data card, and their statistics.
 
-Parquet needs pyarrow, an optional extra: `pip install "iglu_marl[parquet]"`.
+Parquet needs pyarrow, an optional extra: `pip install '.[parquet]'` in a clone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Recorded games as a Minari dataset: one player's observations, actions and rewards, simulated again.
 
-Minari is an optional extra: `pip install "iglu_marl[minari]"`.
+Minari is an optional extra: `pip install '.[minari]'` in a clone.
 """
 
 from __future__ import annotations

@@ -646,7 +646,7 @@ def test_without_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("MissingExtraError")
-    assert "iglu_marl[rl]" in done.stdout
+    assert "[rl]'" in done.stdout
 
 
 # -------------------------------------------------------------------------------------------------- the commands

@@ -47,7 +47,7 @@ ONE, TWO = [(0, -1, 0, 6)], [(0, -1, 0, 6), (0, 0, 0, 6)]
 @pytest.fixture
 def parquet() -> None:
     installed = importlib.util.find_spec("pyarrow")
-    require("parquet", installed, "pyarrow is not installed (pip install 'iglu_marl[parquet]')")
+    require("parquet", installed, "pyarrow is not installed (pip install '.[parquet]')")
 
 
 def multiturn(tmp_path: Path) -> MultiturnDataset:

@@ -178,7 +178,7 @@ def test_examples_show_help_or_name_their_extra_in_a_line(root: Path) -> None:
             assert end == 0, f"{name}: {end}"
             assert "usage" in shown.lower()
         else:
-            assert f"pip install 'iglu_marl[{wanted[1]}]'" in end, name
+            assert f"pip install -e '{root}[{wanted[1]}]'" in end, name
             assert "\n" not in end, name
     assert {name for name in done if not name.endswith(" --help")} >= {
         "sb3_builder",

@@ -59,7 +59,7 @@ NAMES = {"architect": "scripted", "builder": "scripted"}
 @pytest.fixture(autouse=True)
 def minari(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     installed = importlib.util.find_spec("minari") and importlib.util.find_spec("h5py")
-    require("minari", installed, "Minari with HDF5 is not installed (pip install 'iglu_marl[minari]')")
+    require("minari", installed, "Minari with HDF5 is not installed (pip install '.[minari]')")
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "datasets"))
     import minari
 
