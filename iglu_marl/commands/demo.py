@@ -44,6 +44,7 @@ def demo(
         bool, Option("--replay", help="Replay a recorded dialogue to a builder that knows its targets.")
     ] = False,
     controls: opt.Controls = None,
+    max_steps: opt.MaxSteps = MAX_STEPS,
     seed: Seed = 0,
     output: Annotated[Path, output_to("Folder for pictures, replay page, transcript and videos.")] = Path(
         "iglu-marl-demo"
@@ -73,9 +74,11 @@ def demo(
     kept = lambda: f"Saved in {output.resolve()}: {', '.join(file.name for file in files) or 'nothing'}"  # noqa: E731
     with stoppable(kept), progress_bar(as_json, console) as progress:
         if replay:
-            env, trajectory, watcher, more = _replayed_game(chosen, controls, seed, console, progress)
+            env, trajectory, watcher, more = _replayed_game(
+                chosen, controls, max_steps, seed, console, progress
+            )
         else:
-            env, agents = game_of(chosen, controls, architect, builder)
+            env, agents = game_of(chosen, controls, architect, builder, max_steps)
             trajectory, watcher, more = *_played_game(env, agents, chosen, seed, console, progress), {}
         for file in save(output, video_format, env, watcher.states, trajectory.dialogue.text, progress):
             files.append(file)
@@ -178,7 +181,11 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
 
 
 def game_of(
-    task: Task, controls: str | None, architect: str = SCRIPTED, builder: str = SCRIPTED
+    task: Task,
+    controls: str | None,
+    architect: str = SCRIPTED,
+    builder: str = SCRIPTED,
+    max_steps: int = MAX_STEPS,
 ) -> tuple[Any, dict[Any, Agent]]:
     """Return an environment for a task, and the agents of these names to play it."""
     from iglu_marl.agents.registry import agents_for, game_options
@@ -187,7 +194,7 @@ def game_of(
     own = {
         "controls": "walking",
         "builder_sees": ("inventory", "compass", "dialog", "pose", "grid"),
-        "max_steps": MAX_STEPS,
+        "max_steps": max_steps,
         "max_turns": MAX_TURNS_PER_BLOCK * max(1, task.target_size),
         "turn_steps": 200,
     }
@@ -211,7 +218,12 @@ def _played_game(
 
 
 def _replayed_game(
-    session: Subtasks, controls: str | None, seed: int, console: Console, progress: Progress
+    session: Subtasks,
+    controls: str | None,
+    max_steps: int,
+    seed: int,
+    console: Console,
+    progress: Progress,
 ) -> tuple[Any, Trajectory, _Watcher, dict[str, Any]]:
     """Replay a dialogue to the oracle builder: each turn is shown when the one before is built."""
     from iglu_marl.agents import OracleBuilder
@@ -220,7 +232,7 @@ def _replayed_game(
     env = SilentBuilderEnv(
         cast("ControlsName", controls or "walking"),
         tasks=session[0],
-        max_steps=MAX_STEPS,
+        max_steps=max_steps,
         render_mode="rgb_array",
     )
     console.print(
