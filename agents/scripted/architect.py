@@ -217,12 +217,15 @@ class ScriptedArchitect:
 
     def rest(self, pose: Any) -> bool:
         """Do what `act` does if it waits and nothing but the builder's pose differs; return whether that is so."""
+        if not self._waits:
+            return False
         seen = self._last[0], _bytes_of(pose)
         still = self._still + 1 if seen == self._last else 0
         late = still >= self._patience or self._waited + 1 >= self.repeat_after
-        if not self._waits or late or self.comment_after - 1 in self._standing.values():
+        if late or self.comment_after - 1 in self._standing.values():
             return False
-        self._standing.update([*self._standing])
+        for cell in self._standing:
+            self._standing[cell] += 1
         self._last, self._still, self._waited = seen, still, self._waited + 1
         return True
 
@@ -340,13 +343,13 @@ class ScriptedArchitect:
         return f"Okay, the {heard.instruction.word}."
 
     def _situation(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> ConversationState:
-        now, goal = grid.astype(np.int8), target.astype(np.int8)
+        now, goal = grid.astype(np.int8, copy=False), target.astype(np.int8, copy=False)
         last = self._topic or (cells_where(goal != 0) if self._asked is None else self._asked.about)
         context = Context(tuple(last), self._yaw, names=self._names)
         if self._asked is None or self._base is None:
             return ConversationState(now, goal, now, (), now, context)
         cells = self._asked.about if isinstance(self._asked.plain, Build) else self._asked.cells
-        return ConversationState(now, goal, self._base.astype(np.int8), cells, self._asked.goal, context)
+        return ConversationState(now, goal, self._base.astype(np.int8, copy=False), cells, self._asked.goal, context)
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
         """Return what is wrong about a block that has stood too long at a wrong place; once per block."""
