@@ -129,8 +129,8 @@ def curve(hindsight: bool, seed: int, episodes: int, every: int, tests: int) -> 
 
 def draw(curves: dict[str, np.ndarray], every: int, path: Path) -> None:
     """Plot success by episodes: mean and range of the seeds."""
-    with extra("rl"):
-        from matplotlib.figure import Figure
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(7.6, 4.2), layout="constrained")
     axes = figure.subplots()
     for name, runs in curves.items():
@@ -150,6 +150,9 @@ def main(
 
     every: episodes between measurements. tests: episodes of a measurement. image: file for a picture of the curves.
     """
+    if image is not None:  # it says what is missing before the training
+        with extra("rl", script=True):
+            import matplotlib as mpl  # noqa: F401
     curves = {
         name: np.array([list(curve(hindsight, seed, episodes, every, tests)) for seed in range(seeds)])
         for name, hindsight in (("with hindsight", True), ("without", False))

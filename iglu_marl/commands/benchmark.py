@@ -192,7 +192,7 @@ def demonstrate_level(
     with stoppable(lambda: "Nothing is written before all games are played."):
         made = write_demonstrations(
             level,
-            dataset or f"iglu/{name}-{split}-v{version}",
+            dataset or f"iglu/{name}-{split}{f'-fold{fold}' if fold else ''}-v{version}",
             split,  # type: ignore[arg-type]  # checked
             games,
             fold=fold,

@@ -17,6 +17,7 @@ from iglu_marl.commands.options import Data, Json, Seed, TaskId, Tasks, choice, 
 from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.extras import extra
 from iglu_marl.core.files import made_folder, write_text
 
 if TYPE_CHECKING:
@@ -65,8 +66,11 @@ def demo(
         raise ConfigError(f"--output is {str(output)!r}, which is a file; expected a folder")
     if replay and (architect, builder) != (SCRIPTED, SCRIPTED):
         raise ConfigError(
-            "--replay plays people's words to a builder that knows its targets; it takes no other agents"
+            "--replay plays a recorded dialogue to a builder that knows its targets; it takes no other agents"
         )
+    if video_format in ("mp4", "both"):  # it says what is missing before the game
+        with extra("video"):
+            import imageio_ffmpeg  # noqa: F401
     choose: Callable[..., Any] = choose_session if replay else choose_task
     chosen = choose(tasks, data, task, seed, progress=False if as_json else None)
     console = text_console(as_json)
@@ -236,7 +240,7 @@ def _replayed_game(
         render_mode="rgb_array",
     )
     console.print(
-        f"People's words of {session.task_id} ({len(session)} turns), replayed to the oracle builder."
+        f"The recorded dialogue of {session.task_id} ({len(session)} turns), replayed to the oracle builder."
     )
     number_of = {id(task): number for number, task in enumerate(session)}
 

@@ -43,5 +43,5 @@ def new(
         write_text(path, text.replace("NAME", name).replace("CLASS", class_name))
     console = text_console()
     console.print(f"Written: {paths[0]} (class {class_name}) and {paths[1]}")
-    console.print(f"Test it:   python -m pytest {paths[1]}")
+    console.print(f"Test it:   python -m pytest {paths[1]}  (needs pytest: pip install pytest)")
     console.print(f"Score it:  {SCORED[kind].format(place=f'{paths[0]}:{class_name}')}")

@@ -78,7 +78,8 @@ def rehearse(
     structures = tasks_of_game(study.game, tasks, data)
     with TemporaryDirectory() as place:
         folder = Path(place)
-        report, store = run_rehearsal(study, folder, structures, crowd)
+        with text_console(as_json).status("Rehearsing"):
+            report, store = run_rehearsal(study, folder, structures, crowd)
         if output is not None:
             with new_folder(output, marker="participants.csv", private=True) as made:
                 export_study(store, study.name, folder, made)

@@ -131,5 +131,5 @@ def find_structure(name: str, tasks: Path | None = None, data: Path | None = Non
             )
     source = StructureTasks(tasks, name) if tasks is not None else TaskSet([name], path=data, dialog=False)
     (structure,) = source.structures.values()
-    title = structure.key if structure.key == structure.name else f"{structure.key}  {structure.name}"
+    title = structure.key if structure.key == structure.name else f"{structure.key}: {structure.name}"
     return title, structure.grid

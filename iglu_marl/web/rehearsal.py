@@ -350,8 +350,9 @@ def _report(
     counted = [game for game in of_people if not study.rounds(game["condition"])[game["number"]].practice]
     first = [game for game in counted if game["number"] == _first(study, game)]
     outcomes = {one.code: one.outcome or "still waiting" for one in visitors}
-    paid = [row for row in people.values() if row["stage"] in OVER and row["stage"] != "refused"]
-    minutes = [(row["finished"] - row["came"]) / 60 for row in paid]
+    over = [row for row in people.values() if row["stage"] in OVER and row["stage"] != "refused"]
+    minutes = {row["code"]: (row["finished"] - row["came"]) / 60 for row in over}
+    paid = [minutes[row["code"]] for row in over if study.code_of(row["stage"])]
     waits = [
         wait
         for one in visitors
@@ -371,8 +372,8 @@ def _report(
         "wait_s": {
             str(share): round(float(np.percentile(waits or [0.0], share)), 1) for share in (50, 95, 100)
         },
-        "minutes": round(float(np.median(minutes or [0.0])), 1),
-        "cost": round(sum(minutes) / 60 * crowd.pay, 2),
+        "minutes": round(float(np.median([*minutes.values()] or [0.0])), 1),
+        "cost": round(sum(paid) / 60 * crowd.pay, 2),
         "problems": _problems(study, folder, outcomes, people, games, counted, found["events"]),
     }
 

@@ -605,13 +605,7 @@ class Sessions:
             for one in view["questions"]:
                 one["html"] = as_html(one["text"]) if one["kind"] == "note" else ""
         elif stage != "refused":
-            codes = {
-                "done": study.completion_code,
-                "screened": study.quiz_code,
-                "left": study.left_code,
-                "dismissed": study.dismissed_code,
-            }
-            view["code"] = code = codes.get(stage, study.failed_code)
+            view["code"] = code = study.code_of(stage)
             view["url"] = study.return_url.replace("{code}", code) if code else ""
         return view
 

@@ -309,6 +309,17 @@ class Study:
             return self.quiz
         return tuple(one for one in self.questions if one.when == ASKING.get(stage))
 
+    def code_of(self, outcome: str) -> str:
+        """Return the code of a last stage; "" = none."""
+        codes = {
+            "done": self.completion_code,
+            "screened": self.quiz_code,
+            "left": self.left_code,
+            "dismissed": self.dismissed_code,
+            "refused": "",
+        }
+        return codes.get(outcome, self.failed_code)
+
     def next_stage(self, stage: str) -> str:
         """Return the first stage after one that comes before the games; of "", the first of all."""
         there = {"consent": self.consent, "quiz": self.quiz, "before": self.asked("before")}
