@@ -656,13 +656,9 @@ class Blocks(Reference):
         items = find_items(setting, self.kind, self.colors, self.count)
         if self.size is not None:
             items = [item for item in items if len(item) == self.size]
-        if items and self.where is not None:
-            if self.is_of_several:
-                return _in_each_part(self, items, setting)
-            items = self.where.fitting(self, items, setting) or _placed_on_part(self, items, setting)
-        if self.unless is not None:
-            left_out = {cell for item in resolve(self.unless, setting) for cell in item}
-            items = [item for item in items if not left_out.intersection(item)]
+        if items and self.is_of_several:
+            return _in_each_part(self, items, setting)
+        items = self._at_place(items, setting)
         if not items or (isinstance(self.kind, Noun) and self.extreme is not None and len(items) == 1):
             raise Unresolved(Reason.NO_MATCH, described(self))  # "the lowest step" is one of several
         found = self.selected(items, setting)
@@ -671,6 +667,15 @@ class Blocks(Reference):
             detail = f"one is the {self.extreme} most {described(self)}, not several"
             raise Unresolved(Reason.AMBIGUOUS, detail, reference=self)
         return _counted(self, found, setting)
+
+    def _at_place(self, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items at the place that was given, without those that were excluded."""
+        if items and self.where is not None:
+            items = self.where.fitting(self, items, setting) or _placed_on_part(self, items, setting)
+        if self.unless is None:
+            return items
+        left_out = {cell for item in resolve(self.unless, setting) for cell in item}
+        return [item for item in items if not left_out.intersection(item)]
 
     def selected(self, items: list[Item], setting: Resolution) -> list[Item]:
         """Return those of some items that are largest or smallest, furthest, or in the middle."""

@@ -22,7 +22,7 @@ from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is
 from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Remark, View, put
 from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.placing import SAME, BlockSpec, Spots
-from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Portion, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Location, Portion, Spot
 from iglu_marl.language.regions import FLOOR, REACH
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
@@ -507,24 +507,27 @@ class _Unread:
 def _fits(open_: tuple[Any, ...], phrase: Any, joined: bool) -> bool:
     """Return whether a piece can be added: each is given once. joined: by "and", so that it is no place in a place."""
     if isinstance(phrase, Modifiers):
-        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where} | {
-            *phrase.where
-        }
-        upright = {
-            where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
-        }
-        spots = {where for where in places if isinstance(where, Spot)}
-        known = {where for where in places - {*phrase.where} if not isinstance(where, Level)}
-        level = all(isinstance(where, Level) for where in phrase.where)
-        if joined and known and not level and not known | {*phrase.where} <= spots:
-            return False
-        return len(places - spots) <= 3 - bool(spots) and len(upright - {Anaphor()}) <= 1 and len(spots) <= 9
+        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where}
+        return _places_fit(places, {*phrase.where}, joined)
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
     if phrase.name == "count" and Property("count", 1) in open_ and {"name", "kind"} & {*names}:
         return names.count("count") == 1  # "a mast, four blocks"
     return phrase.name not in names or (phrase.name == "count" and phrase in open_)
+
+
+def _places_fit(known: set[Location], added: set[Location], joined: bool) -> bool:
+    """Return whether places can be added: up to two of things, one of them above or below something, or nine spots."""
+    places, more = known | added, {where for where in added if not isinstance(where, Level)}
+    spots = {where for where in places if isinstance(where, Spot)}
+    before = {where for where in known - added if not isinstance(where, Level)}
+    if joined and before and more and not (before | added) <= spots:
+        return False
+    upright = {
+        where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
+    }
+    return len(places - spots) <= 3 - bool(spots) and len(upright - {Anaphor()}) <= 1 and len(spots) <= 9
 
 
 _NO_KIND = Property("kind", None)
@@ -584,31 +587,19 @@ class _Heading:
 def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     """Return the placement of its properties; None if they do not go together."""
     value = {name: part.value for name, part in given.items()}
-    kind, count = value.get("kind", Kind.BLOCK), value.get("count")
-    own: dict[str, Any] = {
-        "hollow": value.get("hollow"),
-        "standing": value.get("upright"),
-        "axis": value["toward"].axis if "toward" in value else value.get("axis"),
-    }
+    kind = value.get("kind", Kind.BLOCK)
     if "path" in value:
         return _path(value, mods)
     if {"slant", "through", "member"} & value.keys():
         return _line(value, kind, mods)
     if "turn" in value:
         return None
-    mods = _at_spots(mods.plus(Modifiers((value["level"],) if "level" in value else (), **own)), given)
+    mods = _at_spots(_with_properties(value, mods), given)
     mods = _centred(replace(mods, where=_within(mods.where)))
     if "above" in value or "colors" in value:
         return _of_colors(given, kind, mods)
-    if (count or 1) > 1 or kind is Kind.ROW:
-        mods = _with_way(mods)
-    if mods.also is not None and count == 2:
-        mods = replace(mods, split=True)
-    if "total" in value:
-        length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
-        mods = mods.plus(Modifiers(**{length: value["total"]}))
-    plural = any(part.plural for part in given.values())
-    sized = _with_sizes(given, kind, mods, count, plural)
+    count, plural = value.get("count"), any(part.plural for part in given.values())
+    sized = _with_sizes(given, kind, _with_number(value, kind, mods), count, plural)
     if sized is None:
         return None
     kind, mods, count = sized
@@ -616,6 +607,25 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
         count = 1
     vague = count is None and kind is Kind.BLOCK and not mods.where
     return put(BlockSpec(count, value.get("color"), kind, vague=vague), mods)
+
+
+def _with_properties(value: Mapping[str, Any], mods: Modifiers) -> Modifiers:
+    """Return modifiers with the properties that are modifiers, too: hollow, upright, axis."""
+    axis = value["toward"].axis if "toward" in value else value.get("axis")
+    return mods.plus(Modifiers(hollow=value.get("hollow"), standing=value.get("upright"), axis=axis))
+
+
+def _with_number(value: Mapping[str, Any], kind: Any, mods: Modifiers) -> Modifiers:
+    """Return modifiers with what a number of blocks means: the way of several, one at each place, a length."""
+    count = value.get("count") or 1
+    if count > 1 or kind is Kind.ROW:
+        mods = _with_way(mods)
+    if mods.also is not None and count == 2:
+        mods = replace(mods, split=True)
+    if "total" in value:
+        length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
+        mods = mods.plus(Modifiers(**{length: value["total"]}))
+    return mods
 
 
 def _path(value: Mapping[str, Any], mods: Modifiers) -> Any:
@@ -637,44 +647,77 @@ _IN_ROWS = {"count", "color", "colors", "kind", "name", "block", "member", "towa
 _LINES = (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL)
 
 
+_FIRST = ((1, None, None), None)
+"""The first block of a line, whose place is that of the line."""
+
+
 def _line(value: Mapping[str, Any], kind: Any, mods: Modifiers) -> Build | None:
     """Return a row or diagonal by the place of one of its blocks: "the third block from the west is the centre".
 
     Without that, a diagonal goes through its place or begins there, or goes on from a thing or the last block.
     """
-    count = value.get("total") or value.get("count") or mods.total or 0
-    level = {"x": Direction.EAST, "z": Direction.SOUTH}.get(value.get("axis") or mods.axis or "")
-    ways: Any = value.get("slant") or value.get("through") or (value.get("toward") or mods.way or level,)
-    colors = value.get("colors") or (value.get("color", mods.color),) * count
-    (rank, side, color), spot = value.get("member", ((1, None, None), None))
-    wheres = [where for where in mods.where if not isinstance(where, Level) and where != spot]
+    if not value.keys() <= {*_IN_ROWS, "slant", "through", "turn"} or kind not in _LINES:
+        return None
+    ways, colors = _ways_of_line(value, mods), _colors_of_line(value, mods)
+    places = _places_of_line(value, ways, mods)
     heights = [where.height for where in mods.where if isinstance(where, Level)] or [1]
-    if not value.keys() <= {*_IN_ROWS, "slant", "through", "turn"} or kind not in _LINES or None in colors:
+    if not ways or not colors or len(places) != 1 or len(heights) > 1:
         return None
-    if ways[0] not in COMPASS or side not in (None, *ways, ways[0].opposite) or len(colors) < 2:
-        return None
-    if ("color" in value and "colors" in value) or count not in (0, 1, len(colors)) or len(heights) > 1:
-        return None
+    known = len(ways) > 1 or value.get("member", _FIRST)[0][1] or "toward" in value or mods.way
+    at = _placed_block(value, ways, colors, places[0])
+    if at is None or not (known or (2 * at + 1 == len(colors) and colors == colors[::-1])):
+        return None  # from which end it is counted matters
+    where = _start_of_line(places[0], at, ways, heights[0])
+    shape = Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (len(colors),), ways)
+    return None if where is None else Build(shape, colors, where)
+
+
+def _ways_of_line(value: Mapping[str, Any], mods: Modifiers) -> tuple[Direction, ...]:
+    """Return the one or two directions in which a line goes; () if they are not of the compass, or not given."""
+    along = {"x": Direction.EAST, "z": Direction.SOUTH}.get(value.get("axis") or mods.axis or "")
+    ways = value.get("slant") or value.get("through") or (value.get("toward") or mods.way or along,)
+    side = value.get("member", _FIRST)[0][1]
+    return ways if ways[0] in COMPASS and side in (None, *ways, ways[0].opposite) else ()
+
+
+def _colors_of_line(value: Mapping[str, Any], mods: Modifiers) -> tuple[int, ...]:
+    """Return the colours of the blocks of a line; () if they are not given, or not as many as the line has."""
+    count = value.get("total") or value.get("count") or mods.total or 0
+    colors = value.get("colors") or (value.get("color", mods.color),) * count
+    twice = "color" in value and "colors" in value
+    fit = len(colors) > 1 and None not in colors and count in (0, 1, len(colors))
+    return colors if fit and not twice else ()
+
+
+def _places_of_line(value: Mapping[str, Any], ways: tuple[Direction, ...], mods: Modifiers) -> list[Any]:
+    """Return the places of a line and of one of its blocks."""
+    spot = value.get("member", _FIRST)[1]
+    wheres: list[Any] = [where for where in mods.where if not isinstance(where, Level) and where != spot]
     if not wheres and spot is None and "slant" in value:
         wheres = [Beside(tuple((way, 1) for way in ways), mods.origin or LastBlock())]
-    if len(places := [*wheres, spot] if spot else wheres) != 1:
-        return None
-    if spot is None and ("through" in value or ("toward" in value and isinstance(places[0], Spot))):
-        rank = 0
-    fitting = [at for at, one in enumerate(colors) if color in (None, one)][:: -1 if side in ways else 1]
-    known = len(ways) > 1 or side or "toward" in value or mods.way
-    at = (fitting[rank - 1 : rank] or (-1,))[0] if rank else len(colors) // 2
-    middle = 2 * at + 1 == len(colors) and (known or colors == colors[::-1])
-    if at < 0 or ((not known or not rank) and not middle):
-        return None
-    where: Any = places[0]
-    if isinstance(where, Spot):
-        x, z = (-at * sum(VECTORS[way][axis] for way in ways) for axis in (0, 2))
-        where = Spot(where.x + x, where.z + z)
-        where = where if len(ways) > 1 else At((where.x, FLOOR + heights[0] - 1, where.z))
-    elif at:
-        return None
-    return Build(Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (len(colors),), ways), colors, where)
+    return wheres if spot is None else [*wheres, spot]
+
+
+def _placed_block(
+    value: Mapping[str, Any], ways: tuple[Direction, ...], colors: tuple[int, ...], place: Any
+) -> int | None:
+    """Return the index of the block of a line that comes to lie at its place; None if there is none."""
+    (rank, side, color), spot = value.get("member", _FIRST)
+    through = "through" in value or ("toward" in value and isinstance(place, Spot))
+    if not rank or (spot is None and through):
+        return len(colors) // 2 if len(colors) % 2 else None
+    fitting = [at for at, one in enumerate(colors) if color in (None, one)]
+    chosen = (fitting[::-1] if side in ways else fitting)[rank - 1 : rank]
+    return chosen[0] if chosen else None
+
+
+def _start_of_line(place: Any, at: int, ways: tuple[Direction, ...], height: int) -> Any:
+    """Return where a line begins whose block `at` is at a place of the map; None if it is elsewhere."""
+    if not isinstance(place, Spot):
+        return None if at else place
+    x, z = (-at * sum(VECTORS[way][axis] for way in ways) for axis in (0, 2))
+    spot = Spot(place.x + x, place.z + z)
+    return spot if len(ways) > 1 else At((spot.x, FLOOR + height - 1, spot.z))
 
 
 def _with_sizes(
@@ -737,15 +780,22 @@ def _at_spots(mods: Modifiers, given: Mapping[str, Property]) -> Modifiers:
     spots = tuple(where for where in mods.where if isinstance(where, Spot))
     if len(spots) < 2:
         return mods
-    corners = [one for one in spots if abs(one.x) == abs(one.z) == REACH]
-    if len(spots) == 2 and len(corners) == 1 and spots[0].x * spots[1].x > 0 and spots[0].z * spots[1].z > 0:
-        return replace(mods, where=tuple(where for where in mods.where if where not in corners))
+    if len(corner := _corner_around(spots)) == 1:
+        return replace(mods, where=tuple(where for where in mods.where if where not in corner))
     count = given["count"].value if "count" in given else None
     others = tuple(where for where in mods.where if where not in spots)
     fits = count is None and any(part.plural or part.value == "several" for part in given.values())
     if not (fits or count == len(spots)) or not all(isinstance(where, Level) for where in others):
         raise Contradiction(f"{count or 'one'} and {len(spots)} places")
     return replace(mods, where=(Spots(tuple((one.x, one.z) for one in spots)), *others), each=True)
+
+
+def _corner_around(spots: tuple[Spot, ...]) -> list[Spot]:
+    """Return the corner of the zone that one of two spots names, if the other lies in that quarter of the zone."""
+    one, other, *more = spots
+    if more or one.x * other.x <= 0 or one.z * other.z <= 0:
+        return []
+    return [spot for spot in spots if abs(spot.x) == abs(spot.z) == REACH]
 
 
 def _with_way(mods: Modifiers) -> Modifiers:
