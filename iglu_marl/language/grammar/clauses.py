@@ -367,8 +367,8 @@ class ClauseReader:
         for value, end, cost in self.parser.read("mod", at):  # cheapest first
             if cost > least.setdefault(end, cost) + 1:
                 continue  # "north to south" is no place north of the south
-            if self.said[end : end + 1] == ["of"]:
-                continue  # a preposition goes with its noun
+            if self.said[end : end + 1] == ["of"] and value.area is None:
+                continue  # a preposition goes with its noun, but "3x3 of orange"
             if end not in self.breaks and self.said[end : end + 1] and self.said[end] in self.parser.nouns:
                 if self._colors(end - 1):
                     continue  # and "the red" is no thing in "the red stripe"
@@ -547,7 +547,7 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         made = _made(given, mods)
     except (DialogueError, GridError, LanguageError):
         return None
-    shown = given.keys() & {"count", "kind", "name", "area", "block", "colors", "path"}
+    shown = given.keys() & {"count", "kind", "name", "block", "colors", "path"} or mods.area is not None
     if made is None or not (shown or ("color" in given and mods.where)):
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
@@ -598,11 +598,8 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     mods = _centred(replace(mods, where=_within(mods.where)))
     if "above" in value or "colors" in value:
         return _of_colors(given, kind, mods)
-    count, plural = value.get("count"), any(part.plural for part in given.values())
-    sized = _with_sizes(given, kind, _with_number(value, kind, mods), count, plural)
-    if sized is None:
-        return None
-    kind, mods, count = sized
+    plural = any(part.plural for part in given.values())
+    kind, mods, count = _with_number(value, kind, mods, plural)
     if count is None and not (plural and kind is Kind.BLOCK):
         count = 1
     vague = count is None and kind is Kind.BLOCK and not mods.where
@@ -615,17 +612,38 @@ def _with_properties(value: Mapping[str, Any], mods: Modifiers) -> Modifiers:
     return mods.plus(Modifiers(hollow=value.get("hollow"), standing=value.get("upright"), axis=axis))
 
 
-def _with_number(value: Mapping[str, Any], kind: Any, mods: Modifiers) -> Modifiers:
-    """Return modifiers with what a number of blocks means: the way of several, one at each place, a length."""
-    count = value.get("count") or 1
-    if count > 1 or kind is Kind.ROW:
+def _with_number(
+    value: Mapping[str, Any], kind: Any, mods: Modifiers, plural: bool
+) -> tuple[Any, Modifiers, int | None]:
+    """Return kind, modifiers and number of new blocks, by what a number of blocks means.
+
+    It is that of one thing if it is as many as its area, or if there is only one: "a pole: two blue blocks".
+    """
+    count = value.get("count")
+    if (count or 1) > 1 or kind is Kind.ROW:
         mods = _with_way(mods)
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
     if "total" in value:
         length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
         mods = mods.plus(Modifiers(**{length: value["total"]}))
-    return mods
+    if mods.area is not None:
+        whole = not plural and count == prod(mods.area) * (mods.tall or 1)
+        return Kind.RECTANGLE if kind in _LINEAR else kind, mods, None if whole else count
+    if (
+        kind is Kind.BLOCK
+        and mods.tall
+        and not (mods.long or mods.wide)
+        and count not in (None, 1, mods.tall)
+    ):
+        return Kind.TOWER, mods, count  # "four legs, three high"
+    if kind in (Kind.TOWER, Kind.ROW, *FIGURE_BLOCKS) and not plural and (count or 1) > 1:
+        return kind, mods.plus(Modifiers(total=count)), 1
+    return kind, mods, count
+
+
+_LINEAR = (Kind.BLOCK, Kind.ROW, Kind.TOWER)
+"""Kinds that are rectangles if they have an area."""
 
 
 def _path(value: Mapping[str, Any], mods: Modifiers) -> Any:
@@ -720,24 +738,6 @@ def _start_of_line(place: Any, at: int, ways: tuple[Direction, ...], height: int
     return spot if len(ways) > 1 else At((spot.x, FLOOR + height - 1, spot.z))
 
 
-def _with_sizes(
-    given: Mapping[str, Property], kind: Any, mods: Modifiers, count: int | None, plural: bool
-) -> tuple[Any, Modifiers, int | None] | None:
-    """Return kind, modifiers and number of what has sizes; None if one of them lacks."""
-    value = {name: part.value for name, part in given.items()}
-    if "area" in value and not plural and count == prod(value["area"]) * value.get("high", 1):
-        count = None  # as many as it has
-    if not {"area", "long", "wide", "high", "thick"}.isdisjoint(given):
-        sized = _area(kind, given, mods) if "area" in value else _sized(kind, given, mods)
-        if sized is None:
-            return None
-        kind, mods, high = sized
-        return kind, mods, 1 if high and count == high else count
-    if kind in (Kind.TOWER, Kind.ROW, *FIGURE_BLOCKS) and not plural and (count or 1) > 1:
-        return kind, mods.plus(Modifiers(total=count)), 1  # "a pole: two blue blocks"
-    return kind, mods, count
-
-
 def _of_colors(given: Mapping[str, Property], kind: Any, mods: Modifiers) -> Any:
     """Return a tower or a row of the colours that are listed; None if they do not go together."""
     value: dict[str, Any] = {name: part.value for name, part in given.items()}
@@ -825,60 +825,6 @@ def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
         return wheres
     within = Portion(on.of, "blocks", at=part)
     return (replace(on, of=within), *(where for where in wheres if where not in (on, part)))
-
-
-_Sized = tuple[Any, Modifiers, int] | None
-"""Kind and modifiers of a placement, and its height if that can be its number of blocks, else 0. None: a size lacks."""
-
-
-def _area(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
-    value = {name: part.value for name, part in given.items()}
-    area, high, along = value["area"], value.get("high") or value.get("thick"), given["area"].axis
-    mods = mods if along is None else mods.plus(Modifiers(axis=along))
-    if {"long", "wide"} & value.keys() or (value.get("high") and "thick" in value):
-        return None
-    if area[:2] == (1, 1) and high:
-        return Kind.TOWER, mods.plus(Modifiers(tall=high)), 0
-    kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW, Kind.TOWER) else kind
-    return kind, mods.plus(Modifiers(area=(*area[:2], high) if high and high > 1 else area)), 0
-
-
-def _sized(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
-    sizes = {name: given[name].value for name in ("long", "wide", "high", "thick") if name in given}
-    thick = sizes.pop("thick", None)
-    if thick not in (None, 1):
-        sizes["high" if "high" not in sizes else "wide"] = thick
-    high = sizes.pop("high", 1)
-    axes = {name: given[name].axis for name in sizes if name in given and given[name].axis}
-    if not sizes:
-        return _high(kind, high, mods)
-    tall = replace(mods, axis=next(iter(axes.values()), None)) if mods.axis is None else mods
-    n, m = (*sizes.values(), 1)[:2]
-    if len(sizes) == 2:
-        if [*axes] == [[*sizes][1]]:
-            n, m = m, n
-        if min(n, m) > 1:
-            return Kind.RECTANGLE, tall.plus(Modifiers(area=(n, m, high) if high > 1 else (n, m))), 0
-        lying = Kind.ROW
-    elif high > 1 and n == 1:
-        return Kind.TOWER, mods.plus(Modifiers(tall=high)), 0
-    elif kind is Kind.WALL and high == 1:
-        return None
-    else:
-        lying = Kind.ROW if kind is Kind.BLOCK else kind
-    if high > 1:
-        return Kind.WALL, tall.plus(Modifiers(area=(max(n, m), high))), 0
-    return lying, tall.plus(Modifiers(long=max(n, m))), 0
-
-
-def _high(kind: Any, high: int, mods: Modifiers) -> _Sized:
-    """Return what has a height only."""
-    if high == 1:
-        return kind, mods, 0
-    if kind is Kind.BLOCK and mods.like is not None:
-        return Kind.WALL, mods.plus(Modifiers(tall=high)), 0
-    upright = kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN)
-    return Kind.TOWER if upright else kind, mods.plus(Modifiers(tall=high)), high * upright
 
 
 def _in_one_thing(parts: list[Any]) -> list[Any]:
