@@ -544,11 +544,10 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         mods = replace(mods, where=tuple(dict.fromkeys(mods.where)))
         if mods == Modifiers() and (heading := _as_heading(given, names)) is not None:
             return heading
-        made = _made(given, mods)
+        made = _made(given, mods) if _shows(given, mods) else None
     except (DialogueError, GridError, LanguageError):
         return None
-    shown = given.keys() & {"count", "kind", "name", "block", "colors", "path"} or mods.area is not None
-    if made is None or not (shown or ("color" in given and mods.where)):
+    if made is None:
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
     kind = given.get("kind", _NO_KIND)
@@ -556,6 +555,12 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     called = tuple(_Heading(word, plural, True) for word, plural in words)
     cost = 6 * (len(names) > 1) + sum(map(_lacking, goals))
     return tuple(chain.from_iterable((goal, *called * _places(goal)) for goal in goals)), cost
+
+
+def _shows(given: Mapping[str, Property], mods: Modifiers) -> bool:
+    """Return whether pieces say what is placed, or the colour and place of something."""
+    shown = given.keys() & {"count", "kind", "name", "block", "colors", "path"}
+    return bool(shown) or mods.area is not None or ("color" in given and mods.where != ())
 
 
 def _as_heading(given: Mapping[str, Property], names: list[Property]) -> tuple[tuple[Any, ...], int] | None:
@@ -588,10 +593,10 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     """Return the placement of its properties; None if they do not go together."""
     value = {name: part.value for name, part in given.items()}
     kind = value.get("kind", Kind.BLOCK)
-    if "path" in value:
-        return _path(value, mods)
-    if {"slant", "through", "member"} & value.keys():
-        return _line(value, kind, mods)
+    if {"path", "slant", "through", "member"} & value.keys():
+        level = mods.plus(Modifiers(standing=False))  # contradicts what stands upright
+        level.only("a path", "where", "way", "axis", "color", "total", "origin", "standing")
+        return _path(value, mods) if "path" in value else _line(value, kind, mods)
     if "turn" in value:
         return None
     mods = _at_spots(_with_properties(value, mods), given)
@@ -615,12 +620,9 @@ def _with_properties(value: Mapping[str, Any], mods: Modifiers) -> Modifiers:
 def _with_number(
     value: Mapping[str, Any], kind: Any, mods: Modifiers, plural: bool
 ) -> tuple[Any, Modifiers, int | None]:
-    """Return kind, modifiers and number of new blocks, by what a number of blocks means.
-
-    It is that of one thing if it is as many as its area, or if there is only one: "a pole: two blue blocks".
-    """
+    """Return kind, modifiers and number of new blocks, by what a number of blocks means."""
     count = value.get("count")
-    if (count or 1) > 1 or kind is Kind.ROW:
+    if count not in (None, 1) or kind is Kind.ROW:
         mods = _with_way(mods)
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
@@ -628,16 +630,20 @@ def _with_number(
         length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
         mods = mods.plus(Modifiers(**{length: value["total"]}))
     if mods.area is not None:
-        whole = not plural and count == prod(mods.area) * (mods.tall or 1)
-        return Kind.RECTANGLE if kind in _LINEAR else kind, mods, None if whole else count
-    if (
-        kind is Kind.BLOCK
-        and mods.tall
-        and not (mods.long or mods.wide)
-        and count not in (None, 1, mods.tall)
-    ):
+        as_many = not plural and count == prod(mods.area) * (mods.tall or 1)
+        return Kind.RECTANGLE if kind in _LINEAR else kind, mods, None if as_many else count
+    return _as_lines(kind, mods, count, plural)
+
+
+def _as_lines(
+    kind: Any, mods: Modifiers, count: int | None, plural: bool
+) -> tuple[Any, Modifiers, int | None]:
+    """Return kind, modifiers and number of towers, and of one thing that has all blocks: "a pole: two blue blocks"."""
+    if count in (None, 1):
+        return kind, mods, count
+    if kind is Kind.BLOCK and mods.tall not in (None, count) and not (mods.long or mods.wide):
         return Kind.TOWER, mods, count  # "four legs, three high"
-    if kind in (Kind.TOWER, Kind.ROW, *FIGURE_BLOCKS) and not plural and (count or 1) > 1:
+    if kind in (Kind.TOWER, Kind.ROW, *FIGURE_BLOCKS) and not plural:
         return kind, mods.plus(Modifiers(total=count)), 1
     return kind, mods, count
 
@@ -693,7 +699,7 @@ def _line(value: Mapping[str, Any], kind: Any, mods: Modifiers) -> Build | None:
 def _ways_of_line(value: Mapping[str, Any], mods: Modifiers) -> tuple[Direction, ...]:
     """Return the one or two directions in which a line goes; () if they are not of the compass, or not given."""
     along = {"x": Direction.EAST, "z": Direction.SOUTH}.get(value.get("axis") or mods.axis or "")
-    ways = value.get("slant") or value.get("through") or (value.get("toward") or mods.way or along,)
+    ways: Any = value.get("slant") or value.get("through") or (value.get("toward") or mods.way or along,)
     side = value.get("member", _FIRST)[0][1]
     return ways if ways[0] in COMPASS and side in (None, *ways, ways[0].opposite) else ()
 
