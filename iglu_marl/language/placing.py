@@ -150,25 +150,30 @@ class Sides(Location):
         if self.which == "diagonal":
             (west, low, north), (east, _, south) = Box.of(item).low, Box.of(item).high
             return [Anchors(((x, low, z),)) for x, z in product((west - 1, east + 1), (north - 1, south + 1))]
-        spans = Box.of(item).spans
+        return [Anchors(outer(item, way), way, item) for way in self._vectors(item, setting)]
+
+    def _vectors(self, item: Item, setting: Resolution) -> list[Cell]:
+        """Return the directions of the sides of a thing."""
         if not isinstance(self.which, str):
-            ways = [setting.vector_of(way) for way in self.which]
-        elif self.which == "ends" or (self.which == "both" and any(spans)):
-            axis = spans.index(max(spans))
-            if spans.count(max(spans)) > 1 or (self.which == "both" and axis == 1):
-                raise Unresolved(Reason.AMBIGUOUS, "which two sides")
-            unit: Cell = (int(axis == 0), int(axis == 1), int(axis == 2))
-            ways = [scaled(unit, -1), unit]
-        elif self.which == "both":
+            return [setting.vector_of(way) for way in self.which]
+        if self.which == "ends" or (self.which == "both" and any(Box.of(item).spans)):
+            return self._along(item)
+        if self.which == "both":
             if setting.view is None:
                 raise Unresolved(Reason.AMBIGUOUS, "which two sides")
-            ways = [setting.vector_of(way) for way in (Direction.LEFT, Direction.RIGHT)]
-        else:
-            ways = [VECTORS[way] for way in COMPASS]
+            return [setting.vector_of(way) for way in (Direction.LEFT, Direction.RIGHT)]
         if self.which == "every":  # neither the ground nor the border of the zone is a side of it
-            ways += [VECTORS[Direction.UP], VECTORS[Direction.DOWN]]
-            ways = [way for way in ways if all(in_zone(*cell) for cell in outer(item, way))]
-        return [Anchors(outer(item, way), way, item) for way in ways]
+            return [way for way in VECTORS.values() if all(in_zone(*cell) for cell in outer(item, way))]
+        return [VECTORS[way] for way in COMPASS]
+
+    def _along(self, item: Item) -> list[Cell]:
+        """Return the two directions in which a thing is longest."""
+        spans = Box.of(item).spans
+        axis = spans.index(max(spans))
+        if spans.count(max(spans)) > 1 or (self.which == "both" and axis == 1):
+            raise Unresolved(Reason.AMBIGUOUS, "which two sides")
+        unit: Cell = (int(axis == 0), int(axis == 1), int(axis == 2))
+        return [scaled(unit, -1), unit]
 
 
 @dataclass(frozen=True)

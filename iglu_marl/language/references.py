@@ -179,48 +179,6 @@ class Spot(Reference, Location):
 
 
 @dataclass(frozen=True)
-class SeenCorner(Reference, Location):
-    """A corner of the zone for who stands there: "the far left corner", "the corner closest to you".
-
-    ways: the sides at which it lies. Without them it is the nearest corner, or with `far` the furthest.
-    """
-
-    ways: tuple[Direction, ...] = ()
-    far: bool = False
-
-    def spot(self, setting: Resolution) -> Spot:
-        """Return the corner; raise `Unresolved` if several are as near."""
-        corners = list(product((-REACH, REACH), (-REACH, REACH)))
-        if self.ways:
-            east, _, south = setting.vector(tuple((way, 1) for way in self.ways))
-            corners = [(x, z) for x, z in corners if x * east >= 0 and z * south >= 0]
-        else:
-            ((feet,),) = BuilderPosition().resolve(setting)
-            far = {(x, z): abs(x - feet[0]) + abs(z - feet[2]) for x, z in corners}
-            best = (max if self.far else min)(far.values())
-            corners = [corner for corner in corners if far[corner] == best]
-        if len(corners) != 1:
-            raise Unresolved(
-                Reason.AMBIGUOUS,
-                f"{len(corners)} corners",
-                choices=tuple(((x, FLOOR, z),) for x, z in corners),
-            )
-        return Spot(*corners[0])
-
-    def resolve(self, setting: Resolution) -> list[Item]:
-        """Return the corner's cell on the ground."""
-        return self.spot(setting).resolve(setting)
-
-    def anchors(self, setting: Resolution) -> list[Anchors]:
-        """Return the first free cell of the corner."""
-        return self.spot(setting).anchors(setting)
-
-    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items with a block there."""
-        return self.spot(setting).fitting(reference, items, setting)
-
-
-@dataclass(frozen=True)
 class Each:
     """A place at each of several things."""
 
@@ -656,13 +614,9 @@ class Blocks(Reference):
         items = find_items(setting, self.kind, self.colors, self.count)
         if self.size is not None:
             items = [item for item in items if len(item) == self.size]
-        if items and self.where is not None:
-            if self.is_of_several:
-                return _in_each_part(self, items, setting)
-            items = self.where.fitting(self, items, setting) or _placed_on_part(self, items, setting)
-        if self.unless is not None:
-            left_out = {cell for item in resolve(self.unless, setting) for cell in item}
-            items = [item for item in items if not left_out.intersection(item)]
+        if items and self.is_of_several:
+            return _in_each_part(self, items, setting)
+        items = self._at_place(items, setting)
         if not items or (isinstance(self.kind, Noun) and self.extreme is not None and len(items) == 1):
             raise Unresolved(Reason.NO_MATCH, described(self))  # "the lowest step" is one of several
         found = self.selected(items, setting)
@@ -671,6 +625,15 @@ class Blocks(Reference):
             detail = f"one is the {self.extreme} most {described(self)}, not several"
             raise Unresolved(Reason.AMBIGUOUS, detail, reference=self)
         return _counted(self, found, setting)
+
+    def _at_place(self, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items at the place that was given, without those that were excluded."""
+        if items and self.where is not None:
+            items = self.where.fitting(self, items, setting) or _placed_on_part(self, items, setting)
+        if self.unless is None:
+            return items
+        left_out = {cell for item in resolve(self.unless, setting) for cell in item}
+        return [item for item in items if not left_out.intersection(item)]
 
     def selected(self, items: list[Item], setting: Resolution) -> list[Item]:
         """Return those of some items that are largest or smallest, furthest, or in the middle."""

@@ -47,7 +47,6 @@ from iglu_marl.language.references import (
     Portion,
     Reference,
     Resolution,
-    SeenCorner,
     Spot,
     Unresolved,
     Where,
@@ -79,7 +78,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, SeenCorner, Spot)):
+    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, Spot)):
         raise DialogueError(
             f"{verb} is asked for {value!r}, expected a reference to blocks, such as Blocks or Anaphor"
         )
@@ -91,7 +90,7 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (At, Beside, NextTo, SeenCorner, Spot)):
+    if not isinstance(value, (At, Beside, NextTo, Spot)):
         raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 

@@ -22,7 +22,7 @@ from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is
 from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Remark, View, put
 from iglu_marl.language.grammar.spelling import singular
 from iglu_marl.language.placing import SAME, BlockSpec, Spots
-from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Portion, Spot
+from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Location, Portion, Spot
 from iglu_marl.language.regions import FLOOR, REACH
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
@@ -367,8 +367,8 @@ class ClauseReader:
         for value, end, cost in self.parser.read("mod", at):  # cheapest first
             if cost > least.setdefault(end, cost) + 1:
                 continue  # "north to south" is no place north of the south
-            if self.said[end : end + 1] == ["of"]:
-                continue  # a preposition goes with its noun
+            if self.said[end : end + 1] == ["of"] and value.area is None:
+                continue  # a preposition goes with its noun, but "3x3 of orange"
             if end not in self.breaks and self.said[end : end + 1] and self.said[end] in self.parser.nouns:
                 if self._colors(end - 1):
                     continue  # and "the red" is no thing in "the red stripe"
@@ -507,24 +507,27 @@ class _Unread:
 def _fits(open_: tuple[Any, ...], phrase: Any, joined: bool) -> bool:
     """Return whether a piece can be added: each is given once. joined: by "and", so that it is no place in a place."""
     if isinstance(phrase, Modifiers):
-        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where} | {
-            *phrase.where
-        }
-        upright = {
-            where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
-        }
-        spots = {where for where in places if isinstance(where, Spot)}
-        known = {where for where in places - {*phrase.where} if not isinstance(where, Level)}
-        level = all(isinstance(where, Level) for where in phrase.where)
-        if joined and known and not level and not known | {*phrase.where} <= spots:
-            return False
-        return len(places - spots) <= 3 - bool(spots) and len(upright - {Anaphor()}) <= 1 and len(spots) <= 9
+        places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where}
+        return _places_fit(places, {*phrase.where}, joined)
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
     if phrase.name == "count" and Property("count", 1) in open_ and {"name", "kind"} & {*names}:
         return names.count("count") == 1  # "a mast, four blocks"
     return phrase.name not in names or (phrase.name == "count" and phrase in open_)
+
+
+def _places_fit(known: set[Location], added: set[Location], joined: bool) -> bool:
+    """Return whether places can be added: up to two of things, one of them above or below something, or nine spots."""
+    places, more = known | added, {where for where in added if not isinstance(where, Level)}
+    spots = {where for where in places if isinstance(where, Spot)}
+    before = {where for where in known - added if not isinstance(where, Level)}
+    if joined and before and more and not (before | added) <= spots:
+        return False
+    upright = {
+        where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
+    }
+    return len(places - spots) <= 3 - bool(spots) and len(upright - {Anaphor()}) <= 1 and len(spots) <= 9
 
 
 _NO_KIND = Property("kind", None)
@@ -541,11 +544,10 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
         mods = replace(mods, where=tuple(dict.fromkeys(mods.where)))
         if mods == Modifiers() and (heading := _as_heading(given, names)) is not None:
             return heading
-        made = _made(given, mods)
+        made = _made(given, mods) if _shows(given, mods) else None
     except (DialogueError, GridError, LanguageError):
         return None
-    shown = given.keys() & {"count", "kind", "name", "area", "block", "colors", "path"}
-    if made is None or not (shown or ("color" in given and mods.where)):
+    if made is None:
         return None
     goals = made.parts if isinstance(made, Sequence) else (made,)
     kind = given.get("kind", _NO_KIND)
@@ -553,6 +555,12 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
     called = tuple(_Heading(word, plural, True) for word, plural in words)
     cost = 6 * (len(names) > 1) + sum(map(_lacking, goals))
     return tuple(chain.from_iterable((goal, *called * _places(goal)) for goal in goals)), cost
+
+
+def _shows(given: Mapping[str, Property], mods: Modifiers) -> bool:
+    """Return whether pieces say what is placed, or the colour and place of something."""
+    shown = given.keys() & {"count", "kind", "name", "block", "colors", "path"}
+    return bool(shown) or mods.area is not None or ("color" in given and mods.where != ())
 
 
 def _as_heading(given: Mapping[str, Property], names: list[Property]) -> tuple[tuple[Any, ...], int] | None:
@@ -584,38 +592,64 @@ class _Heading:
 def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     """Return the placement of its properties; None if they do not go together."""
     value = {name: part.value for name, part in given.items()}
-    kind, count = value.get("kind", Kind.BLOCK), value.get("count")
-    own: dict[str, Any] = {
-        "hollow": value.get("hollow"),
-        "standing": value.get("upright"),
-        "axis": value["toward"].axis if "toward" in value else value.get("axis"),
-    }
-    if "path" in value:
-        return _path(value, mods)
-    if {"slant", "through", "member"} & value.keys():
-        return _line(value, kind, mods)
+    kind = value.get("kind", Kind.BLOCK)
+    if {"path", "slant", "through", "member"} & value.keys():
+        level = mods.plus(Modifiers(standing=False))  # contradicts what stands upright
+        level.only("a path", "where", "way", "axis", "color", "total", "origin", "standing")
+        return _path(value, mods) if "path" in value else _line(value, kind, mods)
     if "turn" in value:
         return None
-    mods = _at_spots(mods.plus(Modifiers((value["level"],) if "level" in value else (), **own)), given)
+    mods = _at_spots(_with_properties(value, mods), given)
     mods = _centred(replace(mods, where=_within(mods.where)))
     if "above" in value or "colors" in value:
         return _of_colors(given, kind, mods)
-    if (count or 1) > 1 or kind is Kind.ROW:
+    plural = any(part.plural for part in given.values())
+    kind, mods, count = _with_number(value, kind, mods, plural)
+    if count is None and not (plural and kind is Kind.BLOCK):
+        count = 1
+    vague = count is None and kind is Kind.BLOCK and not mods.where
+    return put(BlockSpec(count, value.get("color"), kind, vague=vague), mods)
+
+
+def _with_properties(value: Mapping[str, Any], mods: Modifiers) -> Modifiers:
+    """Return modifiers with the properties that are modifiers, too: hollow, upright, axis."""
+    axis = value["toward"].axis if "toward" in value else value.get("axis")
+    return mods.plus(Modifiers(hollow=value.get("hollow"), standing=value.get("upright"), axis=axis))
+
+
+def _with_number(
+    value: Mapping[str, Any], kind: Any, mods: Modifiers, plural: bool
+) -> tuple[Any, Modifiers, int | None]:
+    """Return kind, modifiers and number of new blocks, by what a number of blocks means."""
+    count = value.get("count")
+    if count not in (None, 1) or kind is Kind.ROW:
         mods = _with_way(mods)
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
     if "total" in value:
         length = {Kind.TOWER: "tall", Kind.COLUMN: "tall", Kind.ROW: "long"}.get(kind, "total")
         mods = mods.plus(Modifiers(**{length: value["total"]}))
-    plural = any(part.plural for part in given.values())
-    sized = _with_sizes(given, kind, mods, count, plural)
-    if sized is None:
-        return None
-    kind, mods, count = sized
-    if count is None and not (plural and kind is Kind.BLOCK):
-        count = 1
-    vague = count is None and kind is Kind.BLOCK and not mods.where
-    return put(BlockSpec(count, value.get("color"), kind, vague=vague), mods)
+    if mods.area is not None:
+        as_many = not plural and count == prod(mods.area) * (mods.tall or 1)
+        return Kind.RECTANGLE if kind in _LINEAR else kind, mods, None if as_many else count
+    return _as_lines(kind, mods, count, plural)
+
+
+def _as_lines(
+    kind: Any, mods: Modifiers, count: int | None, plural: bool
+) -> tuple[Any, Modifiers, int | None]:
+    """Return kind, modifiers and number of towers, and of one thing that has all blocks: "a pole: two blue blocks"."""
+    if count in (None, 1):
+        return kind, mods, count
+    if kind is Kind.BLOCK and mods.tall not in (None, count) and not (mods.long or mods.wide):
+        return Kind.TOWER, mods, count  # "four legs, three high"
+    if kind in (Kind.TOWER, Kind.ROW, *FIGURE_BLOCKS) and not plural:
+        return kind, mods.plus(Modifiers(total=count)), 1
+    return kind, mods, count
+
+
+_LINEAR = (Kind.BLOCK, Kind.ROW, Kind.TOWER)
+"""Kinds that are rectangles if they have an area."""
 
 
 def _path(value: Mapping[str, Any], mods: Modifiers) -> Any:
@@ -637,62 +671,77 @@ _IN_ROWS = {"count", "color", "colors", "kind", "name", "block", "member", "towa
 _LINES = (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL)
 
 
+_FIRST = ((1, None, None), None)
+"""The first block of a line, whose place is that of the line."""
+
+
 def _line(value: Mapping[str, Any], kind: Any, mods: Modifiers) -> Build | None:
     """Return a row or diagonal by the place of one of its blocks: "the third block from the west is the centre".
 
     Without that, a diagonal goes through its place or begins there, or goes on from a thing or the last block.
     """
-    count = value.get("total") or value.get("count") or mods.total or 0
-    level = {"x": Direction.EAST, "z": Direction.SOUTH}.get(value.get("axis") or mods.axis or "")
-    ways: Any = value.get("slant") or value.get("through") or (value.get("toward") or mods.way or level,)
-    colors = value.get("colors") or (value.get("color", mods.color),) * count
-    (rank, side, color), spot = value.get("member", ((1, None, None), None))
-    wheres = [where for where in mods.where if not isinstance(where, Level) and where != spot]
+    if not value.keys() <= {*_IN_ROWS, "slant", "through", "turn"} or kind not in _LINES:
+        return None
+    ways, colors = _ways_of_line(value, mods), _colors_of_line(value, mods)
+    places = _places_of_line(value, ways, mods)
     heights = [where.height for where in mods.where if isinstance(where, Level)] or [1]
-    if not value.keys() <= {*_IN_ROWS, "slant", "through", "turn"} or kind not in _LINES or None in colors:
+    if not ways or not colors or len(places) != 1 or len(heights) > 1:
         return None
-    if ways[0] not in COMPASS or side not in (None, *ways, ways[0].opposite) or len(colors) < 2:
-        return None
-    if ("color" in value and "colors" in value) or count not in (0, 1, len(colors)) or len(heights) > 1:
-        return None
+    known = len(ways) > 1 or value.get("member", _FIRST)[0][1] or "toward" in value or mods.way
+    at = _placed_block(value, ways, colors, places[0])
+    if at is None or not (known or (2 * at + 1 == len(colors) and colors == colors[::-1])):
+        return None  # from which end it is counted matters
+    where = _start_of_line(places[0], at, ways, heights[0])
+    shape = Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (len(colors),), ways)
+    return None if where is None else Build(shape, colors, where)
+
+
+def _ways_of_line(value: Mapping[str, Any], mods: Modifiers) -> tuple[Direction, ...]:
+    """Return the one or two directions in which a line goes; () if they are not of the compass, or not given."""
+    along = {"x": Direction.EAST, "z": Direction.SOUTH}.get(value.get("axis") or mods.axis or "")
+    ways: Any = value.get("slant") or value.get("through") or (value.get("toward") or mods.way or along,)
+    side = value.get("member", _FIRST)[0][1]
+    return ways if ways[0] in COMPASS and side in (None, *ways, ways[0].opposite) else ()
+
+
+def _colors_of_line(value: Mapping[str, Any], mods: Modifiers) -> tuple[int, ...]:
+    """Return the colours of the blocks of a line; () if they are not given, or not as many as the line has."""
+    count = value.get("total") or value.get("count") or mods.total or 0
+    colors = value.get("colors") or (value.get("color", mods.color),) * count
+    twice = "color" in value and "colors" in value
+    fit = len(colors) > 1 and None not in colors and count in (0, 1, len(colors))
+    return colors if fit and not twice else ()
+
+
+def _places_of_line(value: Mapping[str, Any], ways: tuple[Direction, ...], mods: Modifiers) -> list[Any]:
+    """Return the places of a line and of one of its blocks."""
+    spot = value.get("member", _FIRST)[1]
+    wheres: list[Any] = [where for where in mods.where if not isinstance(where, Level) and where != spot]
     if not wheres and spot is None and "slant" in value:
         wheres = [Beside(tuple((way, 1) for way in ways), mods.origin or LastBlock())]
-    if len(places := [*wheres, spot] if spot else wheres) != 1:
-        return None
-    if spot is None and ("through" in value or ("toward" in value and isinstance(places[0], Spot))):
-        rank = 0
-    fitting = [at for at, one in enumerate(colors) if color in (None, one)][:: -1 if side in ways else 1]
-    known = len(ways) > 1 or side or "toward" in value or mods.way
-    at = (fitting[rank - 1 : rank] or (-1,))[0] if rank else len(colors) // 2
-    middle = 2 * at + 1 == len(colors) and (known or colors == colors[::-1])
-    if at < 0 or ((not known or not rank) and not middle):
-        return None
-    where: Any = places[0]
-    if isinstance(where, Spot):
-        x, z = (-at * sum(VECTORS[way][axis] for way in ways) for axis in (0, 2))
-        where = Spot(where.x + x, where.z + z)
-        where = where if len(ways) > 1 else At((where.x, FLOOR + heights[0] - 1, where.z))
-    elif at:
-        return None
-    return Build(Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (len(colors),), ways), colors, where)
+    return wheres if spot is None else [*wheres, spot]
 
 
-def _with_sizes(
-    given: Mapping[str, Property], kind: Any, mods: Modifiers, count: int | None, plural: bool
-) -> tuple[Any, Modifiers, int | None] | None:
-    """Return kind, modifiers and number of what has sizes; None if one of them lacks."""
-    value = {name: part.value for name, part in given.items()}
-    if "area" in value and not plural and count == prod(value["area"]) * value.get("high", 1):
-        count = None  # as many as it has
-    if not {"area", "long", "wide", "high", "thick"}.isdisjoint(given):
-        sized = _area(kind, given, mods) if "area" in value else _sized(kind, given, mods)
-        if sized is None:
-            return None
-        kind, mods, high = sized
-        return kind, mods, 1 if high and count == high else count
-    if kind in (Kind.TOWER, Kind.ROW, *FIGURE_BLOCKS) and not plural and (count or 1) > 1:
-        return kind, mods.plus(Modifiers(total=count)), 1  # "a pole: two blue blocks"
-    return kind, mods, count
+def _placed_block(
+    value: Mapping[str, Any], ways: tuple[Direction, ...], colors: tuple[int, ...], place: Any
+) -> int | None:
+    """Return the index of the block of a line that comes to lie at its place; None if there is none."""
+    (rank, side, color), spot = value.get("member", _FIRST)
+    through = "through" in value or ("toward" in value and isinstance(place, Spot))
+    if not rank or (spot is None and through):
+        return len(colors) // 2 if len(colors) % 2 else None
+    fitting = [at for at, one in enumerate(colors) if color in (None, one)]
+    chosen = (fitting[::-1] if side in ways else fitting)[rank - 1 : rank]
+    return chosen[0] if chosen else None
+
+
+def _start_of_line(place: Any, at: int, ways: tuple[Direction, ...], height: int) -> Any:
+    """Return where a line begins whose block `at` is at a place of the map; None if it is elsewhere."""
+    if not isinstance(place, Spot):
+        return None if at else place
+    x, z = (-at * sum(VECTORS[way][axis] for way in ways) for axis in (0, 2))
+    spot = Spot(place.x + x, place.z + z)
+    return spot if len(ways) > 1 else At((spot.x, FLOOR + height - 1, spot.z))
 
 
 def _of_colors(given: Mapping[str, Property], kind: Any, mods: Modifiers) -> Any:
@@ -737,15 +786,22 @@ def _at_spots(mods: Modifiers, given: Mapping[str, Property]) -> Modifiers:
     spots = tuple(where for where in mods.where if isinstance(where, Spot))
     if len(spots) < 2:
         return mods
-    corners = [one for one in spots if abs(one.x) == abs(one.z) == REACH]
-    if len(spots) == 2 and len(corners) == 1 and spots[0].x * spots[1].x > 0 and spots[0].z * spots[1].z > 0:
-        return replace(mods, where=tuple(where for where in mods.where if where not in corners))
+    if len(corner := _corner_around(spots)) == 1:
+        return replace(mods, where=tuple(where for where in mods.where if where not in corner))
     count = given["count"].value if "count" in given else None
     others = tuple(where for where in mods.where if where not in spots)
     fits = count is None and any(part.plural or part.value == "several" for part in given.values())
     if not (fits or count == len(spots)) or not all(isinstance(where, Level) for where in others):
         raise Contradiction(f"{count or 'one'} and {len(spots)} places")
     return replace(mods, where=(Spots(tuple((one.x, one.z) for one in spots)), *others), each=True)
+
+
+def _corner_around(spots: tuple[Spot, ...]) -> list[Spot]:
+    """Return the corner of the zone that one of two spots names, if the other lies in that quarter of the zone."""
+    one, other, *more = spots
+    if more or one.x * other.x <= 0 or one.z * other.z <= 0:
+        return []
+    return [spot for spot in spots if abs(spot.x) == abs(spot.z) == REACH]
 
 
 def _with_way(mods: Modifiers) -> Modifiers:
@@ -775,60 +831,6 @@ def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
         return wheres
     within = Portion(on.of, "blocks", at=part)
     return (replace(on, of=within), *(where for where in wheres if where not in (on, part)))
-
-
-_Sized = tuple[Any, Modifiers, int] | None
-"""Kind and modifiers of a placement, and its height if that can be its number of blocks, else 0. None: a size lacks."""
-
-
-def _area(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
-    value = {name: part.value for name, part in given.items()}
-    area, high, along = value["area"], value.get("high") or value.get("thick"), given["area"].axis
-    mods = mods if along is None else mods.plus(Modifiers(axis=along))
-    if {"long", "wide"} & value.keys() or (value.get("high") and "thick" in value):
-        return None
-    if area[:2] == (1, 1) and high:
-        return Kind.TOWER, mods.plus(Modifiers(tall=high)), 0
-    kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW, Kind.TOWER) else kind
-    return kind, mods.plus(Modifiers(area=(*area[:2], high) if high and high > 1 else area)), 0
-
-
-def _sized(kind: Any, given: Mapping[str, Property], mods: Modifiers) -> _Sized:
-    sizes = {name: given[name].value for name in ("long", "wide", "high", "thick") if name in given}
-    thick = sizes.pop("thick", None)
-    if thick not in (None, 1):
-        sizes["high" if "high" not in sizes else "wide"] = thick
-    high = sizes.pop("high", 1)
-    axes = {name: given[name].axis for name in sizes if name in given and given[name].axis}
-    if not sizes:
-        return _high(kind, high, mods)
-    tall = replace(mods, axis=next(iter(axes.values()), None)) if mods.axis is None else mods
-    n, m = (*sizes.values(), 1)[:2]
-    if len(sizes) == 2:
-        if [*axes] == [[*sizes][1]]:
-            n, m = m, n
-        if min(n, m) > 1:
-            return Kind.RECTANGLE, tall.plus(Modifiers(area=(n, m, high) if high > 1 else (n, m))), 0
-        lying = Kind.ROW
-    elif high > 1 and n == 1:
-        return Kind.TOWER, mods.plus(Modifiers(tall=high)), 0
-    elif kind is Kind.WALL and high == 1:
-        return None
-    else:
-        lying = Kind.ROW if kind is Kind.BLOCK else kind
-    if high > 1:
-        return Kind.WALL, tall.plus(Modifiers(area=(max(n, m), high))), 0
-    return lying, tall.plus(Modifiers(long=max(n, m))), 0
-
-
-def _high(kind: Any, high: int, mods: Modifiers) -> _Sized:
-    """Return what has a height only."""
-    if high == 1:
-        return kind, mods, 0
-    if kind is Kind.BLOCK and mods.like is not None:
-        return Kind.WALL, mods.plus(Modifiers(tall=high)), 0
-    upright = kind in (Kind.BLOCK, Kind.TOWER, Kind.COLUMN)
-    return Kind.TOWER if upright else kind, mods.plus(Modifiers(tall=high)), high * upright
 
 
 def _in_one_thing(parts: list[Any]) -> list[Any]:

@@ -552,12 +552,19 @@ _OF_BLOCKS = ("like", "shade", "way", "each", "gap", "hollow", "centred", "talle
 
 
 def _spread(kind: Any, count: int | None, mods: Modifiers) -> tuple[Any, Modifiers]:
-    """Return the kind and modifiers of new blocks with a width as an area or a length."""
-    if mods.wide is None or mods.long in (None, mods.wide):
-        return kind, replace(mods, long=mods.long if mods.wide is None else mods.wide, wide=None)
-    kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW) and count == 1 else kind
-    high = () if mods.tall in (None, 1) else (mods.tall,)  # "5 long and 3 wide"
-    return kind, replace(mods, area=(mods.long, mods.wide, *high), long=None, tall=None, wide=None)
+    """Return kind and modifiers of new blocks with two of their sizes as an area, a wall, or one length."""
+    long, wide, tall = mods.long, mods.wide, mods.tall
+    line = kind in (Kind.BLOCK, Kind.ROW) and count in (1, tall)
+    if long and wide and min(long, wide) > 1 and (line or long != wide):
+        kind = Kind.RECTANGLE if line else kind
+        high = () if tall in (None, 1) else (tall,)  # "5 long and 3 wide"
+        return kind, replace(mods, area=(long, wide, *high), long=None, tall=None, wide=None)
+    length = max(long or 1, wide or 1) if long or wide else None
+    if length == 1 and kind in (Kind.BLOCK, Kind.ROW, Kind.TOWER):
+        length = None  # "one wide and three high"
+    if line and length and (tall or 1) > 1:
+        kind = Kind.WALL
+    return kind, replace(mods, long=length, wide=None)
 
 
 def _measured(kind: Any, sizes: Sizes, count: int | None, mods: Modifiers) -> tuple[Any, Sizes, int | None]:
@@ -571,9 +578,10 @@ def _measured(kind: Any, sizes: Sizes, count: int | None, mods: Modifiers) -> tu
         return *_sized_twice(kind, sizes, mods), count
     n = tall or long or 1
     if kind is Kind.BLOCK:
-        if count not in (None, 1):
+        if count not in (None, 1, n):
             raise Contradiction(f"{count} blocks and {_sized(mods)}")
-        return (Kind.TOWER if tall else Kind.ROW), (n,), 1
+        upright = Kind.WALL if mods.like is not None else Kind.TOWER
+        return (upright if tall else Kind.ROW), (n,), 1
     if kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and long:
         return kind, (n, n), count  # "a cross three blocks across"
     fitting = Kind.ROW if long else Kind.WALL if mods.like is not None else Kind.TOWER

@@ -216,16 +216,8 @@ class Reader(Parser):
 
 def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Keep the referent of "it" in "a block north of it and another south of it"."""
-    stated = [part.put if isinstance(part, Elided) else part for part in parts]
-    for number, (before, now) in enumerate(pairwise(tuple(stated)), start=1):
-        goes = isinstance(before, SetFocus) and isinstance(before.at, (Beside, Spot))
-        if goes and isinstance(now, PlaceGoal) and not now.where:  # "go 2 east and place a red block"
-            stated[number] = _at(now, before.at if isinstance(before.at, Spot) else Beside((), Anaphor()))
-        where, then = first_place(before), first_place(now)
-        nth = getattr(getattr(where, "of", None), "nth", None)
-        if nth == 1 and isinstance(then, Beside) and then.of == LastBlock():
-            # "on the first one and on the last one"
-            stated[number] = _at(now, replace(then, of=Recent(count=1, nth=-1)))
+    plain = [part.put if isinstance(part, Elided) else part for part in parts]
+    stated = [*plain[:1], *(_behind(before, now) for before, now in pairwise(plain))]
     found = [*stated]
     placing = [number for number, part in enumerate(stated) if not isinstance(part, Name)]
     for earlier, number in pairwise(placing):
@@ -236,12 +228,22 @@ def _share_anaphor(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             continue
         (way, count), (other, steps) = before.offset[0], now.offset[0]
         if before.of == Anaphor() and isinstance(now.of, Blocks) and (other, steps) == (way.opposite, count):
-            found[earlier] = _at(
-                stated[earlier], replace(before, of=now.of)
-            )  # "one to the north and one south of X"
+            # "one to the north and one south of X"
+            found[earlier] = _at(stated[earlier], replace(before, of=now.of))
         place = _shared_place(before, now, isinstance(parts[number], Elided))
         found[number] = found[number] if place is None else _at(found[number], place)
     return tuple(found)
+
+
+def _behind(before: Any, now: Any) -> Any:
+    """Return a part whose place depends on the one before: "go 2 east and place a red block"."""
+    if isinstance(before, SetFocus) and isinstance(before.at, (Beside, Spot)):
+        goes = isinstance(now, PlaceGoal) and not now.where
+        return _at(now, before.at if isinstance(before.at, Spot) else Beside((), Anaphor())) if goes else now
+    first, then = getattr(first_place(before), "of", None), first_place(now)
+    if getattr(first, "nth", None) == 1 and isinstance(then, Beside) and then.of == LastBlock():
+        return _at(now, replace(then, of=Recent(count=1, nth=-1)))  # "on the first one and on the last one"
+    return now
 
 
 def _part_of_same(before: Any, now: Any) -> Any:
