@@ -30,6 +30,7 @@ from iglu_marl.language.placing import (
 )
 from iglu_marl.language.references import (
     Anaphor,
+    AnyOf,
     At,
     Beside,
     Blocks,
@@ -41,6 +42,7 @@ from iglu_marl.language.references import (
     Location,
     NamedCells,
     NextTo,
+    NoFurtherChoice,
     Offset,
     PartOf,
     PluralAnaphor,
@@ -57,6 +59,7 @@ from iglu_marl.language.references import (
     resolve,
 )
 from iglu_marl.language.regions import FLOOR, connected
+from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.shapes import (
     COMPASS,
     VECTORS,
@@ -74,6 +77,8 @@ from iglu_marl.language.shapes import (
 
 Grid = npt.NDArray[np.int8]
 
+MAX_CHOICES = 12
+"""Maximum number of choices of the builder that are tried."""
 MAX_OUTCOMES = 64
 """Maximum number of worlds for an instruction with a choice, such as "next to"."""
 
@@ -91,7 +96,7 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (At, Beside, NextTo, SeenCorner, Spot)):
+    if not isinstance(value, (AnyOf, At, Beside, NextTo, SeenCorner, Spot)):
         raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 
@@ -539,8 +544,23 @@ class Correct(Instruction):
         return _follow(_amended(self, last), back)  # raises what speaks against it
 
 
+class Statement(Instruction):
+    """Base of what asks for no change. It holds of the world that the instructions before it lead to, or fails."""
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        self.check(setting)
+        return [ExpectedWorld(setting.grid, setting.last)]
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` if it does not hold."""
+
+    def kept(self, setting: Resolution) -> tuple[Cell, ...]:
+        """Return the cells that must be at the end as they were at the start."""
+        return ()
+
+
 @dataclass(frozen=True)
-class Name(Instruction):
+class Name(Statement):
     """Give a name to something: "this is the mast".
 
     Args:
@@ -578,7 +598,7 @@ class PlaceGoal(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         new, wheres = self.new, self.where
-        last = None if setting.before is None else _as_place_goal(_last_part(setting.before[0]))
+        last = None if setting.before is None else as_place_goal(_last_part(setting.before[0]))
         if new.again:
             new = replace(new, again=False)
             if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
@@ -586,7 +606,23 @@ class PlaceGoal(Instruction):
         if wheres[:1] == (OtherSide(),) and isinstance(last, PlaceGoal):  # of the placement before
             wheres = (_relocate(last, OtherSide()), *wheres[1:])
         wheres = wheres or continuing(new, setting)
-        return _worlds(put(new, wheres, self.fill, setting), wheres[0], setting)
+        where = next((where for where in wheres if isinstance(where, NextTo)), wheres[0] if wheres else None)
+        return _worlds(self._ways(new, wheres, setting), where, setting)
+
+    def _ways(self, new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) -> list[list[tuple[Cell, int]]]:
+        """Return the ways to place it; if the builder may choose, in all directions where one is missing."""
+        try:
+            return put(new, wheres, self.fill, setting)
+        except Unresolved as error:
+            if not setting.free or error.failure.reason is not Reason.NO_DIRECTION or new.way or new.axis:
+                raise
+        found: list[list[tuple[Cell, int]]] = []
+        for made in (*(replace(new, axis=axis) for axis in "xz"), *(replace(new, way=way) for way in COMPASS)):
+            with contextlib.suppress(Unresolved):
+                found += put(made, wheres, self.fill, setting)
+        if not found:
+            raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
+        return found
 
 
 def first_place(part: Any) -> Any:
@@ -637,20 +673,122 @@ class KeepOnly(Instruction):
 
 
 @dataclass(frozen=True)
-class AssertCount(Instruction):
-    """Check on what was said before: that it placed this number of blocks."""
+class Choose(Statement):
+    """The builder may choose where several things, places or directions fit: "any side is fine".
+
+    ways: among these sides.
+    """
+
+    ways: tuple[Direction, ...] = ()
+
+
+@dataclass(frozen=True)
+class Keep(Statement):
+    """Something stays as it is: "the yellow one stays". of: None = all that stands there before the request.
+
+    others: a number of things like the changed one, but other ones: "keep the other two"; 0 = all of them.
+    """
+
+    of: Reference | None = None
+    others: int | None = None
+
+    def kept(self, setting: Resolution) -> tuple[Cell, ...]:
+        """Return the cells of that; what is not there before the request is what it led to."""
+        met = setting if setting.start is None else replace(setting, grid=setting.start)
+        if self.others is not None:
+            return tuple(cell for item in self._other_things(met) for cell in item)
+        if self.of is None:
+            return tuple(met.blocks)
+        return tuple(_cells(self.of, met))
+
+    def _other_things(self, met: Resolution) -> list[Item]:
+        stated = walk(met.before[0]) if met.before is not None else ()
+        kinds = [part.kind for part in stated if isinstance(part, Blocks)]
+        items = [item for item in find_items(met, kinds[0], ()) if not {*met.last}.intersection(item)] if kinds else []
+        if self.others and self.others != len(items):
+            raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {self.others} others")
+        return items
+
+
+@dataclass(frozen=True)
+class Empty(Statement):
+    """Nothing is at a place: "nothing under it". new: nothing new, "don't put anything on the towers"."""
+
+    where: Any
+    new: bool = False
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` if there is a block."""
+        own = any(isinstance(part, (Anaphor, PluralAnaphor, LastBlock)) for part in walk(self.where))
+        start = setting.grid if setting.start is None else setting.start
+        met = setting if own else replace(setting, grid=start)
+        cells = [cell for group in self.where.anchors(met) for cell in group.cells]
+        before = Resolution(grid=start)
+        there = [cell for cell in cells if setting.color_at(cell) and not (self.new and before.color_at(cell))]
+        if there:
+            raise Unresolved(Reason.CONTRADICTION, f"a block at {there[0]}")
+
+
+@dataclass(frozen=True)
+class Holds(Statement):
+    """A statement about the scene, as a question or statement of `iglu_marl.language.questions`."""
+
+    statement: Any
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` if it is false."""
+        if not answer(self.statement.program, setting.grid):
+            raise Unresolved(Reason.CONTRADICTION, str(self.statement))
+
+
+@dataclass(frozen=True)
+class AssertSize(Statement):
+    """What was changed is this long ("x") or tall ("y") now."""
+
+    size: int
+    axis: str
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` unless it has this size: all of it, or the line through a block of it."""
+        axes = (1,) if self.axis == "y" else (0, 2)
+        near = {shifted(cell, way) for cell in setting.last for way in ((0, 0, 0), *VECTORS.values())}
+        groups = [item for item in connected([*setting.blocks]) if near.intersection(item)]
+        lines = [line for item in groups for axis in axes for line in _lines(item, axis) if near.intersection(line)]
+        sizes = {Box.of(item).spans[axis] + 1 for item in (*groups, *lines) for axis in axes}
+        if self.size not in sizes:
+            raise Unresolved(Reason.CONTRADICTION, f"{sorted(sizes)} instead of {self.size}")
+
+
+def _lines(item: Item, axis: int) -> list[Item]:
+    """Return the straight lines without gaps along an axis that a thing consists of."""
+    found: dict[Cell, list[Cell]] = {}
+    for cell in sorted(item, key=lambda cell: cell[axis]):
+        back = shifted(cell, tuple(-int(number == axis) for number in range(3)))
+        line = found.pop(back, [])
+        found[cell] = [*line, cell]
+    return [tuple(line) for line in found.values()]
+
+
+@dataclass(frozen=True)
+class AssertCount(Statement):
+    """Check on what was said before: that it placed this number of blocks. left: that it left this number."""
 
     count: int
     color: int | None = None
+    left: bool = False
 
-    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` for another number."""
         there = {cell for cell, color in setting.blocks.items() if self.color in (None, color)}
         placed = there.intersection(cell for part in (*setting.earlier, setting.last) for cell in part)
         structures = map(set, find_items(setting, Kind.STRUCTURE, ()))
         near = [cell for item in structures if not item.isdisjoint(setting.last) for cell in item & there]
-        if self.count not in map(len, (placed, setting.last, there, near)):
+        counts = (placed, setting.last, there, near)
+        if self.left and setting.start is not None:
+            reduced = (item for item in connected(Resolution(grid=setting.start).blocks) if {*setting.last} & {*item})
+            counts = (there.intersection(cell for item in reduced for cell in item),)
+        if self.count not in map(len, counts):
             raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {self.count}")
-        return [ExpectedWorld(setting.grid, setting.last)]
 
 
 @dataclass(frozen=True)
@@ -735,11 +873,12 @@ class Sequence(Instruction):
             )
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        setting = replace(setting, start=setting.grid, kept=())
         found = [(ExpectedWorld(setting.grid, setting.last), setting)]
         for number, part in enumerate(self.parts, start=1):
             following: list[tuple[ExpectedWorld, Resolution]] = []
             failure: Unresolved | None = None
-            remark = isinstance(part, (AssertCount, KeepOnly, Name)) or (
+            remark = isinstance(part, (Statement, KeepOnly)) or (
                 isinstance(part, SetFocus) and number < len(self.parts)
             )
             for met, now in found:
@@ -748,8 +887,8 @@ class Sequence(Instruction):
                         stated = expand_anaphor(part, now.before), now.grid
                         names = {**now.names, **outcome.names}
                         after = replace(now.then(outcome.grid, outcome.cells), before=stated, names=names)
-                        if isinstance(part, (AssertCount, Name)):
-                            after = replace(now, names=names)
+                        if isinstance(part, Statement):
+                            after = replace(now, names=names, kept=(*now.kept, *part.kept(now)))
                         same = not remark and np.array_equal(outcome.grid, now.grid)
                         idle = (*met.idle, number - 1) if same else met.idle
                         following.append((replace(outcome, idle=idle), after))
@@ -761,6 +900,10 @@ class Sequence(Instruction):
                 assert failure is not None
                 raise failure
             found = following[:MAX_OUTCOMES]
+        before = setting.color_at
+        found = [one for one in found if all(before(c) == one[1].color_at(c) for c in one[1].kept)]
+        if not found:
+            raise Unresolved(Reason.CONTRADICTION, "what was to stay has changed")
         return [
             replace(outcome, earlier=after.earlier[len(setting.earlier) :], names=after.names)
             for outcome, after in found
@@ -854,14 +997,43 @@ def outcomes(
 
     """
     setting = Resolution.of(grid, context or Context())
+    free = any(isinstance(part, Choose) for part in walk(instruction))
     try:
-        found = _follow(instruction, setting)
+        found = _follow_choices(instruction, replace(setting, free=free))
     except Unresolved as error:
         found = _as_seen(instruction, setting) if error.failure.reason is Reason.NO_MATCH else []
         if not found:
             return error.failure
     distinct = {(outcome.grid.tobytes(), outcome.cells): outcome for outcome in found}
     return tuple(distinct.values())
+
+
+def _follow_choices(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld]:
+    """Follow an instruction with each choice that it leaves to the builder, in order."""
+    if not any(isinstance(part, AnyOf) for part in walk(instruction)):
+        try:
+            return _follow(instruction, setting)
+        except Unresolved as error:
+            several = error.failure.reference
+            ambiguous = error.failure.reason is Reason.AMBIGUOUS and isinstance(several, Blocks)
+            if not (setting.free and ambiguous and several.count == 1):
+                raise
+        one = AnyOf(replace(several, count=None))
+        instruction = rebuilt(instruction, lambda part: one if part == several else part)
+    found: list[ExpectedWorld] = []
+    failures: list[Unresolved] = []
+    for nth in range(MAX_CHOICES):
+        made = rebuilt(instruction, lambda part: replace(part, nth=nth) if isinstance(part, AnyOf) else part)  # noqa: B023
+        try:
+            found += _follow(made, setting)
+        except NoFurtherChoice as error:
+            failures.append(error)
+            break
+        except Unresolved as error:
+            failures.append(error)
+    if not found:
+        raise failures[0]
+    return found
 
 
 def _as_seen(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld]:
@@ -958,7 +1130,7 @@ def _edit(edit: CellEdit, setting: Resolution) -> list[ExpectedWorld]:
 
 def _worlds(ways: list[list[tuple[Cell, int]]], where: Location, setting: Resolution) -> list[ExpectedWorld]:
     """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
-    if len(ways) > 1 and not isinstance(where, NextTo):
+    if len(ways) > 1 and not (setting.free or isinstance(where, NextTo)):
         cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
         raise Unresolved(Reason.AMBIGUOUS, f"{len(ways)} places", reference=where, choices=cells)
     return [_added(setting, blocks) for blocks in ways[:MAX_OUTCOMES]]
@@ -998,7 +1170,7 @@ def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Ce
     if not goals:
         raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
     start = _base_of(cells, to)
-    if len(goals) > 1 and not isinstance(to, NextTo):
+    if len(goals) > 1 and not (setting.free or isinstance(to, NextTo)):
         raise Unresolved(Reason.AMBIGUOUS, f"{len(goals)} places to move to", reference=to)
     return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals]
 
@@ -1105,7 +1277,8 @@ def _last_part(instruction: Any) -> Any:
     return instruction
 
 
-def _as_place_goal(instruction: Any) -> Any:
+def as_place_goal(instruction: Any) -> Any:
+    """Return a fully specified placement as a `PlaceGoal`; anything else as it is."""
     if isinstance(instruction, CellEdit) and instruction.action is EditKind.PLACE:
         return PlaceGoal(BlockSpec(1, instruction.after), (At(instruction.cell),))
     if isinstance(instruction, Place):
@@ -1143,7 +1316,7 @@ def expand_anaphor(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
 
 def _repeated(instruction: Repeat, last: Any) -> Any:
     def change(part: Any) -> Any:
-        part = _as_place_goal(part)
+        part = as_place_goal(part)
         if instruction == Repeat():
             if isinstance(part, (Move, Extend, Rotate, Resize)):
                 return part
@@ -1214,7 +1387,7 @@ def _image(cell: Cell, axis: int, twice: Cell) -> Cell:
 
 def _amended(instruction: Correct, last: Any) -> Any:
     def change(part: Any) -> Any:
-        part = _as_place_goal(part)
+        part = as_place_goal(part)
         if isinstance(part, Replace) and instruction.color is not None:
             return replace(part, color=instruction.color)
         if isinstance(part, Resize) and instruction.count is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass, replace
+from itertools import product
 from typing import Any, TypeVar
 
 from iglu_marl.core.grid import Cell, color_id, color_name, in_zone
@@ -12,7 +14,7 @@ from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import Contradiction
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
 from iglu_marl.language.grammar.spelling import singular
-from iglu_marl.language.placing import ALIKE, FIGURES, SAME, BlockSpec, Sides, Spots
+from iglu_marl.language.placing import ALIKE, ANY_COLOR, FIGURES, SAME, BlockSpec, Sides, Spots
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -69,6 +71,8 @@ MAKERS: dict[str, Any] = {
     "BORDER": BORDER,
     "SAME": SAME,
     "ALIKE": ALIKE,
+    "ANY_COLOR": ANY_COLOR,
+    "COLUMNS": tuple(sorted(product(range(-5, 6), range(-5, 6)), key=lambda at: (math.hypot(*at), at))),
 }
 """Functions, dataclasses and constants by their names in rules; the functions below are added at the end."""
 
@@ -185,7 +189,7 @@ _PLAIN = Modifiers()
 
 
 def _color(color: int | None) -> str:
-    return "" if color in (None, SAME, ALIKE) else color_name(color or 0)
+    return "" if color in (None, SAME, ALIKE, ANY_COLOR) else color_name(color or 0)
 
 
 def _named(name: str, value: Any) -> str:
@@ -738,7 +742,7 @@ _OPEN = ("bare_ends", "until", "centred", "axis", "gap", "hollow", "like")
 def _complete_value(new: BlockSpec, wheres: Wheres) -> Any:
     """Return the `Place`, `Build` or `CellEdit` of a placement that leaves nothing open, else None."""
     where: Any = wheres[0] if len(wheres) == 1 else None
-    if not isinstance(where, (At, Beside, NextTo)) or new.color in (None, SAME, ALIKE):
+    if not isinstance(where, (At, Beside, NextTo)) or new.color in (None, SAME, ALIKE, ANY_COLOR):
         return None
     if new.count is None or any(getattr(new, name) not in (None, False, 0) for name in _OPEN):
         return None

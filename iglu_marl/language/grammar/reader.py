@@ -17,9 +17,10 @@ from iglu_marl.language.grammar import answers, clauses, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import Announced, InColor, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings, singular
-from iglu_marl.language.placing import SAME
+from iglu_marl.language.placing import SAME, Sides
 from iglu_marl.language.references import (
     Anaphor,
+    AnyOf,
     At,
     Beside,
     Blocks,
@@ -35,9 +36,14 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import (
     Ambiguous,
+    AssertSize,
     Build,
+    Choose,
     Correct,
+    Empty,
     Facing,
+    Holds,
+    Keep,
     Name,
     Pick,
     Place,
@@ -45,7 +51,9 @@ from iglu_marl.language.verbs import (
     Replace,
     Sequence,
     SetFocus,
+    as_place_goal,
     first_place,
+    rebuilt,
 )
 
 MAX_WORDS = 220
@@ -53,6 +61,8 @@ _FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.t
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
 OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
+STATING = (Choose, Keep, Empty, Holds, AssertSize)
+"""Statements that ask for nothing without a request."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*(?:[0-9]{1,2}[.)]|[A-Za-h]\))(?=\s*[A-Za-z])")
@@ -337,6 +347,33 @@ def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _apply_choices(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Leave the side of the placement before to the builder: "next to it, north or south, you choose".
+
+    Raise `DialogueError` if its place has no such sides.
+    """
+    found: list[Any] = []
+    for part in parts:
+        if isinstance(part, Choose) and part.ways:
+            ways = part.ways
+            goal = as_place_goal(found[-1].put if isinstance(found[-1], Elided) else found[-1]) if found else None
+            made = rebuilt(goal, lambda place: _one_side(place, ways))  # noqa: B023
+            if made == goal:
+                raise DialogueError(f"the sides {ways} of {goal!r:.80}")
+            found[-1], part = made, Choose()
+        found.append(part)
+    return tuple(found)
+
+
+def _one_side(place: Any, ways: tuple[Direction, ...]) -> Any:
+    """Return a place beside something as one on certain sides of it."""
+    if isinstance(place, NextTo):
+        return AnyOf(Sides(place.of, ways))
+    if place == Sides(getattr(place, "of", None), "around"):
+        return replace(place, which=ways)
+    return place
+
+
 def _beside(part: Any) -> Beside | None:
     """Return the place of a placement if it is one horizontal direction from one thing, or from the centre."""
     where = first_place(part)
@@ -352,7 +389,7 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
-    parts = _share_anaphor(_apply_announcement(_apply_topic(_apply_colors(parts))))
+    parts = _share_anaphor(_apply_announcement(_apply_topic(_apply_choices(_apply_colors(parts)))))
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):
@@ -502,7 +539,7 @@ def _instructions(reader: Reader, readings: list[tuple[Any, ...]]) -> list[Any]:
     for parts in readings:
         if not parts or (any(isinstance(part, Pick) for part in parts) and len(parts) > 1):
             continue
-        if all(isinstance(part, (Topic, View, SetFocus)) for part in parts):
+        if all(isinstance(part, (Topic, View, SetFocus, *STATING)) for part in parts):
             continue
         try:
             made.append(instruction_of(parts))
