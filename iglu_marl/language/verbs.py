@@ -742,6 +742,19 @@ class Holds(Statement):
 
 
 @dataclass(frozen=True)
+class AssertColor(Statement):
+    """All that was changed has this colour."""
+
+    color: int
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` if not."""
+        colors = {setting.color_at(cell) for cell in setting.last} - {0}
+        if colors != {as_color(self.color, "color of a check")}:
+            raise Unresolved(Reason.CONTRADICTION, "another color")
+
+
+@dataclass(frozen=True)
 class AssertSize(Statement):
     """What was changed is this long ("x") or tall ("y") now."""
 

@@ -522,6 +522,7 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     count = new.count
     kind, mods = _spread(new.kind, count, mods)
     reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
+    reject_if(new.color == ANY_COLOR and mods.color is not None)
     color = _agreed("color", new.color or None, mods.color)
     if mods.shade is not None:
         color = accept(ALIKE, color is None)

@@ -36,6 +36,7 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import (
     Ambiguous,
+    AssertColor,
     AssertSize,
     Build,
     Choose,
@@ -51,6 +52,7 @@ from iglu_marl.language.verbs import (
     Replace,
     Sequence,
     SetFocus,
+    Statement,
     as_place_goal,
     first_place,
     rebuilt,
@@ -61,7 +63,7 @@ _FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.t
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
 OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
-STATING = (Choose, Keep, Empty, Holds, AssertSize)
+STATING = (Choose, Keep, Empty, Holds, AssertColor, AssertSize)
 """Statements that ask for nothing without a request."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
@@ -98,7 +100,7 @@ def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
                 found.append(".")
         else:
             owner = word.removesuffix("'s")
-            found += [owner, "'s"] if owner not in (word, "", *_SHORT) else [_SPELLINGS.get(word, word)]
+            found += [owner, "'s"] if owner not in (word, "", *_SHORT) else _SPELLINGS.get(word, word).split()
     while found and found[-1] == ".":
         found.pop()
     for name in names:
@@ -326,7 +328,7 @@ def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Apply colours that stand behind an instruction: in "put a block there. Make it green." the block is green.
 
-    Raise `DialogueError` for a colour directly behind one that has a colour, or takes none.
+    Behind one that has a colour, or takes none, a colour is a check: "keep it red".
     """
     found: list[Any] = []
     for part in parts:
@@ -335,15 +337,14 @@ def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         new: Any = getattr(put, "new", put)
         takes = hasattr(new, "color") and new.color in (None, SAME)
         color = part.color if isinstance(part, (InColor, Correct, Replace)) else None
-        if isinstance(part, InColor) and not takes:
-            raise DialogueError(f"colour {color} of what has one")
-        later = color and part in (Correct(color), *(Replace(of, color) for of in _ITS))
-        if isinstance(part, InColor) or (later and takes and isinstance(before, PlaceGoal)):
+        stated = isinstance(part, InColor)
+        later = not stated and color and part in (Correct(color), *(Replace(of, color) for of in _ITS))
+        if (stated and takes) or (later and takes and isinstance(before, PlaceGoal)):
             new = replace(new, color=color)
             put = replace(put, new=new) if hasattr(put, "new") else new
             found[-1] = replace(before, put=put) if isinstance(before, Elided) else put
         else:
-            found.append(part)
+            found.append(AssertColor(part.color) if isinstance(part, InColor) else part)
     return tuple(found)
 
 
@@ -355,12 +356,12 @@ def _apply_choices(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     found: list[Any] = []
     for part in parts:
         if isinstance(part, Choose) and part.ways:
-            ways = part.ways
-            goal = as_place_goal(found[-1].put if isinstance(found[-1], Elided) else found[-1]) if found else None
-            made = rebuilt(goal, lambda place: _one_side(place, ways))  # noqa: B023
-            if made == goal:
-                raise DialogueError(f"the sides {ways} of {goal!r:.80}")
-            found[-1], part = made, Choose()
+            at = max((n for n, one in enumerate(found) if not isinstance(one, Statement)), default=None)
+            goal = None if at is None else as_place_goal(getattr(found[at], "put", found[at]))
+            made = rebuilt(goal, lambda place: _one_side(place, part.ways))  # noqa: B023
+            if at is None or made == goal:
+                raise DialogueError(f"the sides {part.ways} of {goal!r:.80}")
+            found[at], part = made, Choose()
         found.append(part)
     return tuple(found)
 
