@@ -419,6 +419,8 @@ def _up_to(new: BlockSpec, groups: list[Anchors]) -> BlockSpec:
     if new.until is None:
         return new
     standing = {cell[1] for group in groups for cell in group.item}
+    if not standing and len(tops := {cell[1] for group in groups for cell in group.cells}) == 1:
+        standing = {*range(FLOOR, *tops)}  # on columns of the map
     if new.until <= len(standing):
         raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
     lacking = new.until - len(standing)

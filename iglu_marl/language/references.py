@@ -368,6 +368,8 @@ class PluralAnaphor(Reference):
         """Return one item per block, if they are not two things."""
         if self.both and (two := _last_two(setting)):
             return two
+        if self.both and not setting.last and len(things := connected(setting.blocks)) == 2:
+            return things
         cells = list(setting.mentioned or setting.last)
         for part in reversed(setting.earlier):
             if len(cells) > 1 or setting.mentioned:

@@ -224,6 +224,8 @@ def is_remark(text: str, context: Context) -> bool:
         or said in ([], ["no"], ["nope"])
         or not asks_for_nothing(said)
         or not listed("referring").isdisjoint(said)
+        or any(near(word, grammar().words_of("color")) for word in unknown_words(said))
+        or (begins_with_verb(text) and not grammar().words_of("noun1", "nounn").isdisjoint(said))
         or parse_small_talk(text) is not None
     ):
         return False

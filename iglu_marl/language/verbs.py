@@ -424,6 +424,15 @@ class Resize(Instruction):
     way: Direction | None = None
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        try:
+            return [self._grown(setting)]
+        except Unresolved as error:
+            if not setting.free or error.failure.reason is not Reason.NO_DIRECTION:
+                raise
+        spans = Box.of(_cells(self.blocks, setting)).spans
+        return [replace(self, way=way)._grown(setting) for way in COMPASS if dot(spans, VECTORS[way])]
+
+    def _grown(self, setting: Resolution) -> ExpectedWorld:
         cells: list[tuple[Cell, int]] = []
         items = _filled(self.blocks, setting)
         if self.way and not (self.size or self.times or self.like) and all(len(item) == 1 for item in items):
@@ -431,7 +440,7 @@ class Resize(Instruction):
         for item in items:
             cells += _resized(self, item, setting)
         check_free([block for block in cells if block[1]], setting)
-        return [_about(items, _changed(setting, cells))]
+        return _about(items, _changed(setting, cells))
 
 
 @dataclass(frozen=True)
@@ -1168,12 +1177,16 @@ def _is_part_of_it(blocks: Reference) -> bool:
     return isinstance(whole, Anaphor)
 
 
+_REACH = {1: 7, 0: 5, -1: 1}
+"""How far the zone reaches along a vector, by its vertical part."""
+
+
 def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
     """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
     if isinstance(to, Edge):
         step = setting.vector_of(to.way)
-        far = 5 - max(dot(cell, step) for cell in cells)
-        return [(far * step[0], 0, far * step[2])]
+        far = _REACH[step[1]] - max(dot(cell, step) for cell in cells)
+        return [scaled(step, far)]
     groups = to.anchors(setting)
     if len(groups) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
@@ -1266,7 +1279,7 @@ def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting
             raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
         return int(now * instruction.times)
     if instruction.size is None:  # up to the edge
-        return now + {1: 7, 0: 5, -1: 1}[vector[1]] - edge
+        return now + _REACH[vector[1]] - edge
     return instruction.size if instruction.to else now + instruction.size
 
 

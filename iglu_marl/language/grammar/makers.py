@@ -52,6 +52,7 @@ CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
 BORDER = tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)
 Sizes = tuple[int, ...]
 Wheres = tuple[Any, ...]
+_ON = ((Direction.UP, 1),)
 _Maker = TypeVar("_Maker", bound=Callable[..., Any])
 MAKERS: dict[str, Any] = {
     **{
@@ -142,6 +143,7 @@ class Modifiers:
     split: bool = False
     one_each: bool = False
     gap: int | None = None
+    under: int | None = None
     color: int | None = None
     like: Any = None
     shade: Any = None
@@ -442,6 +444,8 @@ def _placed(new: BlockSpec, mods: Modifiers) -> Any:
         made = replace(made, count=1, each=True)
     wheres = _merge_at_one_thing(mods.where)
     _check_repetitions(made, (made.color,), mods)
+    if mods.under is not None:
+        wheres = tuple(_raised(where, mods.under) for where in wheres if where != Level(0))
     made, wheres = _at_places(made, wheres, mods)
     if mods.total is not None:
         side = mods.total if made.kind in (Kind.TOWER, Kind.ROW) else side_of(made.kind, mods.total)
@@ -449,6 +453,15 @@ def _placed(new: BlockSpec, mods: Modifiers) -> Any:
             made = replace(made, sizes=(side,) if side == mods.total else (side, side))
         return Sequence((PlaceGoal(made, wheres), AssertCount(mods.total)))
     return _complete_value(made, wheres) or PlaceGoal(made, wheres)
+
+
+def _raised(where: Any, free: int) -> Any:
+    """Return a place on or above something as one with a number of free cells under it."""
+    of = where.of if isinstance(where, Beside) and where.offset[:1] in (_ON, ((Direction.UP, free + 1),)) else where
+    if isinstance(of, Spot):
+        return cell(of, free + 1)
+    require(of is not where)
+    return Beside(((Direction.UP, free + 1),), of)
 
 
 def _on_columns(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:

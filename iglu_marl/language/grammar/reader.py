@@ -208,7 +208,7 @@ class Reader(Parser):
 
     def _clauses_from(self, start: int, at: int, after: str) -> Iterator[tuple[Any, int, int]]:
         """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
-        for category in ("clause", "viewed", "remark", "picked", "announced"):
+        for category in ("clause", "viewed", "remark", "holds", "picked", "announced"):
             yield from self.read(category, start)
         if after == "put":
             joined = start > at  # "to its left put a blue block, to its right a green one"
@@ -466,7 +466,7 @@ def instruction_words() -> frozenset[str]:
     """Return all words of instructions, answers and questions to the architect."""
     rules = grammar()
     return rules.words_of(
-        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *OF_CLAUSES))
+        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *OF_CLAUSES, "holds"))
     )
 
 
