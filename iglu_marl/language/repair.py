@@ -242,7 +242,8 @@ _BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
 
 
 _POLITE = re.compile(
-    r"\b(?:can|could|would|will|may|might|shall) (?:you|u|we|i)\b|\b(?:ok|okay|right|yeah|please|pls|alright|works|fine)$", re.I
+    r"\b(?:can|could|would|will|may|might|shall) (?:you|u|we|i)\b|\b(?:ok|okay|yeah|please|pls|works|fine)$",
+    re.I,
 )
 
 

@@ -76,6 +76,7 @@ from iglu_marl.language.shapes import (
 )
 
 Grid = npt.NDArray[np.int8]
+_Colored = tuple[Cell, int]
 
 MAX_CHOICES = 12
 """Maximum number of choices of the builder that are tried."""
@@ -615,18 +616,22 @@ class PlaceGoal(Instruction):
         if wheres[:1] == (OtherSide(),) and isinstance(last, PlaceGoal):  # of the placement before
             wheres = (_relocate(last, OtherSide()), *wheres[1:])
         wheres = wheres or continuing(new, setting)
-        where = next((where for where in wheres if isinstance(where, NextTo)), wheres[0] if wheres else None)
-        return _worlds(self._ways(new, wheres, setting), where, setting)
+        ways = self._ways(new, wheres, setting)
+        where = next((where for where in wheres if isinstance(where, NextTo)), wheres[0])
+        return _worlds(ways, where, setting)
 
-    def _ways(self, new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) -> list[list[tuple[Cell, int]]]:
+    def _ways(
+        self, new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution
+    ) -> list[list[_Colored]]:
         """Return the ways to place it; if the builder may choose, in all directions where one is missing."""
         try:
             return put(new, wheres, self.fill, setting)
         except Unresolved as error:
             if not setting.free or error.failure.reason is not Reason.NO_DIRECTION or new.way or new.axis:
                 raise
-        found: list[list[tuple[Cell, int]]] = []
-        for made in (*(replace(new, axis=axis) for axis in "xz"), *(replace(new, way=way) for way in COMPASS)):
+        found: list[list[_Colored]] = []
+        turned = [replace(new, axis=axis) for axis in "xz"] + [replace(new, way=way) for way in COMPASS]
+        for made in turned:
             with contextlib.suppress(Unresolved):
                 found += put(made, wheres, self.fill, setting)
         if not found:
@@ -655,6 +660,10 @@ class SetFocus(Instruction):
 
     at: Reference | Beside
 
+    def __post_init__(self) -> None:
+        if isinstance(self.at, AnyOf):  # "one of them is wrong": not any one
+            object.__setattr__(self, "at", replace(self.at, stated=False))
+
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         if isinstance(self.at, (Spot, Beside)):
             return [ExpectedWorld(setting.grid, self.at.anchors(setting)[0].cells)]
@@ -676,7 +685,8 @@ class KeepOnly(Instruction):
             cells = _cells(replace(self.of, where=PartOf(Anaphor())) if own else self.of, met)  # type: ignore[type-var]
         except Unresolved:
             cells = _cells(self.of, met)
-        back = [(cell, met.color_at(cell)) for cell in cells if met.color_at(cell) != setting.color_at(cell)]
+        stated = [*cells, *(cell for cell in setting.last if shifted(cell, VECTORS[Direction.DOWN]) in cells)]
+        back = [(cell, met.color_at(cell)) for cell in stated if met.color_at(cell) != setting.color_at(cell)]
         rest = tuple(cell for cell in setting.last if cell not in cells)
         return [replace(_changed(setting, back), cells=rest)]
 
@@ -713,7 +723,8 @@ class Keep(Statement):
     def _other_things(self, met: Resolution) -> list[Item]:
         stated = walk(met.before[0]) if met.before is not None else ()
         kinds = [part.kind for part in stated if isinstance(part, Blocks)]
-        items = [item for item in find_items(met, kinds[0], ()) if not {*met.last}.intersection(item)] if kinds else []
+        things = find_items(met, kinds[0], ()) if kinds else []
+        items = [item for item in things if not {*met.last}.intersection(item)]
         if self.others and self.others != len(items):
             raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {self.others} others")
         return items
@@ -729,13 +740,11 @@ class Empty(Statement):
     def check(self, setting: Resolution) -> None:
         """Raise `Unresolved` if there is a block."""
         own = any(isinstance(part, (Anaphor, PluralAnaphor, LastBlock)) for part in walk(self.where))
-        start = setting.grid if setting.start is None else setting.start
-        met = setting if own else replace(setting, grid=start)
-        cells = [cell for group in self.where.anchors(met) for cell in group.cells]
-        before = Resolution(grid=start)
-        there = [cell for cell in cells if setting.color_at(cell) and not (self.new and before.color_at(cell))]
-        if there:
-            raise Unresolved(Reason.CONTRADICTION, f"a block at {there[0]}")
+        before = replace(setting, grid=setting.grid if setting.start is None else setting.start)
+        for group in self.where.anchors(setting if own else before):
+            for cell in filter(setting.color_at, group.cells):
+                if not (self.new and before.color_at(cell)):
+                    raise Unresolved(Reason.CONTRADICTION, f"a block at {cell}")
 
 
 @dataclass(frozen=True)
@@ -775,7 +784,8 @@ class AssertSize(Statement):
         axes = (1,) if self.axis == "y" else (0, 2)
         near = {shifted(cell, way) for cell in setting.last for way in ((0, 0, 0), *VECTORS.values())}
         groups = [item for item in connected([*setting.blocks]) if near.intersection(item)]
-        lines = [line for item in groups for axis in axes for line in _lines(item, axis) if near.intersection(line)]
+        lines = [line for item in groups for axis in axes for line in _lines(item, axis)]
+        lines = [line for line in lines if near.intersection(line)]
         sizes = {Box.of(item).spans[axis] + 1 for item in (*groups, *lines) for axis in axes}
         if self.size not in sizes:
             raise Unresolved(Reason.CONTRADICTION, f"{sorted(sizes)} instead of {self.size}")
@@ -785,9 +795,8 @@ def _lines(item: Item, axis: int) -> list[Item]:
     """Return the straight lines without gaps along an axis that a thing consists of."""
     found: dict[Cell, list[Cell]] = {}
     for cell in sorted(item, key=lambda cell: cell[axis]):
-        back = shifted(cell, tuple(-int(number == axis) for number in range(3)))
-        line = found.pop(back, [])
-        found[cell] = [*line, cell]
+        back: Cell = (cell[0] - (axis == 0), cell[1] - (axis == 1), cell[2] - (axis == 2))
+        found[cell] = [*found.pop(back, []), cell]
     return [tuple(line) for line in found.values()]
 
 
@@ -805,11 +814,12 @@ class AssertCount(Statement):
         placed = there.intersection(cell for part in (*setting.earlier, setting.last) for cell in part)
         structures = map(set, find_items(setting, Kind.STRUCTURE, ()))
         near = [cell for item in structures if not item.isdisjoint(setting.last) for cell in item & there]
-        counts = (placed, setting.last, there, near)
+        counts = {len(placed), len(setting.last), len(there), len(near)}
         if self.left and setting.start is not None:
-            reduced = (item for item in connected(Resolution(grid=setting.start).blocks) if {*setting.last} & {*item})
-            counts = (there.intersection(cell for item in reduced for cell in item),)
-        if self.count not in map(len, counts):
+            items = connected(Resolution(grid=setting.start).blocks)
+            whole = {cell for item in items if not {*item}.isdisjoint(setting.last) for cell in item}
+            counts = {len(there & whole)}
+        if self.count not in counts:
             raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {self.count}")
 
 

@@ -457,7 +457,8 @@ def _placed(new: BlockSpec, mods: Modifiers) -> Any:
 
 def _raised(where: Any, free: int) -> Any:
     """Return a place on or above something as one with a number of free cells under it."""
-    of = where.of if isinstance(where, Beside) and where.offset[:1] in (_ON, ((Direction.UP, free + 1),)) else where
+    above = isinstance(where, Beside) and where.offset in (_ON, ((Direction.UP, free + 1),))
+    of = where.of if above else where
     if isinstance(of, Spot):
         return cell(of, free + 1)
     require(of is not where)

@@ -370,7 +370,7 @@ def _one_side(place: Any, ways: tuple[Direction, ...]) -> Any:
     """Return a place beside something as one on certain sides of it."""
     if isinstance(place, NextTo):
         return AnyOf(Sides(place.of, ways))
-    if place == Sides(getattr(place, "of", None), "around"):
+    if isinstance(place, Sides) and place.which == "around":
         return replace(place, which=ways)
     return place
 
