@@ -924,20 +924,30 @@ class Resolution(Context):
     Args:
         grid: int8 [9, 11, 11], read only.
         start: the grid before the whole request.
-        free: whether the builder may choose a thing, a place or a direction where several fit.
+        free: what the builder may choose where several fit: "which" thing, "where", or "any".
         kept: cells that must be at the end as they are at the start.
 
     """
 
     grid: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(ZONE_SHAPE, np.int8))
     start: npt.NDArray[np.int8] | None = None
-    free: bool = False
+    free: frozenset[str] = frozenset()
     kept: tuple[Cell, ...] = ()
 
     @classmethod
     def of(cls, grid: npt.ArrayLike, context: Context) -> Resolution:
         """Combine a grid and a context."""
         return cls(**{**vars(context), "last": tuple(context.last)}, grid=as_grid(grid, "grid"))
+
+    @property
+    def chooses_which(self) -> bool:
+        """Whether the builder may choose a thing where several fit."""
+        return not self.free <= {"where"}
+
+    @property
+    def chooses_where(self) -> bool:
+        """Whether the builder may choose a place or a direction where several fit."""
+        return not self.free <= {"which"}
 
     @cached_property
     def view(self) -> Direction | None:

@@ -370,8 +370,8 @@ def _chosen(
 ) -> Understanding | None:
     """Follow an utterance with a choice of the builder, if the answer leaves it to it: "you choose"."""
     said = [word for word in tokens(reply) if word != "."]
-    open_ = (Choose(), InColor(ANY_COLOR))
-    if pending.instruction is None or not any(value in open_ for value in _readings("remark", said)):
+    free = (isinstance(value, Choose) or value == InColor(ANY_COLOR) for value in _readings("remark", said))
+    if pending.instruction is None or not any(free):
         return None
     stated = {Reason.NO_COLOR: color_name(1), Reason.NO_PLACE: "anywhere"}.get(question.reason)
     if stated is not None:

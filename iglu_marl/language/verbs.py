@@ -428,7 +428,7 @@ class Resize(Instruction):
         try:
             return [self._grown(setting)]
         except Unresolved as error:
-            if not setting.free or error.failure.reason is not Reason.NO_DIRECTION:
+            if not setting.chooses_where or error.failure.reason is not Reason.NO_DIRECTION:
                 raise
         spans = Box.of(_cells(self.blocks, setting)).spans
         return [replace(self, way=way)._grown(setting) for way in COMPASS if dot(spans, VECTORS[way])]
@@ -627,7 +627,8 @@ class PlaceGoal(Instruction):
         try:
             return put(new, wheres, self.fill, setting)
         except Unresolved as error:
-            if not setting.free or error.failure.reason is not Reason.NO_DIRECTION or new.way or new.axis:
+            missing = error.failure.reason is Reason.NO_DIRECTION and not (new.way or new.axis)
+            if not (missing and setting.chooses_where):
                 raise
         found: list[list[_Colored]] = []
         turned = [replace(new, axis=axis) for axis in "xz"] + [replace(new, way=way) for way in COMPASS]
@@ -693,11 +694,12 @@ class KeepOnly(Instruction):
 
 @dataclass(frozen=True)
 class Choose(Statement):
-    """The builder may choose where several things, places or directions fit: "any side is fine".
+    """The builder may choose where several fit: "any side is fine".
 
-    ways: among these sides.
+    what: "which" thing, "where" (also which way), or "any". ways: among these sides.
     """
 
+    what: str = "any"
     ways: tuple[Direction, ...] = ()
 
 
@@ -1029,7 +1031,7 @@ def outcomes(
 
     """
     setting = Resolution.of(grid, context or Context())
-    free = any(isinstance(part, Choose) for part in walk(instruction))
+    free = frozenset(part.what for part in walk(instruction) if isinstance(part, Choose))
     try:
         found = _follow_choices(instruction, replace(setting, free=free))
     except Unresolved as error:
@@ -1048,7 +1050,7 @@ def _follow_choices(instruction: Instruction, setting: Resolution) -> list[Expec
         except Unresolved as error:
             several = error.failure.reference
             ambiguous = error.failure.reason is Reason.AMBIGUOUS and isinstance(several, Blocks)
-            if not (setting.free and ambiguous and several.count == 1):
+            if not (setting.chooses_which and ambiguous and several.count == 1):
                 raise
         one = AnyOf(replace(several, count=None))
         instruction = rebuilt(instruction, lambda part: one if part == several else part)
@@ -1162,7 +1164,7 @@ def _edit(edit: CellEdit, setting: Resolution) -> list[ExpectedWorld]:
 
 def _worlds(ways: list[list[tuple[Cell, int]]], where: Location, setting: Resolution) -> list[ExpectedWorld]:
     """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
-    if len(ways) > 1 and not (setting.free or isinstance(where, NextTo)):
+    if len(ways) > 1 and not (setting.chooses_where or isinstance(where, NextTo)):
         cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
         raise Unresolved(Reason.AMBIGUOUS, f"{len(ways)} places", reference=where, choices=cells)
     return [_added(setting, blocks) for blocks in ways[:MAX_OUTCOMES]]
@@ -1206,7 +1208,7 @@ def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Ce
     if not goals:
         raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
     start = _base_of(cells, to)
-    if len(goals) > 1 and not (setting.free or isinstance(to, NextTo)):
+    if len(goals) > 1 and not (setting.chooses_where or isinstance(to, NextTo)):
         raise Unresolved(Reason.AMBIGUOUS, f"{len(goals)} places to move to", reference=to)
     return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals]
 

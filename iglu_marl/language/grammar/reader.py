@@ -361,7 +361,7 @@ def _apply_choices(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             made = rebuilt(goal, lambda place: _one_side(place, part.ways))  # noqa: B023
             if at is None or made == goal:
                 raise DialogueError(f"the sides {part.ways} of {goal!r:.80}")
-            found[at], part = made, Choose()
+            found[at], part = made, Choose(part.what)
         found.append(part)
     return tuple(found)
 
