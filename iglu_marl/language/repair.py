@@ -79,6 +79,7 @@ from iglu_marl.language.verbs import (
     Resize,
     Sequence,
     SetFocus,
+    Statement,
     bind_referent,
     first_place,
     outcomes,
@@ -405,7 +406,7 @@ _LACKING = (Reason.NO_COLOR, Reason.NO_PLACE, Reason.NO_NUMBER, Reason.NO_HEIGHT
 def _placements(instruction: Any) -> int:
     """Return the number of instructions besides names, if all of them are placements; else 0."""
     parts = instruction.parts if isinstance(instruction, Sequence) else (instruction,)
-    parts = tuple(part for part in parts if not isinstance(part, Name))
+    parts = tuple(part for part in parts if not isinstance(part, Statement))
     return len(parts) if all(isinstance(p, (PlaceGoal, Place, Build, CellEdit)) for p in parts) else 0
 
 

@@ -1299,7 +1299,9 @@ def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(instruction, Facing):
         return replace(instruction, then=_change_last_part(instruction.then, change))
     if isinstance(instruction, Sequence):
-        last = max((i for i, part in enumerate(instruction.parts) if not isinstance(part, Name)), default=0)
+        last = max(
+            (i for i, part in enumerate(instruction.parts) if not isinstance(part, Statement)), default=0
+        )
         parts = [*instruction.parts]
         parts[last] = _change_last_part(parts[last], change)
         return Sequence(tuple(parts))
@@ -1310,7 +1312,7 @@ def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
 
 def _last_part(instruction: Any) -> Any:
     if isinstance(instruction, Sequence):
-        rest = [part for part in instruction.parts if not isinstance(part, Name)]
+        rest = [part for part in instruction.parts if not isinstance(part, Statement)]
         return _last_part((rest or instruction.parts)[-1])
     return instruction
 
@@ -1495,6 +1497,8 @@ def _shift(instruction: Correct, setting: Resolution) -> Instruction:
 
 def _with_other(part: Any, setting: Resolution) -> Any:
     """Return an instruction about the other one of the two things that its reference could mean."""
+    if any(isinstance(one, AnyOf) for one in walk(part)):
+        return rebuilt(part, lambda one: replace(one, nth=one.nth + 1) if isinstance(one, AnyOf) else one)
     for reference in (one for one in walk(part) if isinstance(one, Blocks) and one.count == 1):
         chosen = resolve(reference, setting)
         plain = replace(reference, count=None, extreme=None, rank=1, middle=False, by_size=None)
