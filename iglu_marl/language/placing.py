@@ -48,6 +48,8 @@ ALIKE = -1
 """Colour of a `BlockSpec`: that of the thing that its place is relative to."""
 SAME = 0
 """Colour of a `BlockSpec`: that of the block placed last."""
+ANY_COLOR = -2
+"""Colour of a `BlockSpec`: one that the builder chooses."""
 
 
 @dataclass(frozen=True)
@@ -422,6 +424,8 @@ def _up_to(new: BlockSpec, groups: list[Anchors]) -> BlockSpec:
     if new.until is None:
         return new
     standing = {cell[1] for group in groups for cell in group.item}
+    if not standing and len(tops := {cell[1] for group in groups for cell in group.cells}) == 1:
+        standing = {*range(FLOOR, *tops)}  # on columns of the map
     if new.until <= len(standing):
         raise Unresolved(Reason.NO_NUMBER, f"{len(standing)} of {new.until} are there")
     lacking = new.until - len(standing)
@@ -448,8 +452,8 @@ def _with_length(new: BlockSpec, setting: Resolution) -> BlockSpec:
 def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) -> int:
     if new.color is None:
         raise Unresolved(Reason.NO_COLOR, "")
-    if new.color > SAME:
-        return new.color
+    if new.color > SAME or new.color == ANY_COLOR:
+        return max(new.color, 1)
     near = [of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None]
     if new.shade is not None:
         near = [new.shade]

@@ -326,6 +326,8 @@ class PluralAnaphor(Reference):
         """Return one item per block, if they are not two things."""
         if self.both and (two := _last_two(setting)):
             return two
+        if self.both and not setting.last and len(things := connected(setting.blocks)) == 2:
+            return things
         cells = list(setting.mentioned or setting.last)
         for part in reversed(setting.earlier):
             if len(cells) > 1 or setting.mentioned:
@@ -530,6 +532,35 @@ def _peak_of(item: Item, box: Box) -> list[Cell]:
 def _border_of(item: Item, box: Box) -> list[Cell]:
     wide = [axis for axis in range(3) if box.spans[axis]]
     return [cell for cell in item if any(cell[axis] in (box.low[axis], box.high[axis]) for axis in wide)]
+
+
+@dataclass(frozen=True)
+class AnyOf(Reference, Location):
+    """One of several things or places, which the builder chooses: "one of the towers", "in any corner".
+
+    nth: its choice. stated: whether that is its choice without further words, unlike "in a corner".
+    """
+
+    of: Any
+    nth: int = 0
+    stated: bool = True
+
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the thing that is chosen."""
+        return [self._chosen(resolve(self.of, setting), setting)]
+
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the place that is chosen: free ones on the ground come first."""
+        groups = sorted(self.of.anchors(setting), key=lambda group: max(cell[1] for cell in group.cells))
+        return [self._chosen(groups, setting)]
+
+    def _chosen(self, options: list[Any], setting: Resolution) -> Any:
+        if not (self.stated or setting.free):
+            cells = tuple(getattr(option, "cells", option) for option in options)
+            raise Unresolved(Reason.AMBIGUOUS, f"one of {len(options)}", reference=self, choices=cells)
+        if self.nth >= len(options):
+            raise NoFurtherChoice(Reason.NO_MATCH, f"{len(options)} choices")
+        return options[self.nth]
 
 
 @dataclass(frozen=True)
@@ -845,16 +876,41 @@ class Unresolved(Exception):
         self.failure = Failure(reason, detail, **more)
 
 
+class NoFurtherChoice(Unresolved):
+    """All choices were tried."""
+
+
 @dataclass(frozen=True, eq=False)
 class Resolution(Context):
-    """World and context in which references are resolved. grid: int8 [9, 11, 11], read only."""
+    """World and context in which references are resolved.
+
+    Args:
+        grid: int8 [9, 11, 11], read only.
+        start: the grid before the whole request.
+        free: what the builder may choose where several fit: "which" thing, "where", or "any".
+        kept: cells that must be at the end as they are at the start.
+
+    """
 
     grid: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(ZONE_SHAPE, np.int8))
+    start: npt.NDArray[np.int8] | None = None
+    free: frozenset[str] = frozenset()
+    kept: tuple[Cell, ...] = ()
 
     @classmethod
     def of(cls, grid: npt.ArrayLike, context: Context) -> Resolution:
         """Combine a grid and a context."""
         return cls(**{**vars(context), "last": tuple(context.last)}, grid=as_grid(grid, "grid"))
+
+    @property
+    def chooses_which(self) -> bool:
+        """Whether the builder may choose a thing where several fit."""
+        return not self.free <= {"where"}
+
+    @property
+    def chooses_where(self) -> bool:
+        """Whether the builder may choose a place or a direction where several fit."""
+        return not self.free <= {"which"}
 
     @cached_property
     def view(self) -> Direction | None:

@@ -26,8 +26,9 @@ from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import Above, ColorList, Count, Selection, Toward, Until, ValueOf
 from iglu_marl.language.grammar.clauses import Clauses, asks_for_nothing, listed
 from iglu_marl.language.grammar.engine import Parser, is_number
-from iglu_marl.language.grammar.makers import counted
+from iglu_marl.language.grammar.makers import InColor, counted
 from iglu_marl.language.grammar.reader import (
+    STATING,
     grammar,
     instruction_of_clauses,
     instruction_words,
@@ -39,7 +40,7 @@ from iglu_marl.language.grammar.reader import (
 )
 from iglu_marl.language.grammar.spelling import near, nearest
 from iglu_marl.language.instructions import parse
-from iglu_marl.language.placing import SAME
+from iglu_marl.language.placing import ANY_COLOR, SAME
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -60,6 +61,7 @@ from iglu_marl.language.verbs import (
     Ambiguous,
     AssertCount,
     Build,
+    Choose,
     Copy,
     Correct,
     ExpectedWorld,
@@ -77,6 +79,7 @@ from iglu_marl.language.verbs import (
     Resize,
     Sequence,
     SetFocus,
+    Statement,
     bind_referent,
     first_place,
     outcomes,
@@ -234,13 +237,16 @@ def is_remark(text: str, context: Context) -> bool:
         or said in ([], ["no"], ["nope"])
         or not asks_for_nothing(said)
         or not listed("referring").isdisjoint(said)
+        or any(near(word, grammar().words_of("color")) for word in unknown_words(said))
+        or (begins_with_verb(text) and not grammar().words_of("noun1", "nounn").isdisjoint(said))
         or parse_small_talk(text) is not None
     ):
         return False
     if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
         return False
     found = read_clauses(text, frozenset(context.names))[0]
-    return failure.reason in _BY_CLAUSES and not found.parts and not found.unread
+    idle = all(isinstance(part, STATING) for part in found.parts)
+    return failure.reason in _BY_CLAUSES and idle and not found.unread
 
 
 _NOT_MEANT = (Reason.NO_MATCH, Reason.AMBIGUOUS, Reason.NO_COLOR)
@@ -248,9 +254,21 @@ _NOT_MEANT = (Reason.NO_MATCH, Reason.AMBIGUOUS, Reason.NO_COLOR)
 _BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
 
 
+_POLITE = re.compile(
+    r"\b(?:can|could|would|will|may|might|shall) (?:you|u|we|i)\b|\b(?:ok|okay|yeah|please|pls|works|fine)$",
+    re.I,
+)
+
+
+def is_question(text: str) -> bool:
+    """Return whether a sentence asks something, unlike "could you put one there?"."""
+    asked = re.findall(r"([^.!?;\n]*)\?", text)
+    return any(not _POLITE.search(" ".join(one.split())) for one in asked)
+
+
 def _understand_clauses(failure: Failure, grid: Grid, context: Context) -> Understanding | None:
     """Read a text phrase by phrase that no rule covers as a whole; None if that does not do."""
-    if failure.reason not in _BY_CLAUSES or "?" in failure.text:
+    if failure.reason not in _BY_CLAUSES or is_question(failure.text):
         return None
     first: Understanding | None = None
     for _, tier in groupby(read_clauses(failure.text, frozenset(context.names)), lambda one: one.dearer):
@@ -334,6 +352,8 @@ def understand_answer(
     question = pending.question
     if question is None:
         return None
+    if (chosen := _chosen(pending, question, reply, grid, context)) is not None:
+        return chosen
     whole = parse(reply, context)
     if not isinstance(whole, Failure) and begins_with_verb(reply) and not _mentions(whole, _DEPENDENT):
         return understand(reply, grid, context)
@@ -356,6 +376,22 @@ def understand_answer(
     if question.missing != "word":  # a fragment does not replace an instruction
         nothing = nothing or _is_fragment(reply) or _mentions(new.instruction, (Correct,))
     return None if nothing else new
+
+
+def _chosen(
+    pending: Understanding, question: Failure, reply: str, grid: Grid, context: Context
+) -> Understanding | None:
+    """Follow an utterance with a choice of the builder, if the answer leaves it to it: "you choose"."""
+    said = [word for word in tokens(reply) if word != "."]
+    free = (isinstance(value, Choose) or value == InColor(ANY_COLOR) for value in _readings("remark", said))
+    if pending.instruction is None or not any(free):
+        return None
+    stated = {Reason.NO_COLOR: color_name(1), Reason.NO_PLACE: "anywhere"}.get(question.reason)
+    if stated is not None:
+        return understand_answer(pending, stated, grid, context)
+    parts = getattr(pending.instruction, "parts", (pending.instruction,))
+    heard = try_instruction(pending.text, Sequence((*parts, Choose())), grid, context)
+    return None if isinstance(heard.found, Failure) else heard
 
 
 def _join_answer(
@@ -382,7 +418,7 @@ _LACKING = (Reason.NO_COLOR, Reason.NO_PLACE, Reason.NO_NUMBER, Reason.NO_HEIGHT
 def _placements(instruction: Any) -> int:
     """Return the number of instructions besides names, if all of them are placements; else 0."""
     parts = instruction.parts if isinstance(instruction, Sequence) else (instruction,)
-    parts = tuple(part for part in parts if not isinstance(part, Name))
+    parts = tuple(part for part in parts if not isinstance(part, Statement))
     return len(parts) if all(isinstance(p, (PlaceGoal, Place, Build, CellEdit)) for p in parts) else 0
 
 

@@ -30,6 +30,7 @@ from iglu_marl.language.placing import (
 )
 from iglu_marl.language.references import (
     Anaphor,
+    AnyOf,
     At,
     Beside,
     Blocks,
@@ -41,6 +42,7 @@ from iglu_marl.language.references import (
     Location,
     NamedCells,
     NextTo,
+    NoFurtherChoice,
     Offset,
     PartOf,
     PluralAnaphor,
@@ -56,6 +58,7 @@ from iglu_marl.language.references import (
     resolve,
 )
 from iglu_marl.language.regions import FLOOR, connected
+from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.shapes import (
     COMPASS,
     VECTORS,
@@ -72,7 +75,10 @@ from iglu_marl.language.shapes import (
 )
 
 Grid = npt.NDArray[np.int8]
+_Colored = tuple[Cell, int]
 
+MAX_CHOICES = 12
+"""Maximum number of choices of the builder that are tried."""
 MAX_OUTCOMES = 64
 """Maximum number of worlds for an instruction with a choice, such as "next to"."""
 
@@ -90,7 +96,7 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (At, Beside, NextTo, Spot)):
+    if not isinstance(value, (AnyOf, At, Beside, NextTo, Spot)):
         raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 
@@ -418,6 +424,15 @@ class Resize(Instruction):
     way: Direction | None = None
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        try:
+            return [self._grown(setting)]
+        except Unresolved as error:
+            if not setting.chooses_where or error.failure.reason is not Reason.NO_DIRECTION:
+                raise
+        spans = Box.of(_cells(self.blocks, setting)).spans
+        return [replace(self, way=way)._grown(setting) for way in COMPASS if dot(spans, VECTORS[way])]
+
+    def _grown(self, setting: Resolution) -> ExpectedWorld:
         cells: list[tuple[Cell, int]] = []
         items = _filled(self.blocks, setting)
         if self.way and not (self.size or self.times or self.like) and all(len(item) == 1 for item in items):
@@ -425,7 +440,7 @@ class Resize(Instruction):
         for item in items:
             cells += _resized(self, item, setting)
         check_free([block for block in cells if block[1]], setting)
-        return [_about(items, _changed(setting, cells))]
+        return _about(items, _changed(setting, cells))
 
 
 @dataclass(frozen=True)
@@ -538,8 +553,23 @@ class Correct(Instruction):
         return _follow(_amended(self, last), back)  # raises what speaks against it
 
 
+class Statement(Instruction):
+    """Base of what asks for no change. It holds of the world that the instructions before it lead to, or fails."""
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        self.check(setting)
+        return [ExpectedWorld(setting.grid, setting.last)]
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` if it does not hold."""
+
+    def kept(self, setting: Resolution) -> tuple[Cell, ...]:
+        """Return the cells that must be at the end as they were at the start."""
+        return ()
+
+
 @dataclass(frozen=True)
-class Name(Instruction):
+class Name(Statement):
     """Give a name to something: "this is the mast".
 
     Args:
@@ -577,7 +607,7 @@ class PlaceGoal(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         new, wheres = self.new, self.where
-        last = None if setting.before is None else _as_place_goal(_last_part(setting.before[0]))
+        last = None if setting.before is None else as_place_goal(_last_part(setting.before[0]))
         if new.again:
             new = replace(new, again=False)
             if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
@@ -585,7 +615,28 @@ class PlaceGoal(Instruction):
         if wheres[:1] == (OtherSide(),) and isinstance(last, PlaceGoal):  # of the placement before
             wheres = (_relocate(last, OtherSide()), *wheres[1:])
         wheres = wheres or continuing(new, setting)
-        return _worlds(put(new, wheres, self.fill, setting), wheres[0], setting)
+        ways = self._ways(new, wheres, setting)
+        where = next((where for where in wheres if isinstance(where, NextTo)), wheres[0])
+        return _worlds(ways, where, setting)
+
+    def _ways(
+        self, new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution
+    ) -> list[list[_Colored]]:
+        """Return the ways to place it; if the builder may choose, in all directions where one is missing."""
+        try:
+            return put(new, wheres, self.fill, setting)
+        except Unresolved as error:
+            missing = error.failure.reason is Reason.NO_DIRECTION and not (new.way or new.axis)
+            if not (missing and setting.chooses_where):
+                raise
+        found: list[list[_Colored]] = []
+        turned = [replace(new, axis=axis) for axis in "xz"] + [replace(new, way=way) for way in COMPASS]
+        for made in turned:
+            with contextlib.suppress(Unresolved):
+                found += put(made, wheres, self.fill, setting)
+        if not found:
+            raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
+        return found
 
 
 def first_place(part: Any) -> Any:
@@ -609,6 +660,10 @@ class SetFocus(Instruction):
 
     at: Reference | Beside
 
+    def __post_init__(self) -> None:
+        if isinstance(self.at, AnyOf):  # "one of them is wrong": not any one
+            object.__setattr__(self, "at", replace(self.at, stated=False))
+
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         if isinstance(self.at, (Spot, Beside)):
             return [ExpectedWorld(setting.grid, self.at.anchors(setting)[0].cells)]
@@ -630,26 +685,143 @@ class KeepOnly(Instruction):
             cells = _cells(replace(self.of, where=PartOf(Anaphor())) if own else self.of, met)  # type: ignore[type-var]
         except Unresolved:
             cells = _cells(self.of, met)
-        back = [(cell, met.color_at(cell)) for cell in cells if met.color_at(cell) != setting.color_at(cell)]
+        stated = [*cells, *(cell for cell in setting.last if shifted(cell, VECTORS[Direction.DOWN]) in cells)]
+        back = [(cell, met.color_at(cell)) for cell in stated if met.color_at(cell) != setting.color_at(cell)]
         rest = tuple(cell for cell in setting.last if cell not in cells)
         return [replace(_changed(setting, back), cells=rest)]
 
 
 @dataclass(frozen=True)
-class AssertCount(Instruction):
-    """Check on what was said before: that it placed this number of blocks."""
+class Choose(Statement):
+    """The builder may choose where several fit: "any side is fine".
+
+    what: "which" thing, "where" (also which way), or "any". ways: among these sides.
+    """
+
+    what: str = "any"
+    ways: tuple[Direction, ...] = ()
+
+
+@dataclass(frozen=True)
+class Keep(Statement):
+    """Something stays as it is: "the yellow one stays". of: None = all that stands there before the request.
+
+    others: a number of things like the changed one, but other ones: "keep the other two"; 0 = all of them.
+    """
+
+    of: Reference | None = None
+    others: int | None = None
+
+    def kept(self, setting: Resolution) -> tuple[Cell, ...]:
+        """Return the cells of that; what is not there before the request is what it led to."""
+        met = setting if setting.start is None else replace(setting, grid=setting.start)
+        if self.others is not None:
+            return tuple(cell for item in self._other_things(met) for cell in item)
+        if self.of is None:
+            return tuple(met.blocks)
+        return tuple(_cells(self.of, met))
+
+    def _other_things(self, met: Resolution) -> list[Item]:
+        stated = walk(met.before[0]) if met.before is not None else ()
+        kinds = [part.kind for part in stated if isinstance(part, Blocks)]
+        things = find_items(met, kinds[0], ()) if kinds else []
+        items = [item for item in things if not {*met.last}.intersection(item)]
+        if self.others and self.others != len(items):
+            raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {self.others} others")
+        return items
+
+
+@dataclass(frozen=True)
+class Empty(Statement):
+    """Nothing is at a place: "nothing under it". new: nothing new, "don't put anything on the towers"."""
+
+    where: Any
+    new: bool = False
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` if there is a block."""
+        own = any(isinstance(part, (Anaphor, PluralAnaphor, LastBlock)) for part in walk(self.where))
+        before = replace(setting, grid=setting.grid if setting.start is None else setting.start)
+        for group in self.where.anchors(setting if own else before):
+            for cell in filter(setting.color_at, group.cells):
+                if not (self.new and before.color_at(cell)):
+                    raise Unresolved(Reason.CONTRADICTION, f"a block at {cell}")
+
+
+@dataclass(frozen=True)
+class Holds(Statement):
+    """A statement about the scene, as a question or statement of `iglu_marl.language.questions`."""
+
+    statement: Any
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` if it is false."""
+        if not answer(self.statement.program, setting.grid):
+            raise Unresolved(Reason.CONTRADICTION, str(self.statement))
+
+
+@dataclass(frozen=True)
+class AssertColor(Statement):
+    """All that was changed has this colour."""
+
+    color: int
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` if not."""
+        colors = {setting.color_at(cell) for cell in setting.last} - {0}
+        if colors != {as_color(self.color, "color of a check")}:
+            raise Unresolved(Reason.CONTRADICTION, "another color")
+
+
+@dataclass(frozen=True)
+class AssertSize(Statement):
+    """What was changed is this long ("x") or tall ("y") now."""
+
+    size: int
+    axis: str
+
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` unless it has this size: all of it, or the line through a block of it."""
+        axes = (1,) if self.axis == "y" else (0, 2)
+        near = {shifted(cell, way) for cell in setting.last for way in ((0, 0, 0), *VECTORS.values())}
+        groups = [item for item in connected([*setting.blocks]) if near.intersection(item)]
+        lines = [line for item in groups for axis in axes for line in _lines(item, axis)]
+        lines = [line for line in lines if near.intersection(line)]
+        sizes = {Box.of(item).spans[axis] + 1 for item in (*groups, *lines) for axis in axes}
+        if self.size not in sizes:
+            raise Unresolved(Reason.CONTRADICTION, f"{sorted(sizes)} instead of {self.size}")
+
+
+def _lines(item: Item, axis: int) -> list[Item]:
+    """Return the straight lines without gaps along an axis that a thing consists of."""
+    found: dict[Cell, list[Cell]] = {}
+    for cell in sorted(item, key=lambda cell: cell[axis]):
+        back: Cell = (cell[0] - (axis == 0), cell[1] - (axis == 1), cell[2] - (axis == 2))
+        found[cell] = [*found.pop(back, []), cell]
+    return [tuple(line) for line in found.values()]
+
+
+@dataclass(frozen=True)
+class AssertCount(Statement):
+    """Check on what was said before: that it placed this number of blocks. left: that it left this number."""
 
     count: int
     color: int | None = None
+    left: bool = False
 
-    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+    def check(self, setting: Resolution) -> None:
+        """Raise `Unresolved` for another number."""
         there = {cell for cell, color in setting.blocks.items() if self.color in (None, color)}
         placed = there.intersection(cell for part in (*setting.earlier, setting.last) for cell in part)
         structures = map(set, find_items(setting, Kind.STRUCTURE, ()))
         near = [cell for item in structures if not item.isdisjoint(setting.last) for cell in item & there]
-        if self.count not in map(len, (placed, setting.last, there, near)):
+        counts = {len(placed), len(setting.last), len(there), len(near)}
+        if self.left and setting.start is not None:
+            items = connected(Resolution(grid=setting.start).blocks)
+            whole = {cell for item in items if not {*item}.isdisjoint(setting.last) for cell in item}
+            counts = {len(there & whole)}
+        if self.count not in counts:
             raise Unresolved(Reason.NO_NUMBER, f"{len(placed)} blocks instead of {self.count}")
-        return [ExpectedWorld(setting.grid, setting.last)]
 
 
 @dataclass(frozen=True)
@@ -734,11 +906,12 @@ class Sequence(Instruction):
             )
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        setting = replace(setting, start=setting.grid, kept=())
         found = [(ExpectedWorld(setting.grid, setting.last), setting)]
         for number, part in enumerate(self.parts, start=1):
             following: list[tuple[ExpectedWorld, Resolution]] = []
             failure: Unresolved | None = None
-            remark = isinstance(part, (AssertCount, KeepOnly, Name)) or (
+            remark = isinstance(part, (Statement, KeepOnly)) or (
                 isinstance(part, SetFocus) and number < len(self.parts)
             )
             for met, now in found:
@@ -747,8 +920,8 @@ class Sequence(Instruction):
                         stated = expand_anaphor(part, now.before), now.grid
                         names = {**now.names, **outcome.names}
                         after = replace(now.then(outcome.grid, outcome.cells), before=stated, names=names)
-                        if isinstance(part, (AssertCount, Name)):
-                            after = replace(now, names=names)
+                        if isinstance(part, Statement):
+                            after = replace(now, names=names, kept=(*now.kept, *part.kept(now)))
                         same = not remark and np.array_equal(outcome.grid, now.grid)
                         idle = (*met.idle, number - 1) if same else met.idle
                         following.append((replace(outcome, idle=idle), after))
@@ -760,6 +933,10 @@ class Sequence(Instruction):
                 assert failure is not None
                 raise failure
             found = following[:MAX_OUTCOMES]
+        before = setting.color_at
+        found = [one for one in found if all(before(c) == one[1].color_at(c) for c in one[1].kept)]
+        if not found:
+            raise Unresolved(Reason.CONTRADICTION, "what was to stay has changed")
         return [
             replace(outcome, earlier=after.earlier[len(setting.earlier) :], names=after.names)
             for outcome, after in found
@@ -853,14 +1030,43 @@ def outcomes(
 
     """
     setting = Resolution.of(grid, context or Context())
+    free = frozenset(part.what for part in walk(instruction) if isinstance(part, Choose))
     try:
-        found = _follow(instruction, setting)
+        found = _follow_choices(instruction, replace(setting, free=free))
     except Unresolved as error:
         found = _as_seen(instruction, setting) if error.failure.reason is Reason.NO_MATCH else []
         if not found:
             return error.failure
     distinct = {(outcome.grid.tobytes(), outcome.cells): outcome for outcome in found}
     return tuple(distinct.values())
+
+
+def _follow_choices(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld]:
+    """Follow an instruction with each choice that it leaves to the builder, in order."""
+    if not any(isinstance(part, AnyOf) for part in walk(instruction)):
+        try:
+            return _follow(instruction, setting)
+        except Unresolved as error:
+            several = error.failure.reference
+            ambiguous = error.failure.reason is Reason.AMBIGUOUS and isinstance(several, Blocks)
+            if not (setting.chooses_which and ambiguous and several.count == 1):
+                raise
+        one = AnyOf(replace(several, count=None))
+        instruction = rebuilt(instruction, lambda part: one if part == several else part)
+    found: list[ExpectedWorld] = []
+    failures: list[Unresolved] = []
+    for nth in range(MAX_CHOICES):
+        made = rebuilt(instruction, lambda part: replace(part, nth=nth) if isinstance(part, AnyOf) else part)  # noqa: B023
+        try:
+            found += _follow(made, setting)
+        except NoFurtherChoice as error:
+            failures.append(error)
+            break
+        except Unresolved as error:
+            failures.append(error)
+    if not found:
+        raise failures[0]
+    return found
 
 
 def _as_seen(instruction: Instruction, setting: Resolution) -> list[ExpectedWorld]:
@@ -957,7 +1163,7 @@ def _edit(edit: CellEdit, setting: Resolution) -> list[ExpectedWorld]:
 
 def _worlds(ways: list[list[tuple[Cell, int]]], where: Location, setting: Resolution) -> list[ExpectedWorld]:
     """Return the worlds of a placement; only "next to" leaves the choice to the builder."""
-    if len(ways) > 1 and not isinstance(where, NextTo):
+    if len(ways) > 1 and not (setting.chooses_where or isinstance(where, NextTo)):
         cells = tuple(tuple(cell for cell, _ in blocks) for blocks in ways)
         raise Unresolved(Reason.AMBIGUOUS, f"{len(ways)} places", reference=where, choices=cells)
     return [_added(setting, blocks) for blocks in ways[:MAX_OUTCOMES]]
@@ -982,12 +1188,16 @@ def _is_part_of_it(blocks: Reference) -> bool:
     return isinstance(whole, Anaphor)
 
 
+_REACH = {1: 7, 0: 5, -1: 1}
+"""How far the zone reaches along a vector, by its vertical part."""
+
+
 def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
     """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
     if isinstance(to, Edge):
         step = setting.vector_of(to.way)
-        far = 5 - max(dot(cell, step) for cell in cells)
-        return [(far * step[0], 0, far * step[2])]
+        far = _REACH[step[1]] - max(dot(cell, step) for cell in cells)
+        return [scaled(step, far)]
     groups = to.anchors(setting)
     if len(groups) > 1:
         raise Unresolved(Reason.AMBIGUOUS, f"{len(groups)} places to move to", reference=to)
@@ -997,7 +1207,7 @@ def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Ce
     if not goals:
         raise Unresolved(Reason.OUTSIDE, str(groups[0].cells[:1]))
     start = _base_of(cells, to)
-    if len(goals) > 1 and not isinstance(to, NextTo):
+    if len(goals) > 1 and not (setting.chooses_where or isinstance(to, NextTo)):
         raise Unresolved(Reason.AMBIGUOUS, f"{len(goals)} places to move to", reference=to)
     return [(goal[0] - start[0], goal[1] - start[1], goal[2] - start[2]) for goal in goals]
 
@@ -1080,7 +1290,7 @@ def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting
             raise Unresolved(Reason.NO_NUMBER, f"half of {now}")
         return int(now * instruction.times)
     if instruction.size is None:  # up to the edge
-        return now + {1: 7, 0: 5, -1: 1}[vector[1]] - edge
+        return now + _REACH[vector[1]] - edge
     return instruction.size if instruction.to else now + instruction.size
 
 
@@ -1088,7 +1298,9 @@ def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(instruction, Facing):
         return replace(instruction, then=_change_last_part(instruction.then, change))
     if isinstance(instruction, Sequence):
-        last = max((i for i, part in enumerate(instruction.parts) if not isinstance(part, Name)), default=0)
+        last = max(
+            (i for i, part in enumerate(instruction.parts) if not isinstance(part, Statement)), default=0
+        )
         parts = [*instruction.parts]
         parts[last] = _change_last_part(parts[last], change)
         return Sequence(tuple(parts))
@@ -1099,12 +1311,13 @@ def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
 
 def _last_part(instruction: Any) -> Any:
     if isinstance(instruction, Sequence):
-        rest = [part for part in instruction.parts if not isinstance(part, Name)]
+        rest = [part for part in instruction.parts if not isinstance(part, Statement)]
         return _last_part((rest or instruction.parts)[-1])
     return instruction
 
 
-def _as_place_goal(instruction: Any) -> Any:
+def as_place_goal(instruction: Any) -> Any:
+    """Return a fully specified placement as a `PlaceGoal`; anything else as it is."""
     if isinstance(instruction, CellEdit) and instruction.action is EditKind.PLACE:
         return PlaceGoal(BlockSpec(1, instruction.after), (At(instruction.cell),))
     if isinstance(instruction, Place):
@@ -1142,7 +1355,7 @@ def expand_anaphor(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
 
 def _repeated(instruction: Repeat, last: Any) -> Any:
     def change(part: Any) -> Any:
-        part = _as_place_goal(part)
+        part = as_place_goal(part)
         if instruction == Repeat():
             if isinstance(part, (Move, Extend, Rotate, Resize)):
                 return part
@@ -1213,7 +1426,7 @@ def _image(cell: Cell, axis: int, twice: Cell) -> Cell:
 
 def _amended(instruction: Correct, last: Any) -> Any:
     def change(part: Any) -> Any:
-        part = _as_place_goal(part)
+        part = as_place_goal(part)
         if isinstance(part, Replace) and instruction.color is not None:
             return replace(part, color=instruction.color)
         if isinstance(part, Resize) and instruction.count is not None:
@@ -1283,6 +1496,8 @@ def _shift(instruction: Correct, setting: Resolution) -> Instruction:
 
 def _with_other(part: Any, setting: Resolution) -> Any:
     """Return an instruction about the other one of the two things that its reference could mean."""
+    if any(isinstance(one, AnyOf) for one in walk(part)):
+        return rebuilt(part, lambda one: replace(one, nth=one.nth + 1) if isinstance(one, AnyOf) else one)
     for reference in (one for one in walk(part) if isinstance(one, Blocks) and one.count == 1):
         chosen = resolve(reference, setting)
         plain = replace(reference, count=None, extreme=None, rank=1, middle=False, by_size=None)

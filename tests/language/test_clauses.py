@@ -423,3 +423,94 @@ def test_words_that_do_not_fit_together_are_refused(text: str) -> None:
     heard = understand(text, np.zeros((9, 11, 11), np.int8))
     assert heard.instruction is None
     assert isinstance(heard.found, Failure)
+
+
+TWO_TOWERS = [(x, y, 0, color_id(color)) for x, color in ((-3, "green"), (3, "blue")) for y in (-1, 0, 1)]
+TWO_REDS = [(0, -1, 0, color_id("red")), (3, -1, 0, color_id("red"))]
+
+
+def changes(text: str, blocks: list[tuple[int, int, int, int]]) -> set[tuple[int, int, int]] | None:
+    """The cells that the first world of a text changes; None if it is refused or asked about."""
+    grid = blocks_to_grid(blocks)
+    heard = understand(text, grid)
+    if isinstance(heard.found, Failure):
+        return None
+    return {(x, y, z) for x, y, z in cells_of(heard.found[0].grid != grid).tolist()}
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("put a yellow block on top of either tower, I don't mind which", [{(-3, 2, 0)}, {(3, 2, 0)}]),
+        ("stick a red one on one of the towers", [{(-3, 2, 0)}, {(3, 2, 0)}]),
+        ("Doesn't matter which one, just put a red block on top of the tower.", [{(-3, 2, 0)}, {(3, 2, 0)}]),
+        ("a red block in whichever corner you prefer", [{(x, -1, z)} for x in (-5, 5) for z in (-5, 5)]),
+        ("a red block on the ground next to the blue tower, north or south, you choose",
+         [{(3, -1, -1)}, {(3, -1, 1)}]),
+        ("a red block on the ground next to the blue tower, any side is fine, not the diagonals",
+         [{(3, -1, -1)}, {(3, -1, 1)}, {(4, -1, 0)}, {(2, -1, 0)}]),
+        ("put a block of any colour on top of the green tower", [{(-3, 2, 0)}]),
+        ("a row of 3 red blocks in the middle, direction doesn't matter",
+         [{(x, -1, 0) for x in (-1, 0, 1)}, {(0, -1, z) for z in (-1, 0, 1)}]),
+        ("put a red block on top of the tower", []),
+        ("put a red block in a corner", []),
+        ("put a red block on the tower, any colour is fine", []),
+        ("one of the towers is wrong, remove it", []),
+    ],
+)  # fmt: skip
+def test_the_builder_chooses_if_it_is_told_so(text: str, options: list[set[tuple[int, int, int]]]) -> None:
+    found = changes(text, TWO_TOWERS)
+    assert found in options if options else found is None
+
+
+@pytest.mark.parametrize("reply", ["you choose", "whichever you like", "doesn't matter", "it's up to you"])
+def test_a_choice_is_an_answer(reply: str) -> None:
+    grid = blocks_to_grid(TWO_REDS)
+    heard = understand_answer(understand("put a blue block on the red one", grid), reply, grid)
+    assert heard is not None
+    assert not isinstance(heard.found, Failure)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("Remove the green tower. The blue one stays.", True),
+        ("Remove both towers. The blue one stays.", False),
+        ("Paint the green tower red, keep the other one", True),
+        ("remove the green tower and keep the other two", False),
+        ("put a red block on the blue tower, so that it's 4 tall", True),
+        ("put a red block on the blue tower, so that it's 5 tall", False),
+        ("remove the two top blocks of the blue tower. that leaves one", True),
+        ("remove the two top blocks of the blue tower. that leaves two", False),
+        ("put a red block in the middle. nothing under it", False),
+        ("a red block one above the centre, nothing below it", True),
+        ("put a red block on each tower. don't put anything on the green tower", False),
+        ("put a red block on the blue tower. don't put anything on the green tower", True),
+        ("remove the blue tower, so there is one tower left", True),
+        ("remove the blue tower, so there are two towers left", False),
+        ("make the green tower 2 blocks taller, keep it green", True),
+        ("paint the green tower red, keep it green", False),
+        ("move the green tower 2 north, keep it as it is otherwise", True),
+        ("copy the green tower 2 north and leave the original where it is", True),
+        ("move the green tower 2 north and leave the original where it is", False),
+    ],
+)
+def test_what_is_said_of_the_result_must_hold(text: str, holds: bool) -> None:
+    below = [(0, y, 0, 1) for y in (-1,) if text.startswith("put a red block in the middle")]
+    assert bool(changes(text, TWO_TOWERS + below)) == holds
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("a green block above the centre with two empty spaces below it", {(0, 1, 0)}),
+        ("put a blue block over the green tower, leaving 2 free cells underneath it", {(-3, 4, 0)}),
+        ("Could you put a red block in the centre, one with 3 free cells under it?", {(0, 2, 0)}),
+        ("put a red block halfway between the two", {(0, y, 0) for y in (-1, 0, 1)}),
+        ("top off the green tower with a yelow block", {(-3, 2, 0)}),
+    ],
+)
+def test_places_above_and_between_things(text: str, cells: set[tuple[int, int, int]]) -> None:
+    found = changes(text, TWO_TOWERS)
+    assert found is not None
+    assert found <= cells

@@ -339,7 +339,7 @@ class ClauseReader:
         if at and at not in self.breaks and not self._after_idle(at):
             return
         alone = ("amendment", "repeated", "check") if self.breaks.get(at, ".") == "." else ()
-        for category in ("clause", "viewed", "naming", *alone):
+        for category in ("clause", "viewed", "naming", "holds", *alone):
             least: dict[int, int] = {}
             for value, end, cost in self.parser.read(category, at):  # cheapest first
                 if cost == least.setdefault(end, cost):
@@ -756,6 +756,7 @@ def _of_colors(given: Mapping[str, Property], kind: Any, mods: Modifiers) -> Any
     if "above" in value or given["colors"].axis:
         mods = mods.plus(Modifiers(standing=True))
     stated = {"count"} if count in (1, len(colors)) else set()
+    stated |= {"total"} if value.get("total") == len(colors) else set()
     if "toward" in value:
         return _line(value | {"colors": colors}, kind, mods)
     return _colored(colors, kind, mods, rest - stated)

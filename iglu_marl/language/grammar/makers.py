@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass, replace
+from itertools import product
 from typing import Any, TypeVar
 
 from iglu_marl.core.grid import Cell, color_id, color_name, in_zone
@@ -12,7 +14,7 @@ from iglu_marl.language.blocks import CellEdit, EditKind
 from iglu_marl.language.grammar.engine import Contradiction
 from iglu_marl.language.grammar.expressions import Rejected, accept, reject_if, require
 from iglu_marl.language.grammar.spelling import singular
-from iglu_marl.language.placing import ALIKE, FIGURES, SAME, BlockSpec, Sides, Spots
+from iglu_marl.language.placing import ALIKE, ANY_COLOR, FIGURES, SAME, BlockSpec, Sides, Spots
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -50,6 +52,7 @@ CORNERS = ((-5, -5), (5, -5), (-5, 5), (5, 5))
 BORDER = tuple((x, z) for x in range(-5, 6) for z in range(-5, 6) if max(abs(x), abs(z)) == 5)
 Sizes = tuple[int, ...]
 Wheres = tuple[Any, ...]
+_ON = ((Direction.UP, 1),)
 _Maker = TypeVar("_Maker", bound=Callable[..., Any])
 MAKERS: dict[str, Any] = {
     **{
@@ -69,6 +72,8 @@ MAKERS: dict[str, Any] = {
     "BORDER": BORDER,
     "SAME": SAME,
     "ALIKE": ALIKE,
+    "ANY_COLOR": ANY_COLOR,
+    "COLUMNS": tuple(sorted(product(range(-5, 6), range(-5, 6)), key=lambda at: (math.hypot(*at), at))),
 }
 """Functions, dataclasses and constants by their names in rules; the functions below are added at the end."""
 
@@ -138,6 +143,7 @@ class Modifiers:
     split: bool = False
     one_each: bool = False
     gap: int | None = None
+    under: int | None = None
     color: int | None = None
     like: Any = None
     shade: Any = None
@@ -185,7 +191,7 @@ _PLAIN = Modifiers()
 
 
 def _color(color: int | None) -> str:
-    return "" if color in (None, SAME, ALIKE) else color_name(color or 0)
+    return "" if color in (None, SAME, ALIKE, ANY_COLOR) else color_name(color or 0)
 
 
 def _named(name: str, value: Any) -> str:
@@ -438,6 +444,8 @@ def _placed(new: BlockSpec, mods: Modifiers) -> Any:
         made = replace(made, count=1, each=True)
     wheres = _merge_at_one_thing(mods.where)
     _check_repetitions(made, (made.color,), mods)
+    if mods.under is not None:
+        wheres = tuple(_raised(where, mods.under) for where in wheres if where != Level(0))
     made, wheres = _at_places(made, wheres, mods)
     if mods.total is not None:
         side = mods.total if made.kind in (Kind.TOWER, Kind.ROW) else side_of(made.kind, mods.total)
@@ -445,6 +453,16 @@ def _placed(new: BlockSpec, mods: Modifiers) -> Any:
             made = replace(made, sizes=(side,) if side == mods.total else (side, side))
         return Sequence((PlaceGoal(made, wheres), AssertCount(mods.total)))
     return _complete_value(made, wheres) or PlaceGoal(made, wheres)
+
+
+def _raised(where: Any, free: int) -> Any:
+    """Return a place on or above something as one with a number of free cells under it."""
+    above = isinstance(where, Beside) and where.offset in (_ON, ((Direction.UP, free + 1),))
+    of = where.of if above else where
+    if isinstance(of, Spot):
+        return cell(of, free + 1)
+    require(of is not where)
+    return Beside(((Direction.UP, free + 1),), of)
 
 
 def _on_columns(new: BlockSpec, mods: Modifiers) -> tuple[BlockSpec, Modifiers]:
@@ -518,6 +536,7 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     count = new.count
     kind, mods = _spread(new.kind, count, mods)
     reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
+    reject_if(new.color == ANY_COLOR and mods.color is not None)
     color = _agreed("color", new.color or None, mods.color)
     if mods.shade is not None:
         color = accept(ALIKE, color is None)
@@ -746,7 +765,7 @@ _OPEN = ("bare_ends", "until", "centred", "axis", "gap", "hollow", "like")
 def _complete_value(new: BlockSpec, wheres: Wheres) -> Any:
     """Return the `Place`, `Build` or `CellEdit` of a placement that leaves nothing open, else None."""
     where: Any = wheres[0] if len(wheres) == 1 else None
-    if not isinstance(where, (At, Beside, NextTo)) or new.color in (None, SAME, ALIKE):
+    if not isinstance(where, (At, Beside, NextTo)) or new.color in (None, SAME, ALIKE, ANY_COLOR):
         return None
     if new.count is None or any(getattr(new, name) not in (None, False, 0) for name in _OPEN):
         return None

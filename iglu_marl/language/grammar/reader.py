@@ -17,9 +17,10 @@ from iglu_marl.language.grammar import answers, clauses, scene_makers
 from iglu_marl.language.grammar.engine import MAX_DEPTH, Contradiction, Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import Announced, InColor, Outside, Remark, Topic, View
 from iglu_marl.language.grammar.spelling import nearest, respellings, singular
-from iglu_marl.language.placing import SAME
+from iglu_marl.language.placing import SAME, Sides
 from iglu_marl.language.references import (
     Anaphor,
+    AnyOf,
     At,
     Beside,
     Blocks,
@@ -35,9 +36,15 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind
 from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import (
     Ambiguous,
+    AssertColor,
+    AssertSize,
     Build,
+    Choose,
     Correct,
+    Empty,
     Facing,
+    Holds,
+    Keep,
     Name,
     Pick,
     Place,
@@ -45,7 +52,10 @@ from iglu_marl.language.verbs import (
     Replace,
     Sequence,
     SetFocus,
+    Statement,
+    as_place_goal,
     first_place,
+    rebuilt,
 )
 
 MAX_WORDS = 220
@@ -53,6 +63,8 @@ _FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.t
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
 OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
+STATING = (Choose, Keep, Empty, Holds, AssertColor, AssertSize)
+"""Statements that ask for nothing without a request."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
 _NUMBERING = re.compile(r"(?:^|(?<=[.\n]))\s*(?:[0-9]{1,2}[.)]|[A-Za-h]\))(?=\s*[A-Za-z])")
@@ -88,7 +100,7 @@ def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
                 found.append(".")
         else:
             owner = word.removesuffix("'s")
-            found += [owner, "'s"] if owner not in (word, "", *_SHORT) else [_SPELLINGS.get(word, word)]
+            found += [owner, "'s"] if owner not in (word, "", *_SHORT) else _SPELLINGS.get(word, word).split()
     while found and found[-1] == ".":
         found.pop()
     for name in names:
@@ -196,7 +208,7 @@ class Reader(Parser):
 
     def _clauses_from(self, start: int, at: int, after: str) -> Iterator[tuple[Any, int, int]]:
         """Yield the clauses that begin at a word; the verb can only be omitted after joining words from `at` on."""
-        for category in ("clause", "viewed", "remark", "picked", "announced"):
+        for category in ("clause", "viewed", "remark", "holds", "picked", "announced"):
             yield from self.read(category, start)
         if after == "put":
             joined = start > at  # "to its left put a blue block, to its right a green one"
@@ -318,7 +330,7 @@ def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     """Apply colours that stand behind an instruction: in "put a block there. Make it green." the block is green.
 
-    Raise `DialogueError` for a colour directly behind one that has a colour, or takes none.
+    Behind one that has a colour, or takes none, a colour is a check: "keep it red".
     """
     found: list[Any] = []
     for part in parts:
@@ -327,16 +339,42 @@ def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
         new: Any = getattr(put, "new", put)
         takes = hasattr(new, "color") and new.color in (None, SAME)
         color = part.color if isinstance(part, (InColor, Correct, Replace)) else None
-        if isinstance(part, InColor) and not takes:
-            raise DialogueError(f"colour {color} of what has one")
-        later = color and part in (Correct(color), *(Replace(of, color) for of in _ITS))
-        if isinstance(part, InColor) or (later and takes and isinstance(before, PlaceGoal)):
+        stated = isinstance(part, InColor)
+        later = not stated and color and part in (Correct(color), *(Replace(of, color) for of in _ITS))
+        if (stated and takes) or (later and takes and isinstance(before, PlaceGoal)):
             new = replace(new, color=color)
             put = replace(put, new=new) if hasattr(put, "new") else new
             found[-1] = replace(before, put=put) if isinstance(before, Elided) else put
         else:
-            found.append(part)
+            found.append(AssertColor(part.color) if isinstance(part, InColor) else part)
     return tuple(found)
+
+
+def _apply_choices(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Leave the side of the placement before to the builder: "next to it, north or south, you choose".
+
+    Raise `DialogueError` if its place has no such sides.
+    """
+    found: list[Any] = []
+    for part in parts:
+        if isinstance(part, Choose) and part.ways:
+            at = max((n for n, one in enumerate(found) if not isinstance(one, Statement)), default=None)
+            goal = None if at is None else as_place_goal(getattr(found[at], "put", found[at]))
+            made = rebuilt(goal, lambda place: _one_side(place, part.ways))  # noqa: B023
+            if at is None or made == goal:
+                raise DialogueError(f"the sides {part.ways} of {goal!r:.80}")
+            found[at], part = made, Choose(part.what)
+        found.append(part)
+    return tuple(found)
+
+
+def _one_side(place: Any, ways: tuple[Direction, ...]) -> Any:
+    """Return a place beside something as one on certain sides of it."""
+    if isinstance(place, NextTo):
+        return AnyOf(Sides(place.of, ways))
+    if isinstance(place, Sides) and place.which == "around":
+        return replace(place, which=ways)
+    return place
 
 
 def _beside(part: Any) -> Beside | None:
@@ -354,7 +392,7 @@ def _beside(part: Any) -> Beside | None:
 
 def instruction_of(parts: tuple[Any, ...]) -> Any:
     """Return one instruction for the clauses of a text."""
-    parts = _share_anaphor(_apply_announcement(_apply_topic(_apply_colors(parts))))
+    parts = _share_anaphor(_apply_announcement(_apply_topic(_apply_choices(_apply_colors(parts)))))
     while parts and isinstance(parts[-1], View):
         parts = parts[:-1]
     for number, part in enumerate(parts):
@@ -430,7 +468,7 @@ def instruction_words() -> frozenset[str]:
     """Return all words of instructions, answers and questions to the architect."""
     rules = grammar()
     return rules.words_of(
-        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *OF_CLAUSES))
+        "clause", *(name for name in rules.roots if name not in (*ASKED_OF_SCENES, *OF_CLAUSES, "holds"))
     )
 
 
@@ -504,7 +542,7 @@ def _instructions(reader: Reader, readings: list[tuple[Any, ...]]) -> list[Any]:
     for parts in readings:
         if not parts or (any(isinstance(part, Pick) for part in parts) and len(parts) > 1):
             continue
-        if all(isinstance(part, (Topic, View, SetFocus)) for part in parts):
+        if all(isinstance(part, (Topic, View, SetFocus, *STATING)) for part in parts):
             continue
         try:
             made.append(instruction_of(parts))
