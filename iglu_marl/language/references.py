@@ -941,8 +941,9 @@ class Resolution(Context):
 def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution, count: int | None) -> list[Item]:
     """Return the things that a name stands for. count: number of them that was said."""
     named = setting.names.get(noun.word)
-    if named is None:
+    if named is None and not noun.cells:
         raise Unresolved(Reason.NO_MATCH, noun.word)
+    named = named or NamedCells(noun.cells, count != 1)
     cells = [
         cell
         for cell in (setting.blocks if named.whole else named.cells)

@@ -20,7 +20,7 @@ from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Remark, View, put
-from iglu_marl.language.grammar.spelling import singular
+from iglu_marl.language.grammar.spelling import is_noun, near, singular
 from iglu_marl.language.placing import SAME, BlockSpec, Spots
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Portion, Spot
 from iglu_marl.language.regions import FLOOR, REACH
@@ -126,6 +126,14 @@ def _own_words() -> frozenset[str]:
 
 
 @cache
+def _all_words() -> frozenset[str]:
+    """Return the words for which others can be misspelt."""
+    from iglu_marl.language.grammar.reader import instruction_words
+
+    return instruction_words()
+
+
+@cache
 def _telling() -> frozenset[str]:
     """Return the words that a remark cannot have: colours, numbers, sides and verbs of building."""
     return _changing() | (_rules().words_of("number", "side") - {"one", "a"})
@@ -150,6 +158,17 @@ def _changing() -> frozenset[str]:
     lists = map(listed, ("remove", "replace", "move", "copy", "mirror", "extend", "stack", "building"))
     single = {phrase for phrases in lists for phrase in phrases if " " not in phrase}
     return (_rules().words_of("color") | single) - listed("weak_verbs")
+
+
+@cache
+def _kinds() -> frozenset[str]:
+    """Return the words of nouns of things."""
+    return _rules().words_of("noun1", "nounn") - {"one", "of"}
+
+
+@cache
+def _block_words() -> frozenset[str]:
+    return listed("block1") | listed("blockn")
 
 
 def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict[str, tuple[str, bool, bool]]:
@@ -186,6 +205,7 @@ class ClauseReader:
                 self.said.append(word)
         self.names = names
         self.parser = Parser(_rules(), self.said, nouns_of(self.said, names), quick=True)
+        self.parser.meant = {at for at in range(len(self.said)) if self._is_meant(at)}
         self.ends = sorted({at for at, mark in self.breaks.items() if mark == "."} | {len(self.said)})
 
     def read(self) -> tuple[Clauses, ...]:
@@ -272,6 +292,46 @@ class ClauseReader:
             and self.said[first - 2] in listed("is_posed")
         )
         return counted or placed or (opens and (following or not before or at + 1 == stop))
+
+    def _is_meant(self, at: int) -> bool:
+        """Return whether a noun may mean something that has no name yet: "of the X", "paint the red X", "on each X"."""
+        word, after = self.said[at], self.said[at + 1 : at + 2] if at + 1 not in self.breaks else []
+        one = singular(word)[0]
+        if word not in self.parser.nouns or self.parser.nouns[word][2] or (word in _own_words() and not is_noun(one)):
+            return False
+        if word.endswith("ing") or near(word, _all_words()):
+            return False
+        follows = {*after} - _own_words() or not _kinds().isdisjoint(after)
+        if any(map(is_number, after)) or (follows and not (is_noun(one) and {*after} <= _block_words())):
+            return bool(after) and is_number(after[0])
+        first = at
+        while first and first not in self.breaks and self._describes(first - 1):
+            first -= 1
+        return self._governs(self._before_article(first), at)
+
+    def _describes(self, at: int) -> bool:
+        """Return whether a word can stand between an article and its noun."""
+        word = self.said[at]
+        kinds = ("extreme", "ordinal", "number", "tint")
+        read = any(end == at + 1 for kind in kinds for _, end, _ in self.parser.read(kind, at))
+        return read or word not in _own_words() or word in _fitting()
+
+    def _before_article(self, first: int) -> int:
+        """Return the position of the word before the article that ends before `first`; -1 if there is none."""
+        before = first - 1
+        if before < 0 or first in self.breaks or self.said[before] not in listed("definite"):
+            return -1
+        while before and before not in self.breaks and self.said[before - 1] in ("all", "both", "each"):
+            before -= 1
+        return before - 1 if before and before not in self.breaks else -1
+
+    def _governs(self, at: int, noun: int) -> bool:
+        """Return whether a word is a preposition of places or a verb that changes what is there."""
+        if at < 0:
+            return not {"needs", "need"}.isdisjoint(self.said[noun + 1 : noun + 2])
+        word, behind = self.said[at], self.said[noun + 1 : noun + 5]
+        grows = word in ("make", "build") and not {"longer", "taller", "higher", "wider"}.isdisjoint(behind)
+        return word in listed("placing") or word in listed("acting") or grows
 
     def _numbers(self, end: int) -> bool:
         """Return whether a number ends before a word."""
