@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
-from itertools import islice, permutations, product
+from itertools import islice, product
 from typing import Any
 
-from iglu_marl.core.grid import Cell
-from iglu_marl.language.references import Blocks, Resolution
+from iglu_marl.language.grammar.reader import instruction_words
+from iglu_marl.language.grammar.spelling import is_noun
+from iglu_marl.language.references import Blocks, Resolution, boxes_of
 from iglu_marl.language.regions import Item, connected
-from iglu_marl.language.shapes import VECTORS, Box, Direction, Noun, shifted
+from iglu_marl.language.shapes import Box, Noun
 from iglu_marl.language.verbs import Name, Sequence, rebuilt, walk
 
 MAX_WAYS = 48
 """Number of ways to understand the new nouns of a text that are tried."""
-MAX_CELLS = 150
-"""Number of blocks of a thing in which parts are looked for."""
-_AXES = (
-    (Direction.EAST, Direction.WEST),
-    (Direction.UP, Direction.DOWN),
-    (Direction.SOUTH, Direction.NORTH),
-)
 
 
 def new_nouns(instruction: Any, names: Set[str]) -> dict[str, Blocks]:
@@ -31,8 +25,9 @@ def new_nouns(instruction: Any, names: Set[str]) -> dict[str, Blocks]:
     found: dict[str, Blocks] = {}
     for part in getattr(instruction, "parts", (instruction,)):
         for one in walk(part):
-            if isinstance(one, Blocks) and isinstance(one.kind, Noun) and one.kind.word not in known:
-                found.setdefault(one.kind.word, one)
+            word = one.kind.word if isinstance(one, Blocks) and isinstance(one.kind, Noun) else ""
+            if word and word not in known and (is_noun(word) or word not in instruction_words()):
+                found.setdefault(word, one)
         known |= {part.word} if isinstance(part, Name) else set()
     return found
 
@@ -74,7 +69,7 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
     things = list(dict.fromkeys([*connected(cells), *things]))
     if reference.count != 1:
         return _alike(things, reference.count, setting)
-    parts = [box for item in things if len({*map(setting.color_at, item)}) == 1 for box in boxes(item)]
+    parts = [box for item in things if len({*map(setting.color_at, item)}) == 1 for box in boxes_of(item)]
     things = list(dict.fromkeys([*things, *parts]))
     looks = Counter(_look(item, setting) for item in things)
     return [item for item in things if looks[_look(item, setting)] == 1]
@@ -93,18 +88,3 @@ def _look(item: Item, setting: Resolution) -> tuple[Any, ...]:
     """Return colours, sizes and number of blocks of a thing."""
     x, y, z = Box.of(item).spans
     return tuple(sorted(map(setting.color_at, item))), y, *sorted((x, z))
-
-
-def boxes(item: Iterable[Cell]) -> list[Item]:
-    """Return the largest boxes of which a thing consists: the bar and the stem of a T."""
-    cells = frozenset(item)
-    found: dict[Item, None] = {}
-    for cell, order in product(sorted(cells) if len(cells) <= MAX_CELLS else (), permutations(_AXES)):
-        box = {cell}
-        for way in (one for pair in order for one in pair):
-            layer = {shifted(one, VECTORS[way]) for one in box} - box
-            while layer <= cells:
-                box |= layer
-                layer = {shifted(one, VECTORS[way]) for one in box} - box
-        found[tuple(sorted(box))] = None
-    return list(found)

@@ -56,7 +56,7 @@ from iglu_marl.language.references import (
     is_several,
     resolve,
 )
-from iglu_marl.language.regions import FLOOR, connected
+from iglu_marl.language.regions import FLOOR, connected, outer
 from iglu_marl.language.shapes import (
     COMPASS,
     VECTORS,
@@ -1061,6 +1061,11 @@ def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:
     if instruction.way is not None:
         return setting.on_map(instruction.way)
     spans = Box.of(item).spans
+    if isinstance(instruction.blocks, Portion) and instruction.blocks.has_limbs:
+        ways = [way for way in VECTORS if _sticks_out(item, way, setting)]
+        if len(ways) != 1:
+            raise Unresolved(Reason.NO_DIRECTION, "")
+        return ways[0]
     if spans[1] > 0 or (instruction.times is None and instruction.to) or not any(spans):
         return Direction.UP
     axis = spans.index(max(spans))
@@ -1069,6 +1074,13 @@ def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:
         raise Unresolved(Reason.NO_DIRECTION, "")
     ahead = laid[-1][axis] > laid[0][axis]
     return next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
+
+
+def _sticks_out(item: Item, way: Direction, setting: Resolution) -> bool:
+    """Return whether a part ends in a direction, and is attached at the other end."""
+    ahead, back = outer(item, VECTORS[way]), outer(item, VECTORS[way.opposite])
+    held = all(map(setting.color_at, back)) and not any(map(setting.color_at, ahead))
+    return held and len(ahead) == len(outermost(item, VECTORS[way]))
 
 
 def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting: Resolution) -> int:

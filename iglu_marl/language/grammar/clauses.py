@@ -163,7 +163,7 @@ def _changing() -> frozenset[str]:
 @cache
 def _kinds() -> frozenset[str]:
     """Return the words of nouns of things."""
-    return _rules().words_of("noun1", "nounn") - {"one", "of"}
+    return frozenset(_rules().first["noun1"] | _rules().first["nounn"]) - {"one"}
 
 
 @cache
