@@ -578,7 +578,7 @@ class PlaceGoal(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         new, wheres = self.new, self.where
-        last = None if setting.before is None else _as_place_goal(_last_part(setting.before[0]))
+        last = None if setting.before is None else as_place_goal(_last_part(setting.before[0]))
         if new.again:
             new = replace(new, again=False)
             if isinstance(last, PlaceGoal) and last.new.kind is not Kind.BLOCK and new.kind is Kind.BLOCK:
@@ -1117,7 +1117,8 @@ def _last_part(instruction: Any) -> Any:
     return instruction
 
 
-def _as_place_goal(instruction: Any) -> Any:
+def as_place_goal(instruction: Any) -> Any:
+    """Return a placement as a `PlaceGoal`, if it can be one."""
     if isinstance(instruction, CellEdit) and instruction.action is EditKind.PLACE:
         return PlaceGoal(BlockSpec(1, instruction.after), (At(instruction.cell),))
     if isinstance(instruction, Place):
@@ -1155,7 +1156,7 @@ def expand_anaphor(instruction: Any, before: tuple[Any, Grid] | None) -> Any:
 
 def _repeated(instruction: Repeat, last: Any) -> Any:
     def change(part: Any) -> Any:
-        part = _as_place_goal(part)
+        part = as_place_goal(part)
         if instruction == Repeat():
             if isinstance(part, (Move, Extend, Rotate, Resize)):
                 return part
@@ -1226,7 +1227,7 @@ def _image(cell: Cell, axis: int, twice: Cell) -> Cell:
 
 def _amended(instruction: Correct, last: Any) -> Any:
     def change(part: Any) -> Any:
-        part = _as_place_goal(part)
+        part = as_place_goal(part)
         if isinstance(part, Replace) and instruction.color is not None:
             return replace(part, color=instruction.color)
         if isinstance(part, Resize) and instruction.count is not None:

@@ -26,7 +26,7 @@ from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, 
 from iglu_marl.language.regions import FLOOR, REACH
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, first_place
+from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, as_place_goal, first_place
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
@@ -245,7 +245,7 @@ class ClauseReader:
                 unread.append(part.text)
             elif not unread:
                 parts.append(part)
-        found = tuple(_with_names(_with_colors(_in_one_thing(parts)), self.names))
+        found = tuple(_with_names(_with_colors(_distributed(_in_one_thing(parts))), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
     def _new_nouns(self) -> tuple[NewNoun, ...]:
@@ -766,7 +766,8 @@ def _of_colors(given: Mapping[str, Property], kind: Any, mods: Modifiers) -> Any
         rest -= {"color", "above", "count"}
     if "above" in value or given["colors"].axis:
         mods = mods.plus(Modifiers(standing=True))
-    stated = {"count"} if count in (1, len(colors)) else set()
+    stated = {name for name in ("total", "long", "high") if value.get(name) == len(colors)}
+    stated |= {"count"} if count in (1, len(colors)) else set()
     if "toward" in value:
         return _line(value | {"colors": colors}, kind, mods)
     return _colored(colors, kind, mods, rest - stated)
@@ -905,6 +906,22 @@ def _in_one_thing(parts: list[Any]) -> list[Any]:
             whole = of if isinstance(of, Portion) and of.at is not None else None
         found.append(part)
     return found
+
+
+def _distributed(parts: list[Any]) -> list[Any]:
+    """Return instructions in which several things have the places that follow: "two towers, 4 tall: a red one ..."."""
+    for at, part in enumerate(parts):
+        count = part.new.count if isinstance(part, PlaceGoal) and part.new.kind is not Kind.BLOCK else None
+        ones = [as_place_goal(one) for one in parts[at + 1 : at + 1 + (count or 0)]]
+        single = all(
+            isinstance(one, PlaceGoal) and one.new == BlockSpec(1, one.new.color) and one.where for one in ones
+        )
+        if count and 1 < count == len(ones) and single and not {*part.where} - {Level(1)}:
+            made = [
+                replace(one, new=replace(part.new, count=1, color=one.new.color or part.new.color)) for one in ones
+            ]
+            return [*parts[:at], *made, *_distributed(parts[at + 1 + count :])]
+    return parts
 
 
 def _with_colors(parts: list[Any]) -> list[Any]:
