@@ -19,14 +19,14 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Remark, View, put
+from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Purpose, Remark, View, put
 from iglu_marl.language.grammar.spelling import is_noun, near, singular
 from iglu_marl.language.placing import SAME, BlockSpec, Spots
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Portion, Spot
 from iglu_marl.language.regions import FLOOR, REACH
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, as_place_goal, first_place
+from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, as_place_goal, first_place, rebuilt
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
@@ -243,8 +243,10 @@ class ClauseReader:
             elif isinstance(part, _Unread):
                 parts = [] if part.inside and not unread else parts  # its sentence is not read either
                 unread.append(part.text)
+            elif isinstance(part, Purpose) and not unread:
+                parts += [SetFocus(part.of), _Heading(part.word, part.plural)]
             elif not unread:
-                parts.append(part)
+                parts += part.parts if isinstance(part, Sequence) else (part,)
         found = tuple(_with_names(_with_colors(_distributed(_in_one_thing(parts))), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
@@ -328,7 +330,7 @@ class ClauseReader:
     def _governs(self, at: int, noun: int) -> bool:
         """Return whether a word is a preposition of places or a verb that changes what is there."""
         if at < 0:
-            return not {"needs", "need"}.isdisjoint(self.said[noun + 1 : noun + 2])
+            return not listed("needs").isdisjoint(self.said[noun + 1 : noun + 2])
         word, behind = self.said[at], self.said[noun + 1 : noun + 5]
         grows = word in ("make", "build") and not {"longer", "taller", "higher", "wider"}.isdisjoint(behind)
         return word in listed("placing") or word in listed("acting") or grows
@@ -399,7 +401,7 @@ class ClauseReader:
         if at and at not in self.breaks and not self._after_idle(at):
             return
         alone = ("amendment", "repeated", "check") if self.breaks.get(at, ".") == "." else ()
-        for category in ("clause", "viewed", "naming", *alone):
+        for category in ("clause", "two_sided", "viewed", "naming", *alone):
             least: dict[int, int] = {}
             for value, end, cost in self.parser.read(category, at):  # cheapest first
                 if cost == least.setdefault(end, cost):
@@ -573,18 +575,24 @@ def _fits(open_: tuple[Any, ...], phrase: Any, joined: bool) -> bool:
         upright = {
             where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
         }
+        upright = {of for of in upright if not _of_it(of)}
         spots = {where for where in places if isinstance(where, Spot)}
         known = {where for where in places - {*phrase.where} if not isinstance(where, Level)}
         level = all(isinstance(where, Level) for where in phrase.where)
         if joined and known and not level and not known | {*phrase.where} <= spots:
             return False
-        return len(places - spots) <= 3 - bool(spots) and len(upright - {Anaphor()}) <= 1 and len(spots) <= 9
+        return len(places - spots) <= 3 - bool(spots) and len(upright) <= 1 and len(spots) <= 9
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
     if phrase.name == "count" and Property("count", 1) in open_ and {"name", "kind"} & {*names}:
         return names.count("count") == 1  # "a mast, four blocks"
     return phrase.name not in names or (phrase.name == "count" and phrase in open_)
+
+
+def _of_it(of: Any) -> bool:
+    """Return whether a thing is "it", or a part of it."""
+    return isinstance(of, Anaphor) or (isinstance(of, Portion) and _of_it(of.of))
 
 
 _NO_KIND = Property("kind", None)
@@ -831,6 +839,10 @@ def _centred(mods: Modifiers) -> Modifiers:
 def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
     on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
+    its = [where for where in wheres if isinstance(where, Beside) and where.offset == _ON and _of_it(where.of)]
+    if on is not None and its and its[0] is not on and len(wheres) == 2:  # "on the roof, at the middle of its edge"
+        whole = on.of
+        return (rebuilt(its[0], lambda of: whole if of == Anaphor() else of),)
     part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
     if on is None or part is None or isinstance(on.of, Spot) or getattr(on.of, "where", None) is not None:
         return wheres
