@@ -26,7 +26,8 @@ def new_nouns(instruction: Any, names: Set[str]) -> dict[str, Blocks]:
     for part in getattr(instruction, "parts", (instruction,)):
         for one in walk(part):
             word = one.kind.word if isinstance(one, Blocks) and isinstance(one.kind, Noun) else ""
-            if word and word not in known and (is_noun(word) or word not in instruction_words()):
+            new = word and word not in known and not one.kind.cells
+            if new and (is_noun(word) or word not in instruction_words()):
                 found.setdefault(word, one)
         known |= {part.word} if isinstance(part, Name) else set()
     return found

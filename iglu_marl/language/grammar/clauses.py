@@ -332,6 +332,9 @@ class ClauseReader:
         if at < 0:
             return not listed("needs").isdisjoint(self.said[noun + 1 : noun + 2])
         word, behind = self.said[at], self.said[noun + 1 : noun + 5]
+        recolors = bool(behind) and bool(self._colors(noun + 1)) and self.breaks.get(noun + 2, ".") == "."
+        if word in ("make", "turn") and recolors and (noun + 2 in self.breaks or noun + 2 == len(self.said)):
+            return True  # "make the hull green" lacks a place for something new
         grows = word in ("make", "build") and not {"longer", "taller", "higher", "wider"}.isdisjoint(behind)
         return word in listed("placing") or word in listed("acting") or grows
 

@@ -62,11 +62,11 @@ _RULE = re.compile(
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
 NUMBER, ORDINAL = "#", "#th"  # keys of numbers in tables of first words
-THINGS = {"thing": False, "things": True}
+UNNAMED = {"unnamed": False, "unnameds": True}
 """Slots of nouns outside the grammar that mean something without a name: whether they are plural."""
 NAMES = {"name": (False, True), "names": (True, True), "new_name": (False, False), "new_names": (True, False)}
 """Slots of nouns outside the grammar: whether they are plural, and whether they name something that exists."""
-OPEN = (NUMBER, "rest", "some", *NAMES, *THINGS)
+OPEN = (NUMBER, "rest", "some", *NAMES, *UNNAMED)
 """Slots without rules: digits, all words up to the end of the sentence, some of them, and nouns outside the grammar."""
 
 
@@ -621,7 +621,7 @@ class Parser:
             value = int(word[:6])
         elif noun is not None and NAMES.get(slot.category) in (noun[1:], (noun[1], word in self.said[:at])):
             value = noun[0]  # a noun that the text introduced is known later in it
-        elif noun is not None and at in self.meant and THINGS.get(slot.category) is noun[1]:
+        elif noun is not None and at in self.meant and UNNAMED.get(slot.category) is noun[1]:
             value = noun[0]
         if value is None:
             return []
