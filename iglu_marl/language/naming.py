@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice, product
 from typing import Any
 
+from iglu_marl.language.grammar.clauses import listed
 from iglu_marl.language.grammar.reader import instruction_words
 from iglu_marl.language.grammar.spelling import is_noun
 from iglu_marl.language.references import Blocks, Resolution, boxes_of
@@ -66,13 +67,18 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
         cell for cell, color in setting.blocks.items() if not reference.colors or color in reference.colors
     ]
     colors = sorted({setting.color_at(cell) for cell in cells})
-    things = [item for color in colors for item in connected(c for c in cells if setting.color_at(c) == color)]
+    things = [
+        item for color in colors for item in connected(c for c in cells if setting.color_at(c) == color)
+    ]
     things = list(dict.fromkeys([*connected(cells), *things]))
     if reference.count != 1:
         return _alike(things, reference.count, setting)
     parts = [box for item in things if len({*map(setting.color_at, item)}) == 1 for box in boxes_of(item)]
     things = list(dict.fromkeys([*things, *parts]))
     looks = Counter(_look(item, setting) for item in things)
+    word = getattr(reference.kind, "word", "")
+    if not is_noun(word) or word in listed("part_noun"):  # the whole is no part
+        things = [item for item in things if boxes_of(item) == [item]]
     return [item for item in things if looks[_look(item, setting)] == 1]
 
 

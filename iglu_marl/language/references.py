@@ -528,13 +528,17 @@ class Portion(Reference):
         """Return its blocks, one thing per block."""
         found: list[Item] = []
         items = resolve(self.of, setting)
-        if isinstance(self.of, Anaphor) and (self.has_limbs or self.which == "tips"):  # of all that it belongs to
+        if isinstance(self.of, Anaphor) and (
+            self.has_limbs or self.which == "tips"
+        ):  # of all that it belongs to
             items = [one for one in connected(setting.blocks) if set(items[0]) <= set(one)] or items
         if len(items) > 1 and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
         for item in items:
             limbs = self.has_limbs
-            parts = self._limbs(item, setting) if limbs else [(c,) for c in sorted(self._cells(item, setting))]
+            parts = (
+                self._limbs(item, setting) if limbs else [(c,) for c in sorted(self._cells(item, setting))]
+            )
             if not parts:
                 raise Unresolved(Reason.NO_MATCH, f"{self.which} of that")
             found += parts
@@ -577,7 +581,13 @@ def _arms_of(item: Item) -> list[Item]:
     """Return what is left of a figure without the blocks at which it bends or branches."""
     near = _neighbours(item)
     joints = {cell for cell in item if len({tuple(map(abs, way)) for way in near[cell]}) > 1}
-    return connected(cell for cell in item if cell not in joints) if joints else []
+    found: dict[Item, tuple[Cell, Cell]] = {}
+    for limb in connected(cell for cell in item if cell not in joints) if joints else ():
+        held = [(at, way) for cell in limb for way in near[cell] if (at := shifted(cell, way)) in joints]
+        if len(held) == 1:
+            found[limb] = held[0]
+    paired = [limb for limb, (at, way) in found.items() if (at, scaled(way, -1)) in found.values()]
+    return paired or [*found]  # of a T, the two that face each other
 
 
 def _steps_of(item: Item) -> list[Item]:

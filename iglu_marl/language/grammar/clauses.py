@@ -26,7 +26,19 @@ from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, 
 from iglu_marl.language.regions import FLOOR, REACH
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, as_place_goal, first_place, rebuilt
+from iglu_marl.language.verbs import (
+    Build,
+    Name,
+    Place,
+    PlaceGoal,
+    Repeat,
+    Sequence,
+    SetFocus,
+    as_place_goal,
+    first_place,
+    rebuilt,
+    walk,
+)
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
@@ -158,12 +170,6 @@ def _changing() -> frozenset[str]:
     lists = map(listed, ("remove", "replace", "move", "copy", "mirror", "extend", "stack", "building"))
     single = {phrase for phrases in lists for phrase in phrases if " " not in phrase}
     return (_rules().words_of("color") | single) - listed("weak_verbs")
-
-
-@cache
-def _kinds() -> frozenset[str]:
-    """Return the words of nouns of things."""
-    return frozenset(_rules().first["noun1"] | _rules().first["nounn"]) - {"one"}
 
 
 @cache
@@ -299,13 +305,21 @@ class ClauseReader:
         """Return whether a noun may mean something that has no name yet: "of the X", "paint the red X", "on each X"."""
         word, after = self.said[at], self.said[at + 1 : at + 2] if at + 1 not in self.breaks else []
         one = singular(word)[0]
-        if word not in self.parser.nouns or self.parser.nouns[word][2] or (word in _own_words() and not is_noun(one)):
+        if (
+            word not in self.parser.nouns
+            or self.parser.nouns[word][2]
+            or (word in _own_words() and not is_noun(one))
+        ):
             return False
-        if word.endswith("ing") or near(word, _all_words()):
+        if one in listed("opening") or near(word, _all_words()):
             return False
-        follows = {*after} - _own_words() or not _kinds().isdisjoint(after)
-        if any(map(is_number, after)) or (follows and not (is_noun(one) and {*after} <= _block_words())):
-            return bool(after) and is_number(after[0])
+        if not is_noun(one) and word.endswith(tuple(listed("adjectival"))):
+            return False
+        blocks = is_noun(one) and not _block_words().isdisjoint(after)
+        known = listed("behind_noun") | listed("placing") | listed("needs")
+        ends = not after or after[0] in known or is_number(after[0]) or bool(self._colors(at + 1))
+        if not (ends or blocks):
+            return False
         first = at
         while first and first not in self.breaks and self._describes(first - 1):
             first -= 1
@@ -842,8 +856,15 @@ def _centred(mods: Modifiers) -> Modifiers:
 def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
     on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
-    its = [where for where in wheres if isinstance(where, Beside) and where.offset == _ON and _of_it(where.of)]
-    if on is not None and its and its[0] is not on and len(wheres) == 2:  # "on the roof, at the middle of its edge"
+    its = [
+        where for where in wheres if isinstance(where, Beside) and where.offset == _ON and _of_it(where.of)
+    ]
+    seen = any(
+        isinstance(part, Portion) and part.way and part.way.relative for one in its for part in walk(one)
+    )
+    if (
+        on is not None and its and its[0] is not on and len(wheres) == 2 and not seen
+    ):  # "on the roof, at the middle of its edge"
         whole = on.of
         return (rebuilt(its[0], lambda of: whole if of == Anaphor() else of),)
     part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
@@ -929,11 +950,13 @@ def _distributed(parts: list[Any]) -> list[Any]:
         count = part.new.count if isinstance(part, PlaceGoal) and part.new.kind is not Kind.BLOCK else None
         ones = [as_place_goal(one) for one in parts[at + 1 : at + 1 + (count or 0)]]
         single = all(
-            isinstance(one, PlaceGoal) and one.new == BlockSpec(1, one.new.color) and one.where for one in ones
+            isinstance(one, PlaceGoal) and one.new == BlockSpec(1, one.new.color) and one.where
+            for one in ones
         )
         if count and 1 < count == len(ones) and single and not {*part.where} - {Level(1)}:
             made = [
-                replace(one, new=replace(part.new, count=1, color=one.new.color or part.new.color)) for one in ones
+                replace(one, new=replace(part.new, count=1, color=one.new.color or part.new.color))
+                for one in ones
             ]
             return [*parts[:at], *made, *_distributed(parts[at + 1 + count :])]
     return parts
