@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
-from itertools import islice, product
+from itertools import product
+from math import prod
 from typing import Any
 
 from iglu_marl.language.grammar.clauses import listed
@@ -17,7 +18,7 @@ from iglu_marl.language.shapes import Box, Noun
 from iglu_marl.language.verbs import Name, Sequence, rebuilt, walk
 
 MAX_WAYS = 48
-"""Number of ways to understand the new nouns of a text that are tried."""
+"""Maximum number of ways to understand the new nouns of a text."""
 
 
 def new_nouns(instruction: Any, names: Set[str]) -> dict[str, Blocks]:
@@ -35,9 +36,9 @@ def new_nouns(instruction: Any, names: Set[str]) -> dict[str, Blocks]:
 
 
 def ways_to_mean(nouns: Mapping[str, Blocks], setting: Resolution) -> Iterator[dict[str, Item]]:
-    """Yield what the nouns can mean."""
+    """Yield what the nouns can mean; nothing if there are too many ways."""
     options = [candidates(reference, setting) for reference in nouns.values()]
-    for items in islice(product(*options), MAX_WAYS):
+    for items in product(*options) if prod(map(len, options)) <= MAX_WAYS else ():
         if len(set(items)) == len(items):
             yield dict(zip(nouns, items, strict=True))
 

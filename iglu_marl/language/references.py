@@ -528,9 +528,7 @@ class Portion(Reference):
         """Return its blocks, one thing per block."""
         found: list[Item] = []
         items = resolve(self.of, setting)
-        if isinstance(self.of, Anaphor) and (
-            self.has_limbs or self.which == "tips"
-        ):  # of all that it belongs to
+        if isinstance(self.of, Anaphor) and self.has_limbs:  # of all that it belongs to
             items = [one for one in connected(setting.blocks) if set(items[0]) <= set(one)] or items
         if len(items) > 1 and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
@@ -561,6 +559,8 @@ class Portion(Reference):
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
         if self.at is not None:
             return _part_at(self.at, item, setting)
+        if isinstance(self.of, Portion) and self.of.which == "arms" and self.which in ("ends", "tip"):
+            return [cell for cell in item if _touched(cell, setting) == 1]
         if self.way is not None:
             vector, rest, found = setting.vector_of(self.way), item, list[Cell]()
             for _ in range(self.layers if len(item) > 1 else 0):
@@ -617,6 +617,11 @@ def boxes_of(item: Iterable[Cell]) -> list[Item]:
 
 _LIMBS: dict[str, Callable[[Item], list[Item]]] = {"arms": _arms_of, "bars": boxes_of, "steps": _steps_of}
 """Parts of a thing that are things of several blocks."""
+
+
+def _touched(cell: Cell, setting: Resolution) -> int:
+    """Return the number of blocks that a cell touches, besides those on top of it."""
+    return sum(setting.color_at(shifted(cell, way)) > 0 for way in VECTORS.values() if way[1] < 1)
 
 
 def _all_of(item: Item, box: Box) -> list[Cell]:
@@ -1285,7 +1290,6 @@ def _box_corners(item: Item, box: Box) -> list[Cell]:
 
 _PORTIONS: dict[str, Callable[[Item, Box], list[Cell]]] = {
     "ends": _ends_of,
-    "tips": _ends_of,
     "tip": lambda item, box: outermost(item, VECTORS[Direction.UP]) if box.spans[1] else _ends_of(item, box),
     "border": _border_of,
     "corners": _corners_of,

@@ -399,6 +399,7 @@ MIXED = "blue -4,1..2,0; red 4,1,0; yellow 4,2,0; green 4,3,0"
         (CROSS, "make each arm of the cross one block longer", "purple 3,1,0 -3,1,0 0,1,3 0,1,-3"),
         (CROSS, "put a green block on each of the four tips of the cross", "green -2,2,0 2,2,0 0,2,2 0,2,-2"),
         (CROSS, "make the east arm of the cross red", "red 1..2,1,0"),
+        (CROSS, "stack two red blocks on the tip of the west arm of the cross", "red -2,2..3,0"),
         (DOG, "stack 2 purple on the orange rectangle, at the middle of its east edge", "purple 2,3..4,0"),
         (DOG, "a yellow block sticking out from the middle of the west side of the orange rectangle", "yellow -2,2,0"),
         (TOWER, "put a red block west of the second block up", "red -1,2,0"),

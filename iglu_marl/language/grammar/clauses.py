@@ -138,14 +138,6 @@ def _own_words() -> frozenset[str]:
 
 
 @cache
-def _all_words() -> frozenset[str]:
-    """Return the words for which others can be misspelt."""
-    from iglu_marl.language.grammar.reader import instruction_words
-
-    return instruction_words()
-
-
-@cache
 def _telling() -> frozenset[str]:
     """Return the words that a remark cannot have: colours, numbers, sides and verbs of building."""
     return _changing() | (_rules().words_of("number", "side") - {"one", "a"})
@@ -170,11 +162,6 @@ def _changing() -> frozenset[str]:
     lists = map(listed, ("remove", "replace", "move", "copy", "mirror", "extend", "stack", "building"))
     single = {phrase for phrases in lists for phrase in phrases if " " not in phrase}
     return (_rules().words_of("color") | single) - listed("weak_verbs")
-
-
-@cache
-def _block_words() -> frozenset[str]:
-    return listed("block1") | listed("blockn")
 
 
 def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict[str, tuple[str, bool, bool]]:
@@ -305,17 +292,14 @@ class ClauseReader:
         """Return whether a noun may mean something that has no name yet: "of the X", "paint the red X", "on each X"."""
         word, after = self.said[at], self.said[at + 1 : at + 2] if at + 1 not in self.breaks else []
         one = singular(word)[0]
-        if (
-            word not in self.parser.nouns
-            or self.parser.nouns[word][2]
-            or (word in _own_words() and not is_noun(one))
-        ):
+        _, _, named = self.parser.nouns.get(word, ("", False, True))
+        if named or (word in _own_words() and not is_noun(one)):
             return False
-        if one in listed("opening") or near(word, _all_words()):
+        if one in listed("opening") or near(word, _own_words()):
             return False
         if not is_noun(one) and word.endswith(tuple(listed("adjectival"))):
             return False
-        blocks = is_noun(one) and not _block_words().isdisjoint(after)
+        blocks = is_noun(one) and not (listed("block1") | listed("blockn")).isdisjoint(after)
         known = listed("behind_noun") | listed("placing") | listed("needs")
         ends = not after or after[0] in known or is_number(after[0]) or bool(self._colors(at + 1))
         if not (ends or blocks):
@@ -346,8 +330,8 @@ class ClauseReader:
         if at < 0:
             return not listed("needs").isdisjoint(self.said[noun + 1 : noun + 2])
         word, behind = self.said[at], self.said[noun + 1 : noun + 5]
-        recolors = bool(behind) and bool(self._colors(noun + 1)) and self.breaks.get(noun + 2, ".") == "."
-        if word in ("make", "turn") and recolors and (noun + 2 in self.breaks or noun + 2 == len(self.said)):
+        ends = noun + 2 == len(self.said) or self.breaks.get(noun + 2) == "."
+        if word in ("make", "turn") and ends and self._colors(noun + 1):
             return True  # "make the hull green" lacks a place for something new
         grows = word in ("make", "build") and not {"longer", "taller", "higher", "wider"}.isdisjoint(behind)
         return word in listed("placing") or word in listed("acting") or grows
@@ -856,17 +840,12 @@ def _centred(mods: Modifiers) -> Modifiers:
 def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
     on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
-    its = [
-        where for where in wheres if isinstance(where, Beside) and where.offset == _ON and _of_it(where.of)
-    ]
-    seen = any(
-        isinstance(part, Portion) and part.way and part.way.relative for one in its for part in walk(one)
-    )
-    if (
-        on is not None and its and its[0] is not on and len(wheres) == 2 and not seen
-    ):  # "on the roof, at the middle of its edge"
-        whole = on.of
-        return (rebuilt(its[0], lambda of: whole if of == Anaphor() else of),)
+    its = [one for one in wheres if isinstance(one, Beside) and one.offset == _ON and _of_it(one.of)]
+    parts = [part for part in walk(tuple(its)) if isinstance(part, Portion) and part.way]
+    if on is not None and its[:1] not in ([], [on]) and len(wheres) == 2:
+        if not any(part.way.relative for part in parts):  # "on the roof, at the middle of its west edge"
+            whole = on.of
+            return (rebuilt(its[0], lambda of: whole if of == Anaphor() else of),)
     part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
     if on is None or part is None or isinstance(on.of, Spot) or getattr(on.of, "where", None) is not None:
         return wheres
