@@ -73,7 +73,7 @@ _ASKED = {
         *(("number", "count"), ("one", "which"), ("block", "which")),
     )
 }
-_WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK})
+_WHICH = frozenset({DialogueAct.WHICH_ONE, DialogueAct.WHICH_BLOCK, DialogueAct.WHICH_NAMED})
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from iglu_marl.language.blocks import Reason
 from iglu_marl.language.discourse import asks
 from iglu_marl.language.grammar.reader import respelled, tokens
 from iglu_marl.language.repair import Understanding, meanings
+from iglu_marl.language.shapes import Noun
 from iglu_marl.language.templates import number_of, templates
 from iglu_marl.language.verbs import Ambiguous, Facing, Name
 
@@ -60,6 +61,9 @@ def _forms(heard: Understanding, failure: Failure, grid: Any, context: Context |
             readings = list(_readings(heard.instruction, grid, context))
             if len(readings) == 2:
                 yield say(DialogueAct.WHICH_READING, word=readings[0], other=readings[1])
+        noun = getattr(failure.reference, "kind", None)
+        if isinstance(noun, Noun) and noun.word not in (context or Context()).names:
+            yield say(DialogueAct.WHICH_NAMED, word=noun.word)
         if isinstance(failure.reference, Blocks) and len(failure.reference.colors) == 1:
             yield say(DialogueAct.WHICH_BLOCK, failure.reference.colors[0])
     if not asks(failure) and reason in _REFUSALS:

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
+from itertools import permutations, product
 from math import prod
 from typing import Any, TypeGuard
 
@@ -56,6 +56,8 @@ Offset = tuple[tuple[Direction, int], ...]
 """Steps, such as (("north", 2), ("east", 1))."""
 
 MAX_DISTANCE = 20
+MAX_CELLS = 150
+"""Number of blocks of a thing in which parts are looked for."""
 
 _RUNS = (Kind.ROW, Kind.COLUMN, Kind.TOWER)
 _SHAPES = {"column": "tower", "structure": "group"}
@@ -236,6 +238,17 @@ class Having(Location):
             }:
                 found.append(item)
         return found
+
+
+@dataclass(frozen=True)
+class OfColors(Location):
+    """Filter: of this number of colours."""
+
+    number: int
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items of that number of colours."""
+        return [item for item in items if len({*map(setting.color_at, item)}) == self.number]
 
 
 @dataclass(frozen=True)
@@ -460,6 +473,7 @@ class Recent(Reference):
 class Portion(Reference):
     """The ends, corners, border, middle, inside or blocks of something.
 
+    which: also the "arms", "bars" or "steps" of a figure, which are things of several blocks.
     way: only those on this side; with "half", the half there; with "alternate", every second one from there.
     layers: how many layers on this side. at: where the part lies in it, as a place of the zone.
     """
@@ -474,24 +488,46 @@ class Portion(Reference):
         """Return its blocks, one thing per block."""
         found: list[Item] = []
         items = resolve(self.of, setting)
+        if isinstance(self.of, Anaphor) and self.has_limbs:  # of all that it belongs to
+            items = [one for one in connected(setting.blocks) if set(items[0]) <= set(one)] or items
         if len(items) > 1 and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
         for item in items:
-            cells = self._cells(item, setting)
-            if not cells:
+            limbs = self.has_limbs
+            parts = (
+                self._limbs(item, setting) if limbs else [(c,) for c in sorted(self._cells(item, setting))]
+            )
+            if not parts:
                 raise Unresolved(Reason.NO_MATCH, f"{self.which} of that")
-            found += [(cell,) for cell in sorted(cells)]
+            found += parts
         return list(dict.fromkeys(found))
+
+    @property
+    def has_limbs(self) -> bool:
+        """Whether the parts are things of several blocks."""
+        return self.which in _LIMBS
+
+    def _limbs(self, item: Item, setting: Resolution) -> list[Item]:
+        """Return the parts of several blocks, with `way` those that lie furthest there."""
+        limbs = _LIMBS[self.which](item)
+        if self.way is None or not limbs:
+            return limbs
+        vector = setting.vector_of(self.way)
+        far = [sum(dot(cell, vector) for cell in limb) / len(limb) for limb in limbs]
+        return [limb for limb, reach in zip(limbs, far, strict=True) if reach == max(far)]
 
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
         if self.at is not None:
             return _part_at(self.at, item, setting)
+        if isinstance(self.of, Portion) and self.of.which == "arms" and self.which in ("ends", "tip"):
+            return [cell for cell in item if _touched(cell, setting) == 1]
         if self.way is not None:
             vector, rest, found = setting.vector_of(self.way), item, list[Cell]()
             for _ in range(self.layers if len(item) > 1 else 0):
                 found += _side_of(rest, self.which, vector) if rest else []
                 rest = tuple(cell for cell in rest if cell not in found)
-            return found or list(item)
+            across = self.which == "ends" and len(found) == len(item) > 1
+            return [] if across else found or list(item)
         if self.which == "alternate":
             raise Unresolved(Reason.NO_DIRECTION, "from which end")
         box = Box.of(item)
@@ -501,11 +537,68 @@ class Portion(Reference):
         return _PORTIONS.get(self.which, _all_of)(item, box)
 
 
+def _arms_of(item: Item) -> list[Item]:
+    """Return what is left of a figure without the blocks at which it bends or branches."""
+    near = _neighbours(item)
+    joints = {cell for cell in item if len({tuple(map(abs, way)) for way in near[cell]}) > 1}
+    found: dict[Item, tuple[Cell, Cell]] = {}
+    for limb in connected(cell for cell in item if cell not in joints) if joints else ():
+        held = [(at, way) for cell in limb for way in near[cell] if (at := shifted(cell, way)) in joints]
+        if len(held) == 1:
+            found[limb] = held[0]
+    paired = [limb for limb, (at, way) in found.items() if (at, scaled(way, -1)) in found.values()]
+    return paired or [*found]  # of a T, the two that face each other
+
+
+def _steps_of(item: Item) -> list[Item]:
+    """Return the columns of which a staircase consists."""
+    spans = Box.of(item).spans
+    axis = 0 if spans[0] > spans[2] else 2
+    places = sorted({cell[axis] for cell in item})
+    steps = [tuple(cell for cell in item if cell[axis] == at) for at in places]
+    return steps if len({max(y for _, y, _ in step) for step in steps}) > 1 else []
+
+
+def boxes_of(item: Iterable[Cell]) -> list[Item]:
+    """Return the largest boxes of which a thing consists: the bar and the stem of a T."""
+    cells = frozenset(item)
+    found: dict[Item, None] = {}
+    for cell, order in product(sorted(cells) if len(cells) <= MAX_CELLS else (), permutations(range(3))):
+        box = {cell}
+        for axis, sign in product(order, (1, -1)):
+            vector: Cell = (sign * (axis == 0), sign * (axis == 1), sign * (axis == 2))
+            layer = {shifted(one, vector) for one in box} - box
+            while layer <= cells:
+                box |= layer
+                layer = {shifted(one, vector) for one in box} - box
+        found[tuple(sorted(box))] = None
+    return list(found)
+
+
+_LIMBS: dict[str, Callable[[Item], list[Item]]] = {"arms": _arms_of, "bars": boxes_of, "steps": _steps_of}
+"""Parts of a thing that are things of several blocks."""
+
+
+def _touched(cell: Cell, setting: Resolution) -> int:
+    """Return the number of blocks that a cell touches, besides those on top of it."""
+    return sum(setting.color_at(shifted(cell, way)) > 0 for way in VECTORS.values() if way[1] < 1)
+
+
 def _all_of(item: Item, box: Box) -> list[Cell]:
     return list(item)
 
 
+def _neighbours(item: Item) -> dict[Cell, list[Cell]]:
+    """Return the ways in which each block of a thing touches another one of it."""
+    own = set(item)
+    return {cell: [way for way in VECTORS.values() if shifted(cell, way) in own] for cell in item}
+
+
 def _ends_of(item: Item, box: Box) -> list[Cell]:
+    near = _neighbours(item)
+    tips = [cell for cell in item if len(near[cell]) == 1]
+    if len(tips) > 2 or (len(tips) == 2 and _arms_of(item)):
+        return tips  # of a cross, or of a line that bends
     long = box.spans.index(max(box.spans))
     return [cell for cell in item if cell[long] in (box.low[long], box.high[long])]
 
@@ -677,8 +770,9 @@ class Blocks(Reference):
     @property
     def is_of_several(self) -> bool:
         """Whether one thing in each of several is meant: "the tops of the towers"."""
-        where = self.where
-        several = isinstance(where, PartOf) and isinstance(where.of, Blocks) and where.of.count != 1
+        of = self.where.of if isinstance(self.where, PartOf) else None
+        limbs = isinstance(of, Portion) and of.has_limbs and of.way is None
+        several = limbs or (isinstance(of, Blocks) and of.count != 1)
         return several and self.count == 1 and (self.extreme is not None or self.middle)
 
     @property
@@ -960,8 +1054,9 @@ class Resolution(Context):
 def _named(noun: Noun, colors: tuple[int, ...], setting: Resolution, count: int | None) -> list[Item]:
     """Return the things that a name stands for. count: number of them that was said."""
     named = setting.names.get(noun.word)
-    if named is None:
+    if named is None and not noun.cells:
         raise Unresolved(Reason.NO_MATCH, noun.word)
+    named = named or NamedCells(noun.cells, count != 1)
     cells = [
         cell
         for cell in (setting.blocks if named.whole else named.cells)
@@ -1200,7 +1295,7 @@ def _corners_of(item: Item, box: Box) -> list[Cell]:
     """Return the corners of a thing: of an open line that bends, its bends; none of a block."""
     wide = [span + 1 for span in box.spans if span]
     if len(wide) == 2 and len(item) < prod(wide):
-        near = {cell: [way for way in VECTORS.values() if shifted(cell, way) in item] for cell in item}
+        near = _neighbours(item)
         bends = [cell for cell in item if len(near[cell]) == 2 and any(shifted(*near[cell]))]
         if bends:
             return bends

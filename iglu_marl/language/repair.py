@@ -40,6 +40,7 @@ from iglu_marl.language.grammar.reader import (
 )
 from iglu_marl.language.grammar.spelling import near, nearest
 from iglu_marl.language.instructions import parse
+from iglu_marl.language.naming import naming, new_nouns, taken_as, ways_to_mean
 from iglu_marl.language.placing import ANY_COLOR, SAME
 from iglu_marl.language.references import (
     Anaphor,
@@ -56,7 +57,7 @@ from iglu_marl.language.references import (
     Unresolved,
     resolve,
 )
-from iglu_marl.language.shapes import COMPASS, Box, Direction, Kind, shifted
+from iglu_marl.language.shapes import COMPASS, Box, Direction, Kind, Noun, shifted
 from iglu_marl.language.verbs import (
     Ambiguous,
     AssertCount,
@@ -296,9 +297,35 @@ def _understand_way(found: Clauses, failure: Failure, grid: Grid, context: Conte
         return None
     if isinstance(made, Failure):
         return Understanding(text, made.partial, replace(made, text=text))
-    heard = replace(try_instruction(text, made, grid, context), unread="".join(found.skipped[:1]))
+    tried = _with_new_nouns(text, made, grid, context)
+    if tried is None:
+        return None
+    heard = replace(tried, unread="".join(found.skipped[:1]))
     follows = not isinstance(heard.found, Failure) or heard.found.reason is not Reason.NOT_UNDERSTOOD
     return heard if follows else None
+
+
+def _with_new_nouns(text: str, made: Any, grid: Grid, context: Context) -> Understanding | None:
+    """Try an instruction whose nouns may name nothing yet; None if they can mean nothing, or nothing that does.
+
+    What a noun means is certain if nothing else can be meant, or if it makes no difference.
+    """
+    nouns = new_nouns(made, context.names.keys())
+    if not nouns:
+        return try_instruction(text, made, grid, context)
+    ways = list(ways_to_mean(nouns, Resolution.of(grid, context)))
+    if len(ways) == 1:
+        return try_instruction(text, naming(made, nouns, ways[0]), grid, context)
+    heard = {id(way): try_instruction(text, taken_as(made, way), grid, context) for way in ways}
+    fitting = [way for way in ways if not isinstance(heard[id(way)].found, Failure)]
+    if len(fitting) == 1:
+        return try_instruction(text, naming(made, nouns, fitting[0]), grid, context)
+    if not fitting or _same([heard[id(way)] for way in fitting]):
+        return heard[id(fitting[0])] if fitting else None
+    word = next(word for word in nouns if len({way[word] for way in fitting}) > 1)
+    choices = tuple(dict.fromkeys(way[word] for way in fitting))
+    failure = Failure(Reason.AMBIGUOUS, word, text, reference=nouns[word], choices=choices)
+    return Understanding(text, made, failure)
 
 
 def try_instruction(text: str, instruction: Instruction, grid: Grid, context: Context) -> Understanding:
@@ -751,6 +778,11 @@ class _Answer:
         items = self._filter(which, list(choices), reference)
         if len(items) != 1:
             return
+        if isinstance(reference, Blocks) and isinstance(reference.kind, Noun):
+            made = naming(instruction, {reference.kind.word: reference}, {reference.kind.word: items[0]})
+            heard = _with_new_nouns(self.pending.text, made, self.grid, self.context)
+            yield from [heard] if heard is not None else []
+            return
         if isinstance(instruction, Ambiguous) and reference is None:
             reading, _ = meanings(instruction, self.grid, self.context)[choices.index(items[0])]
             yield try_instruction(self.pending.text, reading, self.grid, self.context)
@@ -770,6 +802,8 @@ class _Answer:
         if core.where is not None:
             items = core.where.fitting(Blocks(count=None), items, self.setting)
         if core.colors or core.size is not None:
+            if isinstance(getattr(reference, "kind", None), Noun) and core.kind is Kind.BLOCK:
+                return [i for i in items if {*map(self.setting.color_at, i)} <= {*core.colors}]
             kind = reference.kind if core.kind is Kind.BLOCK and isinstance(reference, Blocks) else core.kind
             described = Blocks(core.colors, kind, None, size=core.size)
             fitting = [set(item) for item in resolve(described, self.setting)]

@@ -92,9 +92,13 @@ def on_map(direction: Direction, view: Direction | None) -> Direction | None:
 
 @dataclass(frozen=True)
 class Noun:
-    """A name that the architect gave to blocks: "mast". It stands where a `Kind` does."""
+    """A name that the architect gave to blocks: "mast". It stands where a `Kind` does.
+
+    cells: what it means as long as nothing has the name.
+    """
 
     word: str
+    cells: tuple[Cell, ...] = ()
 
     @property
     def value(self) -> str:

@@ -57,7 +57,7 @@ from iglu_marl.language.references import (
     is_several,
     resolve,
 )
-from iglu_marl.language.regions import FLOOR, connected
+from iglu_marl.language.regions import FLOOR, connected, outer
 from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.shapes import (
     COMPASS,
@@ -1270,6 +1270,11 @@ def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:
     if instruction.way is not None:
         return setting.on_map(instruction.way)
     spans = Box.of(item).spans
+    if isinstance(instruction.blocks, Portion) and instruction.blocks.has_limbs:
+        ways = [way for way in VECTORS if _sticks_out(item, way, setting)]
+        if len(ways) != 1:
+            raise Unresolved(Reason.NO_DIRECTION, "")
+        return ways[0]
     if spans[1] > 0 or (instruction.times is None and instruction.to) or not any(spans):
         return Direction.UP
     axis = spans.index(max(spans))
@@ -1278,6 +1283,13 @@ def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:
         raise Unresolved(Reason.NO_DIRECTION, "")
     ahead = laid[-1][axis] > laid[0][axis]
     return next(way for way in COMPASS if VECTORS[way][axis] == (1 if ahead else -1))
+
+
+def _sticks_out(item: Item, way: Direction, setting: Resolution) -> bool:
+    """Return whether a part ends in a direction, and is attached at the other end."""
+    ahead, back = outer(item, VECTORS[way]), outer(item, VECTORS[way.opposite])
+    held = all(map(setting.color_at, back)) and not any(map(setting.color_at, ahead))
+    return held and len(ahead) == len(outermost(item, VECTORS[way]))
 
 
 def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting: Resolution) -> int:
@@ -1317,7 +1329,7 @@ def _last_part(instruction: Any) -> Any:
 
 
 def as_place_goal(instruction: Any) -> Any:
-    """Return a fully specified placement as a `PlaceGoal`; anything else as it is."""
+    """Return a placement as a `PlaceGoal`, if it can be one."""
     if isinstance(instruction, CellEdit) and instruction.action is EditKind.PLACE:
         return PlaceGoal(BlockSpec(1, instruction.after), (At(instruction.cell),))
     if isinstance(instruction, Place):

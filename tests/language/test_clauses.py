@@ -235,14 +235,14 @@ def test_a_name_leaves_the_last_request_to_correct() -> None:
 
 
 def cells(text: str) -> dict[tuple[int, int, int], int]:
-    """The blocks of "red 0,1,0 2..4,1,0; blue ..." (x, level, z)."""
+    """The blocks of "red 0,1,0 2..4,1,0; blue ..." (x, level, z); "-": none is left."""
     found = {}
     for part in filter(None, text.split(";")):
         color, *spots = part.split()
         for spot in spots:
             ends = [(axis.split("..") * 2)[:2] for axis in spot.split(",")]
             for x, level, z in product(*(range(int(low), int(high) + 1) for low, high in ends)):
-                found[x, level - 2, z] = color_id(color)
+                found[x, level - 2, z] = 0 if color == "-" else color_id(color)
     return found
 
 
@@ -353,6 +353,74 @@ WALL = "blue -1..1,1..3,0"
     ],
 )  # fmt: skip
 def test_clauses_compare_and_share(world: str, text: str, blocks: str | None) -> None:
+    assert changed(world, text) == (None if blocks is None else cells(blocks))
+
+
+HULL, SHIP = "blue -3..3,1,0", "blue -3..3,1,0; orange 0,2..4,0"
+LEGS = "red -1,1,-1 2,1,-1 -1,1,1 2,1,1"
+DOG = f"{LEGS}; orange -1..2,2,-1..1"
+HOUSE = "orange -2..2,1,-2 -2..2,1,2 -2,1,-1..1 2,1,-1..1"
+LETTER = "yellow 0,1..4,0 -1..1,5,0"
+STAIRS = "green 0,1,0 1,1..2,0 2,1..3,0"
+CROSS = "purple -2..2,1,0 0,1,-2..-1 0,1,1..2"
+MIXED = "blue -4,1..2,0; red 4,1,0; yellow 4,2,0; green 4,3,0"
+
+
+@pytest.mark.parametrize(
+    ("world", "text", "blocks"),
+    [
+        # a noun that nobody has used before: the only thing, or what makes no difference
+        (HULL, "remove the east end of the canoe", "- 3,1,0"),
+        (HULL, "3 orange on top of the middle block of the boat", "orange 0,2..4,0"),
+        (SHIP, "put a red block on the top of the mast", "red 0,5,0"),
+        (SHIP, "remove the orange mast", "- 0,2..4,0"),
+        (SHIP, "remove the mast", None),
+        (SHIP, "paint the blue hull green", "green -3..3,1,0"),
+        (HULL, "make the snake green", "green -3..3,1,0"),
+        (SHIP, "make the snake green", None),
+        (HOUSE, "we need a gate. remove the middle block on the east side of the castle", "- 2,1,0"),
+        (LEGS, "put a yellow block on each paw", "yellow -1,2,-1 2,2,-1 -1,2,1 2,2,1"),
+        (LEGS, "put a yellow block on the paw", None),
+        (LETTER, "remove the handle", None),
+        (PLATE, "Make the raft two rows longer on the south side.", "blue -2..2,1,2..3"),
+        # other unknown words are refused
+        (HULL, "put a green block besidewise the boat", None),
+        (HULL, "frobnicate the boat", None),
+        ("", "put a red block on top of the trunk", None),
+        # what is placed has a purpose
+        ("", "For the robot's head place a purple block in the centre", "purple 0,1,0"),
+        (HULL, "The worm needs an eye. Put a yellow block on top of its west end.", "yellow -3,2,0"),
+        (TOWER, "add an arm to the tower: 2 red blocks sticking out west from the top block", "red -2..-1,3,0"),
+        (HULL, "a row of purple on top of the row, full length, as railing", "purple -3..3,2,0"),
+        # parts
+        (STAIRS, "put a red block on the high end of the stairs", "red 2,4,0"),
+        (STAIRS, "make the top block of every step yellow", "yellow 0,1,0 1,2,0 2,3,0"),
+        (LETTER, "remove the west end of the top bar of the T", "- -1,5,0"),
+        (CROSS, "make each arm of the cross one block longer", "purple 3,1,0 -3,1,0 0,1,3 0,1,-3"),
+        (CROSS, "put a green block on each of the four tips of the cross", "green -2,2,0 2,2,0 0,2,2 0,2,-2"),
+        (CROSS, "make the east arm of the cross red", "red 1..2,1,0"),
+        (CROSS, "stack two red blocks on the tip of the west arm of the cross", "red -2,2..3,0"),
+        (DOG, "stack 2 purple on the orange rectangle, at the middle of its east edge", "purple 2,3..4,0"),
+        (DOG, "a yellow block sticking out from the middle of the west side of the orange rectangle", "yellow -2,2,0"),
+        (TOWER, "put a red block west of the second block up", "red -1,2,0"),
+        (MIXED, "remove the lowest block of the three coloured tower", "- 4,1,0"),
+        (HULL, "extend the row by 2 at the east end", "blue 4..5,1,0"),
+        (HULL, "continue the row at its west end with 2 red blocks", "red -5..-4,1,0"),
+        (HULL, "make the north end of the row red", None),
+        # what the second of two parts does not repeat
+        ("", "from the centre go 3 steps north for a red block, and 3 steps south for a blue one",
+         "red 0,1,-3; blue 0,1,3"),
+        ("", "two towers, both 2 tall. From the middle go 2 steps west for a green one, and 2 east for a red one",
+         "green -2,1..2,0; red 2,1..2,0"),
+        (TOWER, "a red block touching the tower on its north side, and one on the south side", "red 0,1,-1 0,1,1"),
+        (TOWER, "one green block east and one green block west of the second block up", "green 1,2,0 -1,2,0"),
+        (TOWER, "one red block 2 north and one yellow block south of the tower", "red 0,1,-2; yellow 0,1,1"),
+        ("", "a row of three going west from the centre: red, then blue, then red again",
+         "red 0,1,0 -2,1,0; blue -1,1,0"),
+        ("", "a row of four going west from the centre: red, blue, green", None),
+    ],
+)  # fmt: skip
+def test_names_parts_and_what_is_not_repeated(world: str, text: str, blocks: str | None) -> None:
     assert changed(world, text) == (None if blocks is None else cells(blocks))
 
 

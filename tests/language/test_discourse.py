@@ -284,3 +284,22 @@ def test_a_colour_may_stand_behind_any_request(text: str, cells: set[tuple[int, 
     talk = Dialogue((0, -1, 0, RED), (0, 0, 0, RED))
     assert talk.says(text) == cells
     assert all(talk.world[y + 1, x + 5, z + 5] == GREEN for x, y, z in cells)
+
+
+@pytest.mark.parametrize(
+    ("request_", "answer", "then", "gone"),
+    [
+        ("remove the mast", "the orange one", "remove the blue row", {(x, -1, 0) for x in range(-3, 4)}),
+        ("paint the spire green", "the orange tower", "remove the spire", {(0, y, 0) for y in (0, 1, 2)}),
+        ("make the hull green", "the blue one", "remove the east end of the hull", {(3, -1, 0)}),
+    ],
+)
+def test_a_name_is_learned_from_an_answer(
+    request_: str, answer: str, then: str, gone: set[tuple[int, int, int]]
+) -> None:
+    ship = [(x, -1, 0, BLUE) for x in range(-3, 4)] + [(0, y, 0, 4) for y in (0, 1, 2)]
+    talk = Dialogue(*ship)
+    assert talk.says(request_) == set()
+    assert talk.discourse.pending is not None
+    assert talk.says(answer) != set()
+    assert talk.says(then) == gone

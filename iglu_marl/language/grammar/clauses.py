@@ -19,14 +19,26 @@ from typing import Any
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is_number
-from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Remark, View, put
-from iglu_marl.language.grammar.spelling import singular
+from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Purpose, Remark, View, put
+from iglu_marl.language.grammar.spelling import is_noun, near, singular
 from iglu_marl.language.placing import SAME, BlockSpec, Spots
 from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Location, Portion, Spot
 from iglu_marl.language.regions import FLOOR, REACH
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
-from iglu_marl.language.verbs import Build, Name, Place, PlaceGoal, Repeat, Sequence, SetFocus, first_place
+from iglu_marl.language.verbs import (
+    Build,
+    Name,
+    Place,
+    PlaceGoal,
+    Repeat,
+    Sequence,
+    SetFocus,
+    as_place_goal,
+    first_place,
+    rebuilt,
+    walk,
+)
 
 MAX_STATES = 40
 """Number of partial covers that are kept at each word."""
@@ -186,6 +198,7 @@ class ClauseReader:
                 self.said.append(word)
         self.names = names
         self.parser = Parser(_rules(), self.said, nouns_of(self.said, names), quick=True)
+        self.parser.meant = {at for at in range(len(self.said)) if self._is_meant(at)}
         self.ends = sorted({at for at, mark in self.breaks.items() if mark == "."} | {len(self.said)})
 
     def read(self) -> tuple[Clauses, ...]:
@@ -223,9 +236,11 @@ class ClauseReader:
             elif isinstance(part, _Unread):
                 parts = [] if part.inside and not unread else parts  # its sentence is not read either
                 unread.append(part.text)
+            elif isinstance(part, Purpose) and not unread:
+                parts += [SetFocus(part.of), _Heading(part.word, part.plural)]
             elif not unread:
-                parts.append(part)
-        found = tuple(_with_names(_with_colors(_in_one_thing(parts)), self.names))
+                parts += part.parts if isinstance(part, Sequence) else (part,)
+        found = tuple(_with_names(_with_colors(_distributed(_in_one_thing(parts))), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
     def _new_nouns(self) -> tuple[NewNoun, ...]:
@@ -272,6 +287,54 @@ class ClauseReader:
             and self.said[first - 2] in listed("is_posed")
         )
         return counted or placed or (opens and (following or not before or at + 1 == stop))
+
+    def _is_meant(self, at: int) -> bool:
+        """Return whether a noun may mean something that has no name yet: "of the X", "paint the red X", "on each X"."""
+        word, after = self.said[at], self.said[at + 1 : at + 2] if at + 1 not in self.breaks else []
+        one = singular(word)[0]
+        _, _, named = self.parser.nouns.get(word, ("", False, True))
+        if named or (word in _own_words() and not is_noun(one)):
+            return False
+        if one in listed("opening") or near(word, _own_words()):
+            return False
+        if not is_noun(one) and word.endswith(tuple(listed("adjectival"))):
+            return False
+        blocks = is_noun(one) and not (listed("block1") | listed("blockn")).isdisjoint(after)
+        known = listed("behind_noun") | listed("placing") | listed("needs")
+        ends = not after or after[0] in known or is_number(after[0]) or bool(self._colors(at + 1))
+        if not (ends or blocks):
+            return False
+        first = at
+        while first and first not in self.breaks and self._describes(first - 1):
+            first -= 1
+        return self._governs(self._before_article(first), at)
+
+    def _describes(self, at: int) -> bool:
+        """Return whether a word can stand between an article and its noun."""
+        word = self.said[at]
+        kinds = ("extreme", "ordinal", "number", "tint")
+        read = any(end == at + 1 for kind in kinds for _, end, _ in self.parser.read(kind, at))
+        return read or word not in _own_words() or word in _fitting()
+
+    def _before_article(self, first: int) -> int:
+        """Return the position of the word before the article that ends before `first`; -1 if there is none."""
+        before = first - 1
+        if before < 0 or first in self.breaks or self.said[before] not in listed("definite"):
+            return -1
+        while before and before not in self.breaks and self.said[before - 1] in ("all", "both", "each"):
+            before -= 1
+        return before - 1 if before and before not in self.breaks else -1
+
+    def _governs(self, at: int, noun: int) -> bool:
+        """Return whether a word is a preposition of places or a verb that changes what is there."""
+        if at < 0:
+            return not listed("needs").isdisjoint(self.said[noun + 1 : noun + 2])
+        word, behind = self.said[at], self.said[noun + 1 : noun + 5]
+        ends = noun + 2 == len(self.said) or self.breaks.get(noun + 2) == "."
+        if word in ("make", "turn") and ends and self._colors(noun + 1):
+            return True  # "make the hull green" lacks a place for something new
+        grows = word in ("make", "build") and not {"longer", "taller", "higher", "wider"}.isdisjoint(behind)
+        return word in listed("placing") or word in listed("acting") or grows
 
     def _numbers(self, end: int) -> bool:
         """Return whether a number ends before a word."""
@@ -339,7 +402,7 @@ class ClauseReader:
         if at and at not in self.breaks and not self._after_idle(at):
             return
         alone = ("amendment", "repeated", "check") if self.breaks.get(at, ".") == "." else ()
-        for category in ("clause", "viewed", "naming", "holds", *alone):
+        for category in ("clause", "two_sided", "viewed", "naming", "holds", *alone):
             least: dict[int, int] = {}
             for value, end, cost in self.parser.read(category, at):  # cheapest first
                 if cost == least.setdefault(end, cost):
@@ -527,7 +590,13 @@ def _places_fit(known: set[Location], added: set[Location], joined: bool) -> boo
     upright = {
         where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
     }
-    return len(places - spots) <= 3 - bool(spots) and len(upright - {Anaphor()}) <= 1 and len(spots) <= 9
+    things = [of for of in upright if not _of_it(of)]
+    return len(places - spots) <= 3 - bool(spots) and len(things) <= 1 and len(spots) <= 9
+
+
+def _of_it(of: Any) -> bool:
+    """Return whether a thing is "it", or a part of it."""
+    return isinstance(of, Anaphor) or (isinstance(of, Portion) and _of_it(of.of))
 
 
 _NO_KIND = Property("kind", None)
@@ -755,8 +824,8 @@ def _of_colors(given: Mapping[str, Property], kind: Any, mods: Modifiers) -> Any
         rest -= {"color", "above", "count"}
     if "above" in value or given["colors"].axis:
         mods = mods.plus(Modifiers(standing=True))
-    stated = {"count"} if count in (1, len(colors)) else set()
-    stated |= {"total"} if value.get("total") == len(colors) else set()
+    stated = {name for name in ("total", "long", "high") if value.get(name) == len(colors)}
+    stated |= {"count"} if count in (1, len(colors)) else set()
     if "toward" in value:
         return _line(value | {"colors": colors}, kind, mods)
     return _colored(colors, kind, mods, rest - stated)
@@ -827,6 +896,12 @@ def _centred(mods: Modifiers) -> Modifiers:
 def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
     on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
+    its = [one for one in wheres if isinstance(one, Beside) and one.offset == _ON and _of_it(one.of)]
+    parts = [part for part in walk(tuple(its)) if isinstance(part, Portion) and part.way]
+    if on is not None and its[:1] not in ([], [on]) and len(wheres) == 2:
+        if not any(part.way.relative for part in parts):  # "on the roof, at the middle of its west edge"
+            whole = on.of
+            return (rebuilt(its[0], lambda of: whole if of == Anaphor() else of),)
     part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
     if on is None or part is None or isinstance(on.of, Spot) or getattr(on.of, "where", None) is not None:
         return wheres
@@ -848,6 +923,24 @@ def _in_one_thing(parts: list[Any]) -> list[Any]:
             whole = of if isinstance(of, Portion) and of.at is not None else None
         found.append(part)
     return found
+
+
+def _distributed(parts: list[Any]) -> list[Any]:
+    """Return instructions in which several things have the places that follow: "two towers, 4 tall: a red one ..."."""
+    for at, part in enumerate(parts):
+        count = part.new.count if isinstance(part, PlaceGoal) and part.new.kind is not Kind.BLOCK else None
+        ones = [as_place_goal(one) for one in parts[at + 1 : at + 1 + (count or 0)]]
+        single = all(
+            isinstance(one, PlaceGoal) and one.new == BlockSpec(1, one.new.color) and one.where
+            for one in ones
+        )
+        if count and 1 < count == len(ones) and single and not {*part.where} - {Level(1)}:
+            made = [
+                replace(one, new=replace(part.new, count=1, color=one.new.color or part.new.color))
+                for one in ones
+            ]
+            return [*parts[:at], *made, *_distributed(parts[at + 1 + count :])]
+    return parts
 
 
 def _with_colors(parts: list[Any]) -> list[Any]:

@@ -101,8 +101,9 @@ def _readable(
     for full in (False, True):
         for text in islice(_texts(rule.pattern, examples, full), _CHOICES):
             said = tokens(text)
-            nouns = nouns_of(said, _NAMES)
-            if said and any(end == len(said) for _, end, _ in Parser(rules, said, nouns).read(category.name)):
+            parser = Parser(rules, said, nouns_of(said, _NAMES))
+            parser.meant = frozenset(range(len(said)))
+            if said and any(end == len(said) for _, end, _ in parser.read(category.name)):
                 yield text
 
 

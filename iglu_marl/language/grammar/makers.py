@@ -120,6 +120,15 @@ class Property:
 
 
 @dataclass(frozen=True)
+class Purpose:
+    """What the next placements make, for which thing: "the snake needs a head", "add two arms to the tower"."""
+
+    word: str
+    of: Any
+    plural: bool = False
+
+
+@dataclass(frozen=True)
 class Topic:
     """What the next instruction is about: "start with the red one", "the tower is 2 too high" (2 is `count`)."""
 

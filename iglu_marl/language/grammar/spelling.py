@@ -9,13 +9,14 @@ from itertools import product
 from string import ascii_lowercase
 
 from iglu_marl.language.grammar.engine import is_number
+from iglu_marl.language.templates import templates
 
 LEAST = 4
 """Minimum length; in shorter words, only swapped letters are corrected."""
 REAL = frozenset(
     {"black", "brown", "white", "pink", "gray", "silver", "gold", "beige", "light", "blank", "black's"}
 )
-"""English words that are unknown but not misspelt."""
+"""English words that are unknown but not misspelt, besides nouns."""
 MAX_CHOICES = 24
 LONGEST = 24
 """Maximum length in letters: the number of edits grows with the length."""
@@ -27,7 +28,7 @@ def near(word: str, known: Set[str]) -> dict[str, int]:
     0: swapped or doubled letters; 1: one letter added, missing or replaced. The first letter is kept unless swapped.
     """
     found: dict[str, int] = {}
-    if word in REAL or not word.isalpha() or len(word) > LONGEST:
+    if word in REAL or is_noun(word) or not word.isalpha() or len(word) > LONGEST:
         return found
     swapped = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)]
     tiers = [swapped if len(word) >= LEAST - 1 else [], []]
@@ -69,7 +70,17 @@ def nearest(word: str, known: frozenset[str]) -> str:
     if slips:
         return slips[0][1]
     similar = get_close_matches(word, sorted(other for other in known if len(other) > 3), 1, 0.75)
-    return similar[0] if similar and word not in REAL else ""
+    return similar[0] if similar and word not in REAL and not is_noun(word) else ""
+
+
+@lru_cache(maxsize=1)
+def _nouns() -> frozenset[str]:
+    return frozenset(word for line in templates()["common_nouns"] for word in line.split())
+
+
+def is_noun(word: str) -> bool:
+    """Return whether a word is a common noun in one of its numbers."""
+    return word in _nouns() or singular(word)[0] in _nouns()
 
 
 _IRREGULAR = {"feet": "foot", "teeth": "tooth", "leaves": "leaf", "shelves": "shelf", "men": "man"}
