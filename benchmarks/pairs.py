@@ -12,19 +12,19 @@ import json
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
 import iglu_marl
-from benchmarks.adversarial import adversarial_tasks
 from benchmarks.harness import figures_table, make_parser, progress_console, run_all
 from iglu_marl import Role, Task
 from iglu_marl.agents import ScriptedArchitect, agents_for
 from iglu_marl.agents.scripted.state_tracker import PLANNED_AS
 from iglu_marl.core.controls import CONTROLS
-from iglu_marl.data import MultiturnDataset
+from iglu_marl.data import MultiturnDataset, tasks_from_folder
 from iglu_marl.planning import plan
 from iglu_marl.tasks import BundledTasks, RandomTasks, StructureTasks
 
@@ -32,6 +32,8 @@ VERDICTS = ("built", "impossible", "unresolved")
 _SIGHTS = ("dialog", "inventory", "pose", "grid")
 
 
+ADVERSARIAL = Path(__file__).with_name("adversarial.jsonl")
+"""A hundred structures that are awkward to build, each with what stands at the start."""
 RANDOM: dict[str, Any] = {"max_blocks": 8, "height_levels": 3, "num_colors": 6}
 SOURCES = "random, adversarial, bundled, or a file of structures or turns"
 
@@ -39,7 +41,7 @@ SOURCES = "random, adversarial, bundled, or a file of structures or turns"
 def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
     """Return the tasks of a source.
 
-    "random": up to 8 blocks, 3 layers, 6 colours. "adversarial": `benchmarks/adversarial.py`. "bundled", or a file of
+    "random": up to 8 blocks, 3 layers, 6 colours. "adversarial": those of `ADVERSARIAL`. "bundled", or a file of
     structures. The zip or folder of the IGLU multi-turn data: every turn is a task, and `count` of them are sampled.
     """
     rng = np.random.default_rng(seed)
@@ -47,7 +49,7 @@ def tasks_of(source: str, count: int | None, seed: int) -> list[Task]:
         made = RandomTasks(**RANDOM)
         return [made.sample(rng).replace(task_id=f"random-{number}") for number in range(count or 200)]
     if source == "adversarial":
-        return adversarial_tasks()[:count]
+        return list(tasks_from_folder(ADVERSARIAL))[:count]
     if source == "bundled" or source.endswith(".json"):
         found = list(BundledTasks(mode="structures") if source == "bundled" else StructureTasks(source))
         return found[:count]

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -24,7 +25,6 @@ from iglu_marl.core.errors import RenderError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid
 from iglu_marl.rendering import palette
-from iglu_marl.rendering.opengl import shaders
 from iglu_marl.rendering.opengl.devices import (
     ADVICE,
     Device,
@@ -35,6 +35,8 @@ from iglu_marl.rendering.opengl.devices import (
 )
 from iglu_marl.rendering.painter import Painter, paint_scenes
 from iglu_marl.rendering.renderer import EYE_LENS, Colors, FloatArray, Frames, Lens, SceneRenderer
+
+_SHADERS = files("iglu_marl.rendering.opengl")
 
 # larger batches are drawn in parts, and a part is read while the next one is drawn
 PIXELS_AT_ONCE = 1 << 22
@@ -131,7 +133,8 @@ class _Drawer:
         gl, limits = self.context, self.context.info
         sides = ("GL_MAX_TEXTURE_SIZE", "GL_MAX_RENDERBUFFER_SIZE", "GL_MAX_VIEWPORT_DIMS")
         self.max_side = min(int(np.min(limits[name])) for name in sides)
-        self._program = gl.program(vertex_shader=shaders.VERTEX, fragment_shader=shaders.FRAGMENT)
+        vertex, fragment = ((_SHADERS / f"{name}.glsl").read_text("utf-8") for name in ("vertex", "fragment"))
+        self._program = gl.program(vertex_shader=vertex, fragment_shader=fragment)
         for unit, name in enumerate(("grids", "cameras", "palette")):
             self._program[name] = unit
         self._places = gl.buffer(reserve=4, dynamic=True)

@@ -1,18 +1,15 @@
-"""The two shaders. For every pixel they compute, as the painter does, where its ray meets the face's plane.
+#version 330 core
+// The two shaders compute for every pixel, as the painter does, where its ray meets the face's plane.
+//
+// A block is one instance of a cube with only the three sides that may face the eye: corner k belongs to the side across
+// axis k // 4 (x, y, z). The ground is one more instance, with only the side across y. The rasteriser proposes pixels of
+// sides that are a little too large. The pixel's ray decides whether it sees the side, and its fill or its border, so
+// subpixel snapping moves no edge. With p, q, w linear in row and column, the ray meets the plane at u = p / w,
+// v = q / w, at depth |distance| / w.
+//
+// Tiles (one world each) are stacked upwards in one framebuffer, each with row 0 of its picture lowest. A tile's clip
+// space is shifted to its place, and two clip distances cut off what would reach into its neighbours.
 
-A block is one instance of a cube with only the three sides that may face the eye: corner k belongs to the side across
-axis k // 4 (x, y, z). The ground is one more instance, with only the side across y. The rasteriser proposes pixels of
-sides that are a little too large. The pixel's ray decides whether it sees the side, and its fill or its border, so
-subpixel snapping moves no edge. With p, q, w linear in row and column, the ray meets the plane at u = p / w,
-v = q / w, at depth |distance| / w.
-
-Tiles (one world each) are stacked upwards in one framebuffer, each with row 0 of its picture lowest. A tile's clip
-space is shifted to its place, and two clip distances cut off what would reach into its neighbours.
-"""
-
-from __future__ import annotations
-
-VERTEX = """#version 330 core
 layout(location = 0) in uint place;    // tile * 1089 + cell, cell in the order of a grid [9, 11, 11]
 uniform isampler2D grids;              // block ids, one texel a cell, one row a tile
 uniform sampler2D cameras;             // eye; sine and cosine of yaw, of pitch: a row of two texels a tile
@@ -117,30 +114,3 @@ void main() {
     point.y = (point.y + (2.0 * float(tile) + 1.0 - tiles) * point.w) / tiles;
     gl_Position = point;
 }
-"""
-
-FRAGMENT = """#version 330 core
-flat in vec3 line_p;
-flat in vec3 line_q;
-flat in vec3 line_w;
-flat in uvec4 tint;
-flat in vec4 face;
-uniform vec4 lens;
-out vec4 color;
-
-void main() {
-    float row = gl_FragCoord.y - face.x;
-    float column = gl_FragCoord.x - 0.5;
-    float w = line_w.x + line_w.y * row + line_w.z * column;
-    float inverse = 1.0 / w;
-    float u = (line_p.x + line_p.y * row + line_p.z * column) * inverse;
-    float v = (line_q.x + line_q.y * row + line_q.z * column) * inverse;
-    float depth = face.y * inverse;
-    float off = max(abs(u), abs(v));
-    if (!(w > 0.0 && off <= face.w && depth >= lens.y && depth <= lens.z)) discard;
-    float in_cell = max(abs(u - floor(u + 0.5)), abs(v - floor(v + 0.5)));
-    uvec2 pair = off <= 5.5 ? tint.xy : tint.zw;
-    uint code = in_cell <= face.z ? pair.x : pair.y;
-    color = vec4(code & 255u, code >> 8 & 255u, code >> 16 & 255u, 255u) / 255.0;
-}
-"""
