@@ -47,6 +47,7 @@ from iglu_marl.language.references import (
     Portion,
     Reference,
     Resolution,
+    SeenCorner,
     Spot,
     Unresolved,
     Where,
@@ -78,7 +79,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, Spot)):
+    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, SeenCorner, Spot)):
         raise DialogueError(
             f"{verb} is asked for {value!r}, expected a reference to blocks, such as Blocks or Anaphor"
         )
@@ -90,7 +91,7 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (At, Beside, NextTo, Spot)):
+    if not isinstance(value, (At, Beside, NextTo, SeenCorner, Spot)):
         raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 
