@@ -578,7 +578,8 @@ def _measured(kind: Any, sizes: Sizes, count: int | None, mods: Modifiers) -> tu
         return *_sized_twice(kind, sizes, mods), count
     n = tall or long or 1
     if kind is Kind.BLOCK:
-        if count not in (None, 1, n):
+        level = tall and mods.standing is False  # "three blocks in a row, three high"
+        if count not in (None, 1, n) or (level and count == n > 1):
             raise Contradiction(f"{count} blocks and {_sized(mods)}")
         upright = Kind.WALL if mods.like is not None else Kind.TOWER
         return (upright if tall else Kind.ROW), (n,), 1
