@@ -241,7 +241,7 @@ class Discourse:
             return heard
         words = self._reader(heard.text, grid, self.context)
         other = None if words is None else understand(words, grid, self.context)
-        done = other is not None and other.complete
+        done = other is not None and not isinstance(other.found, Failure) and not other.unread
         return replace(other, text=heard.text) if other is not None and done else heard
 
     def _picked(self, pending: Understanding, stated: Pick, grid: Grid) -> Understanding:
@@ -288,7 +288,7 @@ def _continued(request: str, question: str, reply: str, grid: Grid, context: Con
     for text in [*texts, *(options if agreed else ())]:
         heard = understand(text, grid, context)
         whole = text in texts or (heard.instruction is not None and not is_dependent(heard.instruction))
-        if heard.complete and whole:
+        if not isinstance(heard.found, Failure) and not heard.unread and whole:
             return heard
     return None
 

@@ -181,6 +181,48 @@ class Spot(Reference, Location):
 
 
 @dataclass(frozen=True)
+class SeenCorner(Reference, Location):
+    """A corner of the zone for who stands there: "the far left corner", "the corner closest to you".
+
+    ways: the sides at which it lies. Without them it is the nearest corner, or with `far` the furthest.
+    """
+
+    ways: tuple[Direction, ...] = ()
+    far: bool = False
+
+    def spot(self, setting: Resolution) -> Spot:
+        """Return the corner; raise `Unresolved` if several are as near."""
+        corners = list(product((-REACH, REACH), (-REACH, REACH)))
+        if self.ways:
+            east, _, south = setting.vector(tuple((way, 1) for way in self.ways))
+            corners = [(x, z) for x, z in corners if x * east >= 0 and z * south >= 0]
+        else:
+            ((feet,),) = BuilderPosition().resolve(setting)
+            far = {(x, z): abs(x - feet[0]) + abs(z - feet[2]) for x, z in corners}
+            best = (max if self.far else min)(far.values())
+            corners = [corner for corner in corners if far[corner] == best]
+        if len(corners) != 1:
+            raise Unresolved(
+                Reason.AMBIGUOUS,
+                f"{len(corners)} corners",
+                choices=tuple(((x, FLOOR, z),) for x, z in corners),
+            )
+        return Spot(*corners[0])
+
+    def resolve(self, setting: Resolution) -> list[Item]:
+        """Return the corner's cell on the ground."""
+        return self.spot(setting).resolve(setting)
+
+    def anchors(self, setting: Resolution) -> list[Anchors]:
+        """Return the first free cell of the corner."""
+        return self.spot(setting).anchors(setting)
+
+    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
+        """Return the items with a block there."""
+        return self.spot(setting).fitting(reference, items, setting)
+
+
+@dataclass(frozen=True)
 class Each:
     """A place at each of several things."""
 

@@ -43,20 +43,16 @@ def outer(item: Item, vector: Cell, distance: int = 1) -> tuple[Cell, ...]:
     return tuple(cell for cell in dict.fromkeys(found) if cell not in own)
 
 
-def on_column(x: int, z: int, setting: Resolution) -> Cell:
-    """Return the first free cell of a column that stands on the ground."""
-    heights = [cell[1] for cell in setting.blocks if cell[0] == x and cell[2] == z]
-    connected = FLOOR
-    while setting.color_at((x, connected, z)):
-        connected += 1
-    return x, connected if heights else FLOOR, z
-
-
 def climbed(cell: Cell, setting: Resolution) -> Cell:
     """Return the first free cell above."""
     while setting.color_at(cell):
         cell = shifted(cell, (0, 1, 0))
     return cell
+
+
+def on_column(x: int, z: int, setting: Resolution) -> Cell:
+    """Return the first free cell of a column that stands on the ground."""
+    return climbed((x, FLOOR, z), setting)
 
 
 def ring(item: Item) -> list[Cell]:
@@ -81,13 +77,9 @@ def connected(cells: Iterable[Cell]) -> list[Item]:
 
 
 def joined(cells: frozenset[Cell], gaps: list[tuple[Cell, ...]]) -> bool:
-    """Return whether the gaps reach all of some cells, over others of them."""
-    left, reached = set(cells), [cell for gap in gaps for cell in gap]
-    for cell in reached:
-        near = {shifted(cell, way) for way in VECTORS.values()} & left
-        reached += near
-        left -= near
-    return not left
+    """Return whether each connected part of some cells touches a gap."""
+    near = {shifted(cell, way) for gap in gaps for cell in gap for way in VECTORS.values()}
+    return not any(near.isdisjoint(part) for part in connected(cells))
 
 
 def gaps_between(

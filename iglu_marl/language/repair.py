@@ -145,11 +145,6 @@ class Understanding:
     act: str = "request"
 
     @property
-    def complete(self) -> bool:
-        """Whether all of the text was read and can be followed."""
-        return not isinstance(self.found, Failure) and not self.unread
-
-    @property
     def question(self) -> Failure | None:
         """The failure to ask about, or None."""
         return self.found if isinstance(self.found, Failure) and self.found.missing is not None else None
@@ -159,35 +154,28 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
     """Read an utterance in a world."""
     context = context or Context()
     stated = parse(text, context)
+    if isinstance(stated, Failure):
+        lacks = stated.partial is not None and stated.reason is not Reason.UNKNOWN_WORD
+        failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated
+        heard = _understand_clauses(failure, grid, context)
+        complete = heard is not None and not isinstance(heard.found, Failure) and not heard.unread
+        agrees = stated.reason is not Reason.CONTRADICTION or (
+            heard is not None and _agrees(stated, heard, grid)
+        )
+        if heard is not None and agrees and (complete or not lacks):
+            return heard
     if not isinstance(stated, Failure):
-        return _understand_whole(text, stated, grid, context)
-    heard = _understand_phrases(stated, grid, context)
-    if heard is not None:
-        return heard
+        whole = try_instruction(text, stated, grid, context)
+        if not isinstance(whole.found, Failure) or whole.found.reason is not Reason.NO_MATCH:
+            return whole
+        other = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
+        done = other is not None and not isinstance(other.found, Failure) and not other.unread
+        return other if other is not None and done else whole
     if isinstance(stated.partial, PlaceGoal) and stated.reason is Reason.NO_PLACE:  # "two more" may need none
         heard = try_instruction(text, stated.partial, grid, context)
         if not isinstance(heard.found, Failure):
             return heard
     return Understanding(text, stated.partial, _diagnosed(_of_unread(stated, context)))
-
-
-def _understand_whole(text: str, stated: Instruction, grid: Grid, context: Context) -> Understanding:
-    """Follow an instruction; if nothing in the world matches it, the text read phrase by phrase, if that does."""
-    whole = try_instruction(text, stated, grid, context)
-    if not isinstance(whole.found, Failure) or whole.found.reason is not Reason.NO_MATCH:
-        return whole
-    other = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
-    return other if other is not None and other.complete else whole
-
-
-def _understand_phrases(stated: Failure, grid: Grid, context: Context) -> Understanding | None:
-    """Read a text phrase by phrase that has no whole reading; None if another failure says more about it."""
-    lacks = stated.partial is not None and stated.reason is not Reason.UNKNOWN_WORD
-    failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated
-    heard = _understand_clauses(failure, grid, context)
-    if heard is None or (lacks and not heard.complete):
-        return None
-    return heard if stated.reason is not Reason.CONTRADICTION or _agrees(stated, heard, grid) else None
 
 
 def _of_unread(failure: Failure, context: Context) -> Failure:

@@ -49,6 +49,7 @@ from iglu_marl.language.references import (
     Portion,
     Reference,
     Resolution,
+    SeenCorner,
     Spot,
     Unresolved,
     Where,
@@ -84,7 +85,7 @@ MAX_OUTCOMES = 64
 
 
 def _check_blocks(value: Any, verb: str) -> None:
-    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, Spot)):
+    if not isinstance(value, Reference) or isinstance(value, (BuilderPosition, SeenCorner, Spot)):
         raise DialogueError(
             f"{verb} is asked for {value!r}, expected a reference to blocks, such as Blocks or Anaphor"
         )
@@ -96,7 +97,7 @@ def _check_no_cell(value: Any, what: str) -> None:
 
 
 def _check_where(value: Any, verb: str) -> None:
-    if not isinstance(value, (AnyOf, At, Beside, NextTo, Spot)):
+    if not isinstance(value, (AnyOf, At, Beside, NextTo, SeenCorner, Spot)):
         raise DialogueError(f"the place of {verb} is {value!r}, expected At, Beside, NextTo or Spot")
 
 

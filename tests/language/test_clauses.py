@@ -45,6 +45,17 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
          column(-2, 0, "blue", 1) | column(2, 0, "blue", 1)),
         (["Three piers, 1x1, 2 high, orange, at x = -4, 0 and 4."],
          column(-4, 0, "orange", 1, 2) | column(0, 0, "orange", 1, 2) | column(4, 0, "orange", 1, 2)),
+        # sizes, by whatever words, and numbers of blocks that they imply
+        (["Three red blocks, three high, in the centre."], column(0, 0, "red", 1, 2, 3)),
+        (["Put a blue row 3 long and 2 high in the north-west corner going east."],
+         column(-5, -5, "blue", 1, 2) | column(-4, -5, "blue", 1, 2) | column(-3, -5, "blue", 1, 2)),
+        (["nine yellow blocks, 3x3, in the centre, one layer"],
+         {(x, -1, z): color_id("yellow") for x in (-1, 0, 1) for z in (-1, 0, 1)}),
+        (["a stripe of green on the floor: in the centre, 5 long west to east, one wide"],
+         {(x, -1, 0): color_id("green") for x in range(-2, 3)}),
+        (["yellow in the centre, 3 wide and 2 high, running north to south"],
+         {(0, y, z): color_id("yellow") for y in (-1, 0) for z in (-1, 0, 1)}),
+        (["purple in the centre, a block 1 wide and 4 high"], column(0, 0, "purple", 1, 2, 3, 4)),
         # names
         (["mast = 3 yellow stacked in the center", "Great so far! Put one red block on top of the mast."],
          column(0, 0, "yellow", 1, 2, 3) | column(0, 0, "red", 4)),

@@ -31,6 +31,7 @@ from iglu_marl.language.goals import (
     program_of,
     statement_goals,
 )
+from iglu_marl.language.grammar.expressions import Call
 from iglu_marl.language.grammar.reader import grammar
 from iglu_marl.language.phrases import Link, Phrase
 from iglu_marl.language.questions import (
@@ -132,7 +133,8 @@ def test_every_wording_of_every_template_is_met_and_read_back() -> None:
                 met.setdefault((template.name, kind), set()).add(" ".join(words(text)[:3]))
     assert len(met) == sum(len(template.kinds) for template in question_templates().values())
     for (name, kind), starts in met.items():
-        rules = [rule for rule in grammar().categories[kind].rules if rule.more["name"] == name]
+        made = (rule for rule in grammar().categories[kind].rules if isinstance(rule.value, Call))
+        rules = [rule for rule in made if rule.value.constants["name"] == name]
         firsts = {rule.pattern_text.split()[0] for rule in rules}
         assert len(starts) >= len(firsts), (name, kind)
 

@@ -700,7 +700,8 @@ def _with_number(
         mods = mods.plus(Modifiers(**{length: value["total"]}))
     if mods.area is not None:
         as_many = not plural and count == prod(mods.area) * (mods.tall or 1)
-        return Kind.RECTANGLE if kind in _LINEAR else kind, mods, None if as_many else count
+        kind = Kind.RECTANGLE if kind in (Kind.BLOCK, Kind.ROW, Kind.TOWER) else kind
+        return kind, mods, None if as_many else count
     return _as_lines(kind, mods, count, plural)
 
 
@@ -715,10 +716,6 @@ def _as_lines(
     if kind in (Kind.TOWER, Kind.ROW, *FIGURE_BLOCKS) and not plural:
         return kind, mods.plus(Modifiers(total=count)), 1
     return kind, mods, count
-
-
-_LINEAR = (Kind.BLOCK, Kind.ROW, Kind.TOWER)
-"""Kinds that are rectangles if they have an area."""
 
 
 def _path(value: Mapping[str, Any], mods: Modifiers) -> Any:
@@ -740,8 +737,7 @@ _IN_ROWS = {"count", "color", "colors", "kind", "name", "block", "member", "towa
 _LINES = (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL)
 
 
-_FIRST = ((1, None, None), None)
-"""The first block of a line, whose place is that of the line."""
+_FIRST = ((1, None, None), None)  # the first block of a line, whose place is that of the line
 
 
 def _line(value: Mapping[str, Any], kind: Any, mods: Modifiers) -> Build | None:
@@ -777,9 +773,8 @@ def _colors_of_line(value: Mapping[str, Any], mods: Modifiers) -> tuple[int, ...
     """Return the colours of the blocks of a line; () if they are not given, or not as many as the line has."""
     count = value.get("total") or value.get("count") or mods.total or 0
     colors = value.get("colors") or (value.get("color", mods.color),) * count
-    twice = "color" in value and "colors" in value
     fit = len(colors) > 1 and None not in colors and count in (0, 1, len(colors))
-    return colors if fit and not twice else ()
+    return colors if fit and not {"color", "colors"} <= value.keys() else ()
 
 
 def _places_of_line(value: Mapping[str, Any], ways: tuple[Direction, ...], mods: Modifiers) -> list[Any]:

@@ -29,7 +29,6 @@ from typing import Any
 
 from iglu_marl.core.errors import DialogueError, GridError, LanguageError
 from iglu_marl.language.grammar.expressions import (
-    Call,
     Constant,
     Definition,
     Expression,
@@ -61,7 +60,7 @@ _RULE = re.compile(
     r"^(?P<said>\+ )?(?P<pattern>.*?)(?:\s*=>\s*(?P<value>[^;]+?))?"
     r"(?:\s*;\s*cost (?P<cost>\d+))?(?:\s*;\s*(?P<when>unless|only) (?P<flag>\w+))?\s*$"
 )
-NUMBER, ORDINAL = "#", "#th"  # keys of numbers in tables of first words
+NUMBER = "#"  # key of numbers in tables of first words
 UNNAMED = {"unnamed": False, "unnameds": True}
 """Slots of nouns outside the grammar that mean something without a name: whether they are plural."""
 NAMES = {"name": (False, True), "names": (True, True), "new_name": (False, False), "new_names": (True, False)}
@@ -169,11 +168,6 @@ class Rule:
     def is_said(self, flags: frozenset[str]) -> bool:
         """Return whether it is said under these flags."""
         return self.said and (self.when is None or (self.when[0] == "only") == (self.when[1] in flags))
-
-    @property
-    def more(self) -> dict[str, Any]:
-        """The constants that the maker is called with."""
-        return self.value.constants if isinstance(self.value, Call) else {}
 
     @property
     def pattern_text(self) -> str:

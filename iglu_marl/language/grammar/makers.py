@@ -605,14 +605,14 @@ def _measured(kind: Any, sizes: Sizes, count: int | None, mods: Modifiers) -> tu
     if sizes or (tall and long):
         return *_sized_twice(kind, sizes, mods), count
     n = tall or long or 1
+    fitting = Kind.ROW if long else Kind.WALL if mods.like is not None else Kind.TOWER
     if kind is Kind.BLOCK:
-        if count not in (None, 1, n):
+        level = tall and mods.standing is False  # "three blocks in a row, three high"
+        if count not in (None, 1, n) or (level and count == n > 1):
             raise Contradiction(f"{count} blocks and {_sized(mods)}")
-        upright = Kind.WALL if mods.like is not None else Kind.TOWER
-        return (upright if tall else Kind.ROW), (n,), 1
+        return fitting, (n,), 1
     if kind in (Kind.PLUS, Kind.X, Kind.RING, Kind.SQUARE) and long:
         return kind, (n, n), count  # "a cross three blocks across"
-    fitting = Kind.ROW if long else Kind.WALL if mods.like is not None else Kind.TOWER
     require(kind is fitting or (kind is Kind.TOWER and tall))
     return kind, (n,), count
 
