@@ -686,7 +686,8 @@ class KeepOnly(Instruction):
             cells = _cells(replace(self.of, where=PartOf(Anaphor())) if own else self.of, met)  # type: ignore[type-var]
         except Unresolved:
             cells = _cells(self.of, met)
-        stated = [*cells, *(cell for cell in setting.last if shifted(cell, VECTORS[Direction.DOWN]) in cells)]
+        added = (cell for cell in setting.last if setting.color_at(cell) and not met.color_at(cell))
+        stated = [*cells, *(cell for cell in added if shifted(cell, VECTORS[Direction.DOWN]) in cells)]
         back = [(cell, met.color_at(cell)) for cell in stated if met.color_at(cell) != setting.color_at(cell)]
         rest = tuple(cell for cell in setting.last if cell not in cells)
         return [replace(_changed(setting, back), cells=rest)]
@@ -767,10 +768,12 @@ class AssertColor(Statement):
 
     color: int
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "color", as_color(self.color, "color of a check"))
+
     def check(self, setting: Resolution) -> None:
         """Raise `Unresolved` if not."""
-        colors = {setting.color_at(cell) for cell in setting.last} - {0}
-        if colors != {as_color(self.color, "color of a check")}:
+        if {setting.color_at(cell) for cell in setting.last} - {0} != {self.color}:
             raise Unresolved(Reason.CONTRADICTION, "another color")
 
 
