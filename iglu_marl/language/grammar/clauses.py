@@ -37,7 +37,6 @@ from iglu_marl.language.verbs import (
     as_place_goal,
     first_place,
     rebuilt,
-    walk,
 )
 
 MAX_STATES = 40
@@ -595,8 +594,9 @@ def _places_fit(known: set[Location], added: set[Location], joined: bool) -> boo
 
 
 def _of_it(of: Any) -> bool:
-    """Return whether a thing is "it", or a part of it."""
-    return isinstance(of, Anaphor) or (isinstance(of, Portion) and _of_it(of.of))
+    """Return whether a thing is "it", or a part of it that is the same for everybody: not its front."""
+    seen = isinstance(of, Portion) and of.way is not None and of.way.relative
+    return isinstance(of, Anaphor) or (isinstance(of, Portion) and not seen and _of_it(of.of))
 
 
 _NO_KIND = Property("kind", None)
@@ -892,11 +892,9 @@ def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
     on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
     its = [one for one in wheres if isinstance(one, Beside) and one.offset == _ON and _of_it(one.of)]
-    parts = [part for part in walk(tuple(its)) if isinstance(part, Portion) and part.way]
     if on is not None and its[:1] not in ([], [on]) and len(wheres) == 2:
-        if not any(part.way.relative for part in parts):  # "on the roof, at the middle of its west edge"
-            whole = on.of
-            return (rebuilt(its[0], lambda of: whole if of == Anaphor() else of),)
+        whole = on.of  # "on the roof, at the middle of its west edge"
+        return (rebuilt(its[0], lambda of: whole if of == Anaphor() else of),)
     part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
     if on is None or part is None or isinstance(on.of, Spot) or getattr(on.of, "where", None) is not None:
         return wheres
