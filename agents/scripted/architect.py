@@ -349,7 +349,9 @@ class ScriptedArchitect:
         if self._asked is None or self._base is None:
             return ConversationState(now, goal, now, (), now, context)
         cells = self._asked.about if isinstance(self._asked.plain, Build) else self._asked.cells
-        return ConversationState(now, goal, self._base.astype(np.int8, copy=False), cells, self._asked.goal, context)
+        return ConversationState(
+            now, goal, self._base.astype(np.int8, copy=False), cells, self._asked.goal, context
+        )
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
         """Return what is wrong about a block that has stood too long at a wrong place; once per block."""
