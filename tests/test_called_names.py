@@ -44,6 +44,7 @@ ZERO = np.zeros((9, 11, 11))
         (lambda: TextGame().reset(-1), ConfigError, "seed is -1"),
         (lambda: rewards(["a"], [], [], []), ConfigError, "differ in length"),
         (lambda: interquartile_mean([1.0], [1, 2]), ConfigError, "counts do not fit the values"),
+        (lambda: interquartile_mean([1.0], [-1]), ConfigError, "counts are down to -1, expected 0 or more"),
         (lambda: mutual_information(np.array(1), [1]), ConfigError, "expected one row or more"),
         (lambda: edited(np.zeros(3, np.int8), [(True, 0, 0, 0, 1)]), GridError, r"\(3,\)"),
         (lambda: RecordedEnv({}), ConfigError, "game lacks view, config, controls, recorded, observes"),

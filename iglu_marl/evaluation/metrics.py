@@ -427,12 +427,19 @@ def interquartile_mean(values: npt.ArrayLike, counts: npt.ArrayLike | None = Non
     values: [n]. counts: weight of each value, whole numbers [n]; None: 1.
     """
     found = np.asarray(values, np.float64).ravel()
+    weights = np.ones(len(found), np.int64)
     if counts is not None:
         with wrap_errors("counts do not fit the values", ConfigError):
-            found = np.repeat(found, np.asarray(counts).astype(np.int64).ravel())
-    cut = len(found) // 4
-    kept = np.sort(found)[cut : len(found) - cut]
-    return float(kept.mean()) if len(kept) else np.nan
+            weights = np.broadcast_to(np.asarray(counts).astype(np.int64).ravel(), found.shape)
+        if (weights < 0).any():
+            raise ConfigError(f"counts are down to {weights.min()}, expected 0 or more")
+    order = np.argsort(found)
+    weights = weights[order].astype(np.float64)
+    ends = np.cumsum(weights)
+    total = ends[-1] if len(ends) else 0.0
+    starts, ends = np.clip([ends - weights, ends], total // 4, total - total // 4)
+    used = ends > starts
+    return float(np.average(found[order][used], weights=(ends - starts)[used])) if total else np.nan
 
 
 def _check(confidence: float, resamples: int) -> None:

@@ -73,6 +73,7 @@ def test_interquartile_means_are_those_of_rliable() -> None:
     assert interquartile_mean([0, 1, 2, 3, 100]) == 2  # a quarter of five is cut to one
     assert interquartile_mean([5, 7]) == 6
     assert interquartile_mean([0, 10], counts=[3, 1]) == 0  # 0 0 0 10
+    assert interquartile_mean([0, np.inf], counts=[10**15, 1]) == 0  # without a list of all of them
     assert np.isnan(interquartile_mean([]))
 
 
