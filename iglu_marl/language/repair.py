@@ -420,7 +420,8 @@ def _join_answer(
     if heard is None or isinstance(heard.found, Failure) or _placements(heard.instruction) != 1:
         heard = understand(text, grid, context)  # it may say something else than what was asked
         more = isinstance(heard.found, Failure) and heard.found.reason == question.reason
-        return heard if more and heard.instruction not in (None, pending.instruction) else None
+        more = more and _placements(heard.instruction) > 0 and heard.instruction != pending.instruction
+        return heard if more else None
     new = getattr(heard.instruction, "new", None)
     if question.reason is Reason.NO_COLOR and new and new.color == SAME and "same" not in tokens(reply):
         return None
