@@ -413,7 +413,7 @@ def test_what_is_missing_is_said(model: Path, tmp_path: Path, monkeypatch: pytes
     import sys
 
     monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingExtraError, match=r"iglu_marl\[llm\]"):
+    with pytest.raises(MissingExtraError, match=r"\[llm\]"):
         make_backend(settings_for(model)).complete([request])
 
 

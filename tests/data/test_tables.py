@@ -212,7 +212,7 @@ def test_without_pyarrow_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'iglu_marl\[parquet\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '.*\[parquet\]'"):
         write_parquet(tmp_path / "x", bundled.load())
     assert not list(tmp_path.iterdir())
 

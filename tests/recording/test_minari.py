@@ -572,5 +572,5 @@ def test_a_pack_becomes_a_dataset(tmp_path: Path, minari: Any) -> None:
 
 def test_without_minari_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "minari", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'iglu_marl\[minari\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install -e '.*\[minari\]'"):
         write_action_logs([], "iglu/none-v0")
