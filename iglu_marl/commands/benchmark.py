@@ -177,7 +177,12 @@ def run_level(
 
 def demonstrate_level(
     level: Level,
-    dataset: Annotated[str, Option(help="Id of the dataset. Default: such as iglu/see-place-train-v1.")] = "",
+    dataset: Annotated[
+        str,
+        Option(
+            help="Id of the dataset. Default: such as iglu/see-place-train-v1, or iglu/see-place-train-fold2-v1."
+        ),
+    ] = "",
     split: Annotated[str, opt.choice("train", "validation", "test")] = "train",
     games: Annotated[int, opt.integer(1, "Games of the expert; those that fail are left out.")] = 100,
     fold: Annotated[int, opt.integer(0, "Seed of the training run, which determines what is held out.")] = 0,

@@ -93,5 +93,5 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert told.exit_code == 0, told.output
     made = json.loads(told.stdout)
-    assert (made["dataset"], made["episodes"]) == ("iglu/see-place-test-v1", 3)
-    assert (tmp_path / "iglu" / "see-place-test-v1").is_dir()
+    assert (made["dataset"], made["episodes"]) == ("iglu/see-place-test-fold2-v1", 3)
+    assert (tmp_path / "iglu" / "see-place-test-fold2-v1").is_dir()
