@@ -259,7 +259,7 @@ def picture_of(path: str | Path) -> Picture:
 def test_render_structure(structures: Path, tmp_path: Path) -> None:
     facts = told("structure", "C7", "--tasks", structures, "-o", tmp_path / "c7.png")
     assert facts == {"structure": "C7", "view": "sheet", "blocks": 2, "file": str(tmp_path / "c7.png")}
-    expected = contact_sheet(blocks_to_grid([(0, -1, 0, 6), (1, -1, 0, 1)]), title="C7  dots")
+    expected = contact_sheet(blocks_to_grid([(0, -1, 0, 6), (1, -1, 0, 1)]), title="C7: dots")
     assert (picture_of(tmp_path / "c7.png") == expected).all()
     assert told("structure", "kite")["file"] == "kite.png"
     assert picture_of("kite.png").shape == (*SHEET_SIZE, 3)
