@@ -85,7 +85,7 @@ RUN = [name for name in names(PAGES + OTHER_PAGES) if lines_of(name)]
 @pytest.mark.parametrize("name", RUN)
 def test_the_console_lines_of_a_page_run(name: str, tmp_path: Path) -> None:
     for snippet in snippets(read(ROOT / name)):  # files that a snippet of the page writes, and a line reads
-        if "my-structures.json" in snippet.code and snippet.kind == "python":
+        if '.json").write_text(' in snippet.code and snippet.kind == "python":
             subprocess.run([sys.executable, "-c", snippet.code], cwd=tmp_path, check=True, timeout=120)
     if any("--minari" in line or "demonstrate" in line for line in lines_of(name)):
         require("minari", importlib.util.find_spec("minari"), "minari is not installed")
