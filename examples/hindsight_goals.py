@@ -151,7 +151,7 @@ def main(
     every: episodes between measurements. tests: episodes of a measurement. image: file for a picture of the curves.
     """
     if image is not None:  # it says what is missing before the training
-        with extra("rl", script=True):
+        with extra("rl"):
             import matplotlib as mpl  # noqa: F401
     curves = {
         name: np.array([list(curve(hindsight, seed, episodes, every, tests)) for seed in range(seeds)])
