@@ -430,7 +430,7 @@ def _required(node: Node) -> list[frozenset[str]]:
 @cache
 def slots_of(node: Node) -> list[CategorySlot]:
     """Return the slots of a pattern in order."""
-    inside = [slot for part in _parts(node) for slot in slots_of(part)]
+    inside = [slot for part in _parts(node) if not isinstance(part, Word) for slot in slots_of(part)]
     return [node, *inside] if isinstance(node, CategorySlot) else inside
 
 
@@ -461,11 +461,10 @@ def _first(node: Node, first: Mapping[str, set[str]]) -> set[str]:
         return {""}
     if isinstance(node, CategorySlot):
         return {node.category} if node.category in OPEN else first[node.category]
-    if isinstance(node, Choice):
-        return set().union(
-            *(_first(option, first) for option in node.options), {""} if node.optional else set()
-        )
     found: set[str] = {""}
+    if isinstance(node, Choice):
+        found = found if node.optional else set()
+        return found.union(*(_first(option, first) for option in node.options))
     for part in node.parts:
         found = (found - {""}) | _first(part, first)
         if "" not in found:
