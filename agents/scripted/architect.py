@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -180,7 +181,8 @@ class ScriptedArchitect:
         self._refusals: Counter[Cell] = Counter()
         self._order: list[Cell] = []
         self._closed = self._over = False
-        self._standing: Counter[Cell] = Counter()  # age of wrong blocks in turns
+        self._turns = 0  # in which it waited
+        self._standing: dict[Cell, int] = {}  # wrong blocks, and the turns in which to comment on them
         self._answered: set[DialogueAct] = set()  # answered questions about this request
         self._yaw: float | None = None
         self._topic: tuple[Cell, ...] = ()  # what "it" means, if not the request
@@ -216,16 +218,18 @@ class ScriptedArchitect:
         return waits and self._asked is not None and not self._over
 
     def rest(self, pose: Any) -> bool:
-        """Do what `act` does if it waits and nothing but the builder's pose differs; return whether that is so."""
+        """Do what `act` does if it waits and nothing but the builder's pose differs; return whether that is so.
+
+        pose: as observed, or its bytes.
+        """
         if not self._waits:
             return False
         seen = self._last[0], _bytes_of(pose)
-        still = self._still + 1 if seen == self._last else 0
+        still = self._still + 1 if seen[1] == self._last[1] else 0
         late = still >= self._patience or self._waited + 1 >= self.repeat_after
-        if late or self.comment_after - 1 in self._standing.values():
+        if late or self._turns + 1 in self._standing.values():
             return False
-        for cell in self._standing:
-            self._standing[cell] += 1
+        self._turns += 1
         self._last, self._still, self._waited = seen, still, self._waited + 1
         return True
 
@@ -355,13 +359,14 @@ class ScriptedArchitect:
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
         """Return what is wrong about a block that has stood too long at a wrong place; once per block."""
+        self._turns += 1
         if not ((grid != 0) & (grid != target)).any():
             self._standing.clear()
             return ""
-        situation = self._situation(grid, target)
-        self._standing = Counter({cell: self._standing[cell] + 1 for cell in situation.wrong})
+        situation, due = self._situation(grid, target), self._turns + self.comment_after - 1
+        self._standing = {cell: self._standing.get(cell, due) for cell in situation.wrong}
         for cell in self._standing:
-            if self._standing[cell] == self.comment_after:
+            if self._standing[cell] == self._turns:
                 self._still = self._waited = 0
                 return next(said for said in (*mistake(situation, cell), "") if self._fits(said))
         return ""
@@ -376,9 +381,11 @@ class ScriptedArchitect:
 
     def _said(self, instruction: Instruction, rng: np.random.Generator | None) -> str:
         """Return a wording that fits a message; raise `DialogueError` if there is none."""
-        if self._dialogue.tokens:
-            return render(instruction, rng, max_words=self._dialogue.message_length, max_characters=10_000)
-        return render(instruction, rng, max_characters=self.max_characters)
+        tokens = self._dialogue.tokens
+        limits = (self._dialogue.message_length, 10_000) if tokens else (None, self.max_characters)
+        if rng is None:
+            return _plainly(instruction, *limits)
+        return render(instruction, rng, max_words=limits[0], max_characters=limits[1])
 
     def _sayable(self, instruction: Instruction) -> bool:
         try:
@@ -487,5 +494,10 @@ class ScriptedArchitect:
         return cells
 
 
+@lru_cache(maxsize=4096)
+def _plainly(instruction: Instruction, max_words: int | None, max_characters: int) -> str:
+    return render(instruction, max_words=max_words, max_characters=max_characters)
+
+
 def _bytes_of(pose: Any) -> bytes:
-    return b"" if pose is None else np.asarray(pose).tobytes()
+    return pose if isinstance(pose, bytes) else b"" if pose is None else np.asarray(pose).tobytes()

@@ -70,10 +70,11 @@ class AgentBatch:
 
     def act(self, observations: Any) -> Any:
         """Return the actions of all agents. One that waits acts again when its observation or the time demands it."""
-        same = self._same(observations)
+        same = self._same(observations).tolist()
+        poses = [pose.tobytes() for pose in observations["agentPos"]] if any(same) else []
         for game in np.flatnonzero(self.playing).tolist():
             agent = self.agents[game]
-            if not (same[game] and agent.rest(observations["agentPos"][game])):  # type: ignore[attr-defined]
+            if not (same[game] and agent.rest(poses[game])):  # type: ignore[attr-defined]
                 self._actions[game] = agent.act(rows(observations, game))
         return _stacked(self._actions)
 

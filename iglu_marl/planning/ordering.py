@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.controls import ControlsName
-from iglu_marl.core.grid import Cell, index_of
+from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, index_of
 from iglu_marl.planning.problem import Edit, edits_between
 from iglu_marl.planning.support import Mask, carries, shuts_in, supported_cells
 
@@ -24,15 +26,21 @@ def order_edits(grid: npt.ArrayLike, target: npt.ArrayLike, controls: ControlsNa
     placed, if the target allows it. A floating block is preferred to one that would enclose missing cells. Near blocks
     come first.
     """
+    level_cost = LEVEL_COST.get(controls, LEVEL_COST["walking"])
+    return [*_ordered(as_grid(grid, "grid").tobytes(), as_grid(target, "target").tobytes(), level_cost)]
+
+
+@lru_cache(maxsize=1024)
+def _ordered(before: bytes, after: bytes, level_cost: float) -> tuple[Edit, ...]:
+    grid, target = (np.frombuffer(each, np.int8).reshape(ZONE_SHAPE) for each in (before, after))
     edits = edits_between(grid, target)
-    filled, wanted = np.asarray(grid) != 0, np.zeros(np.shape(grid), bool)
+    filled, wanted = grid != 0, np.zeros(ZONE_SHAPE, bool)
     colors = {edit.cell: edit.color for edit in edits if edit.color}
     for cell in colors:
         wanted[index_of(cell)] = True
     standing = [edit.cell for edit in edits if filled[index_of(edit.cell)]]
     removals = sorted(standing, key=lambda cell: (-cell[1], cell))
     kept = [cell for cell in removals if cell not in colors and carries(filled, wanted, cell)]
-    level_cost = LEVEL_COST.get(controls, LEVEL_COST["walking"])
     ordered: list[Edit] = []
     last: Cell = (0, -1, 0)
     for cell in removals:
@@ -45,7 +53,7 @@ def order_edits(grid: npt.ArrayLike, target: npt.ArrayLike, controls: ControlsNa
         left.remove(last)
         filled[index_of(last)] = True
         ordered.append(Edit(*last, colors[last]))
-    return ordered + [Edit(*cell, 0) for cell in kept]
+    return (*ordered, *(Edit(*cell, 0) for cell in kept))
 
 
 def _next_cell(left: set[Cell], filled: Mask, last: Cell, level_cost: float) -> Cell:
