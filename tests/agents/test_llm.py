@@ -658,7 +658,7 @@ BAD = {
     '{"edits": [{"action": "remove", "east": 0, "north": 0, "height": 1}]}': "no block to remove at centre, height 1",
     f"{RIGHT_ONE} is not the example {WRONG_ONE}": "several JSON objects",
     edits(*[("red", 0, 0, 1)] * 6): "at most 5",
-    '{"edits": ' + "[" * 200_000: "nested too deeply",
+    '{"edits": ' + "[" * 20_000: "could not be read",
     "{" * 100_000: "no JSON object",
     f"<think>{RIGHT_ONE}": "thoughts that did not end",
     f"{RIGHT_ONE}</think>": "no JSON object",
