@@ -96,9 +96,13 @@ class ConversationState:
 
     @property
     def wrong(self) -> list[Cell]:
-        """Blocks placed since the request at a wrong place, and those of a wrong colour."""
-        placed = (self.grid != 0) & (self.grid != self.target) & (self.grid != self.base)
-        return cells_where(placed & (self.grid != self.goal))
+        """The cells of `wrong_blocks`."""
+        return wrong_blocks(self.grid, self.target, self.base, self.goal)
+
+
+def wrong_blocks(grid: Grid, target: Grid, base: Grid, goal: Grid) -> list[Cell]:
+    """Return the blocks placed since the request at a wrong place, and those of a wrong colour."""
+    return cells_where((grid != 0) & (grid != target) & (grid != base) & (grid != goal))
 
 
 def question_of(text: str, names: frozenset[str]) -> Asked | None:

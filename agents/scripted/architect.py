@@ -12,7 +12,14 @@ import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role
 from iglu_marl.agents.scripted import answers
-from iglu_marl.agents.scripted.answers import GO_ON, OF_WHOLE, ConversationState, cells_where, mistake
+from iglu_marl.agents.scripted.answers import (
+    GO_ON,
+    OF_WHOLE,
+    ConversationState,
+    cells_where,
+    mistake,
+    wrong_blocks,
+)
 from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose, parts_of
 from iglu_marl.agents.scripted.dialogue_tracker import (
     DIALOG_KEYS,
@@ -359,16 +366,16 @@ class ScriptedArchitect:
 
     def _comment(self, grid: npt.NDArray[Any], target: npt.NDArray[Any]) -> str:
         """Return what is wrong about a block that has stood too long at a wrong place; once per block."""
-        self._turns += 1
-        if not ((grid != 0) & (grid != target)).any():
-            self._standing.clear()
-            return ""
-        situation, due = self._situation(grid, target), self._turns + self.comment_after - 1
-        self._standing = {cell: self._standing.get(cell, due) for cell in situation.wrong}
-        for cell in self._standing:
+        assert self._asked is not None
+        assert self._base is not None
+        due, self._turns = self._turns + self.comment_after, self._turns + 1
+        wrong = wrong_blocks(grid, target, self._base, self._asked.goal)
+        self._standing = {cell: self._standing.get(cell, due) for cell in wrong}
+        for cell in wrong:
             if self._standing[cell] == self._turns:
                 self._still = self._waited = 0
-                return next(said for said in (*mistake(situation, cell), "") if self._fits(said))
+                found = mistake(self._situation(grid, target), cell)
+                return next(said for said in (*found, "") if self._fits(said))
         return ""
 
     def _fits(self, text: str) -> bool:

@@ -379,7 +379,8 @@ class Batch:
     def load_world(self, world: int) -> Any:
         """Copy a world into the episode of the setup, and return that."""
         episode = self.setup.episode
-        episode.worlds.state[:] = self.worlds.state[world * self.team : (world + 1) * self.team]
+        state = self.worlds.state[world * self.team : (world + 1) * self.team]
+        episode.worlds.state.view(np.uint8)[:] = state.view(np.uint8)  # faster than field by field
         episode.task, episode.recorded = self.tasks[world], self.recorded
         episode.objective = self._objectives[world]
         episode.dialogue = self.dialogue(world)
