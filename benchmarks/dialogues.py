@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -29,6 +28,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from benchmarks.harness import run_command
 from iglu_marl import DataError, Role, Subtasks
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
@@ -408,4 +408,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

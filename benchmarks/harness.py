@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+
+from iglu_marl import IgluMarlError
 
 
 def make_parser(name: str, about: str | None) -> argparse.ArgumentParser:
@@ -21,6 +23,14 @@ def make_parser(name: str, about: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     return parser
+
+
+def run_command(main: Callable[[], int]) -> NoReturn:
+    """Run a command; an error of the package is one line."""
+    try:
+        sys.exit(main())
+    except IgluMarlError as error:
+        sys.exit(f"Error: {error}")
 
 
 def progress_console(args: argparse.Namespace) -> Console:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import numpy.typing as npt
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks.harness import figures_table, make_parser, progress_console
+from benchmarks.harness import figures_table, make_parser, progress_console, run_command
 from iglu_marl.data import SingleturnDataset
 from iglu_marl.language import Failure, done, outcomes, parse, progress
 
@@ -138,4 +137,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 from rich.console import Console
 
 import iglu_marl
-from benchmarks.harness import figures_table, make_parser, progress_console, run_all
+from benchmarks.harness import figures_table, make_parser, progress_console, run_all, run_command
 from iglu_marl import Role, Task
 from iglu_marl.agents import ScriptedArchitect, agents_for
 from iglu_marl.agents.scripted.state_tracker import PLANNED_AS
@@ -175,4 +174,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

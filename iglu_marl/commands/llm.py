@@ -15,6 +15,7 @@ from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
 from iglu_marl.commands.output import print_json, stoppable, text_console
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.data.progress import track
 from iglu_marl.data.splits import Split
 
 SOURCES = (*CORPORA, "generated", "transcript")
@@ -49,7 +50,7 @@ def export_prompts(
             raise ConfigError("--transcript is missing, expected the file of the LLM agents")
         records: Iterator[Any] = islice(transcript_records(transcript, outcomes), count)
     elif source == "generated":
-        seeds = range(seed, seed + (count or GENERATED))
+        seeds = track(range(seed, seed + (count or GENERATED)), "games", wanted=not as_json)
         made = generated_records(seeds, role=role, view=text_view)
         records = (record for record in made if record["split"] in wanted)
     else:
