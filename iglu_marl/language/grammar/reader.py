@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
@@ -87,7 +88,13 @@ def grammar() -> Grammar:
         "ordinal": list(ordinals.items()),
         "color": [(name, color_id(name)) for name in templates()["colors"]],
     }
-    return Grammar(text, answers.MAKERS | scene_makers.MAKERS, lexicon)
+    collects = gc.isenabled()
+    gc.disable()  # the many objects stay: looking for garbage among them takes as long as making them
+    try:
+        return Grammar(text, answers.MAKERS | scene_makers.MAKERS, lexicon)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def tokens(text: str, names: Set[str] = frozenset()) -> list[str]:
