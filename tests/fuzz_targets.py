@@ -78,7 +78,7 @@ class Values:
         float("nan"), float("inf"), -float("inf"), 1e308, -0.0, 2**31, 2**63, -(2**63) - 1, 10**400, True, None, "",
         "²", "\ud800", "\0", b"", (), [], {}, object(), int, np.nan, np.float32(1e38), np.int64(-1), np.array([]),
         np.zeros((9, 11, 11)), np.full((9, 11, 11), 7), np.array("x"), np.array([None]), np.array([[1.0, np.nan]]),
-        np.datetime64("NaT"), range(3), slice(None), 1j,
+        np.datetime64("NaT", "s"), range(3), slice(None), 1j,
     )  # fmt: skip
 
     def __init__(self, data: bytes) -> None:

@@ -150,8 +150,10 @@ class Store:
             _make_private(self._engine.url.database)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._owned = contextlib.ExitStack()
-        with in_words(f"the database {url!r:.80} cannot be opened"):
+        with in_words(f"the database {url!r:.80} cannot be opened"), contextlib.ExitStack() as stack:
+            stack.callback(self.close)
             self._run(_bring_up_to_date)
+            stack.pop_all()
 
     def own(self, study: str) -> None:
         """Become the only server of a study in this database, until `close`. Raises `DataError`, naming another."""

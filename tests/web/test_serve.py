@@ -153,6 +153,7 @@ def test_people_behind_a_proxy_are_told_apart(tmp_path: Path, options: tuple[str
                 with urllib.request.urlopen(request, timeout=30) as answer:
                     return int(answer.status)
             except urllib.error.HTTPError as error:
+                error.close()
                 return error.code
 
         deadline = time.monotonic() + 60
@@ -229,6 +230,7 @@ def test_a_locked_database_delays_no_game(tmp_path: Path) -> None:
                 with urllib.request.urlopen(asked, timeout=60) as answer:
                     return dict(json.load(answer))
             except urllib.error.HTTPError as error:
+                error.close()
                 if error.code != 503:
                     raise
                 return {}
@@ -242,7 +244,8 @@ def test_a_locked_database_delays_no_game(tmp_path: Path) -> None:
             stays, leaves = (Visitor(seat) for seat in seats)
             for one in (stays, leaves):
                 one.join(host, stack)
-            other = stack.enter_context(sqlite3.connect(tmp_path / "games/studies.db", isolation_level=None))
+            other = sqlite3.connect(tmp_path / "games/studies.db", isolation_level=None)
+            stack.callback(other.close)
             other.execute("BEGIN IMMEDIATE")
             with ThreadPoolExecutor(2) as pool:
                 asked = [pool.submit(ask, "enter", code=f"new-{number}") for number in range(2)]
