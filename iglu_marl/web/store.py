@@ -224,8 +224,11 @@ def _make_private(path: str | None) -> None:
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:
-    for setting in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=5000", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {setting}")
+    with contextlib.ExitStack() as stack:
+        stack.callback(connection.close)  # it may be no database
+        for setting in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=5000", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {setting}")
+        stack.pop_all()
 
 
 def _bring_up_to_date(connection: sql.Connection) -> None:

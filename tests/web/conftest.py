@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from iglu_marl.web.warming import warm_up
@@ -11,3 +14,22 @@ from iglu_marl.web.warming import warm_up
 def _compiled() -> None:
     """Games are played against the clock: nothing is to be compiled meanwhile."""
     warm_up()
+
+
+@pytest.fixture(autouse=True)
+def _closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Close the databases that a test opened."""
+    from iglu_marl.web.store import (
+        Store,
+    )  # not everywhere: tests of this folder are skipped without the extra
+
+    opened, open_it = [], Store.__init__
+
+    def opening(store: Store, *arguments: Any) -> None:
+        open_it(store, *arguments)
+        opened.append(store)
+
+    monkeypatch.setattr(Store, "__init__", opening)
+    yield
+    for store in opened:
+        store.close()
