@@ -19,9 +19,7 @@ def _compiled() -> None:
 @pytest.fixture(autouse=True)
 def _closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close the databases that a test opened."""
-    from iglu_marl.web.store import (
-        Store,
-    )  # not everywhere: tests of this folder are skipped without the extra
+    from iglu_marl.web.store import Store  # these tests need the extra
 
     opened, open_it = [], Store.__init__
 
