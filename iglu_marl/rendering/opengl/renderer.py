@@ -262,8 +262,9 @@ def _open(devices: list[Device]) -> tuple[Any, str]:
             options: dict[str, Any] = {"backend": "egl", "libegl": "libEGL.so.1", "libgl": library}
             options["device_index"] = device.number
             try:
-                # Without threads, llvmpipe is faster for small pictures, and survives a fork.
-                with environment("LP_NUM_THREADS", "0"):
+                # Without threads, llvmpipe is faster for small pictures, and survives a fork. From Mesa 26 on, the
+                # cache of shaders has a thread, too.
+                with environment("LP_NUM_THREADS", "0"), environment("MESA_SHADER_CACHE_DISABLE", "true"):
                     made = moderngl.create_context(require=330, standalone=True, **options)
             except Exception as error:  # moderngl raises no other kind
                 reasons.append(f"device {device.number}, {library}: {error}")
