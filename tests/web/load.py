@@ -1,6 +1,6 @@
 """Load test of the server: lateness of ticks, and delay from an input to its state.
 
-`python benchmarks/web_load.py --games 150 --agents 75` starts a server, and the clients in another process. A game of
+`python tests/web/load.py --games 150 --agents 75` starts a server, and the clients in another process. A game of
 people has a builder who always moves and an architect who watches. `--agents` games have a scripted partner: half of
 them architects for such builders, half of them builders for architects who speak every few seconds. Everything is
 recorded. Leave a core for the clients.
