@@ -496,6 +496,8 @@ class Recent(Reference):
                 return [(cell,) for cell in there]
         if self == Recent(nth=1, count=1) and not setting.last:
             return [_only_thing(setting)]
+        if self.kind is not Kind.BLOCK and self.count == 1 and not setting.last:  # that others built
+            return resolve(Blocks(self.colors, self.kind), setting)
         raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")
 
     def _colored(self, cells: list[Cell], setting: Resolution) -> list[Cell]:
@@ -1227,7 +1229,9 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
     for cells in _remembered(reference, setting):  # what was just spoken of comes first
         lately = [item for item in items if cells.issuperset(item)]
         lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
-        if len(lately) == count:
+        start = setting.start if reference.kind is Kind.BLOCK else None
+        old = [one for one in items if start is not None and start[cell_index(*one[0])] == setting.grid[cell_index(*one[0])]]
+        if len(lately) == count and not (len(old) == count and old != lately):
             return lately
     if reference.kind is not Kind.BLOCK and setting.last:  # in a dialogue
         own = [item for item in items if not _is_in_larger(item, setting)]

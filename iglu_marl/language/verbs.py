@@ -39,6 +39,7 @@ from iglu_marl.language.references import (
     Edge,
     Item,
     LastBlock,
+    Level,
     Location,
     NamedCells,
     NextTo,
@@ -252,19 +253,20 @@ class Replace(Instruction):
 
 @dataclass(frozen=True)
 class Move(Instruction):
-    """Move blocks by steps, or `to` a place of their lowest block: exactly one of the two."""
+    """Move blocks by steps, or `to` a place of their lowest block (or several that agree): one of the two."""
 
     blocks: Reference
     by: Offset = ()
-    to: Where | Spot | Edge | None = None
+    to: Any = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a move")
         object.__setattr__(self, "by", checked_offset(self.by))
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a move by {self.by} to {self.to}, expected one of the two")
-        if self.to is not None and not isinstance(self.to, Edge):
-            _check_where(self.to, "a move")
+        for to in self.to if isinstance(self.to, tuple) else (self.to,):
+            if to is not None and not isinstance(to, (Edge, Level)):
+                _check_where(to, "a move")
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
@@ -278,12 +280,16 @@ class Move(Instruction):
 
 @dataclass(frozen=True)
 class Copy(Instruction):
-    """Copy blocks a number of steps away, or to a place; in another colour, if given."""
+    """Copy blocks a number of steps away, or to a place; in another colour, if given.
+
+    count: number of copies, each as far from the one before it.
+    """
 
     blocks: Reference
     by: Offset = ()
     to: Any = None
     color: int | None = None
+    count: int = 1
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a copy")
@@ -293,22 +299,16 @@ class Copy(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
-        if (
-            isinstance(self.to, Beside)
-            and self.to.offset
-            and not set(cells).isdisjoint(cell for item in resolve(self.to.of, setting) for cell in item)
-        ):
-            way, count = self.to.offset[0]  # on top of itself: so far that it lies beside itself
-            step = setting.vector(((way, 1),))
-            reach = [dot(cell, step) for cell in cells]
-            vectors = [scaled(step, max(reach) - min(reach) + count)]
-        elif self.to is None:
-            vectors = [setting.vector(self.by)]
-        else:
-            vectors = _vectors_to(self.to, cells, setting)
-        color = self.color
+        vectors = [setting.vector(self.by)] if self.to is None else _vectors_to(self.to, cells, setting, True)
         return [
-            _added(setting, [(shifted(cell, vector), color or setting.color_at(cell)) for cell in cells])
+            _added(
+                setting,
+                [
+                    (shifted(cell, scaled(vector, i)), self.color or setting.color_at(cell))
+                    for i in range(1, self.count + 1)
+                    for cell in cells
+                ],
+            )
             for vector in vectors
         ]
 
@@ -331,11 +331,17 @@ class Swap(Instruction):
         if self.other is None:
             items = [list(item) for item in _filled(self.one, setting)]
         colors = [{setting.color_at(cell) for cell in item} for item in items]
+        lows = [Box.of(item).low for item in items]
+        shapes = [{shifted(c, scaled(low, -1)) for c in item} for item, low in zip(items, lows, strict=True)]
+        if not self.only_colors and (shapes[0] != shapes[1] or max(map(len, colors)) > 1):
+            if len({frozenset((x, z) for x, _, z in shape) for shape in shapes}) > 1:
+                raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
+            goals = [
+                shifted(c, low) for shape, low in zip(shapes, lows[::-1], strict=True) for c in sorted(shape)
+            ]
+            return [_moved([c for item in items for c in sorted(item)], goals, setting)]
         if any(len(color) > 1 for color in colors):
             raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
-        shapes = [{tuple(a - b for a, b in zip(c, min(item), strict=True)) for c in item} for item in items]
-        if shapes[0] != shapes[1] and not self.only_colors:
-            raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
         stated = zip(items, reversed(colors), strict=True)
         return [_changed(setting, [(cell, color) for item, (color,) in stated for cell in item])]
 
@@ -344,15 +350,19 @@ class Swap(Instruction):
 class Mirror(Instruction):
     """Add the mirror image of blocks on one side of them.
 
-    about_centre: mirror in the middle of the zone instead.
+    about_centre: mirror in the middle of the zone instead. about: in the middle of a thing; of the blocks themselves: turn
+    them round in their place. Without a direction, along the only axis that is possible.
     """
 
     blocks: Reference
-    direction: Direction
+    direction: Direction | None
     about_centre: bool = False
+    about: Reference | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a mirror image")
+        if self.direction is None and self.about is not None:
+            return
         object.__setattr__(self, "direction", Direction(self.direction))
         if self.about_centre and self.direction.vertical:
             raise DialogueError(
@@ -361,6 +371,9 @@ class Mirror(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
+        if self.about is not None:
+            return [self._about(cells, setting)]
+        assert self.direction is not None
         vector = setting.vector_of(self.direction)
         axis = next(axis for axis in range(3) if vector[axis])
         sign = vector[axis]
@@ -377,24 +390,42 @@ class Mirror(Instruction):
             _added(setting, [(one, setting.color_at(cell)) for one, cell in zip(images, cells, strict=True)])
         ]
 
+    def _about(self, cells: list[Cell], setting: Resolution) -> ExpectedWorld:
+        """Return the world with the image in the middle of a thing."""
+        assert self.about is not None
+        box, own = Box.of(_cells(self.about, setting)), Box.of(cells)
+        inside, twice = self.about == self.blocks, shifted(box.low, box.high)
+        off = own.spans if inside else [abs(a + b - c) for a, b, c in zip(own.low, own.high, twice, strict=True)]
+        axes = [axis for axis in range(3) if off[axis]]
+        if self.direction is not None:
+            axes = [axis for axis in range(3) if setting.vector_of(self.direction)[axis]]
+        if len(axes) != 1:
+            raise Unresolved(Reason.NO_DIRECTION, "mirrored along which axis")
+        images = [_image(cell, axes[0], twice) for cell in cells]
+        if inside:
+            return _moved(cells, images, setting)
+        return _added(setting, [(i, setting.color_at(c)) for i, c in zip(images, cells, strict=True)])
+
 
 @dataclass(frozen=True)
 class Extend(Instruction):
-    """Continue the outermost blocks of something in one direction `count` times, in their colours."""
+    """Continue the outermost blocks of something in one direction (or two at once) `count` times, in their colours."""
 
     blocks: Reference
-    direction: Direction
+    direction: Direction | tuple[Direction, ...]
     count: int
     color: int | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "an extension")
-        object.__setattr__(self, "direction", Direction(self.direction))
+        if not isinstance(self.direction, tuple):
+            object.__setattr__(self, "direction", Direction(self.direction))
         if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10:
             raise DialogueError(f"an extension by {self.count!r}, expected 1..10")
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        vector = setting.vector_of(self.direction)
+        ways = self.direction if isinstance(self.direction, tuple) else (self.direction,)
+        vector = setting.vector(tuple((way, 1) for way in ways))
         blocks, items = [], _filled(self.blocks, setting)
         for item in items:
             blocks += _continued(item, vector, self.count, self.color, setting)
@@ -413,6 +444,7 @@ class Resize(Instruction):
         color: of new blocks.
         times: factor of its size.
         way: direction of growth; None = up, or for a row the direction in which it was laid.
+        pattern: the colours of new blocks go on as those before them repeat.
 
     """
 
@@ -423,6 +455,7 @@ class Resize(Instruction):
     color: int | None = None
     times: float | None = None
     way: Direction | None = None
+    pattern: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         try:
@@ -510,7 +543,7 @@ class Repeat(Instruction):
         if expanded is not self:
             return _follow(expanded, setting)
         on_top = isinstance(self.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
-        if self.where is None or not setting.last or on_top:  # on the edge of what?
+        if self.where is None or on_top or not (setting.last or setting.before is None):  # on the edge of what?
             raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
         if isinstance(self.where, OtherSide) and self.where.of is None and not self.color:
             return [_opposite(setting)]
@@ -1196,8 +1229,26 @@ _REACH = {1: 7, 0: 5, -1: 1}
 """How far the zone reaches along a vector, by its vertical part."""
 
 
-def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
-    """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
+def _vectors_to(to: Any, cells: list[Cell], setting: Resolution, own: bool = False) -> list[Cell]:
+    """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner.
+
+    to: also several places that must agree. own: a place on top of it lies beside all of it.
+    """
+    if isinstance(to, tuple):
+        levels = [FLOOR + one.height - 1 for one in to if isinstance(one, Level)]
+        found = [_vectors_to(one, cells, setting, own) for one in to if not isinstance(one, Level)]
+        low = min(cell[1] for cell in cells)
+        common = [one for one in found[0] if all(one in more for more in found[1:])] if found else []
+        common = [one for one in common if all(low + one[1] == level for level in levels)]
+        if not common:
+            raise Unresolved(Reason.CONTRADICTION, "places that do not agree")
+        return common
+    if own and isinstance(to, Beside) and to.offset:
+        if not set(cells).isdisjoint(cell for item in resolve(to.of, setting) for cell in item):
+            way, count = to.offset[0]
+            step = setting.vector(((way, 1),))
+            reach = [dot(cell, step) for cell in cells]
+            return [scaled(step, max(reach) - min(reach) + count)]
     if isinstance(to, Edge):
         step = setting.vector_of(to.way)
         far = _REACH[step[1]] - max(dot(cell, step) for cell in cells)
@@ -1266,7 +1317,24 @@ def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple
         raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
     if wanted <= now:
         return [(cell, 0) for cell in item if dot(cell, vector) > max(reach) - (now - wanted)]
+    if instruction.pattern:
+        return _patterned(item, vector, wanted - now, setting)
     return _continued(item, vector, wanted - now, instruction.color, setting)
+
+
+def _patterned(item: Item, vector: Cell, count: int, setting: Resolution) -> list[tuple[Cell, int]]:
+    """Return further blocks of something whose colours repeat; the last ones of a line show how."""
+    found = []
+    for end in outermost(item, vector):
+        line = [end]
+        while (cell := shifted(line[-1], scaled(vector, -1))) in item:
+            line.append(cell)
+        colors = [setting.color_at(cell) for cell in line]
+        periods = [n for n in range(1, len(line)) if colors[n:] == colors[:-n]]
+        if not periods:
+            raise Unresolved(Reason.AMBIGUOUS, "how the pattern goes on")
+        found += [(shifted(end, scaled(vector, i)), colors[-i % periods[0]]) for i in range(1, count + 1)]
+    return found
 
 
 def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:

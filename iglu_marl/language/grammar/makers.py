@@ -171,6 +171,7 @@ class Modifiers:
     alone: bool | None = None
     open: str | None = None
     more: tuple[tuple[Any, Modifiers], ...] = ()
+    by: Any = None
     again: tuple[tuple[str, Any], ...] = ()  # repeated properties: see `_check_repetitions`
 
     def plus(self, other: Modifiers) -> Modifiers:
@@ -885,6 +886,71 @@ def of_it(reference: Any, of: Any) -> Any:
     if isinstance(reference, Blocks) and reference.where == PartOf(Anaphor()):
         return replace(reference, where=PartOf(of))
     return reference
+
+
+def grown(f: Modifiers, of: Any = None) -> Any:
+    """Return the growth of something by its pieces: number, direction, colour, pattern."""
+    f.only("a continuation", "total", "way", "color", "again")
+    require(f.total is not None)
+    of, color = of or Anaphor(), None if f.color == SAME else f.color
+    if ("pattern", True) in f.again:
+        require(color is None and not isinstance(f.way, tuple))
+        return verbs.Resize(of, f.total, way=f.way, pattern=True)
+    return verbs.Resize(of, f.total, color=color) if f.way is None else verbs.Extend(of, f.way, f.total, color)
+
+
+def _goes(f: Modifiers) -> dict[str, Any]:
+    """Return steps or places by the pieces of a move or a copy."""
+    wheres = _merge_at_one_thing(f.where)
+    require((f.by is None) == (len(wheres) > 0))
+    if f.gap is not None:  # "to the east of it, with two empty spaces in between"
+        sides = [where for where in wheres if isinstance(where, Beside) and len(where.offset) == 1]
+        require(f.by is None and (len(sides) == 1 or (not f.gap and any(isinstance(w, NextTo) for w in wheres))))
+        for where in sides:
+            ((way, count),) = where.offset
+            require(count in (1, f.gap + 1))
+            wheres = tuple(replace(where, offset=((way, f.gap + 1),)) if one == where else one for one in wheres)
+    return {"by": f.by or (), "to": wheres[0] if len(wheres) == 1 else wheres or None}
+
+
+def moved(blocks: Any, f: Modifiers) -> Any:
+    """Return the move of blocks by its pieces: steps, or places that agree."""
+    f.only("a move", "where", "by", "gap")
+    return verbs.Move(blocks or Anaphor(), **_goes(f))
+
+
+def copied(blocks: Any, f: Modifiers, kind: Any = None, n: int = 1, word: str = "") -> Any:
+    """Return a copy by its pieces: steps or places, number, distance, colour."""
+    f.only("a copy", "where", "by", "gap", "color")
+    if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK and kind is not None:
+        blocks = replace(blocks, kind=kind)
+    goes = _goes(f)
+    if isinstance(goes["to"], (Beside, placing.Opposite)) and isinstance(goes["to"].of, Anaphor):
+        goes["to"] = replace(goes["to"], of=blocks)
+    return verbs.Copy(blocks, **goes, color=None if f.color == SAME else f.color, count=n)
+
+
+def layered(f: Modifiers, g: Modifiers, of: Any = None) -> Any:
+    """Return further layers on top of something; their colour must be said."""
+    f = f.plus(g)
+    f.only("a layer", "total", "color")
+    require(f.color is not None)
+    return verbs.Extend(of or Anaphor(), Direction.UP, f.total or 1, None if f.color == SAME else f.color)
+
+
+def line_between(new: Any, one: Any, two: Any, mods: Modifiers = Modifiers()) -> Any:
+    """Return a line from one place of the map to another."""
+    mods = mods.plus(Modifiers(color=new.color or None))
+    mods.only("a line", "color", "total", "long")
+    require(isinstance(one, Spot) and isinstance(two, Spot) and one != two and mods.color is not None)
+    x, z = two.x - one.x, two.z - one.z
+    n = max(abs(x), abs(z)) + 1
+    require(new.kind in (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL) and min(abs(x), abs(z)) in (0, n - 1))
+    require({new.count, mods.total, mods.long, *new.sizes} <= {1, None, n})
+    ways = tuple(way for way in COMPASS if VECTORS[way][0] * x + VECTORS[way][2] * z > 0)
+    require((len(ways) > 1) == (new.kind is Kind.DIAGONAL) or new.kind is not Kind.DIAGONAL)
+    shape = Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (n,), ways)
+    return Build(shape, (mods.color,), At((one.x, -1, one.z)))
 
 
 define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))
