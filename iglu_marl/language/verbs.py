@@ -264,8 +264,9 @@ class Move(Instruction):
         object.__setattr__(self, "by", checked_offset(self.by))
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a move by {self.by} to {self.to}, expected one of the two")
-        for to in self.to if isinstance(self.to, tuple) else (self.to,):
-            if to is not None and not isinstance(to, (Edge, Level)):
+        several = isinstance(self.to, tuple)
+        for to in self.to if several else (self.to,):
+            if to is not None and not isinstance(to, (Edge, Level) if several else Edge):
                 _check_where(to, "a move")
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:

@@ -888,10 +888,13 @@ def of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
+_BARE = (("bare", True),)
+
+
 def grown(f: Modifiers, of: Any = None) -> Any:
     """Return the growth of something by its pieces: number, direction, colour, pattern."""
     f.only("a continuation", "total", "way", "color", "again")
-    require(f.total is not None)
+    require(f.total is not None and f != Modifiers(total=f.total, color=f.color, again=_BARE))
     of, color = of or Anaphor(), None if f.color == SAME else f.color
     if ("pattern", True) in f.again:
         require(color is None and not isinstance(f.way, tuple))
@@ -915,13 +918,14 @@ def _goes(f: Modifiers) -> dict[str, Any]:
 
 def moved(blocks: Any, f: Modifiers) -> Any:
     """Return the move of blocks by its pieces: steps, or places that agree."""
-    f.only("a move", "where", "by", "gap")
+    f.only("a move", "where", "by", "gap", "again")
+    require(not f.again or len(f.where) > 1)  # "to the north" lacks a number of steps
     return verbs.Move(blocks or Anaphor(), **_goes(f))
 
 
 def copied(blocks: Any, f: Modifiers, kind: Any = None, n: int = 1, word: str = "") -> Any:
     """Return a copy by its pieces: steps or places, number, distance, colour."""
-    f.only("a copy", "where", "by", "gap", "color")
+    f.only("a copy", "where", "by", "gap", "color", "again")
     if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK and kind is not None:
         blocks = replace(blocks, kind=kind)
     goes = _goes(f)
