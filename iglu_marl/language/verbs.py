@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -352,13 +353,14 @@ class Mirror(Instruction):
     """Add the mirror image of blocks on one side of them.
 
     about_centre: mirror in the middle of the zone instead. about: in the middle of a thing; of the blocks themselves: turn
-    them round in their place. Without a direction, along the only axis that is possible.
+    them round in their place. moves: the blocks themselves go there. Without a direction, along the only axis that is possible.
     """
 
     blocks: Reference
     direction: Direction | None
     about_centre: bool = False
     about: Reference | None = None
+    moves: bool = False
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a mirror image")
@@ -400,10 +402,10 @@ class Mirror(Instruction):
         axes = [axis for axis in range(3) if off[axis]]
         if self.direction is not None:
             axes = [axis for axis in range(3) if setting.vector_of(self.direction)[axis]]
-        if len(axes) != 1:
+        if len(axes) != 1 or not off[axes[0]]:
             raise Unresolved(Reason.NO_DIRECTION, "mirrored along which axis")
         images = [_image(cell, axes[0], twice) for cell in cells]
-        if inside:
+        if inside or self.moves:
             return _moved(cells, images, setting)
         return _added(setting, [(i, setting.color_at(c)) for i, c in zip(images, cells, strict=True)])
 
@@ -476,6 +478,41 @@ class Resize(Instruction):
             cells += _resized(self, item, setting)
         check_free([block for block in cells if block[1]], setting)
         return _about(items, _changed(setting, cells))
+
+
+@dataclass(frozen=True)
+class AddSteps(Instruction):
+    """Add steps to a staircase at its high end, down to the ground if its last step is.
+
+    height: of the last one, if given.
+    """
+
+    blocks: Reference
+    count: int = 1
+    color: int | None = None
+    height: int | None = None
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        cells = [*_cells(self.blocks, setting)]
+        color = self.color or setting.color_at(max(cells, key=lambda cell: cell[1]))
+        blocks: list[tuple[Cell, int]] = []
+        for _ in range(self.count):
+            tops = {cell[::2]: cell for cell in sorted(cells, key=lambda cell: cell[1])}
+            steps = sorted(tops.values(), key=lambda cell: cell[1])
+            rises = {shifted(b, scaled(a, -1)) for a, b in pairwise(steps)}
+            (rise, *more) = rises or {(0, 0, 0)}
+            if more or rise[1] != 1 or abs(rise[0]) + abs(rise[2]) != 1:
+                raise Unresolved(Reason.NO_MATCH, "a staircase whose steps rise by one")
+            last = [cell for cell in cells if cell[::2] == steps[-1][::2]]
+            new = [shifted(cell, rise) for cell in last]
+            foot = min(new, key=lambda cell: cell[1])
+            if foot[1] == FLOOR + 1 and len(last) > 1:
+                new.append((foot[0], FLOOR, foot[2]))
+            cells += new
+            blocks += [(cell, color) for cell in new]
+        if self.height not in (None, max(cell[1] for cell in cells) - FLOOR + 1):
+            raise Unresolved(Reason.CONTRADICTION, f"a step of height {self.height}")
+        return [_about([tuple(cells)], _added(setting, blocks))]
 
 
 @dataclass(frozen=True)

@@ -916,16 +916,22 @@ def _goes(f: Modifiers) -> dict[str, Any]:
     return {"by": f.by or (), "to": wheres[0] if len(wheres) == 1 else wheres or None}
 
 
+define("about", lambda wheres, of: tuple(verbs.rebuilt(one, lambda it: of if it == Anaphor() else it) for one in wheres))
+
+
 def moved(blocks: Any, f: Modifiers) -> Any:
     """Return the move of blocks by its pieces: steps, or places that agree."""
     f.only("a move", "where", "by", "gap", "again")
-    require(not f.again or len(f.where) > 1)  # "to the north" lacks a number of steps
-    return verbs.Move(blocks or Anaphor(), **_goes(f))
+    goes = _goes(f)
+    wheres = goes["to"] if isinstance(goes["to"], tuple) else (goes["to"],)
+    require(not f.again or all(getattr(where, "of", None) != Anaphor() for where in wheres))  # no steps
+    return verbs.Move(blocks or Anaphor(), **goes)
 
 
 def copied(blocks: Any, f: Modifiers, kind: Any = None, n: int = 1, word: str = "") -> Any:
     """Return a copy by its pieces: steps or places, number, distance, colour."""
     f.only("a copy", "where", "by", "gap", "color", "again")
+    require(not word or not isinstance(blocks, Blocks))  # "another chair like the red one": no block
     if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK and kind is not None:
         blocks = replace(blocks, kind=kind)
     goes = _goes(f)
@@ -934,7 +940,14 @@ def copied(blocks: Any, f: Modifiers, kind: Any = None, n: int = 1, word: str = 
     return verbs.Copy(blocks, **goes, color=None if f.color == SAME else f.color, count=n)
 
 
-def layered(f: Modifiers, g: Modifiers, of: Any = None) -> Any:
+def stepped(f: Modifiers = Modifiers(), of: Any = None, n: int = 1, c: int | None = None) -> Any:
+    """Return further steps of a staircase."""
+    f = f.plus(Modifiers(color=c))
+    f.only("a step", "color", "tall")
+    return verbs.AddSteps(of or Anaphor(), n or 1, None if f.color == SAME else f.color, f.tall)
+
+
+def layered(f: Modifiers, g: Modifiers = Modifiers(), of: Any = None) -> Any:
     """Return further layers on top of something; their colour must be said."""
     f = f.plus(g)
     f.only("a layer", "total", "color")
@@ -946,6 +959,9 @@ def line_between(new: Any, one: Any, two: Any, mods: Modifiers = Modifiers()) ->
     """Return a line from one place of the map to another."""
     mods = mods.plus(Modifiers(color=new.color or None))
     mods.only("a line", "color", "total", "long")
+    if isinstance(two, Direction) and isinstance(one, Spot):
+        x, _, z = VECTORS[two]
+        two = Spot(5 * x or one.x, 5 * z or one.z)
     require(isinstance(one, Spot) and isinstance(two, Spot) and one != two and mods.color is not None)
     x, z = two.x - one.x, two.z - one.z
     n = max(abs(x), abs(z)) + 1
