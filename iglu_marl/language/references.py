@@ -1230,7 +1230,8 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
         lately = [item for item in items if cells.issuperset(item)]
         lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
         start = setting.start if reference.kind is Kind.BLOCK else None
-        old = [one for one in items if start is not None and start[cell_index(*one[0])] == setting.grid[cell_index(*one[0])]]
+        cells_ = [cell_index(*one[0]) for one in items]
+        old = [one for one, at in zip(items, cells_, strict=True) if start is not None and start[at] == setting.grid[at]]
         if len(lately) == count and not (len(old) == count and old != lately):
             return lately
     if reference.kind is not Kind.BLOCK and setting.last:  # in a dialogue

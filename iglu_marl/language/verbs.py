@@ -20,6 +20,7 @@ from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.blocks import Instruction as Instruction
 from iglu_marl.language.placing import (
+    ALIKE,
     BlockSpec,
     Corners,
     OtherSide,
@@ -327,21 +328,18 @@ class Swap(Instruction):
     only_colors: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        """Exchange colours if that equals exchanging places, else exchange places."""
         parts = [self.one] if self.other is None else [self.one, self.other]
         items = [_cells(part, setting) for part in parts]
         if self.other is None:
             items = [list(item) for item in _filled(self.one, setting)]
-        colors = [{setting.color_at(cell) for cell in item} for item in items]
-        lows = [Box.of(item).low for item in items]
-        shapes = [{shifted(c, scaled(low, -1)) for c in item} for item, low in zip(items, lows, strict=True)]
-        if not self.only_colors and (shapes[0] != shapes[1] or max(map(len, colors)) > 1):
-            if len({frozenset((x, z) for x, _, z in shape) for shape in shapes}) > 1:
+        if not self.only_colors:
+            lows = [Box.of(item).low for item in items]
+            shapes = [[shifted(c, scaled(low, -1)) for c in item] for item, low in zip(items, lows, strict=True)]
+            if {c[::2] for c in shapes[0]} != {c[::2] for c in shapes[1]}:
                 raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
-            goals = [
-                shifted(c, low) for shape, low in zip(shapes, lows[::-1], strict=True) for c in sorted(shape)
-            ]
-            return [_moved([c for item in items for c in sorted(item)], goals, setting)]
+            goals = [shifted(c, low) for shape, low in zip(shapes, lows[::-1], strict=True) for c in shape]
+            return [_moved([*items[0], *items[1]], goals, setting)]
+        colors = [{setting.color_at(cell) for cell in item} for item in items]
         if any(len(color) > 1 for color in colors):
             raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
         stated = zip(items, reversed(colors), strict=True)
@@ -352,8 +350,8 @@ class Swap(Instruction):
 class Mirror(Instruction):
     """Add the mirror image of blocks on one side of them.
 
-    about_centre: mirror in the middle of the zone instead. about: in the middle of a thing; of the blocks themselves: turn
-    them round in their place. moves: the blocks themselves go there. Without a direction, along the only axis that is possible.
+    about_centre: mirror in the middle of the zone instead. about: in that of a thing; of the blocks: in their place.
+    moves: the blocks go there. Without a direction, along the only possible axis.
     """
 
     blocks: Reference
@@ -374,40 +372,27 @@ class Mirror(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
+        own, twice, inside = Box.of(cells), (0, 0, 0), self.about == self.blocks
         if self.about is not None:
-            return [self._about(cells, setting)]
-        assert self.direction is not None
-        vector = setting.vector_of(self.direction)
-        axis = next(axis for axis in range(3) if vector[axis])
-        sign = vector[axis]
+            box = Box.of(_cells(self.about, setting))
+            twice = shifted(box.low, box.high)
+        off = own.spans if inside else shifted(shifted(own.low, own.high), scaled(twice, -1))
+        vector = tuple(map(abs, off)) if self.direction is None else setting.vector_of(self.direction)
+        axes = [axis for axis in range(3) if vector[axis]]
+        if len(axes) != 1 or (self.about is not None and not off[axes[0]]):
+            raise Unresolved(Reason.NO_DIRECTION, "mirrored along which axis")
+        axis, sign = axes[0], vector[axes[0]]
         if self.about_centre:
             cells = [cell for cell in cells if cell[axis] * sign < 0]
             if not cells:
                 raise Unresolved(Reason.NO_MATCH, "nothing is on the other side of the centre")
-            total = 0
-        else:
+        elif self.about is None:
             total = 2 * sign * max(sign * cell[axis] for cell in cells) + sign
-
-        images = [_image(cell, axis, (total, total, total)) for cell in cells]
-        return [
-            _added(setting, [(one, setting.color_at(cell)) for one, cell in zip(images, cells, strict=True)])
-        ]
-
-    def _about(self, cells: list[Cell], setting: Resolution) -> ExpectedWorld:
-        """Return the world with the image in the middle of a thing."""
-        assert self.about is not None
-        box, own = Box.of(_cells(self.about, setting)), Box.of(cells)
-        inside, twice = self.about == self.blocks, shifted(box.low, box.high)
-        off = own.spans if inside else [abs(a + b - c) for a, b, c in zip(own.low, own.high, twice, strict=True)]
-        axes = [axis for axis in range(3) if off[axis]]
-        if self.direction is not None:
-            axes = [axis for axis in range(3) if setting.vector_of(self.direction)[axis]]
-        if len(axes) != 1 or not off[axes[0]]:
-            raise Unresolved(Reason.NO_DIRECTION, "mirrored along which axis")
-        images = [_image(cell, axes[0], twice) for cell in cells]
+            twice = (total, total, total)
+        images = [_image(cell, axis, twice) for cell in cells]
         if inside or self.moves:
-            return _moved(cells, images, setting)
-        return _added(setting, [(i, setting.color_at(c)) for i, c in zip(images, cells, strict=True)])
+            return [_moved(cells, images, setting)]
+        return [_added(setting, [(i, setting.color_at(c)) for i, c in zip(images, cells, strict=True)])]
 
 
 @dataclass(frozen=True)
@@ -447,7 +432,6 @@ class Resize(Instruction):
         color: of new blocks.
         times: factor of its size.
         way: direction of growth; None = up, or for a row the direction in which it was laid.
-        pattern: the colours of new blocks go on as those before them repeat.
 
     """
 
@@ -458,7 +442,6 @@ class Resize(Instruction):
     color: int | None = None
     times: float | None = None
     way: Direction | None = None
-    pattern: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         try:
@@ -482,10 +465,7 @@ class Resize(Instruction):
 
 @dataclass(frozen=True)
 class AddSteps(Instruction):
-    """Add steps to a staircase at its high end, down to the ground if its last step is.
-
-    height: of the last one, if given.
-    """
+    """Add steps to a staircase at its high end, solid if it is. height: of the last one, if given."""
 
     blocks: Reference
     count: int = 1
@@ -493,26 +473,16 @@ class AddSteps(Instruction):
     height: int | None = None
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        cells = [*_cells(self.blocks, setting)]
-        color = self.color or setting.color_at(max(cells, key=lambda cell: cell[1]))
-        blocks: list[tuple[Cell, int]] = []
-        for _ in range(self.count):
-            tops = {cell[::2]: cell for cell in sorted(cells, key=lambda cell: cell[1])}
-            steps = sorted(tops.values(), key=lambda cell: cell[1])
-            rises = {shifted(b, scaled(a, -1)) for a, b in pairwise(steps)}
-            (rise, *more) = rises or {(0, 0, 0)}
-            if more or rise[1] != 1 or abs(rise[0]) + abs(rise[2]) != 1:
-                raise Unresolved(Reason.NO_MATCH, "a staircase whose steps rise by one")
-            last = [cell for cell in cells if cell[::2] == steps[-1][::2]]
-            new = [shifted(cell, rise) for cell in last]
-            foot = min(new, key=lambda cell: cell[1])
-            if foot[1] == FLOOR + 1 and len(last) > 1:
-                new.append((foot[0], FLOOR, foot[2]))
-            cells += new
-            blocks += [(cell, color) for cell in new]
-        if self.height not in (None, max(cell[1] for cell in cells) - FLOOR + 1):
+        cells = _cells(self.blocks, setting)
+        tops = sorted({cell[::2]: cell for cell in sorted(cells, key=lambda one: one[1])}.values(), key=lambda one: one[1])
+        (rise, *more) = {shifted(b, scaled(a, -1)) for a, b in pairwise(tops)} or {(0, 0, 0)}
+        if more or rise[1] != 1 or abs(rise[0]) + abs(rise[2]) != 1:
+            raise Unresolved(Reason.NO_MATCH, "a staircase whose steps rise by one")
+        new = _continued(tuple(tops), rise, self.count, self.color, setting)
+        if self.height not in (None, new[-1][0][1] - FLOOR + 1):
             raise Unresolved(Reason.CONTRADICTION, f"a step of height {self.height}")
-        return [_about([tuple(cells)], _added(setting, blocks))]
+        low = [FLOOR if len(cells) > len(tops) else top for (_, top, _), _ in new]
+        return [_added(setting, [((x, y, z), c) for n, ((x, top, z), c) in zip(low, new, strict=True) for y in range(n, top + 1)])]
 
 
 @dataclass(frozen=True)
@@ -583,7 +553,9 @@ class Repeat(Instruction):
         on_top = isinstance(self.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
         if self.where is None or on_top or not (setting.last or setting.before is None):  # on the edge of what?
             raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
-        if isinstance(self.where, OtherSide) and self.where.of is None and not self.color:
+        if isinstance(self.where, OtherSide) and self.where.of is None:
+            if self.color:
+                raise Unresolved(Reason.NO_PLACE, "the other side of what")
             return [_opposite(setting)]
         return Copy(Anaphor(), to=self.where, color=self.color)._worlds(setting)
 
@@ -1273,20 +1245,17 @@ def _vectors_to(to: Any, cells: list[Cell], setting: Resolution, own: bool = Fal
     to: also several places that must agree. own: a place on top of it lies beside all of it.
     """
     if isinstance(to, tuple):
-        levels = [FLOOR + one.height - 1 for one in to if isinstance(one, Level)]
-        found = [_vectors_to(one, cells, setting, own) for one in to if not isinstance(one, Level)]
-        low = min(cell[1] for cell in cells)
-        common = [one for one in found[0] if all(one in more for more in found[1:])] if found else []
-        common = [one for one in common if all(low + one[1] == level for level in levels)]
-        if not common:
-            raise Unresolved(Reason.CONTRADICTION, "places that do not agree")
-        return common
-    if own and isinstance(to, Beside) and to.offset:
-        if not set(cells).isdisjoint(cell for item in resolve(to.of, setting) for cell in item):
-            way, count = to.offset[0]
-            step = setting.vector(((way, 1),))
-            reach = [dot(cell, step) for cell in cells]
-            return [scaled(step, max(reach) - min(reach) + count)]
+        first, *more = (_vectors_to(one, cells, setting, own) for one in to if not isinstance(one, Level))
+        low = min(cell[1] for cell in cells) - FLOOR + 1
+        levels = [one.height - low for one in to if isinstance(one, Level)]
+        found = [one for one in first if all(one in other for other in more) and {*levels} <= {one[1]}]
+        if not found:
+            raise Unresolved(Reason.NO_PLACE, "the places do not agree")
+        return found
+    if own and isinstance(to, Beside) and to.offset and not {*cells}.isdisjoint(c for i in resolve(to.of, setting) for c in i):
+        way, count = to.offset[0]
+        step = setting.vector(((way, 1),))
+        return [scaled(step, dot(Box.of(cells).spans, tuple(map(abs, step))) + count)]
     if isinstance(to, Edge):
         step = setting.vector_of(to.way)
         far = _REACH[step[1]] - max(dot(cell, step) for cell in cells)
@@ -1338,12 +1307,18 @@ def _about(items: list[Item], made: ExpectedWorld) -> ExpectedWorld:
 def _continued(
     item: Item, vector: Cell, count: int, color: int | None, setting: Resolution
 ) -> list[tuple[Cell, int]]:
-    """Return the blocks of further layers of something beyond its outermost blocks."""
-    return [
-        (shifted(cell, scaled(vector, i)), color or setting.color_at(cell))
-        for i in range(1, count + 1)
-        for cell in outermost(item, vector)
-    ]
+    """Return the blocks of further layers of something; color ALIKE: their colours go on repeating as before."""
+    blocks = []
+    for end in outermost(item, vector):
+        line = [end]
+        while color == ALIKE and (cell := shifted(line[-1], scaled(vector, -1))) in item:
+            line.append(cell)
+        colors = [color if color and color != ALIKE else setting.color_at(cell) for cell in line]
+        periods = [n for n in range(1, len(line)) if colors[n:] == colors[:-n]] if color == ALIKE else [1]
+        if not periods:
+            raise Unresolved(Reason.AMBIGUOUS, "how the pattern goes on")
+        blocks += [(shifted(end, scaled(vector, i)), colors[-i % periods[0]]) for i in range(1, count + 1)]
+    return blocks
 
 
 def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple[Cell, int]]:
@@ -1355,24 +1330,7 @@ def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple
         raise Unresolved(Reason.NO_NUMBER, f"{wanted} blocks")
     if wanted <= now:
         return [(cell, 0) for cell in item if dot(cell, vector) > max(reach) - (now - wanted)]
-    if instruction.pattern:
-        return _patterned(item, vector, wanted - now, setting)
     return _continued(item, vector, wanted - now, instruction.color, setting)
-
-
-def _patterned(item: Item, vector: Cell, count: int, setting: Resolution) -> list[tuple[Cell, int]]:
-    """Return further blocks of something whose colours repeat; the last ones of a line show how."""
-    found = []
-    for end in outermost(item, vector):
-        line = [end]
-        while (cell := shifted(line[-1], scaled(vector, -1))) in item:
-            line.append(cell)
-        colors = [setting.color_at(cell) for cell in line]
-        periods = [n for n in range(1, len(line)) if colors[n:] == colors[:-n]]
-        if not periods:
-            raise Unresolved(Reason.AMBIGUOUS, "how the pattern goes on")
-        found += [(shifted(end, scaled(vector, i)), colors[-i % periods[0]]) for i in range(1, count + 1)]
-    return found
 
 
 def _growth(instruction: Resize, item: Item, setting: Resolution) -> Direction:

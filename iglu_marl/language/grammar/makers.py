@@ -225,6 +225,7 @@ def _agreed(name: str, one: Any, two: Any) -> Any:
 
 define("is_a", lambda of, names: type(of).__name__ in names.split())
 define("size_of", lambda of: len(of))
+define("plain", lambda f, names: f if f.only("a change", *names.split()) is None else f)
 define("is_alike", lambda of: len(set(of)) < 2)
 define("both", lambda one, two: one.plus(two))
 define("reversed_", lambda of: of[::-1])
@@ -888,89 +889,47 @@ def of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
-_BARE = (("bare", True),)
-
-
-def grown(f: Modifiers, of: Any = None) -> Any:
-    """Return the growth of something by its pieces: number, direction, colour, pattern."""
-    f.only("a continuation", "total", "way", "color", "again")
-    require(f.total is not None and f != Modifiers(total=f.total, color=f.color, again=_BARE))
-    of, color = of or Anaphor(), None if f.color == SAME else f.color
-    if ("pattern", True) in f.again:
-        require(color is None and not isinstance(f.way, tuple))
-        return verbs.Resize(of, f.total, way=f.way, pattern=True)
-    return verbs.Resize(of, f.total, color=color) if f.way is None else verbs.Extend(of, f.way, f.total, color)
-
-
-def _goes(f: Modifiers) -> dict[str, Any]:
-    """Return steps or places by the pieces of a move or a copy."""
+def to_place(f: Modifiers) -> Any:
+    """Return the places that the pieces of a move or a copy say, None for steps."""
     wheres = _merge_at_one_thing(f.where)
-    require((f.by is None) == (len(wheres) > 0))
+    require((f.by is None) == bool(wheres) and (f.gap is None or bool(wheres)))
     if f.gap is not None:  # "to the east of it, with two empty spaces in between"
-        sides = [where for where in wheres if isinstance(where, Beside) and len(where.offset) == 1]
-        require(f.by is None and (len(sides) == 1 or (not f.gap and any(isinstance(w, NextTo) for w in wheres))))
-        for where in sides:
-            ((way, count),) = where.offset
-            require(count in (1, f.gap + 1))
-            wheres = tuple(replace(where, offset=((way, f.gap + 1),)) if one == where else one for one in wheres)
-    return {"by": f.by or (), "to": wheres[0] if len(wheres) == 1 else wheres or None}
+        require(all(is_near(where, f.gap + 1) for where in wheres))
+        wheres = tuple(
+            replace(where, offset=((where.offset[0][0], f.gap + 1),)) if isinstance(where, Beside) else where
+            for where in wheres
+        )
+    return wheres[0] if len(wheres) == 1 else wheres or None
 
 
-define("about", lambda wheres, of: tuple(verbs.rebuilt(one, lambda it: of if it == Anaphor() else it) for one in wheres))
+def is_its(to: Any) -> bool:
+    return any(getattr(one, "of", None) == Anaphor() for one in (to if isinstance(to, tuple) else (to,)))
 
 
-def moved(blocks: Any, f: Modifiers) -> Any:
-    """Return the move of blocks by its pieces: steps, or places that agree."""
-    f.only("a move", "where", "by", "gap", "again")
-    goes = _goes(f)
-    wheres = goes["to"] if isinstance(goes["to"], tuple) else (goes["to"],)
-    require(not f.again or all(getattr(where, "of", None) != Anaphor() for where in wheres))  # no steps
-    return verbs.Move(blocks or Anaphor(), **goes)
+def is_near(where: Any, n: int) -> bool:
+    """Return whether a place can be at that distance."""
+    if isinstance(where, Beside):
+        return len(where.offset) == 1 and where.offset[0][1] in (1, n)
+    return isinstance(where, Level) or (isinstance(where, NextTo) and n == 1)
 
 
-def copied(blocks: Any, f: Modifiers, kind: Any = None, n: int = 1, word: str = "") -> Any:
-    """Return a copy by its pieces: steps or places, number, distance, colour."""
-    f.only("a copy", "where", "by", "gap", "color", "again")
-    require(not word or not isinstance(blocks, Blocks))  # "another chair like the red one": no block
-    if isinstance(blocks, Blocks) and blocks.kind is Kind.BLOCK and kind is not None:
-        blocks = replace(blocks, kind=kind)
-    goes = _goes(f)
-    if isinstance(goes["to"], (Beside, placing.Opposite)) and isinstance(goes["to"].of, Anaphor):
-        goes["to"] = replace(goes["to"], of=blocks)
-    return verbs.Copy(blocks, **goes, color=None if f.color == SAME else f.color, count=n)
-
-
-def stepped(f: Modifiers = Modifiers(), of: Any = None, n: int = 1, c: int | None = None) -> Any:
-    """Return further steps of a staircase."""
-    f = f.plus(Modifiers(color=c))
-    f.only("a step", "color", "tall")
-    return verbs.AddSteps(of or Anaphor(), n or 1, None if f.color == SAME else f.color, f.tall)
-
-
-def layered(f: Modifiers, g: Modifiers = Modifiers(), of: Any = None) -> Any:
-    """Return further layers on top of something; their colour must be said."""
-    f = f.plus(g)
-    f.only("a layer", "total", "color")
-    require(f.color is not None)
-    return verbs.Extend(of or Anaphor(), Direction.UP, f.total or 1, None if f.color == SAME else f.color)
+def about(wheres: Any, of: Any) -> Any:
+    return tuple(verbs.rebuilt(one, lambda it: of if it == Anaphor() else it) for one in wheres)
 
 
 def line_between(new: Any, one: Any, two: Any, mods: Modifiers = Modifiers()) -> Any:
-    """Return a line from one place of the map to another."""
-    mods = mods.plus(Modifiers(color=new.color or None))
-    mods.only("a line", "color", "total", "long")
-    if isinstance(two, Direction) and isinstance(one, Spot):
-        x, _, z = VECTORS[two]
-        two = Spot(5 * x or one.x, 5 * z or one.z)
-    require(isinstance(one, Spot) and isinstance(two, Spot) and one != two and mods.color is not None)
+    """Return a line from one place of the map to another, or to an edge."""
+    mods.plus(Modifiers(color=new.color or None)).only("a line", "color", "total", "long")
+    require(isinstance(one, Spot) and new.kind in (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL))
+    if isinstance(two, Direction):
+        two = Spot(5 * VECTORS[two][0] or one.x, 5 * VECTORS[two][2] or one.z)
     x, z = two.x - one.x, two.z - one.z
     n = max(abs(x), abs(z)) + 1
-    require(new.kind in (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL) and min(abs(x), abs(z)) in (0, n - 1))
-    require({new.count, mods.total, mods.long, *new.sizes} <= {1, None, n})
     ways = tuple(way for way in COMPASS if VECTORS[way][0] * x + VECTORS[way][2] * z > 0)
-    require((len(ways) > 1) == (new.kind is Kind.DIAGONAL) or new.kind is not Kind.DIAGONAL)
+    require(abs(x) in (0, n - 1) and abs(z) in (0, n - 1) and (new.kind, len(ways)) != (Kind.DIAGONAL, 1))
+    require({new.count, mods.total, mods.long, *new.sizes} <= {1, None, n} and bool(new.color or mods.color))
     shape = Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (n,), ways)
-    return Build(shape, (mods.color,), At((one.x, -1, one.z)))
+    return Build(shape, (new.color or mods.color,), At((one.x, -1, one.z)))
 
 
 define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))
@@ -1064,3 +1023,4 @@ MAKERS |= {
     name: one for name, one in vars().items() if getattr(one, "__module__", "") == __name__ and name[0] != "_"
 }
 MAKERS["replace"] = replace_
+MAKERS["NO_MODS"] = _PLAIN
