@@ -333,12 +333,7 @@ class Swap(Instruction):
         if self.other is None:
             items = [list(item) for item in _filled(self.one, setting)]
         if not self.only_colors:
-            lows = [Box.of(item).low for item in items]
-            shapes = [[shifted(c, scaled(low, -1)) for c in item] for item, low in zip(items, lows, strict=True)]
-            if {c[::2] for c in shapes[0]} != {c[::2] for c in shapes[1]}:
-                raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
-            goals = [shifted(c, low) for shape, low in zip(shapes, lows[::-1], strict=True) for c in shape]
-            return [_moved([*items[0], *items[1]], goals, setting)]
+            return [_exchanged(items, setting)]
         colors = [{setting.color_at(cell) for cell in item} for item in items]
         if any(len(color) > 1 for color in colors):
             raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
@@ -365,7 +360,7 @@ class Mirror(Instruction):
         if self.direction is None and self.about is not None:
             return
         object.__setattr__(self, "direction", Direction(self.direction))
-        if self.about_centre and self.direction.vertical:
+        if self.about_centre and Direction(self.direction).vertical:
             raise DialogueError(
                 f"mirror about the centre goes {self.direction}, expected a horizontal direction"
             )
@@ -474,7 +469,10 @@ class AddSteps(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
-        tops = sorted({cell[::2]: cell for cell in sorted(cells, key=lambda one: one[1])}.values(), key=lambda one: one[1])
+        tops = sorted(
+            {cell[::2]: cell for cell in sorted(cells, key=lambda one: one[1])}.values(),
+            key=lambda one: one[1],
+        )
         (rise, *more) = {shifted(b, scaled(a, -1)) for a, b in pairwise(tops)} or {(0, 0, 0)}
         if more or rise[1] != 1 or abs(rise[0]) + abs(rise[2]) != 1:
             raise Unresolved(Reason.NO_MATCH, "a staircase whose steps rise by one")
@@ -482,7 +480,16 @@ class AddSteps(Instruction):
         if self.height not in (None, new[-1][0][1] - FLOOR + 1):
             raise Unresolved(Reason.CONTRADICTION, f"a step of height {self.height}")
         low = [FLOOR if len(cells) > len(tops) else top for (_, top, _), _ in new]
-        return [_added(setting, [((x, y, z), c) for n, ((x, top, z), c) in zip(low, new, strict=True) for y in range(n, top + 1)])]
+        return [
+            _added(
+                setting,
+                [
+                    ((x, y, z), c)
+                    for n, ((x, top, z), c) in zip(low, new, strict=True)
+                    for y in range(n, top + 1)
+                ],
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -551,7 +558,9 @@ class Repeat(Instruction):
         if expanded is not self:
             return _follow(expanded, setting)
         on_top = isinstance(self.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
-        if self.where is None or on_top or not (setting.last or setting.before is None):  # on the edge of what?
+        if (
+            self.where is None or on_top or not (setting.last or setting.before is None)
+        ):  # on the edge of what?
             raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
         if isinstance(self.where, OtherSide) and self.where.of is None:
             if self.color:
@@ -1239,23 +1248,38 @@ _REACH = {1: 7, 0: 5, -1: 1}
 """How far the zone reaches along a vector, by its vertical part."""
 
 
+def _beside_itself(to: Any, cells: list[Cell], setting: Resolution) -> list[Cell]:
+    """Return the vector that brings a copy beside all of its original; none if the place is elsewhere."""
+    if not isinstance(to, Beside) or not to.offset:
+        return []
+    if {*cells}.isdisjoint(cell for item in resolve(to.of, setting) for cell in item):
+        return []
+    way, count = to.offset[0]
+    step = setting.vector(((way, 1),))
+    reach = [dot(cell, step) for cell in cells]
+    return [scaled(step, max(reach) - min(reach) + count)]
+
+
+def _agreeing(to: tuple[Any, ...], cells: list[Cell], setting: Resolution, own: bool) -> list[Cell]:
+    """Return the vectors that bring something to several places at once; of levels, to that height."""
+    first, *more = (_vectors_to(one, cells, setting, own) for one in to if not isinstance(one, Level))
+    low = min(cell[1] for cell in cells) - FLOOR + 1
+    levels = {one.height - low for one in to if isinstance(one, Level)}
+    found = [one for one in first if all(one in other for other in more) and levels <= {one[1]}]
+    if not found:
+        raise Unresolved(Reason.NO_PLACE, "the places do not agree")
+    return found
+
+
 def _vectors_to(to: Any, cells: list[Cell], setting: Resolution, own: bool = False) -> list[Cell]:
     """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner.
 
     to: also several places that must agree. own: a place on top of it lies beside all of it.
     """
     if isinstance(to, tuple):
-        first, *more = (_vectors_to(one, cells, setting, own) for one in to if not isinstance(one, Level))
-        low = min(cell[1] for cell in cells) - FLOOR + 1
-        levels = [one.height - low for one in to if isinstance(one, Level)]
-        found = [one for one in first if all(one in other for other in more) and {*levels} <= {one[1]}]
-        if not found:
-            raise Unresolved(Reason.NO_PLACE, "the places do not agree")
-        return found
-    if own and isinstance(to, Beside) and to.offset and not {*cells}.isdisjoint(c for i in resolve(to.of, setting) for c in i):
-        way, count = to.offset[0]
-        step = setting.vector(((way, 1),))
-        return [scaled(step, dot(Box.of(cells).spans, tuple(map(abs, step))) + count)]
+        return _agreeing(to, cells, setting, own)
+    if own and (vectors := _beside_itself(to, cells, setting)):
+        return vectors
     if isinstance(to, Edge):
         step = setting.vector_of(to.way)
         far = _REACH[step[1]] - max(dot(cell, step) for cell in cells)
@@ -1291,6 +1315,16 @@ def _moved(cells: list[Cell], goals: list[Cell], setting: Resolution) -> Expecte
     check_free(blocks, setting, frozenset(cells))
     cleared = _changed(setting, [(cell, 0) for cell in cells])
     return _changed(setting.then(cleared.grid, ()), blocks)
+
+
+def _exchanged(items: list[list[Cell]], setting: Resolution) -> ExpectedWorld:
+    """Return the world in which two things on the same outline have changed places."""
+    lows = [Box.of(item).low for item in items]
+    shapes = [[shifted(c, scaled(low, -1)) for c in item] for item, low in zip(items, lows, strict=True)]
+    if {c[::2] for c in shapes[0]} != {c[::2] for c in shapes[1]}:
+        raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
+    goals = [shifted(c, low) for shape, low in zip(shapes, lows[::-1], strict=True) for c in shape]
+    return _moved([*items[0], *items[1]], goals, setting)
 
 
 def _added(setting: Resolution, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:

@@ -225,10 +225,15 @@ def _agreed(name: str, one: Any, two: Any) -> Any:
 
 define("is_a", lambda of, names: type(of).__name__ in names.split())
 define("size_of", lambda of: len(of))
-define("plain", lambda f, names: f if f.only("a change", *names.split()) is None else f)
 define("is_alike", lambda of: len(set(of)) < 2)
 define("both", lambda one, two: one.plus(two))
 define("reversed_", lambda of: of[::-1])
+
+
+def plain(f: Modifiers, names: str) -> Modifiers:
+    """Return modifiers if they have only these fields."""
+    f.only("a change", *names.split())
+    return f
 
 
 def altered(whole: Any, **changes: Any) -> Any:
@@ -927,9 +932,11 @@ def line_between(new: Any, one: Any, two: Any, mods: Modifiers = Modifiers()) ->
     n = max(abs(x), abs(z)) + 1
     ways = tuple(way for way in COMPASS if VECTORS[way][0] * x + VECTORS[way][2] * z > 0)
     require(abs(x) in (0, n - 1) and abs(z) in (0, n - 1) and (new.kind, len(ways)) != (Kind.DIAGONAL, 1))
-    require({new.count, mods.total, mods.long, *new.sizes} <= {1, None, n} and bool(new.color or mods.color))
-    shape = Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (n,), ways)
-    return Build(shape, (new.color or mods.color,), At((one.x, -1, one.z)))
+    color: Any = new.color or mods.color
+    require({new.count, mods.total, mods.long, *new.sizes} <= {1, None, n} and bool(color))
+    return Build(
+        Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (n,), ways), (color,), At((one.x, -1, one.z))
+    )
 
 
 define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))
