@@ -373,7 +373,9 @@ class Mirror(Instruction):
             twice = shifted(box.low, box.high)
         off = own.spans if inside else shifted(shifted(own.low, own.high), scaled(twice, -1))
         vector = tuple(map(abs, off)) if self.direction is None else setting.vector_of(self.direction)
-        axes = [axis for axis in range(3) if vector[axis]]
+        axes = [
+            axis for axis in ((0, 2) if self.direction is None and not inside else range(3)) if vector[axis]
+        ]
         if len(axes) != 1 or (self.about is not None and not off[axes[0]]):
             raise Unresolved(Reason.NO_DIRECTION, "mirrored along which axis")
         axis, sign = axes[0], vector[axes[0]]
