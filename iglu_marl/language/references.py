@@ -496,6 +496,8 @@ class Recent(Reference):
                 return [(cell,) for cell in there]
         if self == Recent(nth=1, count=1) and not setting.last:
             return [_only_thing(setting)]
+        if self.kind is not Kind.BLOCK and self.count == 1 and not setting.last:  # that others built
+            return resolve(Blocks(self.colors, self.kind), setting)
         raise Unresolved(Reason.NO_MATCH, "nothing like that was placed before")
 
     def _colored(self, cells: list[Cell], setting: Resolution) -> list[Cell]:
@@ -1224,11 +1226,8 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
         return items
     if len(items) < count:
         raise Unresolved(Reason.NO_MATCH, f"{len(items)} of {count} {described(reference)}")
-    for cells in _remembered(reference, setting):  # what was just spoken of comes first
-        lately = [item for item in items if cells.issuperset(item)]
-        lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
-        if len(lately) == count:
-            return lately
+    if lately := _lately(reference, items, count, setting):
+        return lately
     if reference.kind is not Kind.BLOCK and setting.last:  # in a dialogue
         own = [item for item in items if not _is_in_larger(item, setting)]
         if len(own) == count:
@@ -1239,6 +1238,23 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
             return [group]
     detail = f"{len(items)} of {described(reference)}"
     raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
+
+
+def _lately(reference: Blocks, items: list[Item], count: int, setting: Resolution) -> list[Item]:
+    """Return the things that were just spoken of; none if as many stood there before the request began."""
+    for cells in _remembered(reference, setting):
+        lately = [item for item in items if cells.issuperset(item)]
+        lately = [item for item in lately if len(set(map(setting.color_at, item))) == 1]
+        if len(lately) == count:
+            ats = [cell_index(*item[0]) for item in items]
+            start = setting.start if reference.kind is Kind.BLOCK else None
+            old = [
+                i
+                for i, at in zip(items, ats, strict=True)
+                if start is not None and start[at] == setting.grid[at]
+            ]
+            return [] if len(old) == count and old != lately else lately
+    return []
 
 
 def _remembered(reference: Blocks, setting: Resolution) -> list[set[Cell]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from iglu_marl.core.grid import Cell, Color, as_grid, cell_index, color_name, in
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.blocks import Instruction as Instruction
 from iglu_marl.language.placing import (
+    ALIKE,
     BlockSpec,
     Corners,
     OtherSide,
@@ -39,6 +41,7 @@ from iglu_marl.language.references import (
     Edge,
     Item,
     LastBlock,
+    Level,
     Location,
     NamedCells,
     NextTo,
@@ -252,19 +255,21 @@ class Replace(Instruction):
 
 @dataclass(frozen=True)
 class Move(Instruction):
-    """Move blocks by steps, or `to` a place of their lowest block: exactly one of the two."""
+    """Move blocks by steps, or `to` a place of their lowest block (or several that agree): one of the two."""
 
     blocks: Reference
     by: Offset = ()
-    to: Where | Spot | Edge | None = None
+    to: Any = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a move")
         object.__setattr__(self, "by", checked_offset(self.by))
         if bool(self.by) == (self.to is not None):
             raise DialogueError(f"a move by {self.by} to {self.to}, expected one of the two")
-        if self.to is not None and not isinstance(self.to, Edge):
-            _check_where(self.to, "a move")
+        several = isinstance(self.to, tuple)
+        for to in self.to if several else (self.to,):
+            if to is not None and not isinstance(to, (Edge, Level) if several else Edge):
+                _check_where(to, "a move")
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
@@ -278,12 +283,16 @@ class Move(Instruction):
 
 @dataclass(frozen=True)
 class Copy(Instruction):
-    """Copy blocks a number of steps away, or to a place; in another colour, if given."""
+    """Copy blocks a number of steps away, or to a place; in another colour, if given.
+
+    count: number of copies, each as far from the one before it.
+    """
 
     blocks: Reference
     by: Offset = ()
     to: Any = None
     color: int | None = None
+    count: int = 1
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a copy")
@@ -293,22 +302,16 @@ class Copy(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
-        if (
-            isinstance(self.to, Beside)
-            and self.to.offset
-            and not set(cells).isdisjoint(cell for item in resolve(self.to.of, setting) for cell in item)
-        ):
-            way, count = self.to.offset[0]  # on top of itself: so far that it lies beside itself
-            step = setting.vector(((way, 1),))
-            reach = [dot(cell, step) for cell in cells]
-            vectors = [scaled(step, max(reach) - min(reach) + count)]
-        elif self.to is None:
-            vectors = [setting.vector(self.by)]
-        else:
-            vectors = _vectors_to(self.to, cells, setting)
-        color = self.color
+        vectors = [setting.vector(self.by)] if self.to is None else _vectors_to(self.to, cells, setting, True)
         return [
-            _added(setting, [(shifted(cell, vector), color or setting.color_at(cell)) for cell in cells])
+            _added(
+                setting,
+                [
+                    (shifted(cell, scaled(vector, i)), self.color or setting.color_at(cell))
+                    for i in range(1, self.count + 1)
+                    for cell in cells
+                ],
+            )
             for vector in vectors
         ]
 
@@ -325,17 +328,15 @@ class Swap(Instruction):
     only_colors: bool = False
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        """Exchange colours if that equals exchanging places, else exchange places."""
         parts = [self.one] if self.other is None else [self.one, self.other]
         items = [_cells(part, setting) for part in parts]
         if self.other is None:
             items = [list(item) for item in _filled(self.one, setting)]
+        if not self.only_colors:
+            return [_exchanged(items, setting)]
         colors = [{setting.color_at(cell) for cell in item} for item in items]
         if any(len(color) > 1 for color in colors):
             raise Unresolved(Reason.AMBIGUOUS, "what changes places: each is of several colours")
-        shapes = [{tuple(a - b for a, b in zip(c, min(item), strict=True)) for c in item} for item in items]
-        if shapes[0] != shapes[1] and not self.only_colors:
-            raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
         stated = zip(items, reversed(colors), strict=True)
         return [_changed(setting, [(cell, color) for item, (color,) in stated for cell in item])]
 
@@ -344,57 +345,72 @@ class Swap(Instruction):
 class Mirror(Instruction):
     """Add the mirror image of blocks on one side of them.
 
-    about_centre: mirror in the middle of the zone instead.
+    about_centre: mirror in the middle of the zone instead. about: in that of a thing; of the blocks: in their place.
+    moves: the blocks go there. Without a direction, along the only possible axis.
     """
 
     blocks: Reference
-    direction: Direction
+    direction: Direction | None
     about_centre: bool = False
+    about: Reference | None = None
+    moves: bool = False
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a mirror image")
+        if self.direction is None and self.about is not None:
+            return
         object.__setattr__(self, "direction", Direction(self.direction))
-        if self.about_centre and self.direction.vertical:
+        if self.about_centre and Direction(self.direction).vertical:
             raise DialogueError(
                 f"mirror about the centre goes {self.direction}, expected a horizontal direction"
             )
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
-        vector = setting.vector_of(self.direction)
-        axis = next(axis for axis in range(3) if vector[axis])
-        sign = vector[axis]
+        own, twice, inside = Box.of(cells), (0, 0, 0), self.about == self.blocks
+        if self.about is not None:
+            box = Box.of(_cells(self.about, setting))
+            twice = shifted(box.low, box.high)
+        off = own.spans if inside else shifted(shifted(own.low, own.high), scaled(twice, -1))
+        vector = tuple(map(abs, off)) if self.direction is None else setting.vector_of(self.direction)
+        axes = [
+            axis for axis in ((0, 2) if self.direction is None and not inside else range(3)) if vector[axis]
+        ]
+        if len(axes) != 1 or (self.about is not None and not off[axes[0]]):
+            raise Unresolved(Reason.NO_DIRECTION, "mirrored along which axis")
+        axis, sign = axes[0], vector[axes[0]]
         if self.about_centre:
             cells = [cell for cell in cells if cell[axis] * sign < 0]
             if not cells:
                 raise Unresolved(Reason.NO_MATCH, "nothing is on the other side of the centre")
-            total = 0
-        else:
+        elif self.about is None:
             total = 2 * sign * max(sign * cell[axis] for cell in cells) + sign
-
-        images = [_image(cell, axis, (total, total, total)) for cell in cells]
-        return [
-            _added(setting, [(one, setting.color_at(cell)) for one, cell in zip(images, cells, strict=True)])
-        ]
+            twice = (total, total, total)
+        images = [_image(cell, axis, twice) for cell in cells]
+        if inside or self.moves:
+            return [_moved(cells, images, setting)]
+        return [_added(setting, [(i, setting.color_at(c)) for i, c in zip(images, cells, strict=True)])]
 
 
 @dataclass(frozen=True)
 class Extend(Instruction):
-    """Continue the outermost blocks of something in one direction `count` times, in their colours."""
+    """Continue the outermost blocks of something in one direction (or two at once) `count` times, in their colours."""
 
     blocks: Reference
-    direction: Direction
+    direction: Direction | tuple[Direction, ...]
     count: int
     color: int | None = None
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "an extension")
-        object.__setattr__(self, "direction", Direction(self.direction))
+        if not isinstance(self.direction, tuple):
+            object.__setattr__(self, "direction", Direction(self.direction))
         if isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= 10:
             raise DialogueError(f"an extension by {self.count!r}, expected 1..10")
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        vector = setting.vector_of(self.direction)
+        ways = self.direction if isinstance(self.direction, tuple) else (self.direction,)
+        vector = setting.vector(tuple((way, 1) for way in ways))
         blocks, items = [], _filled(self.blocks, setting)
         for item in items:
             blocks += _continued(item, vector, self.count, self.color, setting)
@@ -442,6 +458,40 @@ class Resize(Instruction):
             cells += _resized(self, item, setting)
         check_free([block for block in cells if block[1]], setting)
         return _about(items, _changed(setting, cells))
+
+
+@dataclass(frozen=True)
+class AddSteps(Instruction):
+    """Add steps to a staircase at its high end, solid if it is. height: of the last one, if given."""
+
+    blocks: Reference
+    count: int = 1
+    color: int | None = None
+    height: int | None = None
+
+    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
+        cells = _cells(self.blocks, setting)
+        tops = sorted(
+            {cell[::2]: cell for cell in sorted(cells, key=lambda one: one[1])}.values(),
+            key=lambda one: one[1],
+        )
+        (rise, *more) = {shifted(b, scaled(a, -1)) for a, b in pairwise(tops)} or {(0, 0, 0)}
+        if more or rise[1] != 1 or abs(rise[0]) + abs(rise[2]) != 1:
+            raise Unresolved(Reason.NO_MATCH, "a staircase whose steps rise by one")
+        new = _continued(tuple(tops), rise, self.count, self.color, setting)
+        if self.height not in (None, new[-1][0][1] - FLOOR + 1):
+            raise Unresolved(Reason.CONTRADICTION, f"a step of height {self.height}")
+        low = [FLOOR if len(cells) > len(tops) else top for (_, top, _), _ in new]
+        return [
+            _added(
+                setting,
+                [
+                    ((x, y, z), c)
+                    for n, ((x, top, z), c) in zip(low, new, strict=True)
+                    for y in range(n, top + 1)
+                ],
+            )
+        ]
 
 
 @dataclass(frozen=True)
@@ -510,9 +560,13 @@ class Repeat(Instruction):
         if expanded is not self:
             return _follow(expanded, setting)
         on_top = isinstance(self.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
-        if self.where is None or not setting.last or on_top:  # on the edge of what?
+        if (
+            self.where is None or on_top or not (setting.last or setting.before is None)
+        ):  # on the edge of what?
             raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
-        if isinstance(self.where, OtherSide) and self.where.of is None and not self.color:
+        if isinstance(self.where, OtherSide) and self.where.of is None:
+            if self.color:
+                raise Unresolved(Reason.NO_PLACE, "the other side of what")
             return [_opposite(setting)]
         return Copy(Anaphor(), to=self.where, color=self.color)._worlds(setting)
 
@@ -1196,8 +1250,38 @@ _REACH = {1: 7, 0: 5, -1: 1}
 """How far the zone reaches along a vector, by its vertical part."""
 
 
-def _vectors_to(to: Location, cells: list[Cell], setting: Resolution) -> list[Cell]:
-    """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner."""
+def _beside_itself(to: Any, cells: list[Cell], setting: Resolution) -> list[Cell]:
+    """Return the vector that brings a copy beside all of its original; none if the place is elsewhere."""
+    if not isinstance(to, Beside) or not to.offset:
+        return []
+    if {*cells}.isdisjoint(cell for item in resolve(to.of, setting) for cell in item):
+        return []
+    way, count = to.offset[0]
+    step = setting.vector(((way, 1),))
+    reach = [dot(cell, step) for cell in cells]
+    return [scaled(step, max(reach) - min(reach) + count)]
+
+
+def _agreeing(to: tuple[Any, ...], cells: list[Cell], setting: Resolution, own: bool) -> list[Cell]:
+    """Return the vectors that bring something to several places at once; of levels, to that height."""
+    first, *more = (_vectors_to(one, cells, setting, own) for one in to if not isinstance(one, Level))
+    low = min(cell[1] for cell in cells) - FLOOR + 1
+    levels = {one.height - low for one in to if isinstance(one, Level)}
+    found = [one for one in first if all(one in other for other in more) and levels <= {one[1]}]
+    if not found:
+        raise Unresolved(Reason.NO_PLACE, "the places do not agree")
+    return found
+
+
+def _vectors_to(to: Any, cells: list[Cell], setting: Resolution, own: bool = False) -> list[Cell]:
+    """Return the vectors that bring something to a place: its lowest block, or the one that fits a corner.
+
+    to: also several places that must agree. own: a place on top of it lies beside all of it.
+    """
+    if isinstance(to, tuple):
+        return _agreeing(to, cells, setting, own)
+    if own and (vectors := _beside_itself(to, cells, setting)):
+        return vectors
     if isinstance(to, Edge):
         step = setting.vector_of(to.way)
         far = _REACH[step[1]] - max(dot(cell, step) for cell in cells)
@@ -1235,6 +1319,16 @@ def _moved(cells: list[Cell], goals: list[Cell], setting: Resolution) -> Expecte
     return _changed(setting.then(cleared.grid, ()), blocks)
 
 
+def _exchanged(items: list[list[Cell]], setting: Resolution) -> ExpectedWorld:
+    """Return the world in which two things on the same outline have changed places."""
+    lows = [Box.of(item).low for item in items]
+    shapes = [[shifted(c, scaled(low, -1)) for c in item] for item, low in zip(items, lows, strict=True)]
+    if {c[::2] for c in shapes[0]} != {c[::2] for c in shapes[1]}:
+        raise Unresolved(Reason.AMBIGUOUS, "what changes places: they are not of one shape")
+    goals = [shifted(c, low) for shape, low in zip(shapes, lows[::-1], strict=True) for c in shape]
+    return _moved([*items[0], *items[1]], goals, setting)
+
+
 def _added(setting: Resolution, blocks: list[tuple[Cell, int]]) -> ExpectedWorld:
     check_free(blocks, setting)
     return _changed(setting, blocks)
@@ -1249,12 +1343,18 @@ def _about(items: list[Item], made: ExpectedWorld) -> ExpectedWorld:
 def _continued(
     item: Item, vector: Cell, count: int, color: int | None, setting: Resolution
 ) -> list[tuple[Cell, int]]:
-    """Return the blocks of further layers of something beyond its outermost blocks."""
-    return [
-        (shifted(cell, scaled(vector, i)), color or setting.color_at(cell))
-        for i in range(1, count + 1)
-        for cell in outermost(item, vector)
-    ]
+    """Return the blocks of further layers of something; color ALIKE: their colours go on repeating as before."""
+    blocks = []
+    for end in outermost(item, vector):
+        line = [end]
+        while color == ALIKE and (cell := shifted(line[-1], scaled(vector, -1))) in item:
+            line.append(cell)
+        colors = [color if color and color != ALIKE else setting.color_at(cell) for cell in line]
+        periods = [n for n in range(1, len(line)) if colors[n:] == colors[:-n]] if color == ALIKE else [1]
+        if not periods:
+            raise Unresolved(Reason.AMBIGUOUS, "how the pattern goes on")
+        blocks += [(shifted(end, scaled(vector, i)), colors[-i % periods[0]]) for i in range(1, count + 1)]
+    return blocks
 
 
 def _resized(instruction: Resize, item: Item, setting: Resolution) -> list[tuple[Cell, int]]:

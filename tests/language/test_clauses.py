@@ -435,6 +435,59 @@ def test_names_parts_and_what_is_not_repeated(world: str, text: str, blocks: str
     assert changed(world, text) == (None if blocks is None else cells(blocks))
 
 
+LOW, ALTERNATE = "red 0,1..3,0; green 3,1..2,0; yellow -3,1,0", "red -2,1,0 0,1,0; blue -1,1,0 1,1,0"
+
+
+@pytest.mark.parametrize(
+    ("world", "text", "blocks"),
+    [
+        # take and put, move: the place by several pieces
+        (LOW, "Take the yellow block from the ground and put it on the green tower.", "- -3,1,0; yellow 3,3,0"),
+        (LOW, "Take the top 2 blocks off the red tower, then stack them on the green tower.",
+         "- 0,2..3,0; red 3,3..4,0"),
+        (LOW, "Move the yellow block next to the red tower: south side, on the ground, touching.",
+         "- -3,1,0; yellow 0,1,1"),
+        (LOW, "Move the yellow block to the other side of the red tower", None),  # the green tower is there
+        ("red 0,1..3,0; yellow -3,1,0", "Move the yellow block to the other side of the red tower",
+         "- -3,1,0; yellow 3,1,0"),
+        (LOW, "Swap the positions of the red tower and the green tower.", "green 0,1..2,0; - 0,3,0; red 3,1..3,0"),
+        # copies
+        (LOW, "Copy the green tower, offset 2 cells south, in blue.", "blue 3,1..2,2"),
+        (LOW, "Copy the green tower in blue, 2 cells south", "blue 3,1..2,2"),
+        (TOWER, "another tower just like it, to the east of it, with two empty spaces in between", "blue 3,1..3,0"),
+        (TOWER, "Make two more towers like this one, in a line to the east. Leave one empty space between them.",
+         "blue 2,1..3,0 4,1..3,0"),
+        (TOWER, "same thing again on the north side, but in red", "red 0,1..3,-1"),
+        # mirror images, in their place or about something
+        ("red 0,1,0; blue 0,2..3,0", "Turn the tower upside down.", "red 0,3,0; blue 0,1,0"),
+        ("red 0,1,0; blue 0,2..3,0", "reverse the order of the colours in the tower", "red 0,3,0; blue 0,1,0"),
+        ("red 0,1,0; green 2,1,0", "Mirror the red block east-west over the green block.", "red 4,1,0"),
+        ("red 0,1,0; green 0,1,2", "Mirror the red block east-west over the green block.", None),
+        # growth
+        (ALTERNATE, "Continue the row to the east with 3 blocks, same pattern", "red 2,1,0 4,1,0; blue 3,1,0"),
+        (ALTERNATE, "keep going with the pattern, 2 more blocks to the west", "red -4,1,0; blue -3,1,0"),
+        ("red 0,1,0 1,1,1", "Continue the diagonal 2 blocks further to the south-east, but with green",
+         "green 2,1,2 3,1,3"),
+        ("red 0,1..2,0; blue 0,3,0", "continue the tower by 2 up with the same pattern", None),
+        (ROW, "put two more layers on top, same colour", "blue -2..2,2..3,0"),
+        (ROW, "put a second layer on the row, all around, but in yellow", "yellow -2..2,2,0"),
+        (STAIRS, "one more step on the stairs, a higher one", "green 3,1..4,0"),
+        (STAIRS, "Add the next step with height 9, same colour", None),
+        # lines from place to place; halfway
+        ("", "a diagonal line from the north west corner to the middle, in red",
+         "red -5,1,-5 -4,1,-4 -3,1,-3 -2,1,-2 -1,1,-1 0,1,0"),
+        ("", "put a red line from the middle to the east edge", "red 0..5,1,0"),
+        ("", "Lay a red path from the west edge to the east edge, straight through the middle.", "red -5..5,1,0"),
+        ("blue -2,1,0 2,1,0", "Exactly halfway between the two blue blocks, build a red tower of height 2.",
+         "red 0,1..2,0"),
+        # the green one that was there before, or the new one?
+        ("red -2,1,0; green 2,1,0", "put a green block on the red one and a red block on the green one", None),
+    ],
+)  # fmt: skip
+def test_what_a_verb_takes_in_any_order(world: str, text: str, blocks: str | None) -> None:
+    assert changed(world, text) == (None if blocks is None else cells(blocks))
+
+
 RED_TOWER = ("build a tower of 3 red blocks in the centre",)
 RED_BLOCK = ("put a red block in the centre", "put a red block 2 east of it")
 

@@ -171,6 +171,7 @@ class Modifiers:
     alone: bool | None = None
     open: str | None = None
     more: tuple[tuple[Any, Modifiers], ...] = ()
+    by: Any = None
     again: tuple[tuple[str, Any], ...] = ()  # repeated properties: see `_check_repetitions`
 
     def plus(self, other: Modifiers) -> Modifiers:
@@ -227,6 +228,12 @@ define("size_of", lambda of: len(of))
 define("is_alike", lambda of: len(set(of)) < 2)
 define("both", lambda one, two: one.plus(two))
 define("reversed_", lambda of: of[::-1])
+
+
+def plain(f: Modifiers, names: str) -> Modifiers:
+    """Return modifiers if they have only these fields."""
+    f.only("a change", *names.split())
+    return f
 
 
 def altered(whole: Any, **changes: Any) -> Any:
@@ -887,6 +894,51 @@ def of_it(reference: Any, of: Any) -> Any:
     return reference
 
 
+def to_place(f: Modifiers) -> Any:
+    """Return the places that the pieces of a move or a copy say, None for steps."""
+    wheres = _merge_at_one_thing(f.where)
+    require((f.by is None) == bool(wheres) and (f.gap is None or bool(wheres)))
+    if f.gap is not None:  # "to the east of it, with two empty spaces in between"
+        require(all(is_near(where, f.gap + 1) for where in wheres))
+        wheres = tuple(
+            replace(where, offset=((where.offset[0][0], f.gap + 1),)) if isinstance(where, Beside) else where
+            for where in wheres
+        )
+    return wheres[0] if len(wheres) == 1 else wheres or None
+
+
+def is_its(to: Any) -> bool:
+    return any(getattr(one, "of", None) == Anaphor() for one in (to if isinstance(to, tuple) else (to,)))
+
+
+def is_near(where: Any, n: int) -> bool:
+    """Return whether a place can be at that distance."""
+    if isinstance(where, Beside):
+        return len(where.offset) == 1 and where.offset[0][1] in (1, n)
+    return isinstance(where, Level) or (isinstance(where, NextTo) and n == 1)
+
+
+def about(wheres: Any, of: Any) -> Any:
+    return tuple(verbs.rebuilt(one, lambda it: of if it == Anaphor() else it) for one in wheres)
+
+
+def line_between(new: Any, one: Any, two: Any, mods: Modifiers = Modifiers()) -> Any:
+    """Return a line from one place of the map to another, or to an edge."""
+    mods.plus(Modifiers(color=new.color or None)).only("a line", "color", "total", "long")
+    require(isinstance(one, Spot) and new.kind in (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL))
+    if isinstance(two, Direction):
+        two = Spot(5 * VECTORS[two][0] or one.x, 5 * VECTORS[two][2] or one.z)
+    x, z = two.x - one.x, two.z - one.z
+    n = max(abs(x), abs(z)) + 1
+    ways = tuple(way for way in COMPASS if VECTORS[way][0] * x + VECTORS[way][2] * z > 0)
+    require(abs(x) in (0, n - 1) and abs(z) in (0, n - 1) and (new.kind, len(ways)) != (Kind.DIAGONAL, 1))
+    color: Any = new.color or mods.color
+    require({new.count, mods.total, mods.long, *new.sizes} <= {1, None, n} and bool(color))
+    return Build(
+        Shape(Kind.DIAGONAL if len(ways) > 1 else Kind.ROW, (n,), ways), (color,), At((one.x, -1, one.z))
+    )
+
+
 define("keep_color", lambda color: Remove(Blocks(tuple(c for c in range(1, 7) if c != color), count=None)))
 
 
@@ -978,3 +1030,4 @@ MAKERS |= {
     name: one for name, one in vars().items() if getattr(one, "__module__", "") == __name__ and name[0] != "_"
 }
 MAKERS["replace"] = replace_
+MAKERS["NO_MODS"] = _PLAIN
