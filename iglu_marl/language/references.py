@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, product
@@ -295,22 +295,24 @@ class OfColors(Location):
 
 @dataclass(frozen=True)
 class Furthest(Location):
-    """Filter: furthest from something or, with `near`, nearest to it; or going furthest in a direction.
+    """Filter: furthest from something or, with `near`, nearest to it; or furthest in a direction, or between two.
 
-    where: another place that holds.
+    where: another place that holds. along: only what stretches in that direction.
     """
 
-    of: Reference | Direction
+    of: Reference | tuple[Direction, ...]
     near: bool = False
     where: Location | None = None
+    along: bool = False
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items at the largest or smallest distance."""
         items = items if self.where is None else self.where.fitting(reference, items, setting)
         far: dict[Item, float]
-        if isinstance(self.of, Direction):
-            vector = setting.vector_of(self.of)
-            items = [i for i in items if any(map(operator.mul, Box.of(i).spans, vector)) or len(i) == 1]
+        if isinstance(self.of, tuple):
+            vector = setting.vector(tuple((way, 1) for way in self.of))
+            long = [i for i in items if any(map(operator.mul, Box.of(i).spans, vector)) or len(i) == 1]
+            items = long if self.along else items
             far = {item: max(dot(cell, vector) for cell in item) for item in items}
         else:
             others = {cell for item in resolve(self.of, setting) for cell in item}
@@ -516,8 +518,10 @@ class Portion(Reference):
     """The ends, corners, border, middle, inside or blocks of something.
 
     which: also the "arms", "bars" or "steps" of a figure, which are things of several blocks.
-    way: only those on this side; with "half", the half there; with "alternate", every second one from there.
+    way: only those on this side; with "half", the half there.
     layers: how many layers on this side. at: where the part lies in it, as a place of the zone.
+    cuts: only those in these of its layers, rows, columns or blocks: the unit, the end from which they are counted
+        (None: from the ground, or where it makes no difference) and their numbers, 0 = the middle, -1 = the last.
     """
 
     of: Reference
@@ -525,6 +529,7 @@ class Portion(Reference):
     way: Direction | None = None
     layers: int = 1
     at: Location | None = None
+    cuts: tuple[tuple[str, Direction | None, Sequence[int]], ...] = ()
 
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return its blocks, one thing per block."""
@@ -561,6 +566,9 @@ class Portion(Reference):
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
         if self.at is not None:
             return _part_at(self.at, item, setting)
+        if self.cuts:
+            left = set[Cell].intersection(*(_numbered(item, *cut, setting) for cut in self.cuts))
+            return [cell for cell in item if cell in left]
         if isinstance(self.of, Portion) and self.of.which == "arms" and self.which in ("ends", "tip"):
             return [cell for cell in item if _touched(cell, setting) == 1]
         if self.way is not None:
@@ -570,13 +578,35 @@ class Portion(Reference):
                 rest = tuple(cell for cell in rest if cell not in found)
             across = self.which == "ends" and len(found) == len(item) > 1
             return [] if across else found or list(item)
-        if self.which == "alternate":
-            raise Unresolved(Reason.NO_DIRECTION, "from which end")
         box = Box.of(item)
         if self.which == "inside":
             inner = [cell for cell in setting.blocks if box.surrounds(cell)]
             return [cell for cell in inner if cell not in item] or inner
         return _PORTIONS.get(self.which, _all_of)(item, box)
+
+
+def _numbered(
+    item: Item, unit: str, way: Direction | None, numbers: Sequence[int], setting: Resolution
+) -> set[Cell]:
+    """Return the layers, rows, columns or blocks of a thing with these numbers: see `Portion`."""
+    x, y, z = Box.of(item).spans
+    ways = [one for one in COMPASS if (x if one.axis == "x" else z)]
+    if unit == "layer" or (y and unit == "row") or (not ways and unit == "block"):
+        ways = [Direction.DOWN]
+    found = []
+    for vector in map(setting.vector_of, ways if way is None else [way]):
+        far = [-dot(cell, vector) for cell in item]
+        first, last = min(far) - 1, max(far) + 1
+        middle = (last - first) // 2 if (last - first) % 2 == 0 else last
+        at = {n % (last - first) if n else middle for n in numbers if n < last - first or isinstance(numbers, tuple)}
+        found.append({cell for cell, reach in zip(item, far, strict=True) if reach - first in at})
+        if max(numbers) >= last - first and isinstance(numbers, tuple) or (unit == "block" and len(found[-1]) > len(at)):
+            raise Unresolved(Reason.NO_MATCH, f"that {unit}")
+    if not numbers[0]:
+        return set[Cell].intersection(*found) if found else {*item}
+    if any(one != found[0] for one in found) or (way is None and isinstance(numbers, range)):
+        raise Unresolved(Reason.NO_DIRECTION, "from which end")
+    return found[0] if found else set()
 
 
 def _arms_of(item: Item) -> list[Item]:
@@ -727,7 +757,7 @@ class Blocks(Reference):
         middle: those in the middle of a line of all that fit.
         unless: exclude these.
         by_size: only the "largest" or "smallest".
-        one: worded as "the red one", which can be all of a red tower.
+        one: worded as "the red one", which can be all of a red tower, or "the two northern ones", of four towers.
 
     """
 
@@ -1234,9 +1264,11 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
         if len(own) == count:
             return own  # "the row" is no row of a square
     cells = {cell for item in items for cell in item}
-    for group in find_items(setting, Kind.STRUCTURE, reference.colors) if reference.one else ():
-        if cells.issubset(group):
-            return [group]
+    groups = find_items(setting, Kind.STRUCTURE, reference.colors) if reference.one else []
+    met = [group for group in groups if not cells.isdisjoint(group)]
+    if len(met) == count and cells.issubset(cell for group in met for cell in group):
+        if reference.extreme is None or len(groups) > count:
+            return met
     detail = f"{len(items)} of {described(reference)}"
     raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
 
@@ -1325,8 +1357,6 @@ def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
 
 def _side_of(item: Item, which: str, vector: Cell) -> list[Cell]:
     """Return the part on one side."""
-    if which == "alternate":
-        return sorted(item, key=lambda cell: -dot(cell, vector))[::2]
     if which == "half":
         reach = [dot(cell, vector) for cell in item]
         return [cell for cell in item if 2 * dot(cell, vector) > min(reach) + max(reach)]

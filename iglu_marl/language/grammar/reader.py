@@ -317,6 +317,9 @@ _ITS = (Anaphor(), LastBlock(), PluralAnaphor())
 def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     found: list[Any] = []
     for part, then in zip(parts, (*parts[1:], None), strict=True):
+        if isinstance(part, Topic) and found and (begun := _begun(found[-1], part.of)) != found[-1]:
+            found[-1] = begun
+            continue
         if isinstance(part, Topic):
             count = getattr(then, "size", None) or getattr(getattr(then, "blocks", None), "count", None)
             if then is None or (part.count and count and part.count != abs(count)):
@@ -325,6 +328,21 @@ def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             part = SetFocus(part.of)
         found.append(part)
     return tuple(found)
+
+
+def _begun(part: Any, first: Any) -> Any:
+    """Return an instruction about every second block, counted from the one with which to begin."""
+    rank, way = getattr(first, "rank", 1), getattr(first, "extreme", None)
+
+    def counted(value: Any) -> Any:
+        if not isinstance(value, Portion) or way is None or not value.cuts or value.cuts[0][1] is not None:
+            return value
+        unit, _, every = value.cuts[0]
+        if not isinstance(every, range):
+            return value
+        return replace(value, cuts=((unit, way, range(rank, every.stop, every.step)),))
+
+    return rebuilt(part, counted)
 
 
 def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
