@@ -72,12 +72,15 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
         item for color in colors for item in connected(c for c in cells if setting.color_at(c) == color)
     ]
     things = list(dict.fromkeys([*connected(cells), *things]))
+    word = getattr(reference.kind, "word", "")
+    if word in listed("whole_noun") and not reference.colors and reference.count == 1:
+        wholes = [item for item in connected(cells) if len(item) > 1]
+        return [item for item in wholes if boxes_of(item) != [item] or sum(map(bool, Box.of(item).spans)) > 1] or wholes
     if reference.count != 1:
         return _alike(things, reference.count, setting)
     parts = [box for item in things if len({*map(setting.color_at, item)}) == 1 for box in boxes_of(item)]
     things = list(dict.fromkeys([*things, *parts]))
     looks = Counter(_look(item, setting) for item in things)
-    word = getattr(reference.kind, "word", "")
     if not is_noun(word) or word in listed("part_noun"):  # the whole is no part
         things = [item for item in things if boxes_of(item) == [item]]
     return [item for item in things if looks[_look(item, setting)] == 1]

@@ -569,7 +569,7 @@ class Portion(Reference):
         if self.cuts:
             left = set[Cell].intersection(*(_numbered(item, *cut, setting) for cut in self.cuts))
             return [cell for cell in item if cell in left]
-        if isinstance(self.of, Portion) and self.of.which == "arms" and self.which in ("ends", "tip"):
+        if isinstance(self.of, Portion) and self.of.which == "arms" and self.which in ("ends", "tip", "outer"):
             return [cell for cell in item if _touched(cell, setting) == 1]
         if self.way is not None:
             vector, rest, found = setting.vector_of(self.way), item, list[Cell]()
@@ -649,6 +649,20 @@ def boxes_of(item: Iterable[Cell]) -> list[Item]:
 
 _LIMBS: dict[str, Callable[[Item], list[Item]]] = {"arms": _arms_of, "bars": boxes_of, "steps": _steps_of}
 """Parts of a thing that are things of several blocks."""
+
+
+def _outer_of(item: Item, box: Box) -> list[Cell]:
+    """Return the border of something full and wide, else the ends."""
+    full = len(item) == prod(span + 1 for span in box.spans) and sum(map(bool, box.spans)) > 1
+    return _border_of(item, box) if full else _ends_of(item, box)
+
+
+def _legs_of(item: Item, box: Box) -> list[Cell]:
+    """Return what stands apart under a thing, up to the layer that joins it; the ends if nothing does."""
+    layers = [{(x, z) for x, y, z in item if y == at} for at in range(box.low[1], box.high[1] + 1)]
+    apart = len(connected((x, FLOOR, z) for x, z in layers[0])) > 1
+    height = next((n for n, layer in enumerate(layers) if layer != layers[0]), 0) if apart else 0
+    return [cell for cell in item if cell[1] < box.low[1] + height] or _ends_of(item, box)
 
 
 def _touched(cell: Cell, setting: Resolution) -> int:
@@ -1381,11 +1395,13 @@ def _box_corners(item: Item, box: Box) -> list[Cell]:
 
 _PORTIONS: dict[str, Callable[[Item, Box], list[Cell]]] = {
     "ends": _ends_of,
+    "legs": _legs_of,
     "tip": lambda item, box: outermost(item, VECTORS[Direction.UP]) if box.spans[1] else _ends_of(item, box),
     "border": _border_of,
     "corners": _corners_of,
     "middle": _middle_of,
     "peak": _peak_of,
-    "between_ends": lambda item, box: [cell for cell in item if cell not in _ends_of(item, box)],
+    "outer": _outer_of,
+    "inner": lambda item, box: [cell for cell in item if cell not in _outer_of(item, box)],
 }
 """Parts of a thing in its box, by their names."""

@@ -329,8 +329,8 @@ class ClauseReader:
         if at < 0:
             return not listed("needs").isdisjoint(self.said[noun + 1 : noun + 2])
         word, behind = self.said[at], self.said[noun + 1 : noun + 5]
-        ends = noun + 2 == len(self.said) or self.breaks.get(noun + 2) == "."
-        if word in ("make", "turn") and ends and self._colors(noun + 1):
+        end = min(end for end in (*self.breaks, len(self.said)) if end > noun)
+        if word in ("make", "turn") and self._colors(end - 1) and not is_number(self.said[end - 2]):
             return True  # "make the hull green" lacks a place for something new
         grows = word in ("make", "build") and not {"longer", "taller", "higher", "wider"}.isdisjoint(behind)
         return word in listed("placing") or word in listed("acting") or grows
