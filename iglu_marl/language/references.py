@@ -537,6 +537,9 @@ class Portion(Reference):
         items = resolve(self.of, setting)
         if isinstance(self.of, Anaphor) and self.has_limbs:  # of all that it belongs to
             items = [one for one in connected(setting.blocks) if set(items[0]) <= set(one)] or items
+        if self.cuts and isinstance(self.of, Anaphor) and not any(map(setting.color_at, items[0])):
+            near = {shifted(cell, way) for cell in items[0] for way in VECTORS.values()}  # of what is left
+            items = [one for one in connected(setting.blocks) if not near.isdisjoint(one)] or items
         if len(items) > 1 and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
         for item in items:
@@ -1254,12 +1257,26 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
         count == 1 or len(items) % 2
     )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
+    central = _central([cell for item in items for cell in item], count)
+    if central and (not out.any() or count > 1):
+        return central
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
     if count > 1:
         return sorted(items)[rest : len(items) - rest]
     return [item for item, fits in zip(items, out[first:], strict=True) if fits]
+
+
+def _central(cells: list[Cell], count: int) -> list[Item]:
+    """Return the blocks of a layer or a wall that are nearest to its middle; [] if they are not as many as that."""
+    box = Box.of(cells)
+    if sum(map(bool, box.spans)) != 2:
+        return []
+    centre = [(low + high) / 2 for low, high in zip(box.low, box.high, strict=True)]
+    far = sorted((math.dist(cell, centre), cell) for cell in cells)
+    tied = len(far) > count and far[count][0] - far[count - 1][0] < 0.1
+    return [] if tied else [(cell,) for _, cell in far[:count]]
 
 
 def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:

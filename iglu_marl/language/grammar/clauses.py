@@ -306,7 +306,8 @@ class ClauseReader:
         first = at
         while first and first not in self.breaks and self._describes(first - 1):
             first -= 1
-        return self._governs(self._before_article(first), at)
+        owner = first > 1 and self.said[first - 1] == "'s"
+        return self._is_meant(first - 2) if owner else self._governs(self._before_article(first), at)
 
     def _describes(self, at: int) -> bool:
         """Return whether a word can stand between an article and its noun."""
