@@ -335,12 +335,9 @@ def _begun(part: Any, first: Any) -> Any:
     rank, way = getattr(first, "rank", 1), getattr(first, "extreme", None)
 
     def counted(value: Any) -> Any:
-        if not isinstance(value, Portion) or way is None or not value.cuts or value.cuts[0][1] is not None:
-            return value
-        unit, _, every = value.cuts[0]
-        if not isinstance(every, range):
-            return value
-        return replace(value, cuts=((unit, way, range(rank, every.stop, every.step)),))
+        unit, from_end, every = value.cuts[0] if isinstance(value, Portion) and value.cuts else ("", way, None)
+        known = from_end is not None or way is None or not isinstance(every, range)
+        return value if known else replace(value, cuts=((unit, way, range(rank, every.stop, every.step)),))
 
     return rebuilt(part, counted)
 
