@@ -1257,26 +1257,15 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
         count == 1 or len(items) % 2
     )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
-    central = _central([cell for item in items for cell in item], count)
-    if central and (not out.any() or count > 1):
-        return central
+    cells = tuple(cell for item in items for cell in item)
+    if count == 1 and not out.any() and 0 in Box.of(cells).spans and (central := _middle_of(cells, Box.of(cells))):
+        return [tuple(central)]  # of a layer or a wall
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
     if count > 1:
         return sorted(items)[rest : len(items) - rest]
     return [item for item, fits in zip(items, out[first:], strict=True) if fits]
-
-
-def _central(cells: list[Cell], count: int) -> list[Item]:
-    """Return the blocks of a layer or a wall that are nearest to its middle; [] if they are not as many as that."""
-    box = Box.of(cells)
-    if sum(map(bool, box.spans)) != 2:
-        return []
-    centre = [(low + high) / 2 for low, high in zip(box.low, box.high, strict=True)]
-    far = sorted((math.dist(cell, centre), cell) for cell in cells)
-    tied = len(far) > count and far[count][0] - far[count - 1][0] < 0.1
-    return [] if tied else [(cell,) for _, cell in far[:count]]
 
 
 def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
