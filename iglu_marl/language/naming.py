@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from iglu_marl.core.grid import Cell
 from iglu_marl.language.grammar.clauses import listed
 from iglu_marl.language.grammar.reader import instruction_words
 from iglu_marl.language.grammar.spelling import is_noun
@@ -74,8 +75,7 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
     things = list(dict.fromkeys([*connected(cells), *things]))
     word = getattr(reference.kind, "word", "")
     if word in listed("whole_noun") and not reference.colors and reference.count == 1:
-        wholes = [item for item in connected(cells) if len(item) > 1]
-        return [item for item in wholes if boxes_of(item) != [item] or sum(map(bool, Box.of(item).spans)) > 1] or wholes
+        return _wholes(cells)
     if reference.count != 1:
         return _alike(things, reference.count, setting)
     parts = [box for item in things if len({*map(setting.color_at, item)}) == 1 for box in boxes_of(item)]
@@ -84,6 +84,12 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
     if not is_noun(word) or word in listed("part_noun"):  # the whole is no part
         things = [item for item in things if boxes_of(item) == [item]]
     return [item for item in things if looks[_look(item, setting)] == 1]
+
+
+def _wholes(cells: list[Cell]) -> list[Item]:
+    """Return what is connected, except single blocks, and lines if there is more."""
+    things = [item for item in connected(cells) if len(item) > 1]
+    return [item for item in things if sum(map(bool, Box.of(item).spans)) > 1] or things
 
 
 def _alike(things: list[Item], count: int | None, setting: Resolution) -> list[Item]:

@@ -535,22 +535,27 @@ class Portion(Reference):
         """Return its blocks, one thing per block."""
         found: list[Item] = []
         items = resolve(self.of, setting)
-        if isinstance(self.of, Anaphor) and self.has_limbs:  # of all that it belongs to
-            items = [one for one in connected(setting.blocks) if set(items[0]) <= set(one)] or items
-        if self.cuts and isinstance(self.of, Anaphor) and not any(map(setting.color_at, items[0])):
-            near = {shifted(cell, way) for cell in items[0] for way in VECTORS.values()}  # of what is left
-            items = [one for one in connected(setting.blocks) if not near.isdisjoint(one)] or items
+        if isinstance(self.of, Anaphor) and (self.has_limbs or self.cuts):
+            items = self._wholes(items[0], setting) or items
         if len(items) > 1 and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
         for item in items:
-            limbs = self.has_limbs
-            parts = (
-                self._limbs(item, setting) if limbs else [(c,) for c in sorted(self._cells(item, setting))]
-            )
+            if self.cuts:
+                cells = set.intersection(*(_numbered(item, *cut, setting) for cut in self.cuts))
+            else:
+                cells = set() if self.has_limbs else {*self._cells(item, setting)}
+            parts = self._limbs(item, setting) if self.has_limbs else [(cell,) for cell in sorted(cells)]
             if not parts:
                 raise Unresolved(Reason.NO_MATCH, f"{self.which} of that")
             found += parts
         return list(dict.fromkeys(found))
+
+    def _wholes(self, item: Item, setting: Resolution) -> list[Item]:
+        """Return all to which a thing belongs; of something that was removed, what is left."""
+        around = {shifted(cell, way) for cell in item for way in VECTORS.values()}
+        gone = not any(map(setting.color_at, item))
+        whole = around if gone and self.cuts else {*item} if self.has_limbs else set[Cell]()
+        return [one for one in connected(setting.blocks) if not whole.isdisjoint(one)]
 
     @property
     def has_limbs(self) -> bool:
@@ -569,10 +574,7 @@ class Portion(Reference):
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
         if self.at is not None:
             return _part_at(self.at, item, setting)
-        if self.cuts:
-            left = set[Cell].intersection(*(_numbered(item, *cut, setting) for cut in self.cuts))
-            return [cell for cell in item if cell in left]
-        if isinstance(self.of, Portion) and self.of.which == "arms" and self.which in ("ends", "tip", "outer"):
+        if getattr(self.of, "which", "") == "arms" and self.which in ("ends", "tip", "outer"):
             return [cell for cell in item if _touched(cell, setting) == 1]
         if self.way is not None:
             vector, rest, found = setting.vector_of(self.way), item, list[Cell]()
@@ -588,28 +590,29 @@ class Portion(Reference):
         return _PORTIONS.get(self.which, _all_of)(item, box)
 
 
+def _ways_to_count(spans: Cell, unit: str) -> list[Direction]:
+    """Return the ends from which layers, rows, columns or blocks can be counted where none is said."""
+    ways = [way for way in COMPASS if any(map(operator.mul, spans, VECTORS[way]))]
+    upright = unit == "layer" or (spans[1] and unit == "row") or (not ways and unit == "block")
+    return [Direction.DOWN] if upright else ways
+
+
 def _numbered(
     item: Item, unit: str, way: Direction | None, numbers: Sequence[int], setting: Resolution
 ) -> set[Cell]:
     """Return the layers, rows, columns or blocks of a thing with these numbers: see `Portion`."""
-    x, y, z = Box.of(item).spans
-    ways = [one for one in COMPASS if (x if one.axis == "x" else z)]
-    if unit == "layer" or (y and unit == "row") or (not ways and unit == "block"):
-        ways = [Direction.DOWN]
     found = []
-    for vector in map(setting.vector_of, ways if way is None else [way]):
-        far = [-dot(cell, vector) for cell in item]
-        first, last = min(far) - 1, max(far) + 1
-        middle = (last - first) // 2 if (last - first) % 2 == 0 else last
-        at = {n % (last - first) if n else middle for n in numbers if n < last - first or isinstance(numbers, tuple)}
-        found.append({cell for cell, reach in zip(item, far, strict=True) if reach - first in at})
-        if max(numbers) >= last - first and isinstance(numbers, tuple) or (unit == "block" and len(found[-1]) > len(at)):
+    for vector in map(setting.vector_of, _ways_to_count(Box.of(item).spans, unit) if way is None else [way]):
+        far = {cell: -dot(cell, vector) for cell in item}
+        first, end = min(far.values()) - 1, max(far.values()) - min(far.values()) + 2
+        places = [n % end if n else end / 2 for n in numbers if n < end]
+        found.append({cell for cell, reach in far.items() if reach - first in places})
+        lacking = isinstance(numbers, tuple) and len(places) < len(numbers)
+        if lacking or (unit == "block" and len(found[-1]) > len(places)):
             raise Unresolved(Reason.NO_MATCH, f"that {unit}")
-    if not numbers[0]:
-        return set[Cell].intersection(*found) if found else {*item}
-    if any(one != found[0] for one in found) or (way is None and isinstance(numbers, range)):
+    if numbers[0] and (any(one != found[0] for one in found) or (not way and isinstance(numbers, range))):
         raise Unresolved(Reason.NO_DIRECTION, "from which end")
-    return found[0] if found else set()
+    return {*item}.intersection(*found)
 
 
 def _arms_of(item: Item) -> list[Item]:
@@ -1257,8 +1260,8 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
         count == 1 or len(items) % 2
     )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
-    cells = tuple(cell for item in items for cell in item)
-    if count == 1 and not out.any() and 0 in Box.of(cells).spans and (central := _middle_of(cells, Box.of(cells))):
+    box = Box.of(cells := tuple(cell for item in items for cell in item))
+    if count == 1 and not out.any() and 0 in box.spans and (central := _middle_of(cells, box)):
         return [tuple(central)]  # of a layer or a wall
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
@@ -1284,13 +1287,18 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
         if len(own) == count:
             return own  # "the row" is no row of a square
     cells = {cell for item in items for cell in item}
-    groups = find_items(setting, Kind.STRUCTURE, reference.colors) if reference.one else []
-    met = [group for group in groups if not cells.isdisjoint(group)]
-    if len(met) == count and cells.issubset(cell for group in met for cell in group):
-        if reference.extreme is None or len(groups) > count:
-            return met
+    if reference.one and (met := _whole_ones(reference, cells, setting)):
+        return met
     detail = f"{len(items)} of {described(reference)}"
     raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
+
+
+def _whole_ones(reference: Blocks, cells: set[Cell], setting: Resolution) -> list[Item]:
+    """Return the things to which blocks belong, if they are as many as stated: "the two northern ones"."""
+    groups = find_items(setting, Kind.STRUCTURE, reference.colors)
+    met = [group for group in groups if not cells.isdisjoint(group)]
+    alone = reference.extreme is None or len(groups) > len(met)
+    return met if alone and len(met) == reference.count and cells <= set().union(*met) else []
 
 
 def _remembered(reference: Blocks, setting: Resolution) -> list[set[Cell]]:

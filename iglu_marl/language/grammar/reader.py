@@ -335,9 +335,10 @@ def _begun(part: Any, first: Any) -> Any:
     rank, way = getattr(first, "rank", 1), getattr(first, "extreme", None)
 
     def counted(value: Any) -> Any:
-        unit, from_end, every = value.cuts[0] if isinstance(value, Portion) and value.cuts else ("", way, None)
-        known = from_end is not None or way is None or not isinstance(every, range)
-        return value if known else replace(value, cuts=((unit, way, range(rank, every.stop, every.step)),))
+        cut: Any = value.cuts[0] if way and isinstance(value, Portion) and value.cuts else ("", way, ())
+        if cut[1] is not None or not isinstance(cut[2], range):
+            return value
+        return replace(value, cuts=((cut[0], way, range(rank, cut[2].stop, cut[2].step)),))
 
     return rebuilt(part, counted)
 
