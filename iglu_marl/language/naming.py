@@ -74,7 +74,7 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
     ]
     things = list(dict.fromkeys([*connected(cells), *things]))
     word = getattr(reference.kind, "word", "")
-    if word in listed("whole_noun") and not reference.colors and reference.count == 1:
+    if word in listed("whole_noun") and reference == Blocks(kind=reference.kind):
         return _wholes(cells)
     if reference.count != 1:
         return _alike(things, reference.count, setting)
