@@ -9,7 +9,6 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from iglu_marl.core.grid import Cell
 from iglu_marl.language.grammar.clauses import listed
 from iglu_marl.language.grammar.reader import instruction_words
 from iglu_marl.language.grammar.spelling import is_noun
@@ -38,7 +37,7 @@ def new_nouns(instruction: Any, names: Set[str]) -> dict[str, Blocks]:
 
 def ways_to_mean(nouns: Mapping[str, Blocks], setting: Resolution) -> Iterator[dict[str, Item]]:
     """Yield what the nouns can mean; nothing if there are too many ways."""
-    options = [candidates(reference, setting) for reference in nouns.values()]
+    options = [_wholes(one, setting) or candidates(one, setting) for one in nouns.values()]
     for items in product(*options) if prod(map(len, options)) <= MAX_WAYS else ():
         if len(set(items)) == len(items):
             yield dict(zip(nouns, items, strict=True))
@@ -74,8 +73,6 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
     ]
     things = list(dict.fromkeys([*connected(cells), *things]))
     word = getattr(reference.kind, "word", "")
-    if word in listed("whole_noun") and reference == Blocks(kind=reference.kind):
-        return _wholes(cells)
     if reference.count != 1:
         return _alike(things, reference.count, setting)
     parts = [box for item in things if len({*map(setting.color_at, item)}) == 1 for box in boxes_of(item)]
@@ -86,9 +83,13 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
     return [item for item in things if looks[_look(item, setting)] == 1]
 
 
-def _wholes(cells: list[Cell]) -> list[Item]:
-    """Return what is connected, except single blocks, and lines if there is more."""
-    things = [item for item in connected(cells) if len(item) > 1]
+def _wholes(reference: Blocks, setting: Resolution) -> list[Item]:
+    """Return what "the house" can mean: what is connected, except single blocks, and lines if there is more."""
+    if getattr(reference.kind, "word", "") not in listed("whole_noun") or reference != Blocks(
+        kind=reference.kind
+    ):
+        return []
+    things = [item for item in connected(setting.blocks) if len(item) > 1]
     return [item for item in things if sum(map(bool, Box.of(item).spans)) > 1] or things
 
 
