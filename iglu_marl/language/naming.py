@@ -85,9 +85,8 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
 
 def _wholes(reference: Blocks, setting: Resolution) -> list[Item]:
     """Return what "the house" can mean: what is connected, except single blocks, and lines if there is more."""
-    if getattr(reference.kind, "word", "") not in listed("whole_noun") or reference != Blocks(
-        kind=reference.kind
-    ):
+    plain = reference == Blocks(kind=reference.kind)
+    if not plain or getattr(reference.kind, "word", "") not in listed("whole_noun"):
         return []
     things = [item for item in connected(setting.blocks) if len(item) > 1]
     return [item for item in things if sum(map(bool, Box.of(item).spans)) > 1] or things
