@@ -37,7 +37,7 @@ def new_nouns(instruction: Any, names: Set[str]) -> dict[str, Blocks]:
 
 def ways_to_mean(nouns: Mapping[str, Blocks], setting: Resolution) -> Iterator[dict[str, Item]]:
     """Yield what the nouns can mean; nothing if there are too many ways."""
-    options = [candidates(reference, setting) for reference in nouns.values()]
+    options = [_wholes(one, setting) or candidates(one, setting) for one in nouns.values()]
     for items in product(*options) if prod(map(len, options)) <= MAX_WAYS else ():
         if len(set(items)) == len(items):
             yield dict(zip(nouns, items, strict=True))
@@ -72,15 +72,24 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
         item for color in colors for item in connected(c for c in cells if setting.color_at(c) == color)
     ]
     things = list(dict.fromkeys([*connected(cells), *things]))
+    word = getattr(reference.kind, "word", "")
     if reference.count != 1:
         return _alike(things, reference.count, setting)
     parts = [box for item in things if len({*map(setting.color_at, item)}) == 1 for box in boxes_of(item)]
     things = list(dict.fromkeys([*things, *parts]))
     looks = Counter(_look(item, setting) for item in things)
-    word = getattr(reference.kind, "word", "")
     if not is_noun(word) or word in listed("part_noun"):  # the whole is no part
         things = [item for item in things if boxes_of(item) == [item]]
     return [item for item in things if looks[_look(item, setting)] == 1]
+
+
+def _wholes(reference: Blocks, setting: Resolution) -> list[Item]:
+    """Return what "the house" can mean: what is connected, except single blocks, and lines if there is more."""
+    plain = reference == Blocks(kind=reference.kind)
+    if not plain or getattr(reference.kind, "word", "") not in listed("whole_noun"):
+        return []
+    things = [item for item in connected(setting.blocks) if len(item) > 1]
+    return [item for item in things if sum(map(bool, Box.of(item).spans)) > 1] or things
 
 
 def _alike(things: list[Item], count: int | None, setting: Resolution) -> list[Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations, product
@@ -295,22 +295,24 @@ class OfColors(Location):
 
 @dataclass(frozen=True)
 class Furthest(Location):
-    """Filter: furthest from something or, with `near`, nearest to it; or going furthest in a direction.
+    """Filter: furthest from something or, with `near`, nearest to it; or furthest in a direction, or between two.
 
-    where: another place that holds.
+    where: another place that holds. along: only what stretches in that direction.
     """
 
-    of: Reference | Direction
+    of: Reference | tuple[Direction, ...]
     near: bool = False
     where: Location | None = None
+    along: bool = False
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
         """Return the items at the largest or smallest distance."""
         items = items if self.where is None else self.where.fitting(reference, items, setting)
         far: dict[Item, float]
-        if isinstance(self.of, Direction):
-            vector = setting.vector_of(self.of)
-            items = [i for i in items if any(map(operator.mul, Box.of(i).spans, vector)) or len(i) == 1]
+        if isinstance(self.of, tuple):
+            vector = setting.vector(tuple((way, 1) for way in self.of))
+            long = [i for i in items if any(map(operator.mul, Box.of(i).spans, vector)) or len(i) == 1]
+            items = long if self.along else items
             far = {item: max(dot(cell, vector) for cell in item) for item in items}
         else:
             others = {cell for item in resolve(self.of, setting) for cell in item}
@@ -518,8 +520,10 @@ class Portion(Reference):
     """The ends, corners, border, middle, inside or blocks of something.
 
     which: also the "arms", "bars" or "steps" of a figure, which are things of several blocks.
-    way: only those on this side; with "half", the half there; with "alternate", every second one from there.
+    way: only those on this side; with "half", the half there.
     layers: how many layers on this side. at: where the part lies in it, as a place of the zone.
+    cuts: only those in these of its layers, rows, columns or blocks: the unit, the end from which they are counted
+        (None: from the ground, or where it makes no difference) and their numbers, 0 = the middle, -1 = the last.
     """
 
     of: Reference
@@ -527,24 +531,33 @@ class Portion(Reference):
     way: Direction | None = None
     layers: int = 1
     at: Location | None = None
+    cuts: tuple[tuple[str, Direction | None, Sequence[int]], ...] = ()
 
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return its blocks, one thing per block."""
         found: list[Item] = []
         items = resolve(self.of, setting)
-        if isinstance(self.of, Anaphor) and self.has_limbs:  # of all that it belongs to
-            items = [one for one in connected(setting.blocks) if set(items[0]) <= set(one)] or items
+        if isinstance(self.of, Anaphor) and (self.has_limbs or self.cuts):
+            items = self._wholes(items[0], setting) or items
         if len(items) > 1 and all(len(item) == 1 for item in items):
             items = [tuple(cell for item in items for cell in item)]  # of blocks, taken together
         for item in items:
-            limbs = self.has_limbs
-            parts = (
-                self._limbs(item, setting) if limbs else [(c,) for c in sorted(self._cells(item, setting))]
-            )
+            if self.cuts:
+                cells = set.intersection(*(_numbered(item, *cut, setting) for cut in self.cuts))
+            else:
+                cells = set() if self.has_limbs else {*self._cells(item, setting)}
+            parts = self._limbs(item, setting) if self.has_limbs else [(cell,) for cell in sorted(cells)]
             if not parts:
                 raise Unresolved(Reason.NO_MATCH, f"{self.which} of that")
             found += parts
         return list(dict.fromkeys(found))
+
+    def _wholes(self, item: Item, setting: Resolution) -> list[Item]:
+        """Return all to which a thing belongs; of something that was removed, what is left."""
+        around = {shifted(cell, way) for cell in item for way in VECTORS.values()}
+        gone = not any(map(setting.color_at, item))
+        whole = around if gone and self.cuts else {*item} if self.has_limbs else set[Cell]()
+        return [one for one in connected(setting.blocks) if not whole.isdisjoint(one)]
 
     @property
     def has_limbs(self) -> bool:
@@ -563,7 +576,7 @@ class Portion(Reference):
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
         if self.at is not None:
             return _part_at(self.at, item, setting)
-        if isinstance(self.of, Portion) and self.of.which == "arms" and self.which in ("ends", "tip"):
+        if getattr(self.of, "which", "") == "arms" and self.which in ("ends", "tip", "outer"):
             return [cell for cell in item if _touched(cell, setting) == 1]
         if self.way is not None:
             vector, rest, found = setting.vector_of(self.way), item, list[Cell]()
@@ -572,13 +585,36 @@ class Portion(Reference):
                 rest = tuple(cell for cell in rest if cell not in found)
             across = self.which == "ends" and len(found) == len(item) > 1
             return [] if across else found or list(item)
-        if self.which == "alternate":
-            raise Unresolved(Reason.NO_DIRECTION, "from which end")
         box = Box.of(item)
         if self.which == "inside":
             inner = [cell for cell in setting.blocks if box.surrounds(cell)]
             return [cell for cell in inner if cell not in item] or inner
         return _PORTIONS.get(self.which, _all_of)(item, box)
+
+
+def _ways_to_count(spans: Cell, unit: str) -> list[Direction]:
+    """Return the ends from which layers, rows, columns or blocks can be counted where none is said."""
+    ways = [way for way in COMPASS if any(map(operator.mul, spans, VECTORS[way]))]
+    upright = unit == "layer" or (spans[1] and unit == "row") or (not ways and unit == "block")
+    return [Direction.DOWN] if upright else ways
+
+
+def _numbered(
+    item: Item, unit: str, way: Direction | None, numbers: Sequence[int], setting: Resolution
+) -> set[Cell]:
+    """Return the layers, rows, columns or blocks of a thing with these numbers: see `Portion`."""
+    found = []
+    for vector in map(setting.vector_of, _ways_to_count(Box.of(item).spans, unit) if way is None else [way]):
+        far = {cell: -dot(cell, vector) for cell in item}
+        first, end = min(far.values()) - 1, max(far.values()) - min(far.values()) + 2
+        places = [n % end if n else end / 2 for n in numbers if n < end]
+        found.append({cell for cell, reach in far.items() if reach - first in places})
+        lacking = isinstance(numbers, tuple) and len(places) < len(numbers)
+        if lacking or (unit == "block" and len(found[-1]) > len(places)):
+            raise Unresolved(Reason.NO_MATCH, f"that {unit}")
+    if numbers[0] and (any(one != found[0] for one in found) or (not way and isinstance(numbers, range))):
+        raise Unresolved(Reason.NO_DIRECTION, "from which end")
+    return {*item}.intersection(*found)
 
 
 def _arms_of(item: Item) -> list[Item]:
@@ -621,6 +657,20 @@ def boxes_of(item: Iterable[Cell]) -> list[Item]:
 
 _LIMBS: dict[str, Callable[[Item], list[Item]]] = {"arms": _arms_of, "bars": boxes_of, "steps": _steps_of}
 """Parts of a thing that are things of several blocks."""
+
+
+def _outer_of(item: Item, box: Box) -> list[Cell]:
+    """Return the border of something full and wide, else the ends."""
+    full = len(item) == prod(span + 1 for span in box.spans) and sum(map(bool, box.spans)) > 1
+    return _border_of(item, box) if full else _ends_of(item, box)
+
+
+def _legs_of(item: Item, box: Box) -> list[Cell]:
+    """Return what stands apart under a thing, up to the layer that joins it; the ends if nothing does."""
+    layers = [{(x, z) for x, y, z in item if y == at} for at in range(box.low[1], box.high[1] + 1)]
+    apart = len(connected((x, FLOOR, z) for x, z in layers[0])) > 1
+    height = next((n for n, layer in enumerate(layers) if layer != layers[0]), 0) if apart else 0
+    return [cell for cell in item if cell[1] < box.low[1] + height] or _ends_of(item, box)
 
 
 def _touched(cell: Cell, setting: Resolution) -> int:
@@ -729,7 +779,7 @@ class Blocks(Reference):
         middle: those in the middle of a line of all that fit.
         unless: exclude these.
         by_size: only the "largest" or "smallest".
-        one: worded as "the red one", which can be all of a red tower.
+        one: worded as "the red one", which can be all of a red tower, or "the two northern ones", of four towers.
 
     """
 
@@ -1212,6 +1262,9 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
         count == 1 or len(items) % 2
     )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
+    box = Box.of(cells := tuple(cell for item in items for cell in item))
+    if count == 1 and not out.any() and 0 in box.spans and (central := _middle_of(cells, box)):
+        return [tuple(central)]  # of a layer or a wall
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
@@ -1233,9 +1286,8 @@ def _counted(reference: Blocks, items: list[Item], setting: Resolution) -> list[
         if len(own) == count:
             return own  # "the row" is no row of a square
     cells = {cell for item in items for cell in item}
-    for group in find_items(setting, Kind.STRUCTURE, reference.colors) if reference.one else ():
-        if cells.issubset(group):
-            return [group]
+    if reference.one and (met := _whole_ones(reference, cells, setting)):
+        return met
     detail = f"{len(items)} of {described(reference)}"
     raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
 
@@ -1255,6 +1307,14 @@ def _lately(reference: Blocks, items: list[Item], count: int, setting: Resolutio
             ]
             return [] if len(old) == count and old != lately else lately
     return []
+
+
+def _whole_ones(reference: Blocks, cells: set[Cell], setting: Resolution) -> list[Item]:
+    """Return the things to which blocks belong, if they are as many as stated: "the two northern ones"."""
+    groups = find_items(setting, Kind.STRUCTURE, reference.colors)
+    met = [group for group in groups if not cells.isdisjoint(group)]
+    alone = reference.extreme is None or len(groups) > len(met)
+    return met if alone and len(met) == reference.count and cells <= set().union(*met) else []
 
 
 def _remembered(reference: Blocks, setting: Resolution) -> list[set[Cell]]:
@@ -1341,8 +1401,6 @@ def _by_size(reference: Blocks, items: list[Item]) -> list[Item]:
 
 def _side_of(item: Item, which: str, vector: Cell) -> list[Cell]:
     """Return the part on one side."""
-    if which == "alternate":
-        return sorted(item, key=lambda cell: -dot(cell, vector))[::2]
     if which == "half":
         reach = [dot(cell, vector) for cell in item]
         return [cell for cell in item if 2 * dot(cell, vector) > min(reach) + max(reach)]
@@ -1367,11 +1425,13 @@ def _box_corners(item: Item, box: Box) -> list[Cell]:
 
 _PORTIONS: dict[str, Callable[[Item, Box], list[Cell]]] = {
     "ends": _ends_of,
+    "legs": _legs_of,
     "tip": lambda item, box: outermost(item, VECTORS[Direction.UP]) if box.spans[1] else _ends_of(item, box),
     "border": _border_of,
     "corners": _corners_of,
     "middle": _middle_of,
     "peak": _peak_of,
-    "between_ends": lambda item, box: [cell for cell in item if cell not in _ends_of(item, box)],
+    "outer": _outer_of,
+    "inner": lambda item, box: [cell for cell in item if cell not in _outer_of(item, box)],
 }
 """Parts of a thing in its box, by their names."""

@@ -374,6 +374,8 @@ HOUSE = "orange -2..2,1,-2 -2..2,1,2 -2,1,-1..1 2,1,-1..1"
 LETTER = "yellow 0,1..4,0 -1..1,5,0"
 STAIRS = "green 0,1,0 1,1..2,0 2,1..3,0"
 CROSS = "purple -2..2,1,0 0,1,-2..-1 0,1,1..2"
+WALL = "red -2..2,1..3,0"
+TOWERS = "red -3,1..2,-3 3,1..2,-3 -3,1..2,3 3,1..2,3"
 MIXED = "blue -4,1..2,0; red 4,1,0; yellow 4,2,0; green 4,3,0"
 
 
@@ -407,6 +409,31 @@ MIXED = "blue -4,1..2,0; red 4,1,0; yellow 4,2,0; green 4,3,0"
         (STAIRS, "put a red block on the high end of the stairs", "red 2,4,0"),
         (STAIRS, "make the top block of every step yellow", "yellow 0,1,0 1,2,0 2,3,0"),
         (LETTER, "remove the west end of the top bar of the T", "- -1,5,0"),
+        # layers, rows, columns and blocks by their numbers
+        (WALL, "In the wall, replace the block in row 3 (counted from the ground), column 2 (from the west) with blue.",
+         "blue -1,3,0"),
+        (WALL, "In the middle row change the second and the fourth block to yellow.", "yellow -1,2,0 1,2,0"),
+        (WALL, "change layers 1 and 3 of the wall to green", "green -2..2,1,0 -2..2,3,0"),
+        (WALL, "remove the second column from the east", "- 1,1..3,0"),
+        (WALL, "make the wall blue except the middle row", "blue -2..2,1,0 -2..2,3,0"),
+        (WALL, "remove the bottom block in the middle of the wall", "- 0,1,0"),
+        (WALL, "remove the fourth layer", None),
+        (HULL, "remove the second and sixth block of the row", "- -2,1,0 2,1,0"),
+        (HULL, "remove the second block of the row", None),  # from which end
+        (HULL, "remove every second block of the row, and begin with the second from the west", "- -2,1,0 0,1,0 2,1,0"),
+        (HULL, "remove every second block of the row", None),
+        (HULL, "make the last two blocks at the east end red", "red 2..3,1,0"),
+        (HULL, "the last block at the east end is the head of the snake, make it red", "red 3,1,0"),
+        (TOWERS, "remove completely the two northern ones", "- -3,1..2,-3 3,1..2,-3"),
+        (TOWERS, "make the north west one blue", "blue -3,1..2,-3"),
+        (TOWERS, "remove the tower in the south east", "- 3,1..2,3"),
+        # whole things and their parts
+        (DOG, "make the table's legs blue", "blue -1,1,-1 2,1,-1 -1,1,1 2,1,1"),
+        (DOG, "make his orange body green", "green -1..2,2,-1..1"),
+        (CROSS, "make the four outer purple ones red", "red -2,1,0 2,1,0 0,1,-2 0,1,2"),
+        (CROSS, "put a red block on the last block of each arm", "red -2,2,0 2,2,0 0,2,-2 0,2,2"),
+        (HULL, "one on top of the middle block, any colour except red", "blue 0,2,0"),
+        (CROSS, "make the one in the middle red", "red 0,1,0"),
         (CROSS, "make each arm of the cross one block longer", "purple 3,1,0 -3,1,0 0,1,3 0,1,-3"),
         (CROSS, "put a green block on each of the four tips of the cross", "green -2,2,0 2,2,0 0,2,2 0,2,-2"),
         (CROSS, "make the east arm of the cross red", "red 1..2,1,0"),

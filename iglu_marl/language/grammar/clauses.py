@@ -306,7 +306,8 @@ class ClauseReader:
         first = at
         while first and first not in self.breaks and self._describes(first - 1):
             first -= 1
-        return self._governs(self._before_article(first), at)
+        owner = first > 1 and self.said[first - 1] == "'s"
+        return self._is_meant(first - 2) if owner else self._governs(self._before_article(first), at)
 
     def _describes(self, at: int) -> bool:
         """Return whether a word can stand between an article and its noun."""
@@ -329,8 +330,8 @@ class ClauseReader:
         if at < 0:
             return not listed("needs").isdisjoint(self.said[noun + 1 : noun + 2])
         word, behind = self.said[at], self.said[noun + 1 : noun + 5]
-        ends = noun + 2 == len(self.said) or self.breaks.get(noun + 2) == "."
-        if word in ("make", "turn") and ends and self._colors(noun + 1):
+        end = min(end for end in (*self.breaks, len(self.said)) if end > noun)
+        if word in ("make", "turn") and self._colors(end - 1) and not is_number(self.said[end - 2]):
             return True  # "make the hull green" lacks a place for something new
         grows = word in ("make", "build") and not {"longer", "taller", "higher", "wider"}.isdisjoint(behind)
         return word in listed("placing") or word in listed("acting") or grows

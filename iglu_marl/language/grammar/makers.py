@@ -228,6 +228,8 @@ define("size_of", lambda of: len(of))
 define("is_alike", lambda of: len(set(of)) < 2)
 define("both", lambda one, two: one.plus(two))
 define("reversed_", lambda of: of[::-1])
+define("other_color", lambda colors: min({1, 2, 3, 4, 5, 6} - {*colors}))
+define("every_nth", lambda step, first=1: range(first, references.MAX_DISTANCE, step))
 
 
 def plain(f: Modifiers, names: str) -> Modifiers:

@@ -324,6 +324,9 @@ _ITS = (Anaphor(), LastBlock(), PluralAnaphor())
 def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     found: list[Any] = []
     for part, then in zip(parts, (*parts[1:], None), strict=True):
+        if isinstance(part, Topic) and found and (begun := _begun(found[-1], part.of)) != found[-1]:
+            found[-1] = begun
+            continue
         if isinstance(part, Topic):
             count = getattr(then, "size", None) or getattr(getattr(then, "blocks", None), "count", None)
             if then is None or (part.count and count and part.count != abs(count)):
@@ -332,6 +335,19 @@ def _apply_topic(parts: tuple[Any, ...]) -> tuple[Any, ...]:
             part = SetFocus(part.of)
         found.append(part)
     return tuple(found)
+
+
+def _begun(part: Any, first: Any) -> Any:
+    """Return an instruction about every second block, counted from the one with which to begin."""
+    rank, way = getattr(first, "rank", 1), getattr(first, "extreme", None)
+
+    def counted(value: Any) -> Any:
+        cut: Any = value.cuts[0] if way and isinstance(value, Portion) and value.cuts else ("", way, ())
+        if cut[1] is not None or not isinstance(cut[2], range):
+            return value
+        return replace(value, cuts=((cut[0], way, range(rank, cut[2].stop, cut[2].step)),))
+
+    return rebuilt(part, counted)
 
 
 def _apply_colors(parts: tuple[Any, ...]) -> tuple[Any, ...]:
