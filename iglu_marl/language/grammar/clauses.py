@@ -455,9 +455,22 @@ class ClauseReader:
             yield stop, about, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
         if inside and idle and rest[0] in listed("explaining"):
             yield stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)
+        end = min(end for end in (*self.breaks, len(self.said)) if end > at)
+        if self._is_aside(at, end):
+            yield end, _Unread(" ".join(self.said[at:end]), inside, explains=True), 26 + 3 * (end - at)
         if not inside and stop < len(self.said):
             yield from self._opening(at, stop)
         yield stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)
+
+    def _is_aside(self, at: int, end: int) -> bool:
+        """Return whether a clause with a subject has only words that the grammar does not know, or idle ones."""
+        words = self.said[at:end]
+        negated = any(word in listed("bare") or word.endswith("n't") for word in words)
+        if words[0] not in listed("subject") or negated:
+            return False
+        idle = [i for i in range(at, end) if any(stop == i + 1 for _, stop, _ in self.parser.read("idle", i))]
+        known = {self.said[i] for i in range(at, end) if i not in idle} & _own_words()
+        return known <= listed("subject") | listed("modal") and _telling().isdisjoint(words)
 
     def _is_remark(self, at: int, stop: int, inside: bool) -> bool:
         """Return whether words neither ask for anything nor say how something is built."""
@@ -484,7 +497,8 @@ class ClauseReader:
         """
         words = self.said[at:stop]
         parts = words[0] in _changing() and not listed("building").issuperset(words[:1])
-        if parts or not _details().isdisjoint(words):
+        noun = words[1:2] == ["'s"]  # "break's almost over"
+        if (parts and not noun) or not _details().isdisjoint(words[noun:]):
             return
         about = self._topic(at, stop)
         if about is not None or not self._things(at, stop):
