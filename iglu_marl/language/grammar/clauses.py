@@ -364,6 +364,8 @@ class ClauseReader:
         if piece and _fits(cover.open, phrase, joined="and" in self.said[max(0, at - 1) : at + 1]):
             extra = 1 if at in self.breaks and cover.open else 0
             yield _Cover(cover.cost + cost + extra, cover.done, (*cover.open, phrase))
+        if piece and self.breaks.get(at) == "." and (heading := _several(cover.open)) is not None:
+            yield _Cover(cover.cost + cost + 1, (*cover.done, heading), (phrase,))
         if phrase is None:
             yield replace(cover, cost=cover.cost + cost, whole=cover.whole and not can_cut)
             return
@@ -604,6 +606,10 @@ def _places_fit(known: set[Location], added: set[Location], joined: bool) -> boo
         where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
     }
     things = [of for of in upright if not _of_it(of)]
+    if any(isinstance(where, Level) for where in known - added) and any(
+        isinstance(where, Level) for where in added - known
+    ):
+        return False
     return len(places - spots) <= 3 - bool(spots) and len(things) <= 1 and len(spots) <= 9
 
 
@@ -655,6 +661,14 @@ def _as_heading(given: Mapping[str, Property], names: list[Property]) -> tuple[t
     if kind.word and {*given} <= {"kind", "count"}:
         return (_Heading(kind.word, kind.plural, article=article),), 7
     return None
+
+
+def _several(open_: tuple[Any, ...]) -> PlaceGoal | None:
+    """Return several things before a colon, whose properties follow one by one: "two towers:"."""
+    given = {part.name: part for part in open_ if isinstance(part, Property)}
+    if len(open_) != 2 or given.keys() != {"count", "kind"} or not given["kind"].plural:
+        return None
+    return PlaceGoal(BlockSpec(given["count"].value, None, given["kind"].value), ())
 
 
 def _lacking(goal: Any) -> int:
@@ -904,6 +918,9 @@ def _centred(mods: Modifiers) -> Modifiers:
 
 def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
+    if any(isinstance(where, Level) for where in wheres):  # "over the centre, in layer 3"
+        over = Beside(_ON, Spot(0, 0))
+        wheres = tuple(over.of if where == over else where for where in wheres)
     on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
     its = [one for one in wheres if isinstance(one, Beside) and one.offset == _ON and _of_it(one.of)]
     if on is not None and its[:1] not in ([], [on]) and len(wheres) == 2:
@@ -938,12 +955,26 @@ def _distributed(parts: list[Any]) -> list[Any]:
         count = part.new.count if isinstance(part, PlaceGoal) and part.new.kind is not Kind.BLOCK else None
         ones = [as_place_goal(one) for one in parts[at + 1 : at + 1 + (count or 0)]]
         single = all(
-            isinstance(one, PlaceGoal) and one.new == BlockSpec(1, one.new.color) and one.where
+            isinstance(one, PlaceGoal)
+            and one.new
+            in (
+                BlockSpec(1, one.new.color),
+                replace(part.new, count=1, color=one.new.color, sizes=one.new.sizes),
+            )
+            and one.where
             for one in ones
         )
         if count and 1 < count == len(ones) and single and not {*part.where} - {Level(1)}:
             made = [
-                replace(one, new=replace(part.new, count=1, color=one.new.color or part.new.color))
+                replace(
+                    one,
+                    new=replace(
+                        part.new,
+                        count=1,
+                        color=one.new.color or part.new.color,
+                        sizes=one.new.sizes or part.new.sizes,
+                    ),
+                )
                 for one in ones
             ]
             return [*parts[:at], *made, *_distributed(parts[at + 1 + count :])]

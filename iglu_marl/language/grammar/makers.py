@@ -456,6 +456,9 @@ def _placed(new: BlockSpec, mods: Modifiers) -> Any:
     if mods.under is not None:
         wheres = tuple(_raised(where, mods.under) for where in wheres if where != Level(0))
     made, wheres = _at_places(made, wheres, mods)
+    edges = [where for where in wheres if isinstance(where, Edge)]
+    if made.kind is Kind.WALL and len(edges) == 1 and made.way is None and made.axis is None:
+        made = replace(made, axis="x" if edges[0].way.axis == "z" else "z")
     if mods.total is not None:
         side = mods.total if made.kind in (Kind.TOWER, Kind.ROW) else side_of(made.kind, mods.total)
         if side and not made.sizes and made.count == 1:  # "a tower in the middle, 4 blocks in total"
