@@ -364,8 +364,8 @@ class ClauseReader:
         if piece and _fits(cover.open, phrase, joined="and" in self.said[max(0, at - 1) : at + 1]):
             extra = 1 if at in self.breaks and cover.open else 0
             yield _Cover(cover.cost + cost + extra, cover.done, (*cover.open, phrase))
-        if piece and self.breaks.get(at) == "." and (heading := _several(cover.open)) is not None:
-            yield _Cover(cover.cost + cost + 1, (*cover.done, heading), (phrase,))
+        heading = _several(cover.open) * (piece and self.breaks.get(at) == ".")
+        yield from (_Cover(cover.cost + cost + 1, (*cover.done, one), (phrase,)) for one in heading)
         if phrase is None:
             yield replace(cover, cost=cover.cost + cost, whole=cover.whole and not can_cut)
             return
@@ -468,11 +468,10 @@ class ClauseReader:
         """Return whether a clause with a subject has only words that the grammar does not know, or idle ones."""
         words = self.said[at:end]
         negated = any(word in listed("bare") or word.endswith("n't") for word in words)
-        if words[0] not in listed("subject") or negated:
-            return False
         idle = [i for i in range(at, end) if any(stop == i + 1 for _, stop, _ in self.parser.read("idle", i))]
         known = {self.said[i] for i in range(at, end) if i not in idle} & _own_words()
-        return known <= listed("subject") | listed("modal") and _telling().isdisjoint(words)
+        plain = known <= listed("subject") | listed("modal") and _telling().isdisjoint(words)
+        return plain and not negated and words[0] in listed("subject")
 
     def _is_remark(self, at: int, stop: int, inside: bool) -> bool:
         """Return whether words neither ask for anything nor say how something is built."""
@@ -586,7 +585,8 @@ def _fits(open_: tuple[Any, ...], phrase: Any, joined: bool) -> bool:
     """Return whether a piece can be added: each is given once. joined: by "and", so that it is no place in a place."""
     if isinstance(phrase, Modifiers):
         places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where}
-        return _places_fit(places, {*phrase.where}, joined)
+        levels = [{one for one in of if isinstance(one, Level)} for of in (places, phrase.where)]
+        return not (levels[0] and levels[1] - levels[0]) and _places_fit(places, {*phrase.where}, joined)
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
@@ -606,10 +606,6 @@ def _places_fit(known: set[Location], added: set[Location], joined: bool) -> boo
         where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
     }
     things = [of for of in upright if not _of_it(of)]
-    if any(isinstance(where, Level) for where in known - added) and any(
-        isinstance(where, Level) for where in added - known
-    ):
-        return False
     return len(places - spots) <= 3 - bool(spots) and len(things) <= 1 and len(spots) <= 9
 
 
@@ -663,12 +659,11 @@ def _as_heading(given: Mapping[str, Property], names: list[Property]) -> tuple[t
     return None
 
 
-def _several(open_: tuple[Any, ...]) -> PlaceGoal | None:
-    """Return several things before a colon, whose properties follow one by one: "two towers:"."""
+def _several(open_: tuple[Any, ...]) -> list[PlaceGoal]:
+    """Return several things before a colon, whose properties follow one by one: "two towers:"; [] for others."""
     given = {part.name: part for part in open_ if isinstance(part, Property)}
-    if len(open_) != 2 or given.keys() != {"count", "kind"} or not given["kind"].plural:
-        return None
-    return PlaceGoal(BlockSpec(given["count"].value, None, given["kind"].value), ())
+    several = len(open_) == 2 and given.keys() == {"count", "kind"} and given["kind"].plural
+    return [PlaceGoal(BlockSpec(given["count"].value, None, given["kind"].value), ())] if several else []
 
 
 def _lacking(goal: Any) -> int:
@@ -918,9 +913,6 @@ def _centred(mods: Modifiers) -> Modifiers:
 
 def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
-    if any(isinstance(where, Level) for where in wheres):  # "over the centre, in layer 3"
-        over = Beside(_ON, Spot(0, 0))
-        wheres = tuple(over.of if where == over else where for where in wheres)
     on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
     its = [one for one in wheres if isinstance(one, Beside) and one.offset == _ON and _of_it(one.of)]
     if on is not None and its[:1] not in ([], [on]) and len(wheres) == 2:
