@@ -362,7 +362,7 @@ class ClauseReader:
         if cover.whole and not can_cut and (piece or phrase is not None):
             return
         if piece and _fits(cover.open, phrase, joined="and" in self.said[max(0, at - 1) : at + 1]):
-            extra = 1 if at in self.breaks and cover.open else 0
+            extra = int(at in self.breaks) * bool(cover.open)
             yield _Cover(cover.cost + cost + extra, cover.done, (*cover.open, phrase))
         heading = _several(cover.open) * (piece and self.breaks.get(at) == ".")
         yield from (_Cover(cover.cost + cost + 1, (*cover.done, one), (phrase,)) for one in heading)
