@@ -166,7 +166,7 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
             return heard
     if not isinstance(stated, Failure):
         whole = try_instruction(text, stated, grid, context)
-        if not isinstance(whole.found, Failure) or whole.found.reason is not Reason.NO_MATCH:
+        if not isinstance(whole.found, Failure) or whole.found.reason not in _MAY_BE_SAID:
             return whole
         other = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
         done = other is not None and not isinstance(other.found, Failure) and not other.unread
@@ -240,6 +240,8 @@ def is_remark(text: str, context: Context) -> bool:
 
 _NOT_MEANT = (Reason.NO_MATCH, Reason.AMBIGUOUS, Reason.NO_COLOR)
 """Failures of a way to read a text that speak for another way."""
+_MAY_BE_SAID = {Reason.NO_MATCH, Reason.NO_HEIGHT, Reason.NO_DIRECTION, Reason.NO_PLACE, Reason.NO_NUMBER}
+"""Failures of a text that is read as a whole which do not count if its phrases say what it lacks."""
 _BY_CLAUSES = (Reason.UNKNOWN_WORD, Reason.NOT_UNDERSTOOD, Reason.CONTRADICTION)
 
 

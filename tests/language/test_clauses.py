@@ -39,6 +39,22 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
         (["in the centre, purple, 3 high: a pole"], column(0, 0, "purple", 1, 2, 3)),
         (["Please make a tower, only 1 x 1 but 5 high, orange, in the middle (x 0, z 0)."],
          column(0, 0, "orange", 1, 2, 3, 4, 5)),
+        # properties with their noun before them, also behind the request; several things described one by one
+        (["Tower, blue, height 4, position: centre."], column(0, 0, "blue", 1, 2, 3, 4)),
+        (["A tower in the centre, colour red, height of 3."], column(0, 0, "red", 1, 2, 3)),
+        (["Orange tower of height 2 in the centre, colour: orange."], column(0, 0, "orange", 1, 2)),
+        (["Two towers: blue, 1 high, 3 cells west of center. Green, 2 high, 3 cells east of center."],
+         column(-3, 0, "blue", 1) | column(3, 0, "green", 1, 2)),
+        (["Two towers: blue, 2 high, in the northwest and southeast corners."],
+         column(-5, -5, "blue", 1, 2) | column(5, 5, "blue", 1, 2)),
+        (["Build a red wall along the south edge, centred. 3 wide and 1 high."],
+         column(-1, 5, "red", 1) | column(0, 5, "red", 1) | column(1, 5, "red", 1)),
+        (["A row of 3 green blocks from west to east. The middle block of the row is in the centre of the floor."],
+         column(-1, 0, "green", 1) | column(0, 0, "green", 1) | column(1, 0, "green", 1)),
+        # clauses that ask for nothing
+        (["My son wants a car :) A red block in the middle of the floor."], column(0, 0, "red", 1)),
+        (["Put a red block in the middle, my grandma collects them."], column(0, 0, "red", 1)),
+        (["Put a red block in the middle, it can hover there."], column(0, 0, "red", 1)),
         # coordinates
         (["Mast: 7 yellow blocks at (-2, 0), levels 1 to 7."], column(-2, 0, "yellow", *range(1, 8))),
         (["wheels, 2 blue on the ground: at x -2 and x 2, z 0"],
@@ -159,6 +175,10 @@ def test_clauses_are_followed(texts: list[str], blocks: dict[tuple[int, int, int
         "one red block in the centre, without the blue one",
         "a red lamp in the centre, a blue one high",
         "a red block on the roof in the north-west corner and another in the south-east corner",
+        "Put a red block in the centre, it can't float",
+        "Put a red block in the centre, they must touch",
+        "Put a red block in the centre, beside the bench",
+        "Put a red block in the centre, it can have a blue one",
         "Remove the lid, put a red block in the centre",  # what comes first is no announcement
         "The tower is too plain. Put a red block on the one in the corner.",
     ],

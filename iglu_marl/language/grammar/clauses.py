@@ -363,8 +363,10 @@ class ClauseReader:
         if cover.whole and not can_cut and (piece or phrase is not None):
             return
         if piece and _fits(cover.open, phrase, joined="and" in self.said[max(0, at - 1) : at + 1]):
-            extra = 1 if at in self.breaks and cover.open else 0
+            extra = int(at in self.breaks) * bool(cover.open)
             yield _Cover(cover.cost + cost + extra, cover.done, (*cover.open, phrase))
+        heading = _several(cover.open) * (piece and self.breaks.get(at) == ".")
+        yield from (_Cover(cover.cost + cost + 1, (*cover.done, one), (phrase,)) for one in heading)
         if phrase is None:
             yield replace(cover, cost=cover.cost + cost, whole=cover.whole and not can_cut)
             return
@@ -456,9 +458,21 @@ class ClauseReader:
             yield stop, about, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
         if inside and idle and rest[0] in listed("explaining"):
             yield stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)
+        end = min(end for end in (*self.breaks, len(self.said)) if end > at)
+        if self._is_aside(at, end):
+            yield end, _Unread(" ".join(self.said[at:end]), inside, explains=True), 26 + 3 * (end - at)
         if not inside and stop < len(self.said):
             yield from self._opening(at, stop)
         yield stop, _Unread(" ".join(rest), inside), _SKIP * (1 + len(rest) // 4)
+
+    def _is_aside(self, at: int, end: int) -> bool:
+        """Return whether a clause with a subject has only words that the grammar does not know, or idle ones."""
+        words = self.said[at:end]
+        negated = any(word in listed("bare") or word.endswith("n't") for word in words)
+        idle = [i for i in range(at, end) if any(stop == i + 1 for _, stop, _ in self.parser.read("idle", i))]
+        known = {self.said[i] for i in range(at, end) if i not in idle} & _own_words()
+        plain = known <= listed("subject") | listed("modal") and _telling().isdisjoint(words)
+        return plain and not negated and words[0] in listed("subject")
 
     def _is_remark(self, at: int, stop: int, inside: bool) -> bool:
         """Return whether words neither ask for anything nor say how something is built."""
@@ -485,7 +499,8 @@ class ClauseReader:
         """
         words = self.said[at:stop]
         parts = words[0] in _changing() and not listed("building").issuperset(words[:1])
-        if parts or not _details().isdisjoint(words):
+        noun = words[1:2] == ["'s"]  # "break's almost over"
+        if (parts and not noun) or not _details().isdisjoint(words[noun:]):
             return
         about = self._topic(at, stop)
         if about is not None or not self._things(at, stop):
@@ -571,7 +586,8 @@ def _fits(open_: tuple[Any, ...], phrase: Any, joined: bool) -> bool:
     """Return whether a piece can be added: each is given once. joined: by "and", so that it is no place in a place."""
     if isinstance(phrase, Modifiers):
         places = {where for part in open_ if isinstance(part, Modifiers) for where in part.where}
-        return _places_fit(places, {*phrase.where}, joined)
+        levels = [{one for one in of if isinstance(one, Level)} for of in (places, phrase.where)]
+        return not (levels[0] and levels[1] - levels[0]) and _places_fit(places, {*phrase.where}, joined)
     names = [part.name for part in open_ if isinstance(part, Property)]
     if phrase.name == "name" and names.count("name") < 2:
         return True
@@ -642,6 +658,13 @@ def _as_heading(given: Mapping[str, Property], names: list[Property]) -> tuple[t
     if kind.word and {*given} <= {"kind", "count"}:
         return (_Heading(kind.word, kind.plural, article=article),), 7
     return None
+
+
+def _several(open_: tuple[Any, ...]) -> list[PlaceGoal]:
+    """Return several things before a colon, whose properties follow one by one: "two towers:"; [] for others."""
+    given = {part.name: part for part in open_ if isinstance(part, Property)}
+    several = len(open_) == 2 and given.keys() == {"count", "kind"} and given["kind"].plural
+    return [PlaceGoal(BlockSpec(given["count"].value, None, given["kind"].value), ())] if several else []
 
 
 def _lacking(goal: Any) -> int:
@@ -925,12 +948,26 @@ def _distributed(parts: list[Any]) -> list[Any]:
         count = part.new.count if isinstance(part, PlaceGoal) and part.new.kind is not Kind.BLOCK else None
         ones = [as_place_goal(one) for one in parts[at + 1 : at + 1 + (count or 0)]]
         single = all(
-            isinstance(one, PlaceGoal) and one.new == BlockSpec(1, one.new.color) and one.where
+            isinstance(one, PlaceGoal)
+            and one.new
+            in (
+                BlockSpec(1, one.new.color),
+                replace(part.new, count=1, color=one.new.color, sizes=one.new.sizes),
+            )
+            and one.where
             for one in ones
         )
         if count and 1 < count == len(ones) and single and not {*part.where} - {Level(1)}:
             made = [
-                replace(one, new=replace(part.new, count=1, color=one.new.color or part.new.color))
+                replace(
+                    one,
+                    new=replace(
+                        part.new,
+                        count=1,
+                        color=one.new.color or part.new.color,
+                        sizes=one.new.sizes or part.new.sizes,
+                    ),
+                )
                 for one in ones
             ]
             return [*parts[:at], *made, *_distributed(parts[at + 1 + count :])]

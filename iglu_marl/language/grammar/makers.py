@@ -33,6 +33,7 @@ from iglu_marl.language.references import (
     Spot,
     is_several,
 )
+from iglu_marl.language.regions import REACH
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape, plus
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
@@ -464,13 +465,23 @@ def _placed(new: BlockSpec, mods: Modifiers) -> Any:
     _check_repetitions(made, (made.color,), mods)
     if mods.under is not None:
         wheres = tuple(_raised(where, mods.under) for where in wheres if where != Level(0))
-    made, wheres = _at_places(made, wheres, mods)
+    made, wheres = _in_middle(*_at_places(made, wheres, mods))
     if mods.total is not None:
         side = mods.total if made.kind in (Kind.TOWER, Kind.ROW) else side_of(made.kind, mods.total)
         if side and not made.sizes and made.count == 1:  # "a tower in the middle, 4 blocks in total"
             made = replace(made, sizes=(side,) if side == mods.total else (side, side))
         return Sequence((PlaceGoal(made, wheres), AssertCount(mods.total)))
     return _complete_value(made, wheres) or PlaceGoal(made, wheres)
+
+
+def _in_middle(made: BlockSpec, wheres: tuple[Any, ...]) -> tuple[BlockSpec, tuple[Any, ...]]:
+    """Return a centred wall along an edge as one in the middle of it."""
+    edge = next((where for where in wheres if isinstance(where, Edge)), None)
+    if edge is None or made.kind is not Kind.WALL or not made.centred or made.axis is not None:
+        return made, wheres
+    x, _, z = VECTORS[edge.way]
+    made = replace(made, axis="z" if x else "x", centred=False)
+    return made, tuple(Spot(REACH * x, REACH * z) if one is edge else one for one in wheres)
 
 
 def _raised(where: Any, free: int) -> Any:
