@@ -9,6 +9,7 @@ hindsight, every step also teaches it the goals that `get_achieved_goals` says i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,25 +28,14 @@ ANGLES = [
 ]  # at one of eight cells
 HANDS = [{"hotbar": 6, "use": 1}, {"hotbar": 1, "use": 1}, {"attack": 1}]  # red, blue, break
 ACTIONS = [(angle, hand) for angle in ANGLES for hand in HANDS]
+OTHERS = re.compile("tower|square|group|height|above|below| on a |on the red|on the blue|row of")  # goals
 LEARNING_RATE, DISCOUNT, EXPLORATION = 0.5, 0.9, 0.2
 
 
 def goals() -> GoalSpace:
     """Return the statements about red and blue blocks on the ground."""
-    words = (
-        "tower",
-        "square",
-        "group",
-        "height",
-        "above",
-        "below",
-        " on a ",
-        "on the red",
-        "on the blue",
-        "row of",
-    )
     found = statement_goals(colors=("red", "blue"))
-    return GoalSpace(goal for goal in found if not any(word in goal.text for word in words))
+    return GoalSpace(goal for goal in found if not OTHERS.search(goal.text))
 
 
 def control(observation: dict[str, Any], action: int) -> dict[str, Any]:

@@ -12,14 +12,7 @@ import numpy.typing as npt
 
 from iglu_marl import AgentError, DialogueError, Role
 from iglu_marl.agents.scripted import answers
-from iglu_marl.agents.scripted.answers import (
-    GO_ON,
-    OF_WHOLE,
-    ConversationState,
-    cells_where,
-    mistake,
-    wrong_blocks,
-)
+from iglu_marl.agents.scripted.answers import GO_ON, OF_WHOLE, ConversationState, cells_where, mistake
 from iglu_marl.agents.scripted.decomposition import InstructionStep, decompose, parts_of
 from iglu_marl.agents.scripted.dialogue_tracker import (
     DIALOG_KEYS,
@@ -369,7 +362,7 @@ class ScriptedArchitect:
         assert self._asked is not None
         assert self._base is not None
         due, self._turns = self._turns + self.comment_after, self._turns + 1
-        wrong = wrong_blocks(grid, target, self._base, self._asked.goal)
+        wrong = answers.wrong_blocks(grid, target, self._base, self._asked.goal)
         self._standing = {cell: self._standing.get(cell, due) for cell in wrong}
         for cell in wrong:
             if self._standing[cell] == self._turns:

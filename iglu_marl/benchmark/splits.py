@@ -21,14 +21,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.arguments import as_count, as_rng
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
-from iglu_marl.core.grid import (
-    ZONE_SHAPE,
-    Cell,
-    canonical,
-    cells_of,
-    color_at,
-    index_of,
-)
+from iglu_marl.core.grid import ZONE_SHAPE, Cell, canonical, cells_of, color_at, index_of
 from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction

@@ -139,12 +139,7 @@ SINGLE = [
     BenchCase("single", "step, busy builder (29 % edits), state only", partial(_busy, render=False)),
     BenchCase("single", "step, busy flier (Dict actions), state only", _busy_flier),
     *(
-        BenchCase(
-            "single",
-            f"step, pixels 64×64, {n} blocks",
-            partial(_single, n),
-            quick=n == 20,
-        )
+        BenchCase("single", f"step, pixels 64×64, {n} blocks", partial(_single, n), quick=n == 20)
         for n in (0, 20, 60)
     ),
     BenchCase("single", "reset, a new random task", partial(_reset, 0)),
@@ -315,11 +310,7 @@ def _painter(count: int, blocks: int) -> Workload:
 
 PAINTER = [
     BenchCase(
-        "painter",
-        f"frame 64×64, {blocks} blocks, {n} at once",
-        partial(_painter, n, blocks),
-        blocks == 20,
-        n,
+        "painter", f"frame 64×64, {blocks} blocks, {n} at once", partial(_painter, n, blocks), blocks == 20, n
     )
     for n in (1, 64)
     for blocks in (0, 20, 60)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -458,40 +457,6 @@ class Resize(Instruction):
             cells += _resized(self, item, setting)
         check_free([block for block in cells if block[1]], setting)
         return _about(items, _changed(setting, cells))
-
-
-@dataclass(frozen=True)
-class AddSteps(Instruction):
-    """Add steps to a staircase at its high end, solid if it is. height: of the last one, if given."""
-
-    blocks: Reference
-    count: int = 1
-    color: int | None = None
-    height: int | None = None
-
-    def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
-        cells = _cells(self.blocks, setting)
-        tops = sorted(
-            {cell[::2]: cell for cell in sorted(cells, key=lambda one: one[1])}.values(),
-            key=lambda one: one[1],
-        )
-        (rise, *more) = {shifted(b, scaled(a, -1)) for a, b in pairwise(tops)} or {(0, 0, 0)}
-        if more or rise[1] != 1 or abs(rise[0]) + abs(rise[2]) != 1:
-            raise Unresolved(Reason.NO_MATCH, "a staircase whose steps rise by one")
-        new = _continued(tuple(tops), rise, self.count, self.color, setting)
-        if self.height not in (None, new[-1][0][1] - FLOOR + 1):
-            raise Unresolved(Reason.CONTRADICTION, f"a step of height {self.height}")
-        low = [FLOOR if len(cells) > len(tops) else top for (_, top, _), _ in new]
-        return [
-            _added(
-                setting,
-                [
-                    ((x, y, z), c)
-                    for n, ((x, top, z), c) in zip(low, new, strict=True)
-                    for y in range(n, top + 1)
-                ],
-            )
-        ]
 
 
 @dataclass(frozen=True)

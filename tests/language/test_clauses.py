@@ -518,8 +518,6 @@ LOW, ALTERNATE = "red 0,1..3,0; green 3,1..2,0; yellow -3,1,0", "red -2,1,0 0,1,
         ("red 0,1..2,0; blue 0,3,0", "continue the tower by 2 up with the same pattern", None),
         (ROW, "put two more layers on top, same colour", "blue -2..2,2..3,0"),
         (ROW, "put a second layer on the row, all around, but in yellow", "yellow -2..2,2,0"),
-        (STAIRS, "one more step on the stairs, a higher one", "green 3,1..4,0"),
-        (STAIRS, "Add the next step with height 9, same colour", None),
         # lines from place to place; halfway
         ("", "a diagonal line from the north west corner to the middle, in red",
          "red -5,1,-5 -4,1,-4 -3,1,-3 -2,1,-2 -1,1,-1 0,1,0"),
