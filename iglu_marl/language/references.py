@@ -1263,8 +1263,9 @@ def _in_the_middle(reference: Blocks, items: list[Item]) -> list[Item]:
     )  # of an even number the line is seen by leaving one out
     kernels.middle(table, len(table), given, out)
     box = Box.of(cells := tuple(cell for item in items for cell in item))
-    if count == 1 and not out.any() and 0 in box.spans and (central := _middle_of(cells, box)):
-        return [tuple(central)]  # of a layer or a wall
+    if reference == Blocks(middle=True) and not out.any() and 0 in box.spans:  # of a layer or a wall
+        if central := _middle_of(cells, box):
+            return [tuple(central)]
     if not out.any() or (count > 1 and (odd or rest < 0)):
         detail = f"the middle of {len(items)} {described(reference)}"
         raise Unresolved(Reason.AMBIGUOUS, detail, reference=reference, choices=tuple(items))
