@@ -84,7 +84,7 @@ def candidates(reference: Blocks, setting: Resolution) -> list[Item]:
 
 
 def _wholes(reference: Blocks, setting: Resolution) -> list[Item]:
-    """Return what "the house" can mean: what is connected, except single blocks, and lines if there is more."""
+    """Return what "the shed" can mean: what is connected, except single blocks, and lines if there is more."""
     plain = reference == Blocks(kind=reference.kind)
     if not plain or getattr(reference.kind, "word", "") not in listed("whole_noun"):
         return []
