@@ -280,6 +280,7 @@ def check_command(command: str) -> None:
             assert "=" in word or word in targets, f"make has no target {word!r}"
     elif program == "iglu-marl":
         group: Any = typer.main.get_command(app)
+        rest = [re.sub(r"^my_\w+\.py:\w+$", "scripted", word) for word in rest]  # files of the reader
         context = group.make_context("iglu-marl", list(rest))
         name, command_of, options = group.resolve_command(context, rest)
         command_of.make_context(name, options, parent=context)

@@ -198,6 +198,7 @@ def game_of(
     own = {
         "controls": "walking",
         "builder_sees": ("inventory", "compass", "dialog", "pose", "grid"),
+        "builder_can_ask": builder != SCRIPTED,  # that one only says that it is done
         "max_steps": max_steps,
         "max_turns": MAX_TURNS_PER_BLOCK * max(1, task.target_size),
         "turn_steps": 200,
