@@ -224,13 +224,13 @@ class ScriptedArchitect:
         """
         if not self._waits:
             return False
-        seen = self._last[0], _bytes_of(pose)
-        still = self._still + 1 if seen[1] == self._last[1] else 0
-        late = still >= self._patience or self._waited + 1 >= self.repeat_after
+        (grid, before), now, waited = self._last, _bytes_of(pose), self._waited + 1
+        still = self._still + 1 if now == before else 0
+        late = still >= (self.patience if before else self.repeat_after) or waited >= self.repeat_after
         if late or self._turns + 1 in self._standing.values():
             return False
         self._turns += 1
-        self._last, self._still, self._waited = seen, still, self._waited + 1
+        self._last, self._still, self._waited = (grid, now), still, waited
         return True
 
     def close(self) -> None:
