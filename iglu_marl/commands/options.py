@@ -211,7 +211,7 @@ TaskSource = Annotated[
     ),
 ]
 TaskId = Annotated[
-    str | None, Option(help="Task, by its key or id. Default: chosen by the seed.", autocompletion=a_structure)
+    str | None, Option(help="Task, by key or id. Default: chosen by the seed.", autocompletion=a_structure)
 ]
 Data = Annotated[
     Path | None, Option(help="Minecraft Dialogue Corpus (zip or folder), with structures such as C7.")
