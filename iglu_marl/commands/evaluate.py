@@ -111,7 +111,9 @@ def evaluate(
         return not any(row["error"] for row in result.rows)
     console = text_console()
     names = (Column(title, overflow="fold") for title in ("architect", "builder"))
-    table = Table(*names, "games", *IN_TABLE.values(), caption="words and questions: per instruction")
+    table = Table(
+        *names, "games", *IN_TABLE.values(), caption="words and questions (messages with ?): per instruction"
+    )
     for entry in result.summary("architect", "builder"):
         averages = (shown(name, entry[name].value) for name in IN_TABLE)
         table.add_row(entry["architect"], entry["builder"], played(entry), *averages)
@@ -122,5 +124,5 @@ def evaluate(
         console.print(f"{errors} games ended with an error; see evaluation.md", style="bold red")
     if failed := sum(not is_scored(row) for row in result.rows):
         console.print(f"{failed} of them are in no average; {resumes} them again")
-    console.print(f"Tables and games: {output / 'evaluation.html'}")
+    console.print(f"Tables and games: open {(output / 'evaluation.html').resolve()} in a browser")
     return not errors

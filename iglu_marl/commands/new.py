@@ -28,7 +28,7 @@ def new(
     name: Annotated[str, Argument(metavar="NAME", help="Name of the file and, in CamelCase, of the class.")],
     output: Annotated[Path, output_to("Folder for NAME.py and test_NAME.py.")] = Path(),
 ) -> None:
-    """Write a builder, architect or task source that runs, with its test, and print the command that scores it."""
+    """Write a builder, architect or task source that runs, with its test, and print what to do with it."""
     if not name.isidentifier() or name != name.lower() or name.startswith("_"):
         raise ConfigError(f"NAME is {name!r}, expected a Python name in lower case, such as my_builder")
     class_name = "".join(part.capitalize() for part in name.split("_"))
@@ -44,4 +44,7 @@ def new(
     console = text_console()
     console.print(f"Written: {paths[0]} (class {class_name}) and {paths[1]}")
     console.print(f"Test it:   python -m pytest {paths[1]}  (needs pytest: pip install pytest)")
-    console.print(f"Score it:  {SCORED[kind].format(place=f'{paths[0]}:{class_name}')}")
+    place = f"{paths[0]}:{class_name}"
+    console.print(f"Score it:  {SCORED[kind].format(place=place)}")
+    if kind != "task-source":
+        console.print(f"Watch it:  iglu-marl demo --{kind} {place}")
