@@ -363,10 +363,11 @@ class ClauseReader:
         if cover.whole and not can_cut and (piece or phrase is not None):
             return
         if piece and _fits(cover.open, phrase, joined="and" in self.said[max(0, at - 1) : at + 1]):
-            extra = int(at in self.breaks) * bool(cover.open)
+            extra = int(bool(cover.open) and at in self.breaks)
             yield _Cover(cover.cost + cost + extra, cover.done, (*cover.open, phrase))
-        heading = _several(cover.open) * (piece and self.breaks.get(at) == ".")
-        yield from (_Cover(cover.cost + cost + 1, (*cover.done, one), (phrase,)) for one in heading)
+        if piece and self.breaks.get(at) == ".":
+            for one in _several(cover.open):
+                yield _Cover(cover.cost + cost + 1, (*cover.done, one), (phrase,))
         if phrase is None:
             yield replace(cover, cost=cover.cost + cost, whole=cover.whole and not can_cut)
             return
