@@ -356,7 +356,9 @@ class Mirror(Instruction):
 
     def __post_init__(self) -> None:
         _check_blocks(self.blocks, "a mirror image")
-        if self.direction is None and self.about is not None:
+        if self.direction is None:
+            if self.about is None:
+                raise DialogueError("a mirror image has no direction and no thing, expected one of them")
             return
         object.__setattr__(self, "direction", Direction(self.direction))
         if self.about_centre and Direction(self.direction).vertical:
