@@ -5,8 +5,9 @@ They are loaded on first use, and use public names of `iglu_marl` only, as an ag
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers and editors see
     from iglu_marl.agents.bases import pretrained as pretrained
@@ -24,31 +25,4 @@ if TYPE_CHECKING:  # what type checkers and editors see
     from iglu_marl.agents.scripted.architect import ScriptedArchitect as ScriptedArchitect
     from iglu_marl.agents.scripted.builder import ScriptedBuilder as ScriptedBuilder
 
-_MODULES = {
-    "HumanArchitect": "human.architect",
-    "HumanBuilder": "human.builder",
-    "LLMArchitect": "llm.architect",
-    "LLMBuilder": "llm.builder",
-    "LearnedBuilder": "learned.builder",
-    "OracleBuilder": "oracle",
-    "RandomArchitect": "random",
-    "RandomBuilder": "random",
-    "ReplayArchitect": "replay",
-    "ScriptedArchitect": "scripted.architect",
-    "ScriptedBuilder": "scripted.builder",
-    "agents_for": "registry",
-    "pretrained": "bases",
-    "zoo": "learned.zoo",
-}
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"iglu_marl.agents.{_MODULES[name]}"), name)
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazy_exports(__name__)

@@ -15,6 +15,7 @@ from iglu_marl.agents.learned.builder import LearnedBuilder
 from iglu_marl.agents.llm.architect import LLMArchitect
 from iglu_marl.agents.llm.builder import LLMBuilder
 from iglu_marl.agents.llm.named import NamedModel
+from iglu_marl.agents.llm.reader import AssistedBuilder
 from iglu_marl.agents.oracle import OracleBuilder
 from iglu_marl.agents.random import RandomArchitect, RandomBuilder
 from iglu_marl.agents.replay import ReplayArchitect
@@ -41,6 +42,7 @@ BUILDERS: dict[str, Any] = {
     "oracle": OracleBuilder,
     "random": RandomBuilder,
     "scripted": ScriptedBuilder,
+    "scripted-llm": AssistedBuilder,
     **partners.BUILDERS,
     **zoo.in_role(Role.BUILDER),
 }
@@ -197,7 +199,7 @@ _REAL_TIME_OPTIONS: dict[Role, dict[str, dict[str, Any]]] = {
         "scripted": {"patience": 30, "repeat_after": 120, "comment_after": 3},
         "llm": {"patience": 30, "settle_after": 3, "background": True},
     },
-    Role.BUILDER: {"llm": {"background": True}},
+    Role.BUILDER: {name: {"background": True} for name in ("llm", "scripted-llm")},
 }
 
 

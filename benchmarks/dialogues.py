@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,12 @@ from iglu_marl import DataError, Role, Subtasks
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.core.grid import blocks_to_grid, color_id
+from iglu_marl.core.imports import imported
 from iglu_marl.data import Corpus, MultiturnDataset, bundled
 from iglu_marl.data.mdc.action_sequences import action_sequences, turns
 from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_counts, micro, net_actions
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
+from iglu_marl.language.discourse import Reader
 from iglu_marl.language.repair import Understanding
 
 Grid = npt.NDArray[np.int8]
@@ -89,8 +92,8 @@ class Follower(ScriptedBuilder):
     that text is an instruction that it knows, whether or not it can be followed here.
     """
 
-    def __init__(self, grid: Grid = EMPTY) -> None:
-        super().__init__(can_ask=True)
+    def __init__(self, grid: Grid = EMPTY, reader: Reader | None = None) -> None:
+        super().__init__(can_ask=True, reader=reader)
         self._executor = _InstantExecutor(self.game, type(self).__name__)
         x, y, z, yaw, _ = self._executor.pose
         self.discourse.stand((x, y, z), yaw)
@@ -234,12 +237,12 @@ def _accepted(grid: Grid, worlds: Iterable[Grid]) -> bool:
     return any(np.array_equal(grid, world) for world in worlds)
 
 
-def from_true_world(session: Session) -> list[dict[str, Any]]:
+def from_true_world(session: Session, reader: Reader | None = None) -> list[dict[str, Any]]:
     """Return a row for each turn, which starts in the true world.
 
     "Partly": it did only what was asked for, and reported what it did not understand.
     """
-    follower, rows = Follower(session.turns[0].before), []
+    follower, rows = Follower(session.turns[0].before, reader), []
     for turn in session.turns:
         follower.show(turn.before)
         texts, asked = _hear(follower, turn)
@@ -266,12 +269,12 @@ def _best(counts: Iterable[Counts]) -> Counts:
     return max(counts, key=lambda one: one.f1)
 
 
-def in_own_world(session: Session) -> dict[str, Any]:
+def in_own_world(session: Session, reader: Reader | None = None) -> dict[str, Any]:
     """Return what a builder made of a whole session.
 
     A correction is only heard where the builder did not do what was asked for.
     """
-    follower, texts, needless = Follower(session.turns[0].before), [], False
+    follower, texts, needless = Follower(session.turns[0].before, reader), [], False
     for turn in session.turns:
         if needless:
             needless = False
@@ -291,9 +294,12 @@ def in_own_world(session: Session) -> dict[str, Any]:
     }
 
 
-def follow(session: Session) -> dict[str, Any]:
-    """Follow a session in both ways."""
-    return {"name": session.name, "turns": from_true_world(session), "own": in_own_world(session)}
+def follow(session: Session, reader: str | None = None) -> dict[str, Any]:
+    """Follow a session in both ways. reader: "module:attribute" of a function, or of a class without arguments."""
+    found = imported(reader) if reader else None
+    found = found() if isinstance(found, type) else found
+    turns, own = from_true_world(session, found), in_own_world(session, found)
+    return {"name": session.name, "turns": turns, "own": own}
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -374,6 +380,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--show", type=int, default=0, help="number of transcripts to print of each source")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--data", help="one more source")
+    parser.add_argument("--reader", metavar="MODULE:NAME", help="reads what the rules do not understand")
     parser.add_argument(
         "--json",
         nargs="?",
@@ -389,7 +396,8 @@ def main(arguments: list[str] | None = None) -> int:
         for source in args.sources or ["bundled", *map(str, sorted(found))]:
             began, name = time.perf_counter(), Path(source).stem
             sessions = read_source(source, args.split)[: args.count]
-            run = map(follow, sessions) if args.processes == 1 else pool.map(follow, sessions, chunksize=2)
+            task = partial(follow, reader=args.reader)
+            run = map(task, sessions) if args.processes == 1 else pool.map(task, sessions, chunksize=2)
             rows = [*track(run, name, len(sessions), console=console)]
             figures[name] = summary(rows)
             seconds = round(time.perf_counter() - began, 1)

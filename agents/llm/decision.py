@@ -10,6 +10,7 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -233,21 +234,28 @@ def check_vocabulary(codec: Codec, text: str, limit: int) -> None:
         raise Unreadable(f"it has {count} words, expected at most {limit}")
 
 
-class _Call(threading.Thread):
-    """A request in progress; a daemon thread, so that leaving a game does not wait for a server."""
+class Call(threading.Thread):
+    """Work in progress; a daemon thread, so that leaving a game does not wait for a server."""
 
-    def __init__(self, backend: Backend, request: ChatRequest) -> None:
+    def __init__(self, work: Callable[[], Any]) -> None:
         super().__init__(daemon=True)
-        self.backend, self.request = backend, request
-        self.reply: Reply | None = None
-        self.error: Exception | None = None
+        self.work = work
+        self._result: Any = None
+        self._error: Exception | None = None
         self.start()
 
     def run(self) -> None:
+        """Do the work."""
         try:
-            (self.reply,) = self.backend.complete([self.request])
+            self._result = self.work()
         except Exception as error:
-            self.error = error
+            self._error = error
+
+    def result(self) -> Any:
+        """Return the result of work that has ended, or raise its error."""
+        if self._error is not None:
+            raise self._error
+        return self._result
 
 
 class Decider(ABC):
@@ -261,7 +269,7 @@ class Decider(ABC):
     client: ModelClient
     background = False
     _decision: Decision | None = None
-    _call: _Call | None = None
+    _call: Call | None = None
 
     @abstractmethod
     def decide(self, observation: Any) -> Decision:
@@ -320,11 +328,12 @@ class Decider(ABC):
         assert self._call is not None
         if self._call.is_alive():
             return self.wait_action()
-        if self._call.error is not None:
-            error = self._call.error
+        try:
+            (reply,) = self._call.result()
+        except Exception:
             self.cancel_call()
-            raise error
-        return self._advance(self._call.reply)
+            raise
+        return self._advance(reply)
 
     def _advance(self, reply: Reply | None) -> Any:
         assert self._decision is not None
@@ -335,7 +344,7 @@ class Decider(ABC):
             if isinstance(end, StopIteration):
                 return end.value
             raise
-        self._call = _Call(self.client.backend, request)
+        self._call = Call(partial(self.client.backend.complete, [request]))
         return self.wait_action()
 
     def cancel_call(self) -> None:
@@ -346,6 +355,16 @@ class Decider(ABC):
         """Release the model. May be called more than once."""
         self.cancel_call()
         self.client.close()
+
+
+def completed(backend: Backend, decision: Generator[ChatRequest, Reply, Result]) -> Result:
+    """Return the result of a decision whose requests a backend answers at once."""
+    replies: list[Reply] = [None]  # type: ignore[list-item]
+    while True:
+        try:
+            replies = backend.complete([decision.send(replies[0])])
+        except StopIteration as end:
+            return end.value
 
 
 def act_together(agents: Sequence[Any], observations: Sequence[Any]) -> list[Any]:

@@ -54,7 +54,7 @@ class ScriptedBuilder(BuilderBase):
         controls: any of the game.
         select_and_place, can_yield, can_ask: as in the game; with can_ask it also says "Done." and the like.
         tokens, codec, message_length: of the chat.
-        reader: a function of text, grid and context that rewords what the rules do not understand
+        reader: a function of text, grid and context that reads what the rules do not understand
             (`iglu_marl.language.discourse.Reader`), such as a language model. None: there is none.
 
     Raises:
@@ -94,10 +94,9 @@ class ScriptedBuilder(BuilderBase):
         self._look(observation)
         new = self._dialogue.hear(dialog)
         stated = [part.text for part in new if part.role == Role.ARCHITECT]
-        if not self.can_ask:  # somebody else speaks as the builder, as in recorded dialogues
-            for part in new:
-                if part.role == Role.BUILDER:
-                    self.discourse.overhear(part.text)
+        for part in new:
+            if part.role == Role.BUILDER:  # in recorded dialogues somebody else speaks as the builder
+                self.discourse.overhear(part.text, own=self.can_ask)
         if stated:
             self._unheeded = stated[-1]
         executor = self._executor

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at
 from iglu_marl.language.blocks import Failure, Reason
@@ -38,8 +39,11 @@ from iglu_marl.language.verbs import Correct, ExpectedWorld, Instruction, Pick, 
 
 Grid = npt.NDArray[np.int8]
 
-Reader = Callable[[str, Grid, Context], "str | None"]
-"""Rewords a text that was not understood, given the world, int8 [9, 11, 11], and the context; None if it cannot."""
+Reader = Callable[[str, Grid, Context], "str | Instruction | None"]
+"""Reads a text that was not understood, given the world, int8 [9, 11, 11], and the context.
+
+Returns other words, an instruction, or None if it understands nothing either.
+"""
 
 _STATED_AS_FACT = (Reason.UNKNOWN_WORD, Reason.NO_MATCH, Reason.OUTSIDE, Reason.OCCUPIED)
 _ASKING = frozenset(("where", "where's", "how", "which", "what", "whats", "what's", "who"))
@@ -56,7 +60,7 @@ class Discourse:
     "it", "the same again", "undo" and corrections refer to.
 
     Args:
-        reader: is asked for other words where a text is not understood. They count if they can be followed.
+        reader: is asked where a text is not wholly understood. What it returns counts if it can be followed.
 
     Attributes:
         context: what an instruction may refer to besides the blocks.
@@ -103,21 +107,30 @@ class Discourse:
             open_ = bool(question and self._request) and not self._followed
             unanswered = open_ and not _colored(text) and not begins_with_verb(text)
             self._request = f"{self._request}, {text}" if unanswered else text
-            heard = self._without_request(text, question, pending)
-            if heard is None and unanswered:  # it belongs to the request that was not understood
-                heard = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
-            heard = heard or self._as_request(text, question, pending, grid)
+            failed = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
+            heard = self._reworded(failed, grid) if unanswered else failed
+            if heard is failed:
+                heard = self._without_request(text, question, pending)
+            if heard is None:  # where it is unanswered, it belongs to the request that was not understood
+                heard = failed if unanswered else self._as_request(text, question, pending, grid)
         self._others.append(text)
+        self._remember(Role.ARCHITECT, text)
         if heard.act == "request":
             self.pending = heard if heard.question is not None else self.pending
             self._expected = None if isinstance(heard.found, Failure) else (grid, heard)
         return heard
 
-    def overhear(self, text: str) -> None:
-        """Hear what somebody else says as the builder: a question about the last request, or where it looks."""
+    def overhear(self, text: str, own: bool = False) -> None:
+        """Hear what the builder says; if somebody else speaks in its place: what it asks, or where it looks."""
+        self._remember(Role.BUILDER, text)
+        if own:
+            return
         if view := _LOOKING.search(text.lower()):
             self.context = replace(self.context, yaw_deg=90.0 * COMPASS.index(Direction(view[1])))
         self._overheard = text if "?" in text or set(text.lower().split()[:2]) & _ASKING else ""
+
+    def _remember(self, role: Role, text: str) -> None:
+        self.context = replace(self.context, said=(*self.context.said, Utterance(role, text)))
 
     def mention(self, cells: tuple[Cell, ...]) -> None:
         """Note what a question was about: "it" in the next text."""
@@ -236,13 +249,21 @@ class Discourse:
         return found, text
 
     def _reworded(self, heard: Understanding, grid: Grid) -> Understanding:
-        """Return what was not understood in the words of the reader, if that can be followed."""
-        if self._reader is None or not isinstance(heard.found, Failure) or heard.instruction is not None:
+        """Return what was not wholly understood as the reader has it, if that can be followed."""
+        if self._reader is None or not (isinstance(heard.found, Failure) or heard.unread):
             return heard
-        words = self._reader(heard.text, grid, self.context)
-        other = None if words is None else understand(words, grid, self.context)
-        done = other is not None and not isinstance(other.found, Failure) and not other.unread
-        return replace(other, text=heard.text) if other is not None and done else heard
+        read = self._reader(heard.text, grid, self.context)
+        if read is None:
+            return heard
+        if isinstance(read, str):
+            other = understand(read, grid, self.context)
+        else:
+            other = try_instruction(heard.text, read, grid, self.context)
+            if not isinstance(other.found, Failure):  # "it" is all that changes, not the last part
+                found = (replace(one, cells=_cells(one.grid != grid), earlier=()) for one in other.found)
+                other = replace(other, found=tuple(found))
+        done = not isinstance(other.found, Failure) and not other.unread
+        return replace(other, text=heard.text) if done else heard
 
     def _picked(self, pending: Understanding, stated: Pick, grid: Grid) -> Understanding:
         """Read the answer of the scripted architect: the one at a place."""

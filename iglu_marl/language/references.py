@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
+from iglu_marl.core.dialogue import Utterance
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_name, in_zone
 from iglu_marl.core.grid import cells_of as cells_in
@@ -1013,6 +1014,7 @@ class Context:
         mentioned: cells of what was talked about since the last instruction.
         shapes: the kinds of things that were built, with their cells, the newest first: a wall with a hole stays "the
             wall".
+        said: the dialogue before, the oldest utterance first.
 
     """
 
@@ -1025,6 +1027,7 @@ class Context:
     names: Mapping[str, NamedCells] = field(default_factory=dict, hash=False)
     mentioned: tuple[Cell, ...] = ()
     shapes: tuple[tuple[Kind, tuple[Cell, ...]], ...] = ()
+    said: tuple[Utterance, ...] = field(default=(), compare=False)
 
     def noticing(self, word: str, plural: bool, cells: tuple[Cell, ...]) -> Context:
         """Return the context in which blocks that others built have the name of which the architect spoke."""
