@@ -11,8 +11,7 @@ import numpy.typing as npt
 from iglu_marl import Role
 from iglu_marl.core.grid import NetAction
 from iglu_marl.evaluation.action_prediction import Situation
-from iglu_marl.language import Context, Failure, parse_small_talk
-from iglu_marl.language.repair import Understanding, understand, understand_answer
+from iglu_marl.language import Context, Discourse, Failure
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel
@@ -23,48 +22,37 @@ if TYPE_CHECKING:
 class Hybrid:
     """A predictor that asks the grammar first, then the model.
 
-    What the architect said since the builder last did something is read by the grammar, one utterance after the other;
-    an utterance that lacks something may be completed by the next. If all of it can be done, that is the prediction.
-    Else it is the model's.
+    What the architect said since the builder last did something is heard as by the scripted builder. If all of it can
+    be done, that is the prediction. Else it is the model's.
     """
 
     model: TrainedModel | LanguageModel
 
     def __call__(self, situation: Situation) -> npt.NDArray[np.int8] | list[NetAction]:
         """Return the world afterwards, or actions."""
-        read_as = self._read(situation)
-        return self.model(situation) if isinstance(read_as, Understanding) or read_as is None else read_as
+        world = self._read(situation)
+        return self.model(situation) if world is None else world
 
     @property
     def fingerprint(self) -> str:
         """Hash of the model."""
         return self.model.fingerprint
 
-    def _read(self, situation: Situation) -> npt.NDArray[np.int8] | Understanding | None:
-        """Return the world that all new utterances lead to, or the one that failed; None without any."""
-        world, context = situation.grid, _context(situation)
-        failed: Understanding | None = None
-        understood = False
+    def _read(self, situation: Situation) -> npt.NDArray[np.int8] | None:
+        """Return the world that all new requests lead to; None if there is none, or if one cannot be followed."""
+        discourse, world, failed, followed = Discourse(), situation.grid, False, False
+        discourse.context = _context(situation)
         for said in situation.dialogue[situation.new_from :]:
-            if said.role is not Role.ARCHITECT:
+            heard = discourse.hear(said.text, world) if said.role is Role.ARCHITECT else None
+            if heard is None or heard.act != "request":
                 continue
-            heard = None
-            if failed is not None and failed.question is not None:
-                heard = understand_answer(failed, said.text, world, context)
-            elif failed is not None and failed.instruction is not None:  # understood, but cannot be followed
-                return failed
-            elif parse_small_talk(said.text) is not None:  # a greeting, say
-                continue
-            heard = heard or understand(said.text, world, context)
-            if isinstance(heard.found, Failure):
-                failed = heard
-                continue
-            failed, understood = None, True
-            context = context.after(heard.instruction, world, heard.found[0])
-            world = heard.found[0].grid.astype(np.int8)
-        if failed is not None:
-            return failed
-        return world if understood else None
+            failed = isinstance(heard.found, Failure)
+            if heard.instruction is not None and not isinstance(heard.found, Failure):
+                discourse.follow(heard.instruction, world, heard.found[0])
+                world, followed = heard.found[0].grid.astype(np.int8), True
+            elif heard.question is None:
+                return None
+        return world if followed and not failed else None
 
 
 def _context(situation: Situation) -> Context:

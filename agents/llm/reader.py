@@ -23,8 +23,6 @@ from iglu_marl.core.grid import color_at
 from iglu_marl.language import CellEdit, Context
 from iglu_marl.language.verbs import Instruction, Sequence
 
-QUESTION_LENGTH = 200  # characters; a question is not passed on
-
 
 class Waiting(Exception):
     """The reply has not arrived yet."""
@@ -76,15 +74,13 @@ class LLMReader:
     def _read(self, text: str, grid: npt.NDArray[np.int8], context: Context) -> Instruction | None:
         client = self.client
         client.dialogue = [*context.said, Utterance(Role.ARCHITECT, text)]
-        pose = (*(context.position or (0.0, -0.25, 0.0)), 0.0, context.yaw_deg or 0.0)  # x y z pitch yaw
-        limit = f"{QUESTION_LENGTH} characters"
-        order = completed(
-            client.backend,
-            client.ask(
-                lambda said: builder_chat(client, said, {"agentPos": pose}, grid, limit=limit, can_ask=True),
-                lambda reply: read_order(reply, grid, client.settings.max_edits),
-            ),
+        position = context.position or (0.0, -0.25, 0.0)
+        seen = {"agentPos": (*position, 0.0, context.yaw_deg or 0.0)}  # x y z pitch yaw
+        compose = partial(
+            builder_chat, client, observation=seen, grid=grid, limit="200 characters", can_ask=True
         )
+        read = partial(read_order, grid=grid, max_edits=client.settings.max_edits)
+        order = completed(client.backend, client.ask(compose, read))
         found = [] if order is None else order.edits
         edits = [(edit.cell, color_at(grid, edit.cell), edit.color) for edit in found]
         parts = tuple(CellEdit.between(*edit) for edit in edits if edit[1] != edit[2])

@@ -22,7 +22,7 @@ from iglu_marl.core.errors import ConfigError
 if TYPE_CHECKING:
     from iglu_marl.commands.bench_cases import BenchCase
 
-OTHERS = ("start", "memory")  # measured without a `BenchCase`
+START = "start"  # is measured without a `BenchCase`
 ROUNDS = 5
 BUSY = 1.15  # ratio of wall time to processor time above which a machine counts as busy
 ROUND_S, QUICK_ROUND_S = 0.15, 0.02  # minimum length of a round
@@ -30,12 +30,10 @@ ROUND_S, QUICK_ROUND_S = 0.15, 0.02  # minimum length of a round
 
 def bench(
     quick: Annotated[bool, Option("--quick", help="Run fewer and shorter measurements.")] = False,
-    only: Annotated[
-        str, Option(help="Run measurements with this name: single, vector, start, memory, …")
-    ] = "",
+    only: Annotated[str, Option(help="Run measurements with this name: single, vector, start, …")] = "",
     as_json: Json = False,
 ) -> None:
-    """Measure the speed on this machine: steps, resets, scores, pictures, start, memory."""
+    """Measure the speed on this machine: steps, resets, scores, pictures, start."""
     console = text_console(stderr=as_json)
     with stoppable(lambda: "No measurement is kept."):
         figures = measure_all(quick, only, console)
@@ -48,8 +46,8 @@ def chosen_cases(quick: bool, only: str) -> list[BenchCase]:
     from iglu_marl.commands.bench_cases import CASES
 
     found = [case for case in CASES if (case.quick or not quick) and only in f"{case.group}: {case.name}"]
-    if not found and only not in OTHERS:
-        known = ", ".join([*dict.fromkeys(case.group for case in CASES), *OTHERS])
+    if not found and only != START:
+        known = ", ".join([*dict.fromkeys(case.group for case in CASES), START])
         raise ConfigError(f"--only is {only!r}, which matches no measurement; the groups are {known}")
     return found
 
@@ -104,17 +102,17 @@ def machine() -> dict[str, Any]:
 
 def measure_all(quick: bool, only: str, console: Console) -> dict[str, Any]:
     """Return all figures, JSON-ready."""
-    from iglu_marl.commands.bench_cases import memory, starts
+    from iglu_marl.commands.bench_cases import starts
 
     chosen = chosen_cases(quick, only)
-    figures: dict[str, Any] = {"machine": machine(), "measures": [], "start": [], "memory": []}
+    figures: dict[str, Any] = {"machine": machine(), "measures": [], "start": []}
     with Progress(console=console, transient=True) as progress:
-        bar = progress.add_task("measuring", total=len(chosen) + 2)
+        bar = progress.add_task("measuring", total=len(chosen) + 1)
         for case in chosen:
             progress.update(bar, description=f"{case.group}, {case.name}")
             figures["measures"].append(time_of(case, QUICK_ROUND_S if quick else ROUND_S))
             progress.advance(bar)
-        if only in ("", "start"):
+        if only in ("", START):
             progress.update(bar, description="new processes")
             figures["start"] = [
                 {
@@ -124,10 +122,6 @@ def measure_all(quick: bool, only: str, console: Console) -> dict[str, Any]:
                 }
                 for start in starts(1 if quick else ROUNDS, not quick)
             ]
-        progress.advance(bar)
-        if only in ("", "memory"):
-            progress.update(bar, description="memory")
-            figures["memory"] = [{"name": name, "bytes": used} for name, used in memory()]
     return figures
 
 
@@ -169,10 +163,8 @@ def show(figures: dict[str, Any], console: Console) -> None:
             console.print(
                 f"The machine is busy: wall time is {waited:.1f} times processor time.", style="yellow"
             )
-    others = Table("what", "")
-    for row in figures["start"]:
-        others.add_row(row["name"], f"{row['median_s']:.2f} s")
-    for row in figures["memory"]:
-        others.add_row(row["name"], f"{row['bytes']:,} bytes")
-    if figures["start"] or figures["memory"]:
-        console.print(others)
+    if figures["start"]:
+        table = Table("what", "")
+        for row in figures["start"]:
+            table.add_row(row["name"], f"{row['median_s']:.2f} s")
+        console.print(table)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 import iglu_marl.envs.registration  # noqa: F401 (registers the ids)
 from iglu_marl.core.actions import Action
-from iglu_marl.core.kernels.records import CONTROL, WORLD
+from iglu_marl.core.kernels.records import CONTROL
 from iglu_marl.core.scoring import maximal_intersection
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
@@ -396,22 +396,3 @@ def starts(rounds: int, compile_too: bool) -> list[Start]:
         found.append(Start(f"first step, {name}, kernels to compile", [first]))
         found.append(Start(f"first step, {name}, kernels from the cache", again))
     return found
-
-
-# ------------------------------------------------------------------------------------------------------ memory
-
-
-def memory() -> list[tuple[str, int]]:
-    """Return rows of name and bytes."""
-    rows = [("a world's record", WORLD.itemsize)]
-    for count in (1024, 16384):
-        code = (
-            "import gymnasium as gym, iglu_marl, iglu_marl.envs.vector, tracemalloc\n"
-            "tracemalloc.start()\n"
-            f"env = gym.make_vec('IGLUGridworldVector-v0', num_envs={count}, copy=False)\n"
-            "env.reset(seed=0); actions = env.action_space.sample(); env.step(actions)\n"
-            "print(tracemalloc.get_traced_memory()[0])"
-        )
-        used = int(_in_new_process(code)) // count
-        rows.append((f"a world among {count:,}, everything included", used))
-    return rows

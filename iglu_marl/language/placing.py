@@ -94,44 +94,6 @@ class Spots(Location):
 
 
 @dataclass(frozen=True)
-class Anchored(Location):
-    """Where a corner or an end of what is placed comes to lie.
-
-    part: on which side, toward +x and toward +z: (-5, -5) is the north-west corner, (-5, 0) the west end.
-    """
-
-    part: tuple[int, int]
-    at: Location
-
-    def anchors(self, setting: Resolution) -> list[Anchors]:
-        """Return the cell of that part."""
-        return self.at.anchors(setting)
-
-    def lines(self, new: BlockSpec, height: int, setting: Resolution) -> list[tuple[Cell, ...]]:
-        """Return the cells of each way in which a level shape lies. height: of its layer, 1 = on the ground.
-
-        Raises `Unresolved` if its size is open, or if several blocks are at that side of it.
-        """
-        if not new.sizes or new.standing or not (new.kind is Kind.ROW or new.kind in FIGURES):
-            raise Unresolved(Reason.NO_NUMBER, str(new.kind))
-        width, depth = (new.sizes[0], 1) if new.kind is Kind.ROW else (*new.sizes, new.sizes[0])[:2]
-        tall = new.sizes[2] if len(new.sizes) > 2 else 1
-        drawn = frozenset(product(range(width), (0,))) if depth == 1 else figure(new.kind, width, depth)
-        found = []
-        (group,) = self.at.anchors(setting)
-        for (a, b), cells in _lying(new, width, depth, drawn, setting).items():
-            if (self.part[0] == 0 and a > 1) or (self.part[1] == 0 and b > 1):
-                continue
-            x = group.cells[0][0] - (a - 1 if self.part[0] > 0 else 0)
-            z = group.cells[0][2] - (b - 1 if self.part[1] > 0 else 0)
-            low = FLOOR + height - 1
-            found.append(tuple((x + u, low + k, z + v) for u, v in sorted(cells) for k in range(tall)))
-        if not found:
-            raise Unresolved(Reason.NO_DIRECTION, str(new.kind))
-        return found
-
-
-@dataclass(frozen=True)
 class Sides(Location):
     """Several sides of something.
 
@@ -291,17 +253,13 @@ def put(
         new = replace(new, gap=0)
     new = _with_length(new, setting)
     stated = _beyond(stated, new, setting)
-    if any(isinstance(where, Anchored) for where in stated):
-        lines = _anchored(stated, new, setting)
-        check_free(((cell, color) for line in lines for cell in line), setting)
+    new, groups = _adapted(new, _combined(stated, setting))
+    all_of_it = new.kind is Kind.BLOCK and not (new.standing is False or new.centred)
+    placing = _Placing(new, color, setting)
+    if fill or (all_of_it and all(group.whole for group in groups)):
+        lines = placing.fill(groups, fill)
     else:
-        new, groups = _adapted(new, _combined(stated, setting))
-        all_of_it = new.kind is Kind.BLOCK and not (new.standing is False or new.centred)
-        placing = _Placing(new, color, setting)
-        if fill or (all_of_it and all(group.whole for group in groups)):
-            lines = placing.fill(groups, fill)
-        else:
-            lines = placing.put_at(groups)
+        lines = placing.put_at(groups)
     return [[(cell, color) for cell in line] for line in lines]
 
 
@@ -318,14 +276,6 @@ def _beyond(stated: tuple[Location, ...], new: BlockSpec, setting: Resolution) -
         if any(cell in part for part in (setting.last, *setting.earlier)) and setting.color_at(cell):
             return (Beside(((new.way, 1),), Blocks(where=At(cell))),)
     return stated
-
-
-def _anchored(stated: tuple[Location, ...], new: BlockSpec, setting: Resolution) -> list[Line]:
-    fixed = [where for where in stated if isinstance(where, Anchored)]
-    layers = [where.height for where in stated if isinstance(where, Level)] or [1]
-    if len(fixed) > 1 or len(layers) > 1 or len(stated) > 2:
-        raise Unresolved(Reason.NO_PLACE, "two places")
-    return list({frozenset(line): line for line in fixed[0].lines(new, layers[0], setting)}.values())
 
 
 def _adapted(new: BlockSpec, groups: list[Anchors]) -> tuple[BlockSpec, list[Anchors]]:

@@ -261,29 +261,6 @@ class SameLevel(Location):
 
 
 @dataclass(frozen=True)
-class Having(Location):
-    """Filter: with a block of these colours at its end on one side, or next to it there, and another colour."""
-
-    way: Direction
-    colors: tuple[int, ...]
-
-    def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:
-        """Return the items that have one."""
-        vector, found = setting.vector_of(self.way), []
-        for item in items:
-            near = {
-                cell: setting.color_at(cell)
-                for cell in (*item, *outer(item, vector))
-                if setting.color_at(cell)
-            }
-            if len({*near.values()}) > 1 and {near[cell] for cell in outermost(near, vector)} & {
-                *self.colors
-            }:
-                found.append(item)
-        return found
-
-
-@dataclass(frozen=True)
 class OfColors(Location):
     """Filter: of this number of colours."""
 

@@ -61,7 +61,6 @@ from iglu_marl.language.references import (
     resolve,
 )
 from iglu_marl.language.regions import FLOOR, connected, outer
-from iglu_marl.language.scene.interpreter import answer
 from iglu_marl.language.shapes import (
     COMPASS,
     VECTORS,
@@ -772,18 +771,6 @@ class Empty(Statement):
 
 
 @dataclass(frozen=True)
-class Holds(Statement):
-    """A statement about the scene, as a question or statement of `iglu_marl.language.questions`."""
-
-    statement: Any
-
-    def check(self, setting: Resolution) -> None:
-        """Raise `Unresolved` if it is false."""
-        if not answer(self.statement.program, setting.grid):
-            raise Unresolved(Reason.CONTRADICTION, str(self.statement))
-
-
-@dataclass(frozen=True)
 class AssertColor(Statement):
     """All that was changed has this colour."""
 
@@ -796,34 +783,6 @@ class AssertColor(Statement):
         """Raise `Unresolved` if not."""
         if {setting.color_at(cell) for cell in setting.last} - {0} != {self.color}:
             raise Unresolved(Reason.CONTRADICTION, "another color")
-
-
-@dataclass(frozen=True)
-class AssertSize(Statement):
-    """What was changed is this long ("x") or tall ("y") now."""
-
-    size: int
-    axis: str
-
-    def check(self, setting: Resolution) -> None:
-        """Raise `Unresolved` unless it has this size: all of it, or the line through a block of it."""
-        axes = (1,) if self.axis == "y" else (0, 2)
-        near = {shifted(cell, way) for cell in setting.last for way in ((0, 0, 0), *VECTORS.values())}
-        groups = [item for item in connected([*setting.blocks]) if near.intersection(item)]
-        lines = [line for item in groups for axis in axes for line in _lines(item, axis)]
-        lines = [line for line in lines if near.intersection(line)]
-        sizes = {Box.of(item).spans[axis] + 1 for item in (*groups, *lines) for axis in axes}
-        if self.size not in sizes:
-            raise Unresolved(Reason.CONTRADICTION, f"{sorted(sizes)} instead of {self.size}")
-
-
-def _lines(item: Item, axis: int) -> list[Item]:
-    """Return the straight lines without gaps along an axis that a thing consists of."""
-    found: dict[Cell, list[Cell]] = {}
-    for cell in sorted(item, key=lambda cell: cell[axis]):
-        back: Cell = (cell[0] - (axis == 0), cell[1] - (axis == 1), cell[2] - (axis == 2))
-        found[cell] = [*found.pop(back, []), cell]
-    return [tuple(line) for line in found.values()]
 
 
 @dataclass(frozen=True)

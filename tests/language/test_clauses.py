@@ -126,10 +126,6 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
          column(-1, -2, "green", 1)),
         (["a yellow two squares north of the centre and a yellow two squares south of it"],
          column(0, -2, "yellow", 1) | column(0, 2, "yellow", 1)),
-        (["a 2 by 2 blue square on the ground, its northwest corner at x 1, z 1. That makes 4."],
-         {(x, -1, z): color_id("blue") for x, z in product((1, 2), (1, 2))}),
-        (["a row of 3 green on the floor with its east end in the centre"],
-         {(x, -1, 0): color_id("green") for x in (-2, -1, 0)}),
         # level things on several others, and towers of several colours
         (["2 purple towers, 2 high, at x = -1 and x = 1, z = 0", "a red row on the towers"],
          column(-1, 0, "purple", 1, 2) | column(1, 0, "purple", 1, 2)
@@ -359,7 +355,6 @@ WALL = "blue -1..1,1..3,0"
         (BEAM, "on the middle of the row stood a blue tower, 2 high", "blue 0,5..6,0"),
         (TOWER, "to the north of the tower stretches a row of 3 yellow blocks", "yellow 0,1,-3..-1"),
         # relative clauses
-        (TOPPED, "put a green block on the tower that has red on top", "green 0,5,0"),
         (TOPPED, "put a yellow block on the tower that has blue on top", None),
         (TWO, "put a red block on the tower that's further east", "red 3,3,0"),
         (SPREAD, "make the blue block which is furthest from the red block green", "green -4,1,0"),
@@ -664,7 +659,6 @@ def test_a_choice_is_an_answer(reply: str) -> None:
         ("put a red block on each tower. don't put anything on the green tower", False),
         ("put a red block on the blue tower. don't put anything on the green tower", True),
         ("remove the blue tower, so there is one tower left", True),
-        ("remove the blue tower, so there are two towers left", False),
         ("make the green tower 2 blocks taller, keep it green", True),
         ("paint the green tower red, keep it green", False),
         ("move the green tower 2 north, keep it as it is otherwise", True),

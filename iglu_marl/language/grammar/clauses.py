@@ -716,8 +716,6 @@ def _with_number(
 ) -> tuple[Any, Modifiers, int | None]:
     """Return kind, modifiers and number of new blocks, by what a number of blocks means."""
     count = value.get("count")
-    if count not in (None, 1) or kind is Kind.ROW:
-        mods = _with_way(mods)
     if mods.also is not None and count == 2:
         mods = replace(mods, split=True)
     if "total" in value:
@@ -892,18 +890,6 @@ def _corner_around(spots: tuple[Spot, ...]) -> list[Spot]:
     if more or one.x * other.x <= 0 or one.z * other.z <= 0:
         return []
     return [spot for spot in spots if abs(spot.x) == abs(spot.z) == REACH]
-
-
-def _with_way(mods: Modifiers) -> Modifiers:
-    """Return modifiers in which a side is the way that a row goes from a fixed place: "from the centre to the west"."""
-    fixed = [where for where in mods.where if isinstance(where, (At, Spot))]
-    sides = [where for where in mods.where if isinstance(where, Beside) and where.of == Anaphor()]
-    if not fixed or len(sides) != 1 or mods.way is not None or len(sides[0].offset) != 1:
-        return mods
-    way, count = sides[0].offset[0]
-    if count != 1 or way.vertical:
-        return mods
-    return replace(mods, where=tuple(where for where in mods.where if where not in sides), way=way)
 
 
 def _centred(mods: Modifiers) -> Modifiers:

@@ -38,13 +38,11 @@ from iglu_marl.language.templates import ordinal_digits, templates
 from iglu_marl.language.verbs import (
     Ambiguous,
     AssertColor,
-    AssertSize,
     Build,
     Choose,
     Correct,
     Empty,
     Facing,
-    Holds,
     Keep,
     Name,
     Pick,
@@ -64,7 +62,7 @@ _FILES = ("grammar.txt", "clauses.txt", "answers.txt", "asked.txt", "questions.t
 ASKED_OF_SCENES = ("statement", "question")
 """Categories of statements and questions about a scene, in `questions.txt`."""
 OF_CLAUSES = ("piece", "idle", "naming", "amendment", "repeated", "check")
-STATING = (Choose, Keep, Empty, Holds, AssertColor, AssertSize)
+STATING = (Choose, Keep, Empty, AssertColor)
 """Statements that ask for nothing without a request."""
 _TIGHT = (At, Beside, NextTo, Spot)  # places without a number of blocks
 _WORD = re.compile(r"[^\W0-9_]+(?:'[^\W0-9_]+)*|'s\b|(?:(?<=[\s=(,])-)?[0-9]+(?:st|nd|rd|th)?|[.;!?\n]")
