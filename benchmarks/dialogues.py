@@ -295,11 +295,9 @@ def in_own_world(session: Session, reader: Reader | None = None) -> dict[str, An
 
 
 def follow(session: Session, reader: str | None = None) -> dict[str, Any]:
-    """Follow a session in both ways. reader: "module:attribute" of a function, or of a class without arguments."""
-    found = imported(reader) if reader else None
-    found = found() if isinstance(found, type) else found
-    turns, own = from_true_world(session, found), in_own_world(session, found)
-    return {"name": session.name, "turns": turns, "own": own}
+    """Follow a session in both ways. reader: "module:attribute" of what reads what the rules do not understand."""
+    read = imported(reader) if reader else None
+    return {"name": session.name, "turns": from_true_world(session, read), "own": in_own_world(session, read)}
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:

@@ -258,26 +258,11 @@ class Call(threading.Thread):
         return self._result
 
 
-class Decider(ABC):
-    """Base of agents whose decisions are generators.
-
-    With `background`, for games with people, `act` does not wait for a reply: it returns `wait_action()` until the
-    reply arrives.
-    """
+class ModelUser:
+    """An agent that asks a language model."""
 
     role: ClassVar[Role]
     client: ModelClient
-    background = False
-    _decision: Decision | None = None
-    _call: Call | None = None
-
-    @abstractmethod
-    def decide(self, observation: Any) -> Decision:
-        """Decide on an action: yield requests, receive replies, return the action."""
-
-    @abstractmethod
-    def wait_action(self) -> Any:
-        """Return the action to use until a reply arrives."""
 
     @classmethod
     def describe(cls, settings: LLMSettings | None = None) -> dict[str, Any]:
@@ -311,6 +296,26 @@ class Decider(ABC):
     def fault(self) -> ServiceError | None:
         """The first failure of the service in the current episode."""
         return self.client.fault
+
+
+class Decider(ModelUser, ABC):
+    """Base of agents whose decisions are generators.
+
+    With `background`, for games with people, `act` does not wait for a reply: it returns `wait_action()` until the
+    reply arrives.
+    """
+
+    background = False
+    _decision: Decision | None = None
+    _call: Call | None = None
+
+    @abstractmethod
+    def decide(self, observation: Any) -> Decision:
+        """Decide on an action: yield requests, receive replies, return the action."""
+
+    @abstractmethod
+    def wait_action(self) -> Any:
+        """Return the action to use until a reply arrives."""
 
     def act(self, observation: Any) -> Any:
         """Return the action for an observation.

@@ -10,12 +10,11 @@ import numpy.typing as npt
 from typing_extensions import Unpack
 
 from iglu_marl import Role, Utterance
-from iglu_marl.agents.llm.builder import LLMBuilder, builder_chat
-from iglu_marl.agents.llm.decision import Call, ModelClient, completed
+from iglu_marl.agents.llm.builder import builder_chat
+from iglu_marl.agents.llm.decision import Call, ModelClient, ModelUser, completed
 from iglu_marl.agents.llm.messages import Backend
 from iglu_marl.agents.llm.reading import read_order
 from iglu_marl.agents.llm.settings import LLMSettings
-from iglu_marl.agents.llm.stats import Stats
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.settings import Options
 from iglu_marl.core.controls import ControlsName
@@ -68,8 +67,7 @@ class LLMReader:
         if self._call[1].is_alive():
             raise Waiting
         (_, call), self._call = self._call, None
-        found: Instruction | None = call.result()
-        return found
+        return call.result()
 
     def _read(self, text: str, grid: npt.NDArray[np.int8], context: Context) -> Instruction | None:
         client = self.client
@@ -87,7 +85,7 @@ class LLMReader:
         return Sequence(parts) if len(parts) > 1 else next(iter(parts), None)
 
 
-class AssistedBuilder(ScriptedBuilder):
+class AssistedBuilder(ModelUser, ScriptedBuilder):
     """The scripted builder with an `LLMReader`.
 
     Args:
@@ -98,7 +96,7 @@ class AssistedBuilder(ScriptedBuilder):
 
     """
 
-    describe, games_at_once = LLMBuilder.describe, LLMBuilder.games_at_once
+    role = Role.BUILDER
 
     def __init__(
         self,
@@ -112,11 +110,6 @@ class AssistedBuilder(ScriptedBuilder):
         reader = LLMReader(settings, backend=backend, background=background)
         self.client = reader.client
         super().__init__(controls, reader=reader, **options)
-
-    @property
-    def stats(self) -> Stats:
-        """Counts of the current episode."""
-        return self.client.stats
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode. Raises `AgentError` if `role` is not the builder."""

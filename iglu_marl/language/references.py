@@ -1147,7 +1147,7 @@ def find_items(
 ) -> list[Item]:
     """Return all things of a kind, sorted (defined in `iglu_marl.language.scene`).
 
-    Without `colors`, only whole things; else things of one of the colours. Columns are towers, structures are groups.
+    Without `colors`, only whole things; else of one of them, or if `count` is 1 of all. Columns are towers, too.
     """
     if isinstance(kind, Noun):
         return _named(kind, colors, setting, count)
@@ -1157,11 +1157,14 @@ def find_items(
         return sorted((cell,) for cell, color in setting.blocks.items() if not colors or color in colors)
     shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1
     found: list[Item] = []
-    for wanted in [colors] if shape == kernels.GROUP or not colors else [(color,) for color in colors]:
+    together = shape == kernels.GROUP or not colors or count == 1
+    for wanted in [colors] if together else [(color,) for color in colors]:
         kept = np.array([color if not wanted or color in wanted else 0 for color in range(7)], np.int8)
         table = find(kept[setting.grid], kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
         found += cells_of(table, np.flatnonzero(things).tolist())
+    if count == 1 and colors:  # "the red and blue tower"
+        found = [item for item in found if {*map(setting.color_at, item)} == {*colors}]
     return sorted(found) or _built_as(setting, kind, colors)
 
 

@@ -145,3 +145,12 @@ def test_in_real_time_it_stands_still_until_the_reply_arrives() -> None:
     assert len(backend.requests) == 1
     assert waited[0][:2] == (False, False)
     assert waited[0][2] == builder._executor.state.wait()
+
+
+def test_a_game_without_the_service_is_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MODEL", "m"), ("ENDPOINT", "http://127.0.0.1:9/v1"), ("RETRIES", "0")):
+        monkeypatch.setenv(f"IGLU_MARL_LLM_{name}", value)
+    task = Task(f"<Architect> {ODD}", [(0, -1, 0, 6), (0, 0, 0, 6)], invariant=False)
+    (row,) = evaluate({"replay": "replay"}, {"ours": "scripted-llm"}, [task]).rows
+    assert not row["scored"]
+    assert "unreachable" in row["error"]

@@ -1,0 +1,81 @@
+"""A large language model's replies to prompts of `LLMReader`, from a file.
+
+    python -m benchmarks.dialogues tests/language/requests-7.json --reader tests/language/recorded_model.py:reader
+
+The model was an agent of Anthropic's Claude in November 2026. It had the system message of the `LLMBuilder` and read a
+round of prompts at a time, each of which is one user message; it saw neither this project nor the right worlds. A
+prompt without a recorded reply is an error, so that no figure rests on a part of them.
+
+`model_replies.json` has a reply by the SHA-256 of the user message: edits [colour, "" to remove; east, north, height],
+or what was said instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from iglu_marl.agents.llm import ChatRequest, LLMReader, Reply, RequestFailure
+
+FILE = Path(__file__).with_name("model_replies.json")
+
+
+def key_of(message: str) -> str:
+    return hashlib.sha256(message.encode()).hexdigest()[:16]
+
+
+class RecordedModel:
+    """A backend. strict: a prompt without a reply is an error; else it is a failure of the service.
+
+    missing: user messages without a reply.
+    """
+
+    sees_pictures = False
+
+    def __init__(self, strict: bool = True) -> None:
+        self.strict = strict
+        self.missing: list[str] = []
+
+    @cached_property
+    def replies(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+        return found
+
+    def complete(self, requests: Sequence[ChatRequest]) -> list[Reply]:
+        return [self._reply(request.messages[1].text) for request in requests]
+
+    def _reply(self, message: str) -> Reply:
+        found = self.replies.get(key_of(message))
+        if found is None:
+            self.missing.append(message)
+            if self.strict:
+                raise LookupError(f"no recorded reply to:\n{message}")
+            return Reply(failure=RequestFailure.UNREACHABLE)
+        said = found if isinstance(found, str) else ""
+        edits = [
+            {
+                "action": "place" if color else "remove",
+                "color": color or None,
+                "east": e,
+                "north": n,
+                "height": h,
+            }
+            for color, e, n, h in ([] if said else found)
+        ]
+        return Reply(json.dumps({"edits": edits, "say": said}))
+
+    def fits(self, request: ChatRequest) -> bool:
+        return True
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        return 0.0
+
+    def close(self) -> None:
+        pass
+
+
+reader = LLMReader(backend=RecordedModel())
