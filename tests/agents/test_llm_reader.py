@@ -15,6 +15,7 @@ from iglu_marl import AgentError, Role, Task, evaluate
 from iglu_marl.agents import ReplayArchitect, agents_for
 from iglu_marl.agents.llm import Reply, RequestFailure
 from iglu_marl.agents.llm.reader import AssistedBuilder, LLMReader
+from iglu_marl.agents.registry import partner_for
 from iglu_marl.core.grid import blocks_to_grid, cells_of
 from iglu_marl.language import Discourse, Failure
 
@@ -154,3 +155,11 @@ def test_a_game_without_the_service_is_no_result(monkeypatch: pytest.MonkeyPatch
     (row,) = evaluate({"replay": "replay"}, {"ours": "scripted-llm"}, [task]).rows
     assert not row["scored"]
     assert "unreachable" in row["error"]
+
+
+def test_a_partner_of_people_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "some-model")
+    monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", "http://127.0.0.1:9/v1")
+    partner: Any = partner_for(iglu_marl.env(builder_sees=SEES), Role.BUILDER, "scripted-llm")
+    assert partner._reader.background
+    partner.close()
