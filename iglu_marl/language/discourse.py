@@ -250,7 +250,7 @@ class Discourse:
 
     def _reworded(self, heard: Understanding, grid: Grid) -> Understanding:
         """Return what was not wholly understood as the reader has it, if that can be followed."""
-        if self._reader is None or not (isinstance(heard.found, Failure) or heard.unread):
+        if self._reader is None or heard.complete:
             return heard
         read = self._reader(heard.text, grid, self.context)
         if read is None:
@@ -262,8 +262,7 @@ class Discourse:
             if not isinstance(other.found, Failure):  # "it" is all that changes, not the last part
                 found = (replace(one, cells=_cells(one.grid != grid), earlier=()) for one in other.found)
                 other = replace(other, found=tuple(found))
-        done = not isinstance(other.found, Failure) and not other.unread
-        return replace(other, text=heard.text) if done else heard
+        return replace(other, text=heard.text) if other.complete else heard
 
     def _picked(self, pending: Understanding, stated: Pick, grid: Grid) -> Understanding:
         """Read the answer of the scripted architect: the one at a place."""
@@ -309,7 +308,7 @@ def _continued(request: str, question: str, reply: str, grid: Grid, context: Con
     for text in [*texts, *(options if agreed else ())]:
         heard = understand(text, grid, context)
         whole = text in texts or (heard.instruction is not None and not is_dependent(heard.instruction))
-        if not isinstance(heard.found, Failure) and not heard.unread and whole:
+        if heard.complete and whole:
             return heard
     return None
 

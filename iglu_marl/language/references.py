@@ -808,6 +808,8 @@ class Blocks(Reference):
     def resolve(self, setting: Resolution) -> list[Item]:
         """Return the things that fit, if they are as many as stated."""
         items = find_items(setting, self.kind, self.colors, self.count)
+        if self.count == 1 and len(self.colors) > 1 and self.kind is not Kind.BLOCK:
+            items = [item for item in items if {*map(setting.color_at, item)} >= {*self.colors}]
         if self.size is not None:
             items = [item for item in items if len(item) == self.size]
         if items and self.is_of_several:
@@ -1154,17 +1156,15 @@ def find_items(
     if kind in (Kind.H, Kind.X, Kind.CUBE):
         return [item for item in find_items(setting, Kind.STRUCTURE, colors) if is_figure(kind, item)]
     if kind is Kind.BLOCK:
-        return sorted((cell,) for cell, color in setting.blocks.items() if not colors or color in colors)
+        return sorted((cell,) for cell, color in setting.blocks.items() if color in (colors or (color,)))
     shape = SHAPE_NAMES.index(_SHAPES.get(kind.value, kind.value)) + 1
     found: list[Item] = []
     together = shape == kernels.GROUP or not colors or count == 1
     for wanted in [colors] if together else [(color,) for color in colors]:
-        kept = np.array([color if not wanted or color in wanted else 0 for color in range(7)], np.int8)
+        kept = np.array([color if color in (wanted or range(7)) else 0 for color in range(7)], np.int8)
         table = find(kept[setting.grid], kernels.SEVERAL | 1 << shape)
         things = (table[:, kernels.SHAPE] == shape) & (table[:, kernels.WHOLE] == 1)
         found += cells_of(table, np.flatnonzero(things).tolist())
-    if count == 1 and colors:  # "the red and blue tower"
-        found = [item for item in found if {*map(setting.color_at, item)} == {*colors}]
     return sorted(found) or _built_as(setting, kind, colors)
 
 

@@ -149,28 +149,27 @@ class Understanding:
         """The failure to ask about, or None."""
         return self.found if isinstance(self.found, Failure) and self.found.missing is not None else None
 
+    @property
+    def complete(self) -> bool:
+        """Whether all of it was read and can be followed."""
+        return not isinstance(self.found, Failure) and not self.unread
+
 
 def understand(text: str, grid: Grid, context: Context | None = None) -> Understanding:
     """Read an utterance in a world."""
     context = context or Context()
     stated = parse(text, context)
-    if isinstance(stated, Failure):
-        lacks = stated.partial is not None and stated.reason is not Reason.UNKNOWN_WORD
-        failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated
-        heard = _understand_clauses(failure, grid, context)
-        complete = heard is not None and not isinstance(heard.found, Failure) and not heard.unread
-        agrees = stated.reason is not Reason.CONTRADICTION or (
-            heard is not None and _agrees(stated, heard, grid)
-        )
-        if heard is not None and agrees and (complete or not lacks):
-            return heard
     if not isinstance(stated, Failure):
         whole = try_instruction(text, stated, grid, context)
         if not isinstance(whole.found, Failure) or whole.found.reason not in _MAY_BE_SAID:
             return whole
         other = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
-        done = other is not None and not isinstance(other.found, Failure) and not other.unread
-        return other if other is not None and done else whole
+        return other if other is not None and other.complete else whole
+    lacks = stated.partial is not None and stated.reason is not Reason.UNKNOWN_WORD
+    failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated
+    heard = _understand_clauses(failure, grid, context)
+    if heard is not None and (heard.complete or not lacks) and _agrees(stated, heard, grid):
+        return heard
     if isinstance(stated.partial, PlaceGoal) and stated.reason is Reason.NO_PLACE:  # "two more" may need none
         heard = try_instruction(text, stated.partial, grid, context)
         if not isinstance(heard.found, Failure):
@@ -189,8 +188,10 @@ def _of_unread(failure: Failure, context: Context) -> Failure:
     return replace(failure, detail=words[0], suggestion=nearest(words[0], instruction_words()))
 
 
-def _agrees(contradiction: Failure, heard: Understanding, grid: Grid) -> bool:
-    """Return whether a reading asks, or gives each of two colours its blocks, so that nothing contradicts it."""
+def _agrees(failure: Failure, heard: Understanding, grid: Grid) -> bool:
+    """Return whether a reading asks, or gives each of two colours its blocks, if a text contradicts itself."""
+    if failure.reason is not Reason.CONTRADICTION:
+        return True
     if isinstance(heard.found, Failure):
         return heard.question is not None
     placed = {
@@ -199,7 +200,7 @@ def _agrees(contradiction: Failure, heard: Understanding, grid: Grid) -> bool:
     known = {
         color_name(c) for part in walk(heard.instruction) if isinstance(part, Blocks) for c in part.colors
     }
-    return (placed | known).issuperset(contradiction.detail.split(" and "))
+    return (placed | known).issuperset(failure.detail.split(" and "))
 
 
 def _understand_beginning(

@@ -360,7 +360,7 @@ class ClauseReader:
     def _extended(self, cover: _Cover, phrase: Any, cost: int, at: int, end: int) -> Iterator[_Cover]:
         piece = isinstance(phrase, (Property, Modifiers))
         can_cut = at == 0 or at in self.breaks or self.said[at - 1] in _JOINING
-        if cover.whole and not can_cut and (piece or phrase is not None):
+        if cover.whole and not can_cut and phrase is not None:
             return
         if piece and _fits(cover.open, phrase, joined="and" in self.said[max(0, at - 1) : at + 1]):
             extra = int(bool(cover.open) and at in self.breaks)
