@@ -70,11 +70,11 @@ def run(
 
     Args:
         level: a level or its name.
-        agents: one entry per training seed: a builder, or (architect, builder). Each is a name of `iglu_marl.agents`,
-            "module:attribute", a class with `for_env(env)`, or a function of the environment. That environment has the
-            spaces and settings of the level and tasks of the training split; the games are played in another one. A
-            builder that is a `batches.BatchPlayer` plays all games of a run side by side. "background" in place of one:
-            the level's frozen partners, each in turn.
+        agents: one entry per training seed: a builder, or (architect, builder); or a builder alone. Each is a name of
+            `iglu_marl.agents`, "module:attribute", a class with `for_env(env)`, or a function of the environment. That
+            environment has the level's spaces and settings and tasks of the training split; the games are played in
+            another one. A builder that is a `batches.BatchPlayer` plays all games of a run side by side. "background"
+            in place of one: the level's frozen partners, each in turn.
         name: name of the agent in tables.
         split: split of the tasks.
         episodes: games per run. Tasks of a smaller split are repeated.
@@ -96,6 +96,7 @@ def run(
 
     """
     level = current(level)
+    agents = agents if isinstance(agents, (list, tuple)) else [agents]
     if episodes < 1 or not agents or budget < 0:
         given = f"{len(agents)} agents, {episodes} episodes and a budget of {budget}"
         raise ConfigError(f"there are {given}, expected 1 or more agents and episodes, and 0 steps or more")

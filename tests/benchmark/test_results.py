@@ -299,7 +299,7 @@ def test_the_scripted_builder_by_the_protocol(tmp_path: Path) -> None:
     assert read_result(path) == found
     assert found.episodes == 6
     assert found.contents == 3  # meanings, in four wordings
-    assert found == run("told-place-v1", ["scripted"], name="scripted", episodes=6)
+    assert found == run("told-place-v1", "scripted", name="scripted", episodes=6)  # alone
 
 
 @pytest.mark.slow
