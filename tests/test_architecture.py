@@ -95,8 +95,8 @@ LIMITS = {
     "game": 2_071,
     "envs": 5_451,
     # Aim 12,000; more: clauses and whole sentences are read by two mechanisms yet.
-    "language": 13_992,
-    "agents/scripted": 2_786,
+    "language": 13_890,
+    "agents/scripted": 2_785,
     # Aim 12,000; more: three corpora whose damaged parts are counted, and downloads that resume.
     "data": 7_381,
     "evaluation": 3_663,
@@ -104,24 +104,24 @@ LIMITS = {
     # Aim 5,000.
     "rendering": 4_542,
     # Aim 4,500.
-    "agents/llm": 3_459,
+    "agents/llm": 3_620,
     "text": 1_363,
     # Aim 8,500.
-    "benchmark": 5_334,
-    "agents/learned": 3_502,
+    "benchmark": 5_335,
+    "agents/learned": 3_490,
     # Aim 5,500.
     "web": 4_291,
     "agents/human": 1_013,
     # Aim 4,500; more: Typer wants each option of a command in its signature.
-    "commands": 5_322,
+    "commands": 5_295,
     # Aim 9,500; more: an example trains in one file, which shows all of it.
     "examples": 1_279,
-    "benchmarks": 826,
+    "benchmarks": 832,
     # Without an aim of their own. compat: the names and conventions of four older tools, and their comparison.
     "planning": 4_058,
     "tasks": 1_279,
     "compat": 1_341,
-    "agents": 1_575,
+    "agents": 1_551,
     "modules": 398,
 }
 SUM_OF_LIMITS = 82_500
@@ -262,6 +262,10 @@ def check_agents(source: Source, target: Import) -> str | None:
     if source.part != "agents" or target.module.split(".")[0] != PACKAGE:
         return None
     inside = target.module.startswith(f"{PACKAGE}.agents")
+    inside |= (source.place, target.module) == (
+        "agents/__init__.py",
+        f"{PACKAGE}.core.lazy",
+    )  # exports, no agent
     private = any(part.startswith("_") for part in target.target.split("."))
     private |= any(f"{target.target}.".startswith(f"{PACKAGE}.{place}.") for place in NOT_FOR_AGENTS)
     return f"agent imports the private {target.target}" if private and not inside else None

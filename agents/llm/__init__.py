@@ -10,7 +10,6 @@ from iglu_marl.agents.llm.backends import make_backend
 from iglu_marl.agents.llm.builder import LLMBuilder
 from iglu_marl.agents.llm.decision import act_together
 from iglu_marl.agents.llm.messages import Backend, ChatRequest, Message, Reply, RequestFailure
-from iglu_marl.agents.llm.reader import LLMReader
 from iglu_marl.agents.llm.schemas import EDIT_SCHEMA, MESSAGE_SCHEMA, ORDER_SCHEMA, TOOLS
 from iglu_marl.agents.llm.settings import LLMSettings
 from iglu_marl.agents.llm.stats import Stats
@@ -22,7 +21,6 @@ __all__ = [
     "TOOLS",
     "Backend",
     "ChatRequest",
-    "LLMReader",
     "LLMSettings",
     "Reply",
     "RequestFailure",

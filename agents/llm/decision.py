@@ -234,7 +234,7 @@ def check_vocabulary(codec: Codec, text: str, limit: int) -> None:
         raise Unreadable(f"it has {count} words, expected at most {limit}")
 
 
-class Call(threading.Thread):
+class BackgroundCall(threading.Thread):
     """Work in progress; a daemon thread, so that leaving a game does not wait for a server."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
@@ -307,7 +307,7 @@ class Decider(ModelUser, ABC):
 
     background = False
     _decision: Decision | None = None
-    _call: Call | None = None
+    _call: BackgroundCall | None = None
 
     @abstractmethod
     def decide(self, observation: Any) -> Decision:
@@ -349,7 +349,7 @@ class Decider(ModelUser, ABC):
             if isinstance(end, StopIteration):
                 return end.value
             raise
-        self._call = Call(partial(self.client.backend.complete, [request]))
+        self._call = BackgroundCall(partial(self.client.backend.complete, [request]))
         return self.wait_action()
 
     def cancel_call(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from typing_extensions import Unpack
 
 from iglu_marl import Role, Utterance
 from iglu_marl.agents.llm.builder import builder_chat
-from iglu_marl.agents.llm.decision import Call, ModelClient, ModelUser, completed
+from iglu_marl.agents.llm.decision import BackgroundCall, ModelClient, ModelUser, completed
 from iglu_marl.agents.llm.messages import Backend
 from iglu_marl.agents.llm.reading import read_order
 from iglu_marl.agents.llm.settings import LLMSettings
@@ -23,7 +24,7 @@ from iglu_marl.language import CellEdit, Context
 from iglu_marl.language.verbs import Instruction, Sequence
 
 
-class Waiting(Exception):
+class ReplyPending(Exception):
     """The reply has not arrived yet."""
 
 
@@ -36,7 +37,7 @@ class LLMReader:
     Args:
         settings: None = from the environment variables.
         backend: a backend of your own instead of that of the settings.
-        background: raise `Waiting` until the reply arrives; ask again with the same text.
+        background: raise `ReplyPending` until the reply arrives; ask again with the same text.
 
     """
 
@@ -45,7 +46,7 @@ class LLMReader:
     ) -> None:
         self.client = ModelClient(Role.BUILDER, settings, backend)
         self.background = background
-        self._call: tuple[object, Call] | None = None  # what it is about
+        self._call: tuple[object, BackgroundCall] | None = None  # what it is about
 
     def __call__(self, text: str, grid: npt.NDArray[np.int8], context: Context) -> Instruction | None:
         """Return the edits; None if the model asks or says something instead, or has no usable reply.
@@ -63,9 +64,9 @@ class LLMReader:
             return self._read(text, grid, context)
         about = text, grid.tobytes()
         if self._call is None or self._call[0] != about:
-            self._call = about, Call(partial(self._read, text, grid.copy(), context))
+            self._call = about, BackgroundCall(partial(self._read, text, grid.copy(), context))
         if self._call[1].is_alive():
-            raise Waiting
+            raise ReplyPending
         (_, call), self._call = self._call, None
         return call.result()
 
@@ -120,15 +121,15 @@ class AssistedBuilder(ModelUser, ScriptedBuilder):
         """Return the next step; raise `AgentError` if a needed entry is not observed."""
         try:
             return super().act(observation)
-        except Waiting:
+        except ReplyPending:
             return self._with_words(self._executor.state.wait())
 
     def _take(self, text: str) -> None:
-        known = {**vars(self.discourse), "_others": [*self.discourse._others]}
+        known = copy(self.discourse)
         try:
             super()._take(text)
-        except Waiting:  # the text will be heard again
-            vars(self.discourse).update(known)
+        except ReplyPending:  # the text will be heard again
+            self.discourse = known
             raise
 
     def close(self) -> None:

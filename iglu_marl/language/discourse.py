@@ -113,7 +113,7 @@ class Discourse:
                 heard = self._without_request(text, question, pending)
             if heard is None:  # where it is unanswered, it belongs to the request that was not understood
                 heard = failed if unanswered else self._as_request(text, question, pending, grid)
-        self._others.append(text)
+        self._others = [*self._others, text]
         self._remember(Role.ARCHITECT, text)
         if heard.act == "request":
             self.pending = heard if heard.question is not None else self.pending
@@ -140,10 +140,11 @@ class Discourse:
         """Note that an instruction was carried out on a world, with this result."""
         self.context = self.context.after(instruction, world, outcome)
         self._followed, self._expected = True, None
-        placed = _cells((outcome.grid != world) & (outcome.grid != 0))
-        known = self.context.names
-        nouns = _new_nouns(self._others.pop(), known) if self._others and placed else ()
-        for noun in nouns[-1:]:  # "let us begin with the trunk: stack ..."
+        placed, known = _cells((outcome.grid != world) & (outcome.grid != 0)), self.context.names
+        if not (self._others and placed):
+            return
+        *self._others, text = self._others
+        for noun in _new_nouns(text, known)[-1:]:  # "let us begin with the trunk: stack ..."
             if noun.word not in known:
                 named = {noun.word: NamedCells(placed, noun.plural)}
                 self.context = replace(self.context, names={**known, **named})

@@ -19,7 +19,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from iglu_marl.agents.llm import ChatRequest, LLMReader, Reply, RequestFailure
+from iglu_marl.agents.llm import ChatRequest, Reply, RequestFailure
+from iglu_marl.agents.llm.reader import LLMReader
 
 FILE = Path(__file__).with_name("model_replies.json")
 

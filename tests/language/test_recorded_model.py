@@ -9,7 +9,7 @@ from recorded_model import FILE, RecordedModel
 from requirements import ROOT
 
 from benchmarks.dialogues import from_true_world, read_source
-from iglu_marl.agents.llm import LLMReader
+from iglu_marl.agents.llm.reader import LLMReader
 
 
 @pytest.mark.parametrize("number", [5, 6, 7])
