@@ -62,7 +62,7 @@ class LLMReader:
         """
         if not self.background:
             return self._read(text, grid, context)
-        about = text, grid.tobytes()
+        about = text, grid.tobytes(), context.said
         if self._call is None or self._call[0] != about:
             self._call = about, BackgroundCall(partial(self._read, text, grid.copy(), context))
         if self._call[1].is_alive():
