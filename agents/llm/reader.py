@@ -87,7 +87,7 @@ class LLMReader:
 
 
 class AssistedBuilder(ModelUser, ScriptedBuilder):
-    """The scripted builder with an `LLMReader`.
+    """The scripted builder; a language model reads what its rules do not understand (`LLMReader`).
 
     Args:
         controls: any of the game.

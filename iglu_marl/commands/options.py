@@ -297,7 +297,7 @@ LLMModel = Annotated[
     str | None,
     Option(
         "--llm-model",
-        help="Agents named llm: model name or local folder. Default: IGLU_MARL_LLM_MODEL.",
+        help="Agents named llm or scripted-llm: model name or local folder. Default: IGLU_MARL_LLM_MODEL.",
         callback=_environment("IGLU_MARL_LLM_MODEL"),
     ),
 ]
@@ -305,21 +305,21 @@ LLMEndpoint = Annotated[
     str | None,
     Option(
         "--llm-endpoint",
-        help="Agents named llm: URL of the server, https://host/v1.",
+        help="Agents named llm or scripted-llm: URL of the server, https://host/v1.",
         callback=_environment("IGLU_MARL_LLM_ENDPOINT"),
     ),
 ]
 LLMView = Annotated[
     str | None,
     Option(
-        help="Agents named llm: form of the world in the prompts: layers, coordinates, picture, …",
+        help="Agents named llm or scripted-llm: form of the world in the prompts: layers, coordinates, picture, …",
         callback=_environment("IGLU_MARL_LLM_VIEW", one_in("iglu_marl.agents.llm.settings:VIEWS")),
     ),
 ]
 Concurrency = Annotated[
     int | None,
     Option(
-        help="Agents named llm: games and requests at once in each process.",
+        help="Agents named llm or scripted-llm: games and requests at once in each process.",
         callback=_environment("IGLU_MARL_LLM_CONCURRENCY"),
     ),
 ]

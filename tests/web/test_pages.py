@@ -239,6 +239,31 @@ def test_a_language_model_explains_and_another_builds(window: Browser, tmp_path:
             assert window.messages() == []
 
 
+def test_a_language_model_reads_for_the_scripted_builder(
+    window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(_: Any) -> str:
+        time.sleep(2.0)
+        return (
+            '{"edits": [{"action": "place", "color": "red", "east": 0, "north": 1, "height": 1}], "say": ""}'
+        )
+
+    with llm_server(answer) as model:
+        monkeypatch.setenv("IGLU_MARL_LLM_MODEL", "slow")
+        monkeypatch.setenv("IGLU_MARL_LLM_ENDPOINT", model.url)
+        with serving(folder=tmp_path, agents={Role.BUILDER: ("scripted-llm",)}) as address:
+            begin(window, address, "architect", "scripted-llm")
+            say(window, "Conjure a crimson thingummy just up north of dead centre.")
+            window.wait("return document.querySelectorAll('#lines li').length === 1")
+            before = window.run("return play.world.score[0]")
+            window.wait("return play.world.score[0] === 1", 30)
+            say(window, "Put a blue block on top of it.")
+            window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
+            keep(window, "architect-scripted-llm")
+            assert (before, len(model.seen)) == (0, 1)
+            assert window.messages() == []
+
+
 def test_a_trained_builder_listens(window: Browser, tmp_path: Path) -> None:
     """One that sees pictures alone."""
     pytest.importorskip("torch")
