@@ -242,8 +242,10 @@ def test_a_language_model_explains_and_another_builds(window: Browser, tmp_path:
 def test_a_language_model_reads_for_the_scripted_builder(
     window: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    arrive = threading.Event()
+
     def answer(_: Any) -> str:
-        time.sleep(2.0)
+        arrive.wait(20)
         return (
             '{"edits": [{"action": "place", "color": "red", "east": 0, "north": 1, "height": 1}], "say": ""}'
         )
@@ -255,12 +257,14 @@ def test_a_language_model_reads_for_the_scripted_builder(
             begin(window, address, "architect", "scripted-llm")
             say(window, "Conjure a crimson thingummy just up north of dead centre.")
             window.wait("return document.querySelectorAll('#lines li').length === 1")
-            before = window.run("return play.world.score[0]")
+            window.wait("return document.getElementById('lines').textContent.includes('thingummy')")
+            assert window.run("return play.world.score[0]") == 0
+            arrive.set()
             window.wait("return play.world.score[0] === 1", 30)
             say(window, "Put a blue block on top of it.")
             window.wait("return document.getElementById('veiltitle').textContent === 'Complete!'", 30)
             keep(window, "architect-scripted-llm")
-            assert (before, len(model.seen)) == (0, 1)
+            assert len(model.seen) == 1
             assert window.messages() == []
 
 
