@@ -124,6 +124,8 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
          column(0, 0, "blue", 1, 2, 3) | column(0, 0, "green", 4)),
         (["a green block on the floor, two rows north of the centre and one column west of it"],
          column(-1, -2, "green", 1)),
+        (["Put a yellow chimney in the centre, two high, and a red block on it"],
+         {(0, y, 0): color_id("red" if y == 1 else "yellow") for y in (-1, 0, 1)}),
         (["a yellow two squares north of the centre and a yellow two squares south of it"],
          column(0, -2, "yellow", 1) | column(0, 2, "yellow", 1)),
         # level things on several others, and towers of several colours

@@ -371,13 +371,14 @@ class ClauseReader:
         if phrase is None:
             yield replace(cover, cost=cover.cost + cost, whole=cover.whole and not can_cut)
             return
-        if piece and not cover.open:
-            return
-        closed = cover.closed() if can_cut or not cover.open else None
+        closed = cover.closed() if (can_cut if cover.open else not piece) else None
         if closed is None:
             return
         if piece:
-            yield _Cover(closed.cost + cost + _CUT, closed.done, (phrase,))
+            sized = (
+                0 if getattr(phrase, "tall", None) is None else 2
+            )  # ", two high, and": of what came before
+            yield _Cover(closed.cost + cost + _CUT + sized, closed.done, (phrase,))
         else:
             yield _Cover(closed.cost + cost, (*closed.done, phrase), whole=not isinstance(phrase, _Unread))
 
