@@ -375,9 +375,7 @@ class ClauseReader:
         if closed is None:
             return
         if piece:
-            sized = (
-                0 if getattr(phrase, "tall", None) is None else 2
-            )  # ", two high, and": of what came before
+            sized = 0 if getattr(phrase, "tall", None) is None else 2  # ", two high, and a …"
             yield _Cover(closed.cost + cost + _CUT + sized, closed.done, (phrase,))
         else:
             yield _Cover(closed.cost + cost, (*closed.done, phrase), whole=not isinstance(phrase, _Unread))
