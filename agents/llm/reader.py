@@ -81,9 +81,9 @@ class LLMReader:
         read = partial(read_order, grid=grid, max_edits=client.settings.max_edits)
         order = completed(client.backend, client.ask(compose, read))
         found = [] if order is None else order.edits
-        edits = [(edit.cell, color_at(grid, edit.cell), edit.color) for edit in found]
-        parts = tuple(CellEdit.between(*edit) for edit in edits if edit[1] != edit[2])
-        return Sequence(parts) if len(parts) > 1 else next(iter(parts), None)
+        changes = [edit for edit in found if edit.color != color_at(grid, edit.cell)]
+        parts = [CellEdit.between(edit.cell, color_at(grid, edit.cell), edit.color) for edit in changes]
+        return Sequence(tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
 
 
 class AssistedBuilder(ModelUser, ScriptedBuilder):

@@ -108,7 +108,7 @@ class Discourse:
             unanswered = open_ and not _colored(text) and not begins_with_verb(text)
             self._request = f"{self._request}, {text}" if unanswered else text
             failed = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
-            heard = self._reworded(failed, grid) if unanswered else failed
+            heard = self._by_reader(failed, grid) if unanswered else failed
             if heard is failed:
                 heard = self._without_request(text, question, pending)
             if heard is None:  # where it is unanswered, it belongs to the request that was not understood
@@ -221,7 +221,7 @@ class Discourse:
             found, text = self._as_reply(text, pending, grid)
             if found is not None:
                 return found
-        new = self._reworded(understand(text, grid, self.context), grid)
+        new = self._by_reader(understand(text, grid, self.context), grid)
         if pending is not None and isinstance(new.instruction, Correct):
             return pending  # what is pending was not done
         dependent = new.instruction is not None and is_dependent(new.instruction)
@@ -249,7 +249,7 @@ class Discourse:
             self.pending, found = pending, Understanding(text, None, (), act="remark")
         return found, text
 
-    def _reworded(self, heard: Understanding, grid: Grid) -> Understanding:
+    def _by_reader(self, heard: Understanding, grid: Grid) -> Understanding:
         """Return what was not wholly understood as the reader has it, if that can be followed."""
         if self._reader is None or heard.complete:
             return heard
