@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -19,7 +20,10 @@ def _compiled() -> None:
 @pytest.fixture(autouse=True)
 def _closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Close the databases that a test opened."""
-    from iglu_marl.web.store import Store  # these tests need the extra
+    if find_spec("sqlalchemy") is None:  # the one test that says so runs without the extra
+        yield
+        return
+    from iglu_marl.web.store import Store
 
     opened, open_it = [], Store.__init__
 
