@@ -1,6 +1,6 @@
 """Learning to reach goals in words, with hindsight: what was reached by chance counts as if it had been asked.
 
-    python examples/hindsight_goals.py --image hindsight.png
+    python examples/hindsight_goals.py
 
 A builder stands still among eight cells and places red and blue blocks there, or breaks them. It is asked to make
 statements true ("There is a red block north of a blue block."), and learns a table of values for each goal. With
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -19,7 +18,6 @@ import numpy as np
 import typer
 
 import iglu_marl  # noqa: F401 - registers the environment
-from iglu_marl.core.extras import extra
 from iglu_marl.language.goals import GoalSpace, statement_goals
 
 STEPS = 8  # in an episode
@@ -117,32 +115,11 @@ def curve(hindsight: bool, seed: int, episodes: int, every: int, tests: int) -> 
         play(env, learner, EXPLORATION, hindsight)
 
 
-def draw(curves: dict[str, np.ndarray], every: int, path: Path) -> None:
-    """Plot success by episodes: mean and range of the seeds."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.6, 4.2), layout="constrained")
-    axes = figure.subplots()
-    for name, runs in curves.items():
-        episodes = every * np.arange(runs.shape[1])
-        axes.fill_between(episodes, runs.min(axis=0), runs.max(axis=0), alpha=0.2)
-        axes.plot(episodes, runs.mean(axis=0), label=name)
-    axes.set(xlabel="episodes of training", ylabel="goals reached (greedy)", ylim=(0, 1))
-    axes.grid(alpha=0.3)
-    axes.legend()
-    figure.savefig(path)
-
-
-def main(
-    episodes: int = 3000, every: int = 250, tests: int = 100, seeds: int = 3, image: Path | None = None
-) -> dict[str, np.ndarray]:
+def main(episodes: int = 3000, every: int = 250, tests: int = 100, seeds: int = 3) -> dict[str, np.ndarray]:
     """Train with and without hindsight, and return the shares by seed and measurement, float64.
 
-    every: episodes between measurements. tests: episodes of a measurement. image: file for a picture of the curves.
+    every: episodes between measurements. tests: episodes of a measurement.
     """
-    if image is not None:  # it says what is missing before the training
-        with extra("rl"):
-            import matplotlib as mpl  # noqa: F401
     curves = {
         name: np.array([list(curve(hindsight, seed, episodes, every, tests)) for seed in range(seeds)])
         for name, hindsight in (("with hindsight", True), ("without", False))
@@ -150,8 +127,6 @@ def main(
     print(f"{len(goals())} goals, {len(ACTIONS)} actions, {STEPS} steps; share of goals reached:")
     for name, runs in curves.items():
         print(f"{name:>15}: " + " ".join(f"{share:.2f}" for share in runs.mean(axis=0)))
-    if image is not None:
-        draw(curves, every, image)
     return curves
 
 

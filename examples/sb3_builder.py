@@ -6,13 +6,14 @@
 
 The first command trains PPO, the second clones an expert's games, and the third is DAgger: in each further round the
 policy plays until the expert takes over (Ross et al., A Reduction of Imitation Learning to No-Regret Online Learning,
-2011). With `--games` and `--steps`, PPO continues from the imitation. Levels have a single builder and no live
-architect. Needs the extra `rl`.
+2011). With `--games` and `--steps`, PPO continues from the imitation. On levels of pairs with words, the builder trains
+with a scripted architect. Needs the extra `rl`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +88,22 @@ class LevelVecEnv(VecEnv):
 class Player:
     """A trained policy as a `BatchPlayer` of the benchmark."""
 
-    def __init__(self, model: PPO, features: Features) -> None:
-        self.model, self.features = model, features
+    def __init__(self, model: PPO, features: Features, level: benchmark.Level) -> None:
+        self.model, self.features, self.level = model, features, level
+        self.words = level.config("train").max_message_length
 
     def begin(self, count: int, seed: int) -> None:
         self.count = count
 
     def act(self, observations: Any) -> np.ndarray:
-        return self.choose(self.features(observations, self.count))
+        chosen = self.choose(self.features(observations, self.count))
+        if not self.level.is_pair:
+            return chosen
+        act = chosen * observations["dialog"].any(axis=1)  # it waits for a message
+        silence = np.zeros((self.count, self.words), np.int64)
+        return (
+            np.column_stack([act, silence]) if self.level.controls == "grid" else {"act": act, "say": silence}
+        )
 
     def choose(self, features: np.ndarray, step: int = 0) -> np.ndarray:
         """Return the most probable actions."""
@@ -154,18 +163,24 @@ class School:
             model.policy.optimizer.step()
 
 
+def alone(level: benchmark.Level) -> benchmark.Level:
+    """Return a level of pairs as one of a builder, to whom the scripted architect of the training talks."""
+    speakers = level.architects or {"train": ("scripted",)}
+    return replace(level, name=f"told-{level.name}", architects=speakers) if level.is_pair else level
+
+
 def train(
     level: benchmark.Level, games: int, rounds: int, steps: int, seed: int
 ) -> tuple[Player, list[tuple[int, float]]]:
     """Return the policy of a run, and its success on the validation split by environment steps."""
-    level, rng = level.fold(seed), np.random.default_rng(seed)
+    level, own, rng = alone(level.fold(seed)), level, np.random.default_rng(seed)
     tasks, validation = (
         some_of(level.tasks(split), max(games, 256), seed) for split in ("train", "validation")
     )
     cells = cells_of_tasks([*tasks, *validation, *some_of(level.tasks("test"), 256)])  # that are encoded
     features = features_for(level, (*level.sees, *(("target",) * level.sees_target)), cells)
     model = PPO("MlpPolicy", LevelVecEnv(level, ENVS, features), **SIZES, seed=seed, device="cpu")
-    player, used, curve = Player(model, features), 0, []
+    player, used, curve = Player(model, features, own), 0, []
 
     def measure() -> None:
         share = float(successes(level, validation[:100], features, player.choose).mean())

@@ -98,7 +98,7 @@ class Pair:
     def __init__(self, level: benchmark.Level, central: bool) -> None:
         self.level, self.central = level, central
         self.words, self.symbols = level.game["max_message_length"], level.game["vocabulary"]
-        one = level.content.count == 1
+        one = self.words == 2  # colour and cell
         self.goal_view = symbols.code_view if one else symbols.target_view
         Message.words = self.words
         self._games: dict[int, Any] = {}
@@ -211,7 +211,7 @@ def train(level: benchmark.Level, algorithm: str, steps: int, seed: int, folder:
     found = share_interval(pair.success(tasks["train"]), len(tasks["train"]))
     options = f"--level {level.name} --algorithm {algorithm} --seed {seed} --steps {steps}"
     command = f"python examples/torchrl_pairs.py {options}"
-    about = f"{('one block', 'two blocks')[level.content.count - 1]} around the start"
+    about = f"{('one block', 'two blocks')[pair.words > 2]} around the start"
     card = {
         "kind": "code-pair",
         "about": f"Architect and builder with {pair.symbols} symbols of their own, {about}, {algorithm}.",

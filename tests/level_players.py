@@ -12,9 +12,10 @@ No code of the audits is used: only environments, tasks, and the agents that the
 
 The learner counts, on demonstrations of the oracle from the training split and apart for each step, how often each
 feature of the observation goes with each action: words, pairs of words, blocks, their places and colors, pose, patches
-of the picture, its own last action. It follows the feature that leaves the least doubt. The best constant player is
-chosen on the measured tasks if these are the whole split, else on others. Single actions are repeated for at most 400
-steps. Where the chat has symbols, this script says place and color of each block.
+of the picture, its own last action, words together with that or with its direction. It follows the feature that
+leaves the least doubt. The best constant player is chosen on the measured tasks if these are the whole split, else on
+others. Single actions are repeated for at most 400 steps. Where the chat has symbols, this script says place and color
+of each block.
 """
 
 from __future__ import annotations
@@ -40,9 +41,11 @@ from iglu_marl.benchmark import Level, find, levels, make
 
 AUDITS = Path(iglu_marl.__file__).parent / "benchmark" / "audits.json"
 SEEN = ("see", "did")
-PLAYERS = {"open loop": (), "blind": ("hear", "did"), "muted": SEEN, "full": (*SEEN, "hear", "target")}
-FACING = {(0, -1): (), (1, 0): (1,), (-1, 0): (2,), (0, 1): (3,)}  # grid actions: north, east, west, south
-GRID = [[*turn, 4, color] for turn in FACING.values() for color in range(11, 17)]
+HEARD = ("hear", "did", "hear did")
+PLAYERS = {"open loop": (), "blind": HEARD, "muted": SEEN, "full": (*SEEN, *HEARD, "target", "hear facing")}
+COMPASS = ((0, -1), (1, 0), (0, 1), (-1, 0))  # north, east, south, west
+TURN, MOVE = ((), (1,), (3,), (2,)), (6, 8, 7, 9)  # grid actions towards the quarters, clockwise from ahead
+GRID = [[*turn, 4, color] for turn in TURN for color in range(11, 17)]
 TURNS = ((), (12,) * 18, (13,) * 18, (13,) * 36)  # by 5° each
 WALKING = [[*turn, *[15] * down, color, 17] for turn in TURNS for down in (6, 8) for color in range(6, 12)]
 Choice = Callable[
@@ -69,7 +72,10 @@ def features(seen: Mapping[str, Any], did: int, keys: Sequence[str]) -> set[tupl
             if key == "pov":
                 value = value.reshape(8, len(value) // 8, 8, len(value) // 8, 3).mean((1, 3)) / 64
             found |= {("see", key, place, round(float(part))) for place, part in enumerate(np.ravel(value))}
-    return found
+    heard = [part for part in found if part[0] == "hear"]
+    facing = [part for part in found if part[:3] in (("see", "compass", 0), ("see", "agentPos", 4))]
+    found |= {("hear facing", *pair) for pair in product(heard, facing)}
+    return found | {("hear did", part, did) for part in heard}
 
 
 class Learner:
@@ -128,7 +134,10 @@ class Games:
         cells = np.argwhere(task.target_grid != task.start_grid).tolist()
         if 2 * len(cells) > self.symbols:
             return np.zeros(self.symbols, np.int64)
-        first, colors = 10 if self.symbols > 2 else 1, list(self.level.content.colors)
+        first, colors = (
+            10 if self.symbols > 2 else 1,
+            list(getattr(self.level.content, "content", self.level.content).colors),
+        )
         places = [((x - 4) * 3 + z - 3, int(task.target_grid[y, x, z])) for y, x, z in cells]
         return np.ravel([(place, first + colors.index(color)) for place, color in places])
 
@@ -186,19 +195,22 @@ def fixed(actions: Sequence[int]) -> Choice:
 
 
 def plans(task: Task) -> list[list[int]]:
-    """Return grid actions that place the blocks of a task on the ground, if none is in the way."""
+    """Return grid actions that place the blocks of a task on the ground, if none is in the way, the shortest first."""
     cells = np.argwhere(task.target_grid != task.start_grid).tolist()
     blocks = [(x - 5, z - 5, 10 + int(task.target_grid[y, x, z])) for y, x, z in cells]
+    start = round(task.pose.yaw_deg / 90) if task.pose else 0
     found = []
-    for order, facing in product(permutations(blocks), product(FACING, repeat=len(blocks))):
-        steps, here, looks = list[int](), (0, 0), [4]
-        for (x, z, color), (dx, dz) in zip(order, facing, strict=True):
-            right, back = x - dx - here[0], z - dz - here[1]
-            steps += [8 if right > 0 else 9] * abs(right) + [7 if back > 0 else 6] * abs(back)
-            steps += [*FACING[dx, dz], *looks, color, *FACING[-dx, dz]]
-            here, looks = (x - dx, z - dz), []
+    for order, quarters in product(permutations(blocks), product(range(4), repeat=len(blocks))):
+        steps, here, heading, looks = list[int](), (0, 0), start, [4]
+        for (x, z, color), quarter in zip(order, quarters, strict=True):
+            goal = (x - COMPASS[quarter][0], z - COMPASS[quarter][1])
+            ways = [1 if goal[0] > here[0] else 3] * abs(goal[0] - here[0])
+            ways += [2 if goal[1] > here[1] else 0] * abs(goal[1] - here[1])
+            steps += [MOVE[(way - heading) % 4] for way in ways]
+            steps += [*TURN[(quarter - heading) % 4], *looks, color]
+            here, heading, looks = goal, quarter, []
         found.append(steps)
-    return found
+    return sorted(found, key=len)
 
 
 def tasks_of(level: Level, split: Any, count: int, seed: int) -> list[Task]:

@@ -15,8 +15,8 @@
 | `scripted` | the scripted builder with the scripted architect or the task's dialogue |
 | `oracle` | a builder that knows the target |
 
-All of them play the test split of fold 0. Imitation learns from tasks of the same split: from the measured ones if it
-can be enumerated, else from others; from the training split where start positions or blocks identify the task. A level
+All of them play the test split of fold 0. Imitation learns from tasks of the same split: from all if it can be
+enumerated, else from others; from the training split where start positions or blocks identify the task. A level
 passes if no baseline exceeds `TOLERANCE` times chance: the success rate of the best player that always builds the same
 target. `blind`, `muted` and `hidden` have power if `full`, which trains alike, exceeds chance; otherwise the learner
 may be unable to learn the level.
@@ -208,7 +208,7 @@ def audit(
 
     def by_learning(*seen: str) -> Control:
         if not shown:
-            shown.extend(expert_actions(level, _imitated(level, tested, demonstrations)))
+            shown.extend(expert_actions(level, _imitated(level, demonstrations)))
         learned, actions = shown
         policy = imitate(level, learned, actions, seen, _SEED, cells=cells_of_tasks([*learned, *tested]))
         return Control(float(policy.successes(tested).mean()), len(tested), sum(map(len, actions)))
@@ -255,13 +255,15 @@ def audit(
     return Audit(level.name, level.digest, len(tested), chance(level, 16 * tasks), found)
 
 
-def _imitated(level: Level, tested: Sequence[Task], count: int) -> list[Task]:
+def _imitated(level: Level, count: int) -> list[Task]:
     """Return the tasks of the demonstrations: none in which more than the message identifies a measured task."""
     source = level.tasks("test")
     if not isinstance(source, FiniteSource):
         return some_of(source, count, _SEED + 1)
-    starts = {(task.pose, task.start_grid.tobytes()) for task in tested}
-    return list(tested) if len(starts) == 1 else some_of(level.tasks("train"), count, _SEED)
+    starts = [(task.pose, task.start_grid.tobytes()) for task in source]
+    contents = [content_key(task) for task in source]
+    mixed = len(set(zip(starts, contents, strict=True))) == len(set(starts)) * len(set(contents))
+    return list(source) if mixed else some_of(level.tasks("train"), count, _SEED)
 
 
 def _scripted(

@@ -31,6 +31,7 @@ from iglu_marl.benchmark.splits import (
     Spawned,
     SplitName,
     Structures,
+    Turned,
     split_tasks,
 )
 from iglu_marl.core.dialogue import Role
@@ -297,6 +298,9 @@ _MET = {
 _HALVES = {"architect_0": "half:north", "architect_1": "half:south"}
 _SIDES = {"architect_0": "side:west", "architect_1": "side:north", "architect_2": "side:east"}
 _PLACE = "One block in one of the 4 cells around the builder, of one of 6 colours"
+_FACING = ", facing one of 4 directions"
+_TURNED = f"{_PLACE}{_FACING}"
+_TWO = f"Two blocks of 3 colours in the 8 cells around the builder{_FACING}"
 _ANYWHERE = "One block anywhere on the ground, of one of 6 colours"
 _WHOLE = "Structures of 12 to 20 blocks in up to 4 layers"
 
@@ -317,18 +321,17 @@ def _team(architects: int, builders: int, **options: Any) -> dict[str, Any]:
 
 NO_AGENT: tuple[tuple[str, str], ...] = (
     (
-        "see-few told-ground told-shapes",
-        "imitation of the oracle is at 0 to 22 % with everything; PPO over the budget takes 3.2, 3.2 and 6.8 CPU-hours "
-        "a run, 16, 19 and 34 for all runs",
+        "see-structures told-structures words-few words-structures partners-structures",
+        "its games are longer than those of a level on which imitation is at 0 %",
     ),
-    ("pictures-ground", "imitation was not run; PPO takes 8.0 CPU-hours a run, 48 for all six"),
     (
-        "see-structures told-structures pictures-layers pictures-structures symbols-walk symbols-structures words-few "
-        "words-structures partners-structures",
-        "its games are longer, and the level below has no agent",
+        "pictures-ground pictures-layers pictures-structures",
+        "imitation was not run; PPO over the budget takes 8, 20 and 40 CPU-hours a run",
     ),
-    ("told-human", "people's texts; `edits-v1` was run on version 0 only"),
-    ("words-place words-ground partners-ground", "no algorithm was run for version 1"),
+    (
+        "symbols-walk symbols-structures",
+        "pairs miss most of the targets of `symbols-two`, which need no walking",
+    ),
     (
         "team-assist team-relay team-parts team-divide team-sides team-whole",
         "scripted teams complete 8 to 100 %; learned teams play a smaller game",
@@ -355,8 +358,8 @@ _LISTED: tuple[Level, ...] = (
     ),
     # --- a builder that gets instructions
     Level(
-        "told-place-v1", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _SQUARES, "grid", _STATE, 6,
-        500_000, seeds=6,
+        "told-place-v1", f"{_TURNED}, told in one of 4 wordings.", Turned(PlacedBlocks(wordings=4)), _SQUARES, "grid",
+        _STATE, 6, 500_000, seeds=6,
     ),
     Level(
         "told-ground-v1", f"{_ANYWHERE}, told in one of 8 wordings, walking.", PlacedBlocks(GROUND, wordings=8),
@@ -377,8 +380,8 @@ _LISTED: tuple[Level, ...] = (
     ),
     # --- a builder that gets instructions and sees pictures
     Level(
-        "pictures-place-v1", f"{_PLACE}, told in one of 4 wordings.", PlacedBlocks(wordings=4), _SQUARES, "grid",
-        _PICTURES, 6, 500_000, game={"pov_size": (32, 32)}, seeds=6,
+        "pictures-place-v1", f"{_TURNED}, told in one of 4 wordings.", Turned(PlacedBlocks(wordings=4)), _SQUARES,
+        "grid", _PICTURES, 6, 500_000, game={"pov_size": (32, 32)}, seeds=6,
     ),
     Level(
         "pictures-ground-v1", f"{_ANYWHERE}, told in one of 8 wordings, walking from anywhere.",
@@ -396,18 +399,16 @@ _LISTED: tuple[Level, ...] = (
     ),
     # --- a pair with symbols
     Level(
-        "symbols-place-v1", f"{_PLACE}; 2 symbols of 8.", PlacedBlocks(), _SQUARES, "grid", ("grid", "pose", "dialog"),
-        6, 500_000, game=_symbols(8, 2), seeds=6,
+        "symbols-place-v1", f"{_TURNED}; 2 symbols of 8.", Turned(PlacedBlocks()), _SQUARES, "grid",
+        ("grid", "pose", "dialog"), 6, 500_000, game=_symbols(8, 2), seeds=6,
     ),
     Level(
-        "symbols-two-v1", "Two blocks of 3 colours in the 8 cells around the builder, 252 meanings; 4 symbols of 12.",
-        PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("targets", 5),), "grid", ("grid", "pose", "dialog"), 16,
-        5_000_000, game=_symbols(12, 4),
+        "symbols-two-v1", f"{_TWO}, 252 meanings; 4 symbols of 12.", Turned(PlacedBlocks(AROUND, (1, 3, 6), 2)),
+        (HeldOut("targets", 5),), "grid", ("grid", "pose", "dialog"), 16, 5_000_000, game=_symbols(12, 4),
     ),
     Level(
-        "symbols-walk-v1", "Two blocks of 3 colours in the 8 cells around the builder, walking; 4 symbols of 12.",
-        PlacedBlocks(AROUND, (1, 3, 6), 2), (HeldOut("targets", 5),), "walking", ("grid", "pose", "dialog"), 160,
-        20_000_000, game=_symbols(12, 4),
+        "symbols-walk-v1", f"{_TWO}, walking; 4 symbols of 12.", Turned(PlacedBlocks(AROUND, (1, 3, 6), 2)),
+        (HeldOut("targets", 5),), "walking", ("grid", "pose", "dialog"), 160, 20_000_000, game=_symbols(12, 4),
     ),
     Level(
         "symbols-structures-v1", f"{_WHOLE}, walking, pictures; messages of 8 symbols of 32.", Structures(), _FORMS,
@@ -416,7 +417,8 @@ _LISTED: tuple[Level, ...] = (
     ),
     # --- a pair with words
     Level(
-        "words-place-v1", f"{_PLACE}.", PlacedBlocks(), _SQUARES, "grid", _STATE, 12, 1_000_000, game=_TALK, seeds=6,
+        "words-place-v1", f"{_TURNED}.", Turned(PlacedBlocks()), _SQUARES, "grid", _STATE, 12, 1_000_000, game=_TALK,
+        seeds=6,
     ),
     Level(
         "words-ground-v1", f"{_ANYWHERE}, walking.", PlacedBlocks(GROUND), _SQUARES, "walking", _STATE, 160, 20_000_000,
@@ -432,8 +434,8 @@ _LISTED: tuple[Level, ...] = (
     ),
     # --- partners that never trained together
     Level(
-        "partners-place-v1", f"{_PLACE}; 2 symbols of 8; architects and builders of different runs.", PlacedBlocks(),
-        _SQUARES, "grid", ("grid", "pose", "dialog"), 6, 500_000, game=_symbols(8, 2), seeds=6,
+        "partners-place-v1", f"{_TURNED}; 2 symbols of 8; architects and builders of different runs.",
+        Turned(PlacedBlocks()), _SQUARES, "grid", ("grid", "pose", "dialog"), 6, 500_000, game=_symbols(8, 2), seeds=6,
     ),
     Level(
         "partners-ground-v1", f"{_ANYWHERE}, walking; other scripted architects in the test than in training.",
@@ -490,11 +492,12 @@ _RULES_V0 = {
 
 def _version_0(level: Level) -> Level:
     architects = {split: names for split, names in level.architects.items() if split != "validation"}
-    human = isinstance(level.content, HumanInstructions)
+    content = level.content.content if isinstance(level.content, Turned) else level.content
     return replace(
         level,
         name=f"{level.name[:-1]}0",
-        content=HumanInstructions() if human else level.content,
+        about=level.about.replace(_FACING, ""),
+        content=HumanInstructions() if isinstance(content, HumanInstructions) else content,
         held_out=tuple(_RULES_V0.get(rule.rule, rule) for rule in level.held_out),
         seeds=10 if "-place-" in level.name else 5,
         architects=architects,

@@ -95,7 +95,9 @@ def features_for(level: Level, sees: Sequence[str], cells: npt.NDArray[np.bool_]
 
 
 class BuilderGames:
-    """A batch of single-builder games, one task each, observed through `Features`. No architect speaks live.
+    """A batch of single-builder games, one task each, observed through `Features`.
+
+    An architect speaks live only where these have the dialog.
 
     success: games that succeeded by the level's rule, bool [count]. playing: games that have not ended and can still
     succeed, bool [count].
@@ -108,7 +110,7 @@ class BuilderGames:
             "train",
             num_envs=count,
             sees=features.sees,
-            alone=True,
+            alone="dialog" not in features.sees,
             fields={"chat": "tokens", "tasks": _UNPLAYED},
             copy=False,
             info_keys=("event",),

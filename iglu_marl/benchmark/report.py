@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.benchmark.audits import CONTROLS, WITHOUT, Audit, read_audits
-from iglu_marl.benchmark.catalog import FAMILIES, NAMES, find, levels
+from iglu_marl.benchmark.catalog import FAMILIES, find, levels
 from iglu_marl.benchmark.results import CONTROLS as OWN_CONTROLS
 from iglu_marl.benchmark.results import Result, improvement, iqm
 from iglu_marl.core.errors import ConfigError
@@ -144,13 +144,6 @@ def _without_and_with(audit: Audit | None) -> list[str]:
         part.success if (part := audit.controls.get(name)) else None for name in ("scripted", "oracle")
     ]
     return [_share(audit.chance), _share(audit.best_without), f"{steps:,}", *map(_share, reached)]
-
-
-def overview_rows(results: Sequence[Result]) -> list[list[str]]:
-    """Return the agent's columns of `RESULT_HEADS`, sorted by level."""
-    order = list(NAMES)
-    rows = result_rows(sorted(results, key=lambda result: order.index(result.level)))
-    return [row[: len(_AGENT_HEADS)] for row in rows]
 
 
 def markdown(

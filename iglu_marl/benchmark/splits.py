@@ -39,6 +39,7 @@ SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 MOST_TRIES = 10_000  # samples per task of a split
 MOST_LISTED = 512  # largest content that is enumerated
+_QUARTERS = tuple(Pose(yaw_deg=float(yaw)) for yaw in (0, 90, 180, 270))
 
 _SALT = "iglu_marl benchmark "
 NEAR: tuple[Cell, ...] = ((0, -1, -1), (1, -1, 0), (0, -1, 1), (-1, -1, 0))  # north, east, south, west
@@ -392,16 +393,20 @@ class Shapes(Content):
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Any task."""
+        return self.draw(rng)[1]()
+
+    def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
+        """Any task, whose shape is described where it is needed."""
         while True:
             shape, color = self._shape(rng), int(rng.integers(1, 7))
-            cell = _cell(GROUND, rng)
+            cell, wording = _cell(GROUND, rng), int(rng.integers(2**32))
             build = Build(shape, (color,), At(cell))
             try:
-                blocks = build.blocks(cell, None)
-                target = [(*where, color) for where, color in blocks]
-                return Task(_dialog(render(build, rng)), target, invariant=False, ids="iglu")
-            except (TaskError, ValueError):  # outside the zone, or the sentence is too long
+                target = [(*where, color) for where, color in build.blocks(cell, None)]
+                task = Task("", target, invariant=False, ids="iglu")
+            except (TaskError, ValueError):  # outside the zone
                 continue
+            return task, partial(_described, task, build, wording)
 
     def _shape(self, rng: np.random.Generator) -> Shape:
         kind = ("row", "tower", "wall", "square")[int(rng.integers(4))]
@@ -414,6 +419,10 @@ class Shapes(Content):
             "wall": lambda: Shape("wall", (min(length, 4), 2), (Direction(_WAYS[way]),)),  # type: ignore[arg-type]
             "square": lambda: Shape("square", (min(length, 3),), (Direction(_WAYS[way]), side)),  # type: ignore[arg-type]
         }[kind]()
+
+
+def _described(task: Task, build: Build, wording: int) -> Task:
+    return task.replace(dialog=_dialog(render(build, np.random.default_rng(wording))))
 
 
 @dataclass(frozen=True)
@@ -486,8 +495,24 @@ class Spawned(Content):
     def draw(self, rng: np.random.Generator) -> tuple[Task, Callable[[], Task]]:
         """Any task, posed before its instruction is said."""
         task, whole = self.content.draw(rng)
-        pose = SpawnPoses([task]).sample(rng).pose
+        pose = self._pose(task, rng)
         return task.replace(pose=pose), lambda: whole().replace(pose=pose)
+
+    def _pose(self, task: Task, rng: np.random.Generator) -> Pose | None:
+        return SpawnPoses([task]).sample(rng).pose
+
+
+@dataclass(frozen=True)
+class Turned(Spawned):
+    """The tasks of another content, starting in the centre, in one of the four directions of the compass."""
+
+    def _pose(self, task: Task, rng: np.random.Generator) -> Pose:
+        return _QUARTERS[int(rng.integers(4))]
+
+    def all(self) -> tuple[Task, ...] | None:
+        """Return all tasks; None if there are too many."""
+        tasks = self.content.all()
+        return tasks and tuple(task.replace(pose=pose) for pose in _QUARTERS for task in tasks)
 
 
 # --------------------------------------------------------------------------------------------------------- splits
@@ -551,12 +576,16 @@ class HeldOutTasks(TaskSource):
 
 
 def some_of(source: TaskSource, count: int, seed: int = 0) -> list[Task]:
-    """Return `count` tasks of a source; of a finite one, different tasks and at most all."""
+    """Return `count` tasks of a source; of a finite one, different tasks and at most all, contents by turns."""
     rng = as_rng("seed", seed)
-    if isinstance(source, FiniteSource):
-        chosen = rng.permutation(len(source))[:count] if len(source) > count else np.arange(len(source))
-        return [source[int(number)] for number in chosen]
-    return [source.sample(rng) for _ in range(count)]
+    if not isinstance(source, FiniteSource):
+        return [source.sample(rng) for _ in range(count)]
+    if len(source) <= count:
+        return list(source)
+    tasks = [source[int(number)] for number in rng.permutation(len(source))]
+    keys = [content_key(task) for task in tasks]
+    rounds = [keys[:number].count(key) for number, key in enumerate(keys)]
+    return [tasks[number] for number in np.argsort(rounds, kind="stable")[:count]]
 
 
 def others(tasks: Sequence[Task]) -> list[list[Task]]:

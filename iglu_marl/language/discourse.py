@@ -250,8 +250,8 @@ class Discourse:
         return found, text
 
     def _by_reader(self, heard: Understanding, grid: Grid) -> Understanding:
-        """Return what was not wholly understood as the reader has it, if that can be followed."""
-        if self._reader is None or heard.complete:
+        """Return what was not wholly understood, or by parts only, as the reader has it, if that can be followed."""
+        if self._reader is None or (heard.complete and not heard.by_parts):
             return heard
         read = self._reader(heard.text, grid, self.context)
         if read is None:

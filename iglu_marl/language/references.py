@@ -557,17 +557,21 @@ class Portion(Reference):
         if getattr(self.of, "which", "") == "arms" and self.which in ("ends", "tip", "outer"):
             return [cell for cell in item if _touched(cell, setting) == 1]
         if self.way is not None:
-            vector, rest, found = setting.vector_of(self.way), item, list[Cell]()
-            for _ in range(self.layers if len(item) > 1 else 0):
-                found += _side_of(rest, self.which, vector) if rest else []
-                rest = tuple(cell for cell in rest if cell not in found)
-            across = self.which == "ends" and len(found) == len(item) > 1
-            return [] if across else found or list(item)
+            return self._side(item, setting.vector_of(self.way))
         box = Box.of(item)
         if self.which == "inside":
             inner = [cell for cell in setting.blocks if box.surrounds(cell)]
             return [cell for cell in inner if cell not in item] or inner
         return _PORTIONS.get(self.which, _all_of)(item, box)
+
+    def _side(self, item: Item, vector: Cell) -> list[Cell]:
+        """Return the part in the outermost layers on one side; of one block, the block."""
+        rest, found = item, list[Cell]()
+        for _ in range(self.layers if len(item) > 1 else 0):
+            found += _side_of(rest, self.which, vector) if rest else []
+            rest = tuple(cell for cell in rest if cell not in found)
+        across = self.which == "ends" and len(found) == len(item) > 1
+        return [] if across else found or list(item)
 
 
 def _ways_to_count(spans: Cell, unit: str) -> list[Direction]:

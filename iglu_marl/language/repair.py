@@ -135,7 +135,8 @@ class Understanding:
     instruction: as far as it was given, or None. found: the worlds that it leads to, or why there is none. unread: the
     first sentence that was not read; the instruction is that of the sentences before it. act: what a builder does about
     it: the "request", or nothing ("remark"), the last request "again", "stop" it, "cancel" what it asked about, or
-    "undo" it, since the answer to a question about it is not understood.
+    "undo" it, since the answer to a question about it is not understood. by_parts: it was read by its phrases in any
+    order, since no rule reads it as a whole, which is less certain.
     """
 
     text: str
@@ -143,6 +144,7 @@ class Understanding:
     found: Found
     unread: str = ""
     act: str = "request"
+    by_parts: bool = False
 
     @property
     def question(self) -> Failure | None:
@@ -164,12 +166,12 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
         if not isinstance(whole.found, Failure) or whole.found.reason not in _MAY_BE_SAID:
             return whole
         other = _understand_clauses(Failure(Reason.NOT_UNDERSTOOD, "", text), grid, context)
-        return other if other is not None and other.complete else whole
+        return replace(other, by_parts=True) if other is not None and other.complete else whole
     lacks = stated.partial is not None and stated.reason is not Reason.UNKNOWN_WORD
     failure = replace(stated, reason=Reason.NOT_UNDERSTOOD) if lacks else stated
     heard = _understand_clauses(failure, grid, context)
     if heard is not None and (heard.complete or not lacks) and _agrees(stated, heard, grid):
-        return heard
+        return replace(heard, by_parts=True)
     if isinstance(stated.partial, PlaceGoal) and stated.reason is Reason.NO_PLACE:  # "two more" may need none
         heard = try_instruction(text, stated.partial, grid, context)
         if not isinstance(heard.found, Failure):

@@ -367,18 +367,11 @@ class Mirror(Instruction):
 
     def _worlds(self, setting: Resolution) -> list[ExpectedWorld]:
         cells = _cells(self.blocks, setting)
-        own, twice, inside = Box.of(cells), (0, 0, 0), self.about == self.blocks
+        inside, twice = self.about == self.blocks, (0, 0, 0)
         if self.about is not None:
             box = Box.of(_cells(self.about, setting))
             twice = shifted(box.low, box.high)
-        off = own.spans if inside else shifted(shifted(own.low, own.high), scaled(twice, -1))
-        vector = tuple(map(abs, off)) if self.direction is None else setting.vector_of(self.direction)
-        axes = [
-            axis for axis in ((0, 2) if self.direction is None and not inside else range(3)) if vector[axis]
-        ]
-        if len(axes) != 1 or (self.about is not None and not off[axes[0]]):
-            raise Unresolved(Reason.NO_DIRECTION, "mirrored along which axis")
-        axis, sign = axes[0], vector[axes[0]]
+        axis, sign = self._axis(Box.of(cells), twice, setting)
         if self.about_centre:
             cells = [cell for cell in cells if cell[axis] * sign < 0]
             if not cells:
@@ -390,6 +383,17 @@ class Mirror(Instruction):
         if inside or self.moves:
             return [_moved(cells, images, setting)]
         return [_added(setting, [(i, setting.color_at(c)) for i, c in zip(images, cells, strict=True)])]
+
+    def _axis(self, own: Box, twice: Cell, setting: Resolution) -> tuple[int, int]:
+        """Return the axis along which the blocks are mirrored, and the sign of the way there."""
+        inside = self.about == self.blocks
+        off = own.spans if inside else shifted(shifted(own.low, own.high), scaled(twice, -1))
+        vector = tuple(map(abs, off)) if self.direction is None else setting.vector_of(self.direction)
+        possible = (0, 2) if self.direction is None and not inside else range(3)
+        axes = [axis for axis in possible if vector[axis]]
+        if len(axes) != 1 or (self.about is not None and not off[axes[0]]):
+            raise Unresolved(Reason.NO_DIRECTION, "mirrored along which axis")
+        return axes[0], vector[axes[0]]
 
 
 @dataclass(frozen=True)

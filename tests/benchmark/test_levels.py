@@ -108,8 +108,8 @@ def test_finite_splits_are_whole() -> None:
     assert {int(task.target_grid.max()) for task in train} == {1, 2, 3, 4, 5, 6}
     two = find("symbols-two-v1")
     numbers = [len(two.tasks(split)) for split in SPLITS]  # type: ignore[arg-type]
-    assert sum(numbers) == len(PlacedBlocks(AROUND, (1, 3, 6), 2).all() or ()) == 252
-    assert all(0.1 < number / 252 < 0.3 for number in numbers[1:])
+    assert sum(numbers) == 4 * len(PlacedBlocks(AROUND, (1, 3, 6), 2).all() or ()) == 4 * 252  # directions
+    assert all(0.1 < number / sum(numbers) < 0.3 for number in numbers[1:])
 
 
 def test_rules_hold_out_what_they_say() -> None:

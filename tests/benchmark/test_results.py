@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
-from requirements import ROOT, require
+from requirements import ROOT, require, shared_folder
 from typer.testing import CliRunner
 
 from iglu_marl import AgentError, ConfigError, DataError, Role
@@ -298,7 +298,7 @@ def test_the_scripted_builder_by_the_protocol(tmp_path: Path) -> None:
     assert only.controls == {"muted": 0.0, "scrambled": 0.0}
     assert read_result(path) == found
     assert found.episodes == 6
-    assert found.contents == 3  # meanings, in four wordings
+    assert found.contents == 4  # all, before any comes again in another wording or direction
     assert found == run("told-place-v1", "scripted", name="scripted", episodes=6)  # alone
 
 
@@ -534,8 +534,10 @@ class Obeying:
 
     def act(self, observations: Any) -> Any:
         _, cell, color = observations["dialog"].T
+        if self.step == 0:
+            self.yaw = np.rint(observations["agentPos"][:, 4] / 90).astype(int)
         self.step += 1
-        turns = np.array([0, 0, 1, 3, 2])[cell % 5]  # north: nothing; right, round, left
+        turns = np.array([0, 1, 3, 2])[(cell - 1 - self.yaw) % 4]  # ahead: nothing; right, round, left
         return [np.full(len(cell), 4), turns, 10 + color % 7, 0 * cell][min(self.step, 4) - 1]
 
 
@@ -619,19 +621,19 @@ def test_names_are_text() -> None:
     assert row["agent"] == "'" + bad
 
 
-def test_the_page_shows_the_published_results() -> None:
+def test_published_results_of_version_0_fit_their_levels() -> None:
     published = sorted((ROOT / "docs" / "learning").glob("*-v0_*.json"))
     assert published
-    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
-    for path in published:
-        found = read_result(path)
-        assert found.is_current, path.name
-        assert f"| {' | '.join(report.overview_rows([found])[0])} |" in page, path.name
+    assert all(read_result(path).is_current for path in published)
 
 
-def test_published_results_of_version_1_fit_their_levels() -> None:
-    for path in sorted((ROOT / "docs" / "learning").glob("*-v1_*.json")):
-        assert verify(path) >= 0
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "docs" / "learning").glob("*-v1_*.json")), ids=lambda path: path.stem
+)
+def test_a_published_result_of_version_1_fits_its_level(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if path.name.startswith("told-human"):
+        monkeypatch.setenv("IGLU_DATA_PATH", str(shared_folder() / "data"))
+    assert verify(path) >= 0
 
 
 def test_a_report_compares_with_published_results() -> None:

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from iglu_marl.agents.llm import ChatRequest, Reply, RequestFailure
+from iglu_marl.agents.llm import ChatRequest, LLMSettings, Reply, RequestFailure
 from iglu_marl.agents.llm.reader import LLMReader
 
 FILE = Path(__file__).with_name("model_replies.json")
@@ -79,4 +79,5 @@ class RecordedModel:
         pass
 
 
-reader = LLMReader(backend=RecordedModel())
+SETTINGS = LLMSettings("recorded", max_edits=64)  # a fence around the zone has 40 blocks
+reader = LLMReader(SETTINGS, backend=RecordedModel())

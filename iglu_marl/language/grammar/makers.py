@@ -565,10 +565,7 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     count = new.count
     kind, mods = _spread(new.kind, count, mods)
     reject_if(mods.alone and count != 1)  # "two blocks: an orange one and ..."
-    reject_if(new.color == ANY_COLOR and mods.color is not None)
-    color = _agreed("color", new.color or None, mods.color)
-    if mods.shade is not None:
-        color = accept(ALIKE, color is None)
+    color = _colored(new, mods)
     if mods.tall == 1 and mods.long is None and (kind not in (Kind.BLOCK, Kind.TOWER) or count != 1):
         kind = Kind.ROW if kind is Kind.WALL and not new.sizes else kind
         mods = replace(mods, tall=None).plus(Modifiers(standing=False))  # "three blocks, one block high"
@@ -582,9 +579,17 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     kind, standing = _positioned(kind, count, new.standing, mods)
     stated = {name: getattr(mods, name) for name in _OF_BLOCKS}
     stated = {name: getattr(BlockSpec, name) if value is None else value for name, value in stated.items()}
-    color = new.color if color is None else color
     new = replace(new, count=count, color=color, kind=kind, sizes=sizes, standing=standing)
     return replace(new, **stated, axis=mods.long_side or mods.axis, bare_ends=bool(mods.bare))
+
+
+def _colored(new: BlockSpec, mods: Modifiers) -> Any:
+    """Return the colour on which the noun and the modifiers agree."""
+    reject_if(new.color == ANY_COLOR and mods.color is not None)
+    color = _agreed("color", new.color or None, mods.color)
+    if mods.shade is not None:
+        color = accept(ALIKE, color is None)
+    return new.color if color is None else color
 
 
 def _opened(kind: Any, mods: Modifiers) -> Modifiers:
