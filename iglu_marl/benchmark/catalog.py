@@ -321,17 +321,10 @@ def _team(architects: int, builders: int, **options: Any) -> dict[str, Any]:
 
 NO_AGENT: tuple[tuple[str, str], ...] = (
     (
-        "see-structures told-structures words-few words-structures partners-structures",
-        "its games are longer than those of a level on which imitation is at 0 %",
+        "pictures-structures partners-structures",
+        "its games are longer than those of levels on which imitation is at 0 %",
     ),
-    (
-        "pictures-ground pictures-layers pictures-structures",
-        "imitation was not run; PPO over the budget takes 8, 20 and 40 CPU-hours a run",
-    ),
-    (
-        "symbols-walk symbols-structures",
-        "pairs miss most of the targets of `symbols-two`, which need no walking",
-    ),
+    ("symbols-walk symbols-structures", "pairs miss most of the targets of `symbols-two`, which need no walking"),
     (
         "team-assist team-relay team-parts team-divide team-sides team-whole",
         "scripted teams complete 8 to 100 %; learned teams play a smaller game",

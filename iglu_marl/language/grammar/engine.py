@@ -114,16 +114,19 @@ class Choice:
 class FirstWords:
     """Rules or options by the word with which they can begin; each list is made when it is asked for.
 
-    entries: with their patterns. first: first words of categories.
+    first: first words of categories.
     """
 
-    entries: list[tuple[Any, Node]]
+    entries: list[Any]
     first: Mapping[str, set[str]]
     _lists: dict[str, list[Any]] = field(default_factory=dict)
 
     @cached_property
     def _firsts(self) -> list[tuple[Any, set[str]]]:
-        return [(entry, _first(pattern, self.first)) for entry, pattern in self.entries]
+        patterns = (one.pattern if isinstance(one, Rule) else one for one in self.entries)
+        return [
+            (one, _first(pattern, self.first)) for one, pattern in zip(self.entries, patterns, strict=True)
+        ]
 
     @cached_property
     def _words(self) -> set[str]:
@@ -191,6 +194,11 @@ class Phrases(list[str]):
 
     said = 0
 
+    @cached_property
+    def choice(self) -> Choice:
+        """The phrases as a pattern."""
+        return Choice([_phrase(phrase) for phrase in self], said=self.said)
+
     def add(self, text: str) -> None:
         """Add the phrases of a line of the file."""
         before, divided, behind = text.partition("||")
@@ -244,12 +252,15 @@ class _Pattern:
             phrases = self.lists.get(token[1:-1])
             if phrases is None:
                 raise LanguageError(f"no word list {token} for the pattern {self.text!r}")
-            return Choice([_phrase(phrase) for phrase in phrases], said=phrases.said)
-        return Word(token)
+            return phrases.choice
+        return _word(token)
+
+
+_word = cache(Word)  # rules share the nodes of words and of word lists
 
 
 def _phrase(text: str) -> Node:
-    words = [Word(word) for word in text.split()]
+    words = [_word(word) for word in text.split()]
     return words[0] if len(words) == 1 else Sequence([*words])
 
 
@@ -362,10 +373,10 @@ class Grammar:
                 first[name] = found
                 todo |= dict.fromkeys(users.get(name, ()))
         for category in self.categories.values():
-            category.by_word = FirstWords([(rule, rule.pattern) for rule in category.rules], first)
+            category.by_word = FirstWords(category.rules, first)
             for rule in category.rules:
                 for choice in _choices(rule.pattern):
-                    choice.by_word = FirstWords([(option, option) for option in choice.options], first)
+                    choice.by_word = FirstWords(choice.options, first)
         self.first = first
         self._check_recursion()
 
