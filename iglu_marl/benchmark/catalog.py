@@ -324,7 +324,10 @@ NO_AGENT: tuple[tuple[str, str], ...] = (
         "pictures-structures partners-structures",
         "its games are longer than those of levels on which imitation is at 0 %",
     ),
-    ("symbols-walk symbols-structures", "pairs miss most of the targets of `symbols-two`, which need no walking"),
+    (
+        "symbols-walk symbols-structures",
+        "pairs miss most of the targets of `symbols-two`, which need no walking",
+    ),
     (
         "team-assist team-relay team-parts team-divide team-sides team-whole",
         "scripted teams complete 8 to 100 %; learned teams play a smaller game",

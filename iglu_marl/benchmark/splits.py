@@ -511,8 +511,13 @@ class Turned(Spawned):
 
     def all(self) -> tuple[Task, ...] | None:
         """Return all tasks; None if there are too many."""
-        tasks = self.content.all()
-        return tasks and tuple(task.replace(pose=pose) for pose in _QUARTERS for task in tasks)
+        return _all_turned(self.content)
+
+
+@lru_cache(maxsize=16)
+def _all_turned(content: Content) -> tuple[Task, ...] | None:
+    tasks = content.all()
+    return tasks and tuple(task.replace(pose=pose) for pose in _QUARTERS for task in tasks)
 
 
 # --------------------------------------------------------------------------------------------------------- splits
