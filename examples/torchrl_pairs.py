@@ -23,7 +23,7 @@ from iglu_marl import Role, Task, benchmark
 from iglu_marl.agents.learned import symbols, zoo
 from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.results import versions
-from iglu_marl.benchmark.splits import some_of
+from iglu_marl.benchmark.splits import content_key, some_of
 from iglu_marl.core.extras import extra
 from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.evaluation.metrics import share_interval
@@ -208,7 +208,8 @@ def train(level: benchmark.Level, algorithm: str, steps: int, seed: int, folder:
             print(f"seed {seed}: {won.mean():.2f} in training after {used:,} steps", flush=True)
     curve.append((used, pair.success(tasks["validation"])))
     name = f"{level.name.removesuffix('-v1')}-{algorithm}-{seed}-v1"
-    found = share_interval(pair.success(tasks["train"]), len(tasks["train"]))
+    targets = len(set(map(content_key, tasks["train"])))  # games of one target count once in the interval
+    found = share_interval(pair.success(tasks["train"]), targets)
     options = f"--level {level.name} --algorithm {algorithm} --seed {seed} --steps {steps}"
     command = f"python examples/torchrl_pairs.py {options}"
     about = f"{('one block', 'two blocks')[pair.words > 2]} around the start"
