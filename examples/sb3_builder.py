@@ -166,7 +166,7 @@ class School:
 def alone(level: benchmark.Level) -> benchmark.Level:
     """Return a level of pairs as one of a builder, to whom the scripted architect of the training talks."""
     speakers = level.architects or {"train": ("scripted",)}
-    return replace(level, name=f"told-{level.name}", architects=speakers) if level.is_pair else level
+    return replace(level, name=f"alone-{level.name}", architects=speakers) if level.is_pair else level
 
 
 def train(
