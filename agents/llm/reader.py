@@ -52,7 +52,7 @@ class LLMReader:
         """Return the edits; None if the model asks or says something instead, or has no usable reply.
 
         Args:
-            text: what was not understood.
+            text: what was not understood, or by parts only.
             grid: the world, int8 [9, 11, 11].
             context: the dialogue so far, and where the builder stands.
 
@@ -87,7 +87,7 @@ class LLMReader:
 
 
 class AssistedBuilder(ModelUser, ScriptedBuilder):
-    """The scripted builder; a language model reads what its rules do not understand (`LLMReader`).
+    """The scripted builder; a language model reads what no rule reads as a whole (`LLMReader`).
 
     Args:
         controls: any of the game.

@@ -589,7 +589,7 @@ def some_of(source: TaskSource, count: int, seed: int = 0) -> list[Task]:
         return list(source)
     tasks = [source[int(number)] for number in rng.permutation(len(source))]
     keys = [content_key(task) for task in tasks]
-    rounds = [keys[:number].count(key) for number, key in enumerate(keys)]
+    rounds = [keys[:number].count(key) for number, key in enumerate(keys)]  # equal ones before
     return [tasks[number] for number in np.argsort(rounds, kind="stable")[:count]]
 
 
