@@ -375,6 +375,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--split", default="val", choices=("train", "val", "test", "all"), help="of Minecraft"
     )
     parser.add_argument("--count", type=int, help="largest number of sessions of each source")
+    parser.add_argument("--every", type=int, default=1, help="1 in EVERY sessions, from the EVERY/2-th on")
     parser.add_argument("--show", type=int, default=0, help="number of transcripts to print of each source")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--data", help="one more source")
@@ -393,7 +394,7 @@ def main(arguments: list[str] | None = None) -> int:
     with ProcessPoolExecutor(args.processes) as pool:
         for source in args.sources or ["bundled", *map(str, sorted(found))]:
             began, name = time.perf_counter(), Path(source).stem
-            sessions = read_source(source, args.split)[: args.count]
+            sessions = read_source(source, args.split)[args.every // 2 :: args.every][: args.count]
             task = partial(follow, reader=args.reader)
             run = map(task, sessions) if args.processes == 1 else pool.map(task, sessions, chunksize=2)
             rows = [*track(run, name, len(sessions), console=console)]

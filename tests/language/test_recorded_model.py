@@ -6,10 +6,11 @@ from collections import Counter
 
 import pytest
 from recorded_model import FILE, SETTINGS, RecordedModel
-from requirements import ROOT
+from requirements import ROOT, shared_folder
 
 from benchmarks.dialogues import from_true_world, read_source
 from iglu_marl.agents.llm.reader import LLMReader
+from iglu_marl.evaluation.metrics import micro
 
 
 @pytest.mark.parametrize("number", [7, 9, 11])
@@ -24,3 +25,17 @@ def test_requests_that_nobody_wrote_rules_for(number: int) -> None:
     assert outcomes["both"]["right"] >= 98
     assert outcomes["both"]["wrong"] <= 1
     assert len(model.missing) <= 2, f"{FILE} lacks replies"
+
+
+def test_people_in_minecraft() -> None:
+    turns = [
+        turn
+        for one in read_source(str(shared_folder() / "data/mdc.zip"))[4::8]
+        for turn in from_true_world(one, LLMReader(SETTINGS, backend=RecordedModel()))
+    ]
+    texts = [text["read"] for turn in turns for text in turn["texts"] if "text" in text]
+    counts = micro(turn["counts"] for turn in turns)
+    assert len(turns) == 141
+    assert sum(texts) / len(texts) >= 0.7
+    assert counts.f1 >= 0.55
+    assert counts.precision >= 0.6
