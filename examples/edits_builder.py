@@ -24,7 +24,7 @@ from iglu_marl.benchmark.games import reference_env
 from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.splits import some_of
 from iglu_marl.core.extras import extra
-from iglu_marl.evaluation.action_prediction import Sample, task_samples
+from iglu_marl.evaluation.action_prediction import Predictor, Sample, Situation, task_samples
 
 with extra("rl", script=True):
     from iglu_marl.agents.learned.checkpoint import TrainedModel
@@ -87,6 +87,11 @@ def trained(level: benchmark.Level, games: int, epochs: int, seed: int) -> tuple
     return replace(model, decoding=max(reached, key=reached.get)), steps
 
 
+def as_taught(model: TrainedModel) -> Predictor:
+    """Return a predictor that gets what samples have: no pose, no earlier edits, and one message that is new."""
+    return lambda now: model(Situation(now.dialogue, now.grid, len(now.dialogue) - 1))
+
+
 def main(
     level: str = "told-ground-v1",
     games: int = 2000,
@@ -104,7 +109,7 @@ def main(
     options = f"--level {level} --games {games} --epochs {epochs} --seeds {seeds} --episodes {episodes}"
     result = benchmark.run(
         chosen,
-        [lambda env, model=model: LearnedBuilder.for_env(env, model=model) for model in models],
+        [lambda env, model=model: LearnedBuilder.for_env(env, model=as_taught(model)) for model in models],
         name="edit model, planner",
         episodes=episodes,
         budget=max(steps),
