@@ -88,7 +88,7 @@ def trained(level: benchmark.Level, games: int, epochs: int, seed: int) -> tuple
 
 
 def as_taught(model: TrainedModel) -> Predictor:
-    """Return a predictor that gets what samples have: no pose, no earlier edits, and one message that is new."""
+    """Return a predictor that gets what training samples have: one new message, no pose, no earlier edits."""
     return lambda now: model(Situation(now.dialogue, now.grid, len(now.dialogue) - 1))
 
 
