@@ -33,10 +33,10 @@ from benchmarks.harness import run_command
 from iglu_marl import DataError, Role, Subtasks
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
-from iglu_marl.core.grid import blocks_to_grid, color_id
+from iglu_marl.core.grid import Cell, blocks_to_grid, color_id
 from iglu_marl.core.imports import imported
 from iglu_marl.data import Corpus, MultiturnDataset, bundled
-from iglu_marl.data.mdc.action_sequences import action_sequences, turns
+from iglu_marl.data.mdc.action_sequences import ActionSequence, action_sequences, turns
 from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_counts, micro, net_actions
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
 from iglu_marl.language.discourse import Reader
@@ -52,7 +52,8 @@ OUTCOMES = ("right", "asked", "partly", "wrong", "nothing")  # of a turn
 class Turn:
     """What was said in a turn, the world before it, and the worlds that are accepted after it.
 
-    pose: the builder's eye (x, y, z) and yaw in degrees before it acted, if known.
+    pose: the builder's eye (x, y, z) and yaw in degrees before it acted, if known. order: the cells that it changed, in
+    its order, if known.
     ask: whether a question is the right reaction. answer: the architect's answer to it, if any.
     mistaken: whether the person who built made a mistake, which the next turn corrects.
     """
@@ -64,6 +65,7 @@ class Turn:
     answer: str | None = None
     mistaken: bool = False
     pose: tuple[float, ...] | None = None
+    order: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,14 +107,14 @@ class Follower(ScriptedBuilder):
         """The world as the builder left it."""
         return self._executor.settle()
 
-    def show(self, grid: Grid) -> None:
-        """Replace the world by what people left.
+    def show(self, grid: Grid, order: tuple[Cell, ...] = ()) -> None:
+        """Replace the world by what people left, who changed cells in this order.
 
         Where the builder did something else, it takes their changes since the last call for its own, gives them the
         name of which the architect spoke, and drops what it asked.
         """
         differs = not np.array_equal(grid, self.grid)
-        self.discourse.notice(self._shown if differs else grid, grid)
+        self.discourse.notice(self._shown if differs else grid, grid, order)
         if differs:
             self._executor.settled, self._executor.changes = grid.copy(), {}
         self._shown = grid.copy()
@@ -166,17 +168,20 @@ def _joined(given: Iterable[Turn]) -> tuple[Turn, ...]:
     found: list[Turn] = []
     for turn in given:
         if found and all(role is not Role.ARCHITECT for role, _ in turn.lines):
-            found[-1] = replace(found[-1], lines=found[-1].lines + turn.lines, worlds=turn.worlds)
+            lines, order = found[-1].lines + turn.lines, found[-1].order + turn.order
+            found[-1] = replace(found[-1], lines=lines, worlds=turn.worlds, order=order)
         else:
             found.append(turn)
     return tuple(found)
 
 
-def _of_corpus(name: str, session: Subtasks, poses: Sequence[tuple[float, ...] | None] = ()) -> Session:
+def _of_corpus(name: str, session: Subtasks, acts: Sequence[ActionSequence] = ()) -> Session:
     worlds = [EMPTY if session.starting_grid is None else session.starting_grid, *session.structures]
     lines = [tuple((one.role, one.text) for one in turn) for turn in session.turns]
-    poses = poses or [None] * len(lines)
-    turns = (Turn(said, worlds[n], (worlds[n + 1],), pose=poses[n]) for n, said in enumerate(lines))
+    turns = [Turn(said, worlds[n], (worlds[n + 1],)) for n, said in enumerate(lines)]
+    for n, act in enumerate(acts):
+        order = tuple((one.x, one.y, one.z) for one in act.actions)
+        turns[n] = replace(turns[n], pose=act.pose, order=order)
     return Session(name, _joined(turns))
 
 
@@ -209,8 +214,8 @@ def read_source(source: str, split: str = "val") -> list[Session]:
     except DataError:
         return _named(MultiturnDataset(path=source, fetch=False).tasks)
     chosen = (one for one in corpus.sessions.values() if split in ("all", one.split))
-    made = ((one.name, turns(one), [part.pose for part in action_sequences(one)]) for one in chosen)
-    return [_of_corpus(name, session, poses) for name, session, poses in made if session is not None]
+    made = ((one.name, turns(one), action_sequences(one)) for one in chosen)
+    return [_of_corpus(name, session, acts) for name, session, acts in made if session is not None]
 
 
 def _named(tasks: Any) -> list[Session]:
@@ -243,8 +248,8 @@ def from_true_world(session: Session, reader: Reader | None = None) -> list[dict
     "Partly": it did only what was asked for, and reported what it did not understand.
     """
     follower, rows = Follower(session.turns[0].before, reader), []
-    for turn in session.turns:
-        follower.show(turn.before)
+    for turn, earlier in zip(session.turns, (None, *session.turns), strict=False):
+        follower.show(turn.before, () if earlier is None else earlier.order)
         texts, asked = _hear(follower, turn)
         right = _accepted(follower.grid, turn.worlds)
         if not right and not np.array_equal(follower.grid, turn.before):

@@ -149,15 +149,17 @@ class Discourse:
                 named = {noun.word: NamedCells(placed, noun.plural)}
                 self.context = replace(self.context, names={**known, **named})
 
-    def notice(self, before: Grid, after: Grid) -> None:
+    def notice(self, before: Grid, after: Grid, order: tuple[Cell, ...] = ()) -> None:
         """Note how others changed the world since the last texts: their changes are what was mentioned last.
 
+        order: the cells that they changed, in that order, if it is known.
         New nouns of texts that the builder did not follow name what they built.
         """
         self._refused, texts, self._others = False, self._others, []
         if np.array_equal(before, after):
             return
         cells = _cells(after != before)
+        cells = tuple(sorted(cells, key=order.index)) if {*order} >= {*cells} else cells
         placed = tuple(cell for cell in cells if color_at(after, cell))
         known = self.context
         for text in texts if placed else ():

@@ -17,6 +17,7 @@ from iglu_marl.language.references import (
     Anaphor,
     At,
     Beside,
+    Between,
     Blocks,
     Item,
     Level,
@@ -113,7 +114,8 @@ class Sides(Location):
             return [Anchors(tuple(ring(item)), None, item, True)]
         if self.which == "diagonal":
             (west, low, north), (east, _, south) = Box.of(item).low, Box.of(item).high
-            return [Anchors(((x, low, z),)) for x, z in product((west - 1, east + 1), (north - 1, south + 1))]
+            corners = product((west - 1, east + 1), (north - 1, south + 1))
+            return [Anchors(((x, low, z),), None, (), True) for x, z in corners]
         return [Anchors(outer(item, way), way, item) for way in self._vectors(item, setting)]
 
     def _vectors(self, item: Item, setting: Resolution) -> list[Cell]:
@@ -404,7 +406,8 @@ def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) ->
         raise Unresolved(Reason.NO_COLOR, "")
     if new.color > SAME or new.color == ANY_COLOR:
         return max(new.color, 1)
-    near = [of for where in wheres if (of := getattr(where, "of", getattr(where, "one", None))) is not None]
+    near = [getattr(where, "of", getattr(where, "one", None)) for where in wheres]
+    near = [of for of in near if isinstance(of, Reference)]
     if new.shade is not None:
         near = [new.shade]
     cells = list(setting.last)
@@ -420,6 +423,8 @@ def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) ->
 
 def _combined(wheres: tuple[Location, ...], setting: Resolution) -> list[Anchors]:
     first, *others = sorted(wheres, key=lambda where: isinstance(where, (Level, SameLevel, NextTo)))
+    if isinstance(first, Between) and any(isinstance(where, Level) for where in others):
+        first = replace(first, line=False)  # the level says which line
     groups = first.anchors(setting)
     for where in others:
         more = where.anchors(setting)

@@ -327,17 +327,17 @@ class Between(Location):
                 raise Unresolved(Reason.NO_MATCH, "nothing is free between them")
         gaps = merged(gaps)
         if self.line and self.one is not None:
-            gaps = self._lowest(gaps, setting)
+            gaps = self._one_layer(gaps, setting)
             if self.other is None and not joined(cells, gaps):
                 raise Unresolved(Reason.AMBIGUOUS, "which of them")
         return [Anchors(gap, None, (), True) for gap in gaps]
 
-    def _lowest(self, gaps: list[Item], setting: Resolution) -> list[Item]:
-        """Return one line of each gap, the lowest: it is enough to connect."""
-        floor = min(cell[1] for gap in gaps for cell in gap)
+    def _one_layer(self, gaps: list[Item], setting: Resolution) -> list[Item]:
+        """Return the highest line of each gap: towers are connected at their tops."""
+        layer = max(cell[1] for gap in gaps for cell in gap)
         ends = [(at.x, FLOOR, at.z) for at in (self.one, self.other) if isinstance(at, Spot)]
         ends = free_cells(ends, setting)  # "from corner to corner": with the corners
-        lines = [tuple(cell for cell in gap if cell[1] == floor) for gap in gaps]
+        lines = [tuple(cell for cell in gap if cell[1] == layer) for gap in gaps]
         return [(*line, *ends) for line in lines if line]
 
     def fitting(self, reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:

@@ -562,11 +562,11 @@ class Correct(Instruction):
             made = _opposite(setting)
             gone = _changed(replace(setting, grid=made.grid), [(cell, 0) for cell in setting.last])
             return [replace(gone, cells=made.cells)]
+        if _is_shift(self):
+            return _follow(_shift(self, setting), setting)
         if setting.before is None:
             raise Unresolved(Reason.NO_MATCH, "nothing was done before")
         last, grid = setting.before
-        if _is_shift(self):
-            return _follow(_shift(self, setting), setting)
         back = replace(setting, grid=grid, last=setting.earlier[-1] if setting.earlier else ())
         if self.other:
             return _follow(_change_last_part(last, lambda part: _with_other(part, back)), back)

@@ -245,7 +245,7 @@ def test_one_row_connects_two_towers() -> None:
     before = {tuple(cell): color for *cell, color in PAIR}
     found = told(PAIR, "Connect the red and blue towers with green blocks.")
     assert not isinstance(found, Failure), found
-    assert np.array_equal(found, world({**before, **{(x, -1, 0): "green" for x in (-1, 0, 1)}}))
+    assert np.array_equal(found, world({**before, **{(x, 0, 0): "green" for x in (-1, 0, 1)}}))
 
 
 def test_a_height_that_is_told_as_an_end_is_kept() -> None:

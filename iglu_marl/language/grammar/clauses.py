@@ -22,15 +22,28 @@ from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is
 from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Purpose, Remark, View, put
 from iglu_marl.language.grammar.spelling import is_noun, near, singular
 from iglu_marl.language.placing import SAME, BlockSpec, Spots
-from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Location, Portion, Spot
+from iglu_marl.language.references import (
+    Anaphor,
+    At,
+    Beside,
+    Blocks,
+    Edge,
+    LastBlock,
+    Level,
+    Location,
+    Portion,
+    Spot,
+)
 from iglu_marl.language.regions import FLOOR, REACH
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Build,
+    Correct,
     Name,
     Place,
     PlaceGoal,
+    Remove,
     Repeat,
     Sequence,
     SetFocus,
@@ -169,8 +182,10 @@ def nouns_of(said: list[str], names: Set[str], known_only: bool = False) -> dict
         return {}
     known = _own_words()
     found = {}
-    for word in said:
+    for word, after in zip(said, (*said[1:], ""), strict=False):
         one, plural = singular(word)
+        if "shaped" in (word, after):  # "diamond shaped" says how it looks
+            continue
         if one in names or word in names:
             found[word] = (one if one in names else word, plural and one in names, True)
         elif (
@@ -312,9 +327,13 @@ class ClauseReader:
     def _describes(self, at: int) -> bool:
         """Return whether a word can stand between an article and its noun."""
         word = self.said[at]
-        kinds = ("extreme", "ordinal", "number", "tint")
-        read = any(end == at + 1 for kind in kinds for _, end, _ in self.parser.read(kind, at))
+        read = self._is_adjective(at) or any(end == at + 1 for _, end, _ in self.parser.read("number", at))
         return read or word not in _own_words() or word in _fitting()
+
+    def _is_adjective(self, at: int) -> bool:
+        """Return whether a word is a colour, an ordinal or an extreme: "the red", "the second", "the top"."""
+        kinds = ("extreme", "ordinal", "tint")
+        return any(end == at + 1 for kind in kinds for _, end, _ in self.parser.read(kind, at))
 
     def _before_article(self, first: int) -> int:
         """Return the position of the word before the article that ends before `first`; -1 if there is none."""
@@ -383,7 +402,8 @@ class ClauseReader:
     def _phrases(self, at: int) -> list[tuple[int, Any, int]]:
         """Return the phrases that begin at a word: where each ends, its value or None, and its cost."""
         found = [*self._whole(at), *self._pieces(at), *self._modifiers(at)]
-        for _, end, cost in self.parser.read("idle", at):
+        past = self.said[at] in ("you", "u", "i", "we") and self.parser.read("placed", at)
+        for _, end, cost in () if past else self.parser.read("idle", at):  # "the ones you put down"
             if self.said[end - 1] != "the" or not self.parser.read("tint", end):  # "the red block" exists
                 found.append((end, None, cost + 1))
         found = [
@@ -404,13 +424,23 @@ class ClauseReader:
         if at and at not in self.breaks and not self._after_idle(at):
             return
         alone = ("amendment", "repeated", "check") if self.breaks.get(at, ".") == "." else ()
+        before = self.said[max(end for end in (0, *self.breaks) if end <= at) : at]
+        # "now we'll do red" corrects nothing, "we'll break blocks" removes none
+        goes_on = not listed("going_on").isdisjoint(before)
         for category in ("clause", "two_sided", "viewed", "naming", "holds", *alone):
             least: dict[int, int] = {}
             for value, end, cost in self.parser.read(category, at):  # cheapest first
-                if cost == least.setdefault(end, cost):
+                general = value == Remove(Blocks(count=None)) and self._is_bare(at, end)
+                general = general or (goes_on and isinstance(value, Correct))
+                if cost == least.setdefault(end, cost) and not general:
                     yield end, value, cost + _lacking(value) + 8 * isinstance(value, View)
         for value, end, cost in self.parser.read("remark", at):
             yield end, None if isinstance(value, Remark) else value, cost + 2
+
+    def _is_bare(self, at: int, end: int) -> bool:
+        """Return whether words name blocks without an article."""
+        said = self.said[at:end]
+        return listed("objects").isdisjoint(said) and not listed("blockn").isdisjoint(said)
 
     def _pieces(self, at: int) -> Iterator[tuple[int, Any, int]]:
         pieces = self.parser.read("piece", at)
@@ -434,9 +464,9 @@ class ClauseReader:
                 continue  # "north to south" is no place north of the south
             if self.said[end : end + 1] == ["of"] and value.area is None:
                 continue  # a preposition goes with its noun, but "3x3 of orange"
-            if end not in self.breaks and self.said[end : end + 1] and self.said[end] in self.parser.nouns:
-                if self._colors(end - 1):
-                    continue  # and "the red" is no thing in "the red stripe"
+            if end not in self.breaks and end < len(self.said) and self._is_adjective(end - 1):
+                if self.said[end] in self.parser.nouns or self._colors(end):
+                    continue  # and "the last" is no thing in "the last red stripe"
             one = end == at + 1 and value in (Modifiers(color=value.color), Modifiers(way=value.way))
             if not one or (value.way is not None and self.said[at - 1 : at] != ["the"]):
                 yield end, value, cost + 1
