@@ -406,8 +406,8 @@ def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) ->
         raise Unresolved(Reason.NO_COLOR, "")
     if new.color > SAME or new.color == ANY_COLOR:
         return max(new.color, 1)
-    near = [getattr(where, "of", getattr(where, "one", None)) for where in wheres]
-    near = [of for of in near if isinstance(of, Reference)]
+    things = (getattr(where, "of", getattr(where, "one", None)) for where in wheres)
+    near = [of for of in things if isinstance(of, Reference)]
     if new.shade is not None:
         near = [new.shade]
     cells = list(setting.last)

@@ -41,7 +41,7 @@ from iglu_marl.language.grammar.reader import (
 from iglu_marl.language.grammar.spelling import near, nearest
 from iglu_marl.language.instructions import parse
 from iglu_marl.language.naming import naming, new_nouns, taken_as, ways_to_mean
-from iglu_marl.language.placing import ANY_COLOR, SAME
+from iglu_marl.language.placing import ANY_COLOR, SAME, OtherSide
 from iglu_marl.language.references import (
     Anaphor,
     At,
@@ -162,6 +162,8 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
     """Read an utterance in a world."""
     context = context or Context()
     stated = parse(text, context)
+    if _announces(text, stated):
+        return Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, text, text))
     if not isinstance(stated, Failure):
         whole = try_instruction(text, stated, grid, context)
         if not isinstance(whole.found, Failure) or whole.found.reason not in _MAY_BE_SAID:
@@ -179,6 +181,18 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
             return heard
     heard = Understanding(text, stated.partial, _diagnosed(_of_unread(stated, context)))
     return _in_same_color(heard, grid, context) or heard
+
+
+def _announces(text: str, instruction: Any) -> bool:
+    """Return whether a text says what comes next, not what to change: "now we'll do red", "we'll break blocks"."""
+    said = tokens(text)
+    goes_on = not listed("going_on").isdisjoint(said)
+    bare = listed("objects").isdisjoint(said) and not listed("blockn").isdisjoint(said)
+    return any(
+        (goes_on and one in (Correct(getattr(one, "color", None)), Correct(where=OtherSide())))
+        or (bare and one == Remove(Blocks(count=None)))
+        for one in getattr(instruction, "parts", (instruction,))
+    )
 
 
 def _in_same_color(heard: Understanding, grid: Grid, context: Context) -> Understanding | None:
@@ -297,6 +311,8 @@ def _understand_way(found: Clauses, failure: Failure, grid: Grid, context: Conte
     if not found.parts:
         return None
     made = instruction_of_clauses(found.parts)
+    if _announces(text, made):
+        return None
     if found.unread:
         return _understand_beginning(failure, made, found.unread[0], grid, context)
     if made is None:

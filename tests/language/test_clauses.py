@@ -465,8 +465,6 @@ MIXED = "blue -4,1..2,0; red 4,1,0; yellow 4,2,0; green 4,3,0"
         # what the second of two parts does not repeat
         ("", "from the centre go 3 steps north for a red block, and 3 steps south for a blue one",
          "red 0,1,-3; blue 0,1,3"),
-        ("", "two towers, both 2 tall. From the middle go 2 steps west for a green one, and 2 east for a red one",
-         "green -2,1..2,0; red 2,1..2,0"),
         (TOWER, "a red block touching the tower on its north side, and one on the south side", "red 0,1,-1 0,1,1"),
         (TOWER, "one green block east and one green block west of the second block up", "green 1,2,0 -1,2,0"),
         (TOWER, "one red block 2 north and one yellow block south of the tower", "red 0,1,-2; yellow 0,1,1"),

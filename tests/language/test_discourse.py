@@ -81,6 +81,42 @@ def test_what_others_build_is_what_was_mentioned_last() -> None:
     assert talk.discourse.names["tree"] == ((3, -1, 3), (3, 0, 3))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "now we'll do green",
+        "Great! Now let's use green",
+        "stay with green",
+        "that will be green",
+        "now we're going to take blocks off",
+        "break all the other blocks you put down",
+        "a 5x5 diamond shaped platform of green in the middle",
+    ],
+)
+def test_what_is_announced_or_not_wholly_understood_changes_nothing(text: str) -> None:
+    talk = Dialogue()
+    assert talk.says("Put a red block in the middle.")
+    assert talk.says("Put a blue block on top of it.")
+    assert not talk.says(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("get rid of all the blue blocks you just put down", {(3, 0, 3), (3, 1, 3)}),
+        ("one higher", {(3, 2, 3)}),
+        ("now add a block to the north of the last block", {(3, 1, 2)}),
+    ],
+)
+def test_the_order_in_which_others_build_is_known(text: str, cells: set[tuple[int, int, int]]) -> None:
+    before, (low, high) = [(-1, -1, 0, RED), (3, -1, 3, BLUE)], ((3, 0, 3), (3, 1, 3))
+    talk = Dialogue(*before)
+    world = blocks_to_grid([*before, (*low, BLUE), (*high, BLUE)])
+    talk.discourse.notice(talk.world, world, (low, high))
+    talk.world = world
+    assert talk.says(text) == cells
+
+
 def test_what_others_placed_goes_to_the_other_end() -> None:
     row = [(x, -1, 0, BLUE) for x in range(3)]
     talk = Dialogue(*row)
@@ -88,6 +124,23 @@ def test_what_others_placed_goes_to_the_other_end() -> None:
     talk.discourse.notice(before, talk.world)
     assert talk.says("other end please") == {(0, 0, 0), (2, 0, 0)}
     assert talk.world[1, 5, 5] == RED
+
+
+def test_a_place_without_a_thing_has_the_last_colour() -> None:
+    talk = Dialogue()
+    talk.discourse.notice(talk.world, grid := blocks_to_grid([(3, -1, 3, RED)]))
+    talk.world = grid
+    (cell,) = talk.says("place one anywhere on the ground")
+    assert cell[1] == -1
+    assert RED == talk.world[cell[1] + 1, cell[0] + 5, cell[2] + 5]
+
+
+def test_what_others_placed_is_repeated_at_the_other_end() -> None:
+    row = [(x, -1, 0, BLUE) for x in range(3)]
+    talk = Dialogue(*row)
+    before, talk.world = talk.world, blocks_to_grid([*row, (2, 0, 0, RED)])
+    talk.discourse.notice(before, talk.world)
+    assert talk.says("now the other side") == {(0, 0, 0)}
 
 
 def test_names_and_the_open_question() -> None:

@@ -241,11 +241,24 @@ def test_things_and_their_number_are_no_check_of_what_was_done() -> None:
     assert np.array_equal(found, world({}))
 
 
-def test_one_row_connects_two_towers() -> None:
+@pytest.mark.parametrize(
+    ("said", "level"),
+    [
+        ("Connect the red and blue towers with green blocks.", 0),
+        ("Connect the red and blue towers with a line of green blocks on the ground.", -1),
+    ],
+)
+def test_one_row_connects_two_towers(said: str, level: int) -> None:
     before = {tuple(cell): color for *cell, color in PAIR}
-    found = told(PAIR, "Connect the red and blue towers with green blocks.")
+    found = told(PAIR, said)
     assert not isinstance(found, Failure), found
-    assert np.array_equal(found, world({**before, **{(x, 0, 0): "green" for x in (-1, 0, 1)}}))
+    assert np.array_equal(found, world({**before, **{(x, level, 0): "green" for x in (-1, 0, 1)}}))
+
+
+def test_one_block_diagonal_to_another_may_lie_at_any_of_its_corners() -> None:
+    found = told([(0, -1, 0, "red")], "Place a yellow block diagonal to the red block.")
+    assert isinstance(found, Failure)
+    assert found.missing == "count"
 
 
 def test_a_height_that_is_told_as_an_end_is_kept() -> None:

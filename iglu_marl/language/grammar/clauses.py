@@ -26,7 +26,6 @@ from iglu_marl.language.references import (
     Anaphor,
     At,
     Beside,
-    Blocks,
     Edge,
     LastBlock,
     Level,
@@ -39,15 +38,12 @@ from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
     Build,
-    Correct,
     Name,
     Place,
     PlaceGoal,
-    Remove,
     Repeat,
     Sequence,
     SetFocus,
-    as_place_goal,
     first_place,
     rebuilt,
 )
@@ -254,7 +250,7 @@ class ClauseReader:
                 parts += [SetFocus(part.of), _Heading(part.word, part.plural)]
             elif not unread:
                 parts += part.parts if isinstance(part, Sequence) else (part,)
-        found = tuple(_with_names(_with_colors(_distributed(_in_one_thing(parts))), self.names))
+        found = tuple(_with_names(_with_colors(_in_one_thing(parts)), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
     def _new_nouns(self) -> tuple[NewNoun, ...]:
@@ -384,9 +380,6 @@ class ClauseReader:
         if piece and _fits(cover.open, phrase, joined="and" in self.said[max(0, at - 1) : at + 1]):
             extra = int(bool(cover.open) and at in self.breaks)
             yield _Cover(cover.cost + cost + extra, cover.done, (*cover.open, phrase))
-        if piece and self.breaks.get(at) == ".":
-            for one in _several(cover.open):
-                yield _Cover(cover.cost + cost + 1, (*cover.done, one), (phrase,))
         if phrase is None:
             yield replace(cover, cost=cover.cost + cost, whole=cover.whole and not can_cut)
             return
@@ -424,23 +417,13 @@ class ClauseReader:
         if at and at not in self.breaks and not self._after_idle(at):
             return
         alone = ("amendment", "repeated", "check") if self.breaks.get(at, ".") == "." else ()
-        before = self.said[max(end for end in (0, *self.breaks) if end <= at) : at]
-        # "now we'll do red" corrects nothing, "we'll break blocks" removes none
-        goes_on = not listed("going_on").isdisjoint(before)
         for category in ("clause", "two_sided", "viewed", "naming", "holds", *alone):
             least: dict[int, int] = {}
             for value, end, cost in self.parser.read(category, at):  # cheapest first
-                general = value == Remove(Blocks(count=None)) and self._is_bare(at, end)
-                general = general or (goes_on and isinstance(value, Correct))
-                if cost == least.setdefault(end, cost) and not general:
+                if cost == least.setdefault(end, cost):
                     yield end, value, cost + _lacking(value) + 8 * isinstance(value, View)
         for value, end, cost in self.parser.read("remark", at):
             yield end, None if isinstance(value, Remark) else value, cost + 2
-
-    def _is_bare(self, at: int, end: int) -> bool:
-        """Return whether words name blocks without an article."""
-        said = self.said[at:end]
-        return listed("objects").isdisjoint(said) and not listed("blockn").isdisjoint(said)
 
     def _pieces(self, at: int) -> Iterator[tuple[int, Any, int]]:
         pieces = self.parser.read("piece", at)
@@ -464,9 +447,10 @@ class ClauseReader:
                 continue  # "north to south" is no place north of the south
             if self.said[end : end + 1] == ["of"] and value.area is None:
                 continue  # a preposition goes with its noun, but "3x3 of orange"
-            if end not in self.breaks and end < len(self.said) and self._is_adjective(end - 1):
-                if self.said[end] in self.parser.nouns or self._colors(end):
-                    continue  # and "the last" is no thing in "the last red stripe"
+            if end not in self.breaks and end < len(self.said):
+                named = self.said[end] in self.parser.nouns and self._colors(end - 1)
+                if named or (self._colors(end) and self._is_adjective(end - 1)):
+                    continue  # and "the red" is no thing in "the red stripe", nor "the last" in "the last red"
             one = end == at + 1 and value in (Modifiers(color=value.color), Modifiers(way=value.way))
             if not one or (value.way is not None and self.said[at - 1 : at] != ["the"]):
                 yield end, value, cost + 1
@@ -688,13 +672,6 @@ def _as_heading(given: Mapping[str, Property], names: list[Property]) -> tuple[t
     if kind.word and {*given} <= {"kind", "count"}:
         return (_Heading(kind.word, kind.plural, article=article),), 7
     return None
-
-
-def _several(open_: tuple[Any, ...]) -> list[PlaceGoal]:
-    """Return several things before a colon, whose properties follow one by one: "two towers:"; [] for others."""
-    given = {part.name: part for part in open_ if isinstance(part, Property)}
-    several = len(open_) == 2 and given.keys() == {"count", "kind"} and given["kind"].plural
-    return [PlaceGoal(BlockSpec(given["count"].value, None, given["kind"].value), ())] if several else []
 
 
 def _lacking(goal: Any) -> int:
@@ -956,38 +933,6 @@ def _in_one_thing(parts: list[Any]) -> list[Any]:
             whole = of if isinstance(of, Portion) and of.at is not None else None
         found.append(part)
     return found
-
-
-def _distributed(parts: list[Any]) -> list[Any]:
-    """Return instructions in which several things have the places that follow: "two towers, 4 tall: a red one ..."."""
-    for at, part in enumerate(parts):
-        count = part.new.count if isinstance(part, PlaceGoal) and part.new.kind is not Kind.BLOCK else None
-        ones = [as_place_goal(one) for one in parts[at + 1 : at + 1 + (count or 0)]]
-        single = all(
-            isinstance(one, PlaceGoal)
-            and one.new
-            in (
-                BlockSpec(1, one.new.color),
-                replace(part.new, count=1, color=one.new.color, sizes=one.new.sizes),
-            )
-            and one.where
-            for one in ones
-        )
-        if count and 1 < count == len(ones) and single and not {*part.where} - {Level(1)}:
-            made = [
-                replace(
-                    one,
-                    new=replace(
-                        part.new,
-                        count=1,
-                        color=one.new.color or part.new.color,
-                        sizes=one.new.sizes or part.new.sizes,
-                    ),
-                )
-                for one in ones
-            ]
-            return [*parts[:at], *made, *_distributed(parts[at + 1 + count :])]
-    return parts
 
 
 def _with_colors(parts: list[Any]) -> list[Any]:
