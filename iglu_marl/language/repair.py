@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError, GridError
-from iglu_marl.core.grid import Cell, cell_index, color_name
+from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import Above, ColorList, Count, Selection, Toward, Until, ValueOf
@@ -197,7 +197,7 @@ def _announces(text: str, instruction: Any) -> bool:
 
 def _in_same_color(heard: Understanding, grid: Grid, context: Context) -> Understanding | None:
     """Return a placement relative to a thing in the colour that was placed last, if it has none of its own."""
-    colors = {int(grid[cell_index(*cell)]) for cell in context.last} - {0}
+    colors = {color_at(grid, cell) for cell in context.last if in_zone(*cell)} - {0}
     if heard.question is None or heard.question.missing != "color" or len(colors) != 1:
         return None
     found = understand_answer(heard, color_name(colors.pop()), grid, context)
