@@ -188,7 +188,7 @@ def _announces(text: str, instruction: Any) -> bool:
     said = tokens(text)
     goes_on = not listed("going_on").isdisjoint(said)
     bare = listed("objects").isdisjoint(said) and not listed("blockn").isdisjoint(said)
-    return any(
+    return all(
         (goes_on and one in (Correct(getattr(one, "color", None)), Correct(where=OtherSide())))
         or (bare and one == Remove(Blocks(count=None)))
         for one in getattr(instruction, "parts", (instruction,))

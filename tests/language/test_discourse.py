@@ -100,6 +100,12 @@ def test_what_is_announced_or_not_wholly_understood_changes_nothing(text: str) -
     assert not talk.says(text)
 
 
+def test_a_correction_before_another_request_is_no_announcement() -> None:
+    talk = Dialogue()
+    assert talk.says("Put a red block in the middle. No, blue. Then put a green block on top of it.")
+    assert talk.world[:2, 5, 5].tolist() == [BLUE, GREEN]
+
+
 @pytest.mark.parametrize(
     ("text", "cells"),
     [
