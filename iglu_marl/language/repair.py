@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DialogueError, GridError
-from iglu_marl.core.grid import Cell, color_at, color_name, in_zone
+from iglu_marl.core.grid import Cell, color_name
 from iglu_marl.language.blocks import CellEdit, EditKind, Failure, Reason
 from iglu_marl.language.dialogue_acts import parse_small_talk
 from iglu_marl.language.grammar.answers import Above, ColorList, Count, Selection, Toward, Until, ValueOf
@@ -53,7 +53,6 @@ from iglu_marl.language.references import (
     LastBlock,
     Level,
     PluralAnaphor,
-    Recent,
     Resolution,
     Unresolved,
     resolve,
@@ -179,8 +178,7 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
         heard = try_instruction(text, stated.partial, grid, context)
         if not isinstance(heard.found, Failure):
             return heard
-    heard = Understanding(text, stated.partial, _diagnosed(_of_unread(stated, context)))
-    return _in_same_color(heard, grid, context) or heard
+    return Understanding(text, stated.partial, _diagnosed(_of_unread(stated, context)))
 
 
 def _announces(text: str, instruction: Any) -> bool:
@@ -193,17 +191,6 @@ def _announces(text: str, instruction: Any) -> bool:
         or (bare and one == Remove(Blocks(count=None)))
         for one in getattr(instruction, "parts", (instruction,))
     )
-
-
-def _in_same_color(heard: Understanding, grid: Grid, context: Context) -> Understanding | None:
-    """Return a placement relative to a thing in the colour that was placed last, if it has none of its own."""
-    colors = {color_at(grid, cell) for cell in context.last if in_zone(*cell)} - {0}
-    if heard.question is None or heard.question.missing != "color" or len(colors) != 1:
-        return None
-    found = understand_answer(heard, color_name(colors.pop()), grid, context)
-    if found is None or not found.complete or not isinstance(found.instruction, (Place, PlaceGoal)):
-        return None
-    return found if _mentions(found.instruction, (*_DEPENDENT, Recent, Blocks)) else None
 
 
 def _of_unread(failure: Failure, context: Context) -> Failure:

@@ -111,7 +111,7 @@ def test_a_correction_before_another_request_is_no_announcement() -> None:
     [
         ("get rid of all the blue blocks you just put down", {(3, 0, 3), (3, 1, 3)}),
         ("one higher", {(3, 2, 3)}),
-        ("now add a block to the north of the last block", {(3, 1, 2)}),
+        ("now add a red block to the north of the last block", {(3, 1, 2)}),
     ],
 )
 def test_the_order_in_which_others_build_is_known(text: str, cells: set[tuple[int, int, int]]) -> None:
