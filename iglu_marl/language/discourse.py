@@ -159,7 +159,8 @@ class Discourse:
         if np.array_equal(before, after):
             return
         cells = _cells(after != before)
-        cells = tuple(sorted(cells, key=order.index)) if {*order} >= {*cells} else cells
+        rank = {cell: number for number, cell in enumerate(order)}  # of its last change
+        cells = tuple(sorted(cells, key=rank.__getitem__)) if rank.keys() >= {*cells} else cells
         placed = tuple(cell for cell in cells if color_at(after, cell))
         known = self.context
         for text in texts if placed else ():

@@ -114,8 +114,7 @@ class Sides(Location):
             return [Anchors(tuple(ring(item)), None, item, True)]
         if self.which == "diagonal":
             (west, low, north), (east, _, south) = Box.of(item).low, Box.of(item).high
-            corners = product((west - 1, east + 1), (north - 1, south + 1))
-            return [Anchors(((x, low, z),), None, (), True) for x, z in corners]
+            return [Anchors(((x, low, z),)) for x, z in product((west - 1, east + 1), (north - 1, south + 1))]
         return [Anchors(outer(item, way), way, item) for way in self._vectors(item, setting)]
 
     def _vectors(self, item: Item, setting: Resolution) -> list[Cell]:

@@ -183,13 +183,17 @@ def understand(text: str, grid: Grid, context: Context | None = None) -> Underst
 
 def _announces(text: str, instruction: Any) -> bool:
     """Return whether a text says what comes next, not what to change: "now we'll do red", "we'll break blocks"."""
+    parts = getattr(instruction, "parts", (instruction,))
+    if not all(isinstance(one, (Correct, Remove)) for one in parts):
+        return False
     said = tokens(text)
     goes_on = not listed("going_on").isdisjoint(said)
     bare = listed("objects").isdisjoint(said) and not listed("blockn").isdisjoint(said)
     return all(
-        (goes_on and one in (Correct(getattr(one, "color", None)), Correct(where=OtherSide())))
-        or (bare and one == Remove(Blocks(count=None)))
-        for one in getattr(instruction, "parts", (instruction,))
+        bare and one == Remove(Blocks(count=None))
+        if isinstance(one, Remove)
+        else goes_on and one in (Correct(one.color), Correct(where=OtherSide()))
+        for one in parts
     )
 
 

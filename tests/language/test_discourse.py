@@ -111,14 +111,14 @@ def test_a_correction_before_another_request_is_no_announcement() -> None:
     [
         ("get rid of all the blue blocks you just put down", {(3, 0, 3), (3, 1, 3)}),
         ("one higher", {(3, 2, 3)}),
-        ("now add a red block to the north of the last block", {(3, 1, 2)}),
+        ("now add a red block to the north of the last block", {(3, 0, 2)}),
     ],
 )
 def test_the_order_in_which_others_build_is_known(text: str, cells: set[tuple[int, int, int]]) -> None:
     before, (low, high) = [(-1, -1, 0, RED), (3, -1, 3, BLUE)], ((3, 0, 3), (3, 1, 3))
     talk = Dialogue(*before)
     world = blocks_to_grid([*before, (*low, BLUE), (*high, BLUE)])
-    talk.discourse.notice(talk.world, world, (low, high))
+    talk.discourse.notice(talk.world, world, (high, low))  # the lower one last
     talk.world = world
     assert talk.says(text) == cells
 

@@ -258,7 +258,8 @@ def test_one_row_connects_two_towers(said: str, level: int) -> None:
 def test_one_block_diagonal_to_another_may_lie_at_any_of_its_corners() -> None:
     found = told([(0, -1, 0, "red")], "Place a yellow block diagonal to the red block.")
     assert isinstance(found, Failure)
-    assert found.missing == "count"
+    assert found.missing == "referent"
+    assert len(found.choices) == 4
 
 
 def test_a_height_that_is_told_as_an_end_is_kept() -> None:

@@ -22,17 +22,7 @@ from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is
 from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Purpose, Remark, View, put
 from iglu_marl.language.grammar.spelling import is_noun, near, singular
 from iglu_marl.language.placing import SAME, BlockSpec, Spots
-from iglu_marl.language.references import (
-    Anaphor,
-    At,
-    Beside,
-    Edge,
-    LastBlock,
-    Level,
-    Location,
-    Portion,
-    Spot,
-)
+from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Location, Portion, Spot
 from iglu_marl.language.regions import FLOOR, REACH
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
