@@ -154,7 +154,7 @@ RING = [(x, z) for x in (-1, 0, 1) for z in (-1, 0, 1) if (x, z) != (0, 0)]
 PAIR = [(-2, -1, 0, "red"), (-2, 0, 0, "red"), (2, -1, 0, "blue"), (2, 0, 0, "blue")]
 
 
-def told(before: list[tuple[Any, ...]], *said: str) -> np.ndarray | Failure:
+def result_of(before: list[tuple[Any, ...]], *said: str) -> np.ndarray | Failure:
     """What becomes of a world when something is said."""
     case = {"world": before, "facing": None, "said": said}
     return played(case)
@@ -193,7 +193,7 @@ def told(before: list[tuple[Any, ...]], *said: str) -> np.ndarray | Failure:
     ],
 )
 def test_nothing_that_was_said_is_dropped(before: list[tuple[Any, ...]], said: str) -> None:
-    found = told(before, said)
+    found = result_of(before, said)
     assert isinstance(found, Failure), found
     assert found.missing is not None or found.detail
 
@@ -226,14 +226,14 @@ def test_nothing_that_was_said_is_dropped(before: list[tuple[Any, ...]], said: s
     ],
 )
 def test_all_that_was_said_is_done(before: list[Any], said: str, adds: list[tuple[int, ...]]) -> None:
-    found = told(before, said)
+    found = result_of(before, said)
     assert not isinstance(found, Failure), found
     kept: dict[tuple[int, ...], str] = {tuple(cell): color for *cell, color in before}
     assert np.array_equal(found, world({**kept, **dict.fromkeys(adds, "blue")}))
 
 
 def test_things_and_their_number_are_no_check_of_what_was_done() -> None:
-    found = told(
+    found = result_of(
         [(0, -1, 0, "red"), (3, -1, 0, "yellow"), (3, 0, 0, "yellow")],
         "Remove the red block and two yellow blocks.",
     )
@@ -250,20 +250,20 @@ def test_things_and_their_number_are_no_check_of_what_was_done() -> None:
 )
 def test_one_row_connects_two_towers(said: str, level: int) -> None:
     before = {tuple(cell): color for *cell, color in PAIR}
-    found = told(PAIR, said)
+    found = result_of(PAIR, said)
     assert not isinstance(found, Failure), found
     assert np.array_equal(found, world({**before, **{(x, level, 0): "green" for x in (-1, 0, 1)}}))
 
 
 def test_one_block_diagonal_to_another_may_lie_at_any_of_its_corners() -> None:
-    found = told([(0, -1, 0, "red")], "Place a yellow block diagonal to the red block.")
+    found = result_of([(0, -1, 0, "red")], "Place a yellow block diagonal to the red block.")
     assert isinstance(found, Failure)
     assert found.missing == "referent"
     assert len(found.choices) == 4
 
 
 def test_a_height_that_is_told_as_an_end_is_kept() -> None:
-    found = told(
+    found = result_of(
         [(0, -1, 0, "red")], "Put two green blocks on the red block so that it is three blocks tall."
     )
     assert not isinstance(found, Failure), found
