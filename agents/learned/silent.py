@@ -38,7 +38,7 @@ _SIDES = np.array([(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0,
 _BODY = np.array([(i, j, k) for i in (-2, -1, 0, 1) for j in range(-2, 3) for k in range(-2, 3)])
 _COLORS = np.arange(1, 7)
 _ALL_ACTIONS = np.arange(ACTIONS)
-_NOWHERE = -99
+NOWHERE = -99
 
 
 class Memory:
@@ -50,7 +50,11 @@ class Memory:
 
     def __init__(self, count: int) -> None:
         self.active, self.action = np.ones(count, np.int64), np.zeros(count, np.int64)
-        self.height, self.goal = np.zeros(count), np.full((count, 3), _NOWHERE)
+        self.height, self.goal = np.zeros(count), np.full((count, 3), NOWHERE)
+
+    def forget(self, rows: Array) -> None:
+        """Forget all about some rows."""
+        self.active[rows], self.action[rows], self.height[rows], self.goal[rows] = 1, 0, 0.0, NOWHERE
 
     def keep(self, actions: Array, heights: Array, goals: Array) -> None:
         """Store actions, int [n], heights of the eye before them, float [n], and goal cells, int [n, 3]."""
@@ -264,7 +268,7 @@ def decide(
 ) -> tuple[Array, Array]:
     """Return actions int64 [n], and their goal cells in the map, int [n, 3]."""
     again = rng.random(len(memory.goal)) < REDECIDES
-    memory.goal[again] = _NOWHERE
+    memory.goal[again] = NOWHERE
     choice = choice_of(scene, memory)
     with torch.no_grad():
         scores = net.point(torch.as_tensor(choice.features), torch.as_tensor(choice.there)).double().numpy()

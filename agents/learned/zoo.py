@@ -45,10 +45,6 @@ KINDS: dict[str, dict[Role, str]] = {
     "edit-builder": {Role.BUILDER: "iglu_marl.agents.learned.builder:LearnedBuilder"},
     "pov-builder": {Role.BUILDER: "iglu_marl.agents.learned.pov_builder:PovBuilder"},
     "silent-builder": {Role.BUILDER: "iglu_marl.agents.learned.silent:SilentBuilder"},
-    "symbols-pair": {
-        Role.ARCHITECT: "iglu_marl.agents.learned.symbols:SymbolsArchitect",
-        Role.BUILDER: "iglu_marl.agents.learned.symbols:SymbolsBuilder",
-    },
 }
 """By kind and role, the class: its `for_env(env, model=...)` gets the `Pretrained`."""
 PLAYS = ("kind", "about", "roles", "game", "network")  # entries of a card: how the agent plays

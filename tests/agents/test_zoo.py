@@ -128,7 +128,7 @@ def test_every_agent_of_the_package_plays_by_name(name: str, tmp_path: Path) -> 
     result = evaluate(
         name if Role.ARCHITECT in agent.roles else "random",
         name if Role.BUILDER in agent.roles else "random",
-        find("symbols-two-v0").tasks("test") if agent.card["kind"].endswith("-pair") else "random",
+        find("partners-place-v1").tasks("train") if agent.card["kind"].endswith("-pair") else "random",
         count=1,
         output=tmp_path,
         config={"max_steps": 30},
@@ -175,7 +175,8 @@ def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str
     "line",
     [
         "record game.jsonl --builder pov-walker-v1 --max-steps 60 --json",
-        "record game.jsonl --architect symbols-pair-v0 --builder symbols-pair-v0 --tasks own.py:Tasks --json",
+        "record game.jsonl --architect partners-place-ippo-0-v1 --builder partners-place-ippo-0-v1 "
+        "--tasks own.py:Tasks --json",
         "evaluate --builder pov-walker-v1 --builder scripted --tasks random --count 1 --max-steps 60 --json",
         "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 60 --json",
     ],
@@ -183,7 +184,7 @@ def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str
 def test_trained_agents_need_no_option(tmp_path: Path, line: str) -> None:
     """What a trained agent sees, and how it acts and speaks, stands on its card; a command line does not repeat it."""
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
-    own = 'from iglu_marl.benchmark import find\n\ndef Tasks():\n    return find("symbols-two-v0").tasks("test")\n'
+    own = 'from iglu_marl.benchmark import find\n\ndef Tasks():\n    return find("partners-place-v1").tasks("train")\n'
     (tmp_path / "own.py").write_text(own, encoding="utf-8")
     done = run(tmp_path, line)
     assert "Error" not in done.stderr
@@ -209,10 +210,13 @@ def test_trained_agents_need_no_option_at_a_window(tmp_path: Path, line: str) ->
     [
         ("--builder pov-walker-v1 --controls flying", "walks with the 18 actions; controls is 'flying'"),
         ("--builder pov-walker-v1 --sees dialog", "needs 'pov' in its observation and got"),
-        ("--builder symbols-pair-v0 --chat text", "plays with --chat 'tokens', the environment has 'text'"),
         (
-            "--architect symbols-pair-v0 --builder pov-walker-v1",
-            "symbols-pair-v0 plays with --controls 'human-level', pov-walker-v1 with 'walking'",
+            "--builder partners-place-ippo-0-v1 --chat text",
+            "plays with --chat 'tokens', the environment has 'text'",
+        ),
+        (
+            "--architect partners-place-ippo-0-v1 --builder pov-walker-v1",
+            "partners-place-ippo-0-v1 plays with --controls 'discrete', pov-walker-v1 with 'walking'",
         ),
     ],
 )
@@ -234,7 +238,7 @@ def test_the_game_in_which_agents_can_play() -> None:
     asked = {"controls": "flying", "builder_sees": ("pov",)}
     assert game_options(agents, own, asked) == {**learned, **asked}
     assert game_options({Role.BUILDER: ["scripted"]}, own, {}) == own
-    both = {Role.ARCHITECT: ["symbols-pair-v0"], Role.BUILDER: ["edits-v1"]}
+    both = {Role.ARCHITECT: ["partners-place-ippo-0-v1"], Role.BUILDER: ["edits-v1"]}
     assert game_options(both, {}, {"controls": "flying", "chat": "text"})["controls"] == "flying"
     with pytest.raises(AgentError, match="no game in common"):
         game_options(both, {}, {"controls": "flying"})

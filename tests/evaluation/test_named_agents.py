@@ -156,14 +156,24 @@ class Counted(Plain):
             "the task 'far' has no utterances",
         ),
         (
-            "symbols-pair-v0",
+            "partners-place-ippo-0-v1",
             "scripted",
             [BESIDE],
-            "a ScriptedBuilder needs words, the environment has vocabulary=10",
+            "a ScriptedBuilder needs words, the environment has vocabulary=8",
         ),
-        ("terse", "symbols-pair-v0", [BESIDE], "a TerseArchitect needs words, .* vocabulary=10"),
-        ("symbols-pair-v0", "symbols-pair-v0", [BESIDE, FAR], r"the task 'far' has a block at \(4, -1, 0\)"),
-        ("symbols-pair-v0", "symbols-pair-v0", "bundled", "sees the eight cells around the start"),
+        ("terse", "partners-place-ippo-0-v1", [BESIDE], "a TerseArchitect needs words, .* vocabulary=8"),
+        (
+            "partners-place-ippo-0-v1",
+            "partners-place-ippo-0-v1",
+            [BESIDE, FAR],
+            r"the task 'far' has a block at \(4, -1, 0\)",
+        ),
+        (
+            "partners-place-ippo-0-v1",
+            "partners-place-ippo-0-v1",
+            "bundled",
+            "sees the eight cells around the start",
+        ),
     ],
 )
 def test_what_cannot_work_is_refused_before_a_game(

@@ -27,6 +27,7 @@ TESTED: dict[str, str] = {
     "sb3_builder": "test_frameworks.py",
     "team_division": "test_frameworks.py",
     "torchrl_pairs": "test_frameworks.py",
+    "walking_builder": "test_frameworks.py",
 }
 
 
@@ -52,6 +53,7 @@ SHORT = {
     "team_division": "--iterations 1 --games 8",
     "torchrl_pairs": "--seed 0 --steps 3100 --episodes 4 --folder pairs",
     "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
+    "walking_builder": "--frames 30000 --seeds 1 --episodes 2",
 }
 # Run by test_rllib.py and test_adapters.py, in environments of their own.
 APART = (
@@ -63,6 +65,7 @@ LIBRARIES = {
     "sb3_builder": {"stable_baselines3": "rl"},
     "team_division": {"torchrl": "rl"},
     "torchrl_pairs": {"torchrl": "rl"},
+    "walking_builder": {"torch": "rl"},
 }
 
 _LINE = re.compile(r"python examples/(\w+)\.py([^\n`#]*)")

@@ -357,8 +357,8 @@ def test_a_process_in_which_agents_think_delays_nobody_and_is_replaced(options: 
 @pytest.mark.parametrize(
     ("agents", "expected"),
     [
-        ({Role.ARCHITECT: ("symbols-pair-v0",)}, "symbols-pair-v0.*tokens"),
-        ({Role.BUILDER: ("symbols-pair-v0",)}, "symbols-pair-v0.*tokens"),
+        ({Role.ARCHITECT: ("partners-place-ippo-0-v1",)}, "partners-place-ippo-0-v1.*discrete"),
+        ({Role.BUILDER: ("partners-place-ippo-0-v1",)}, "partners-place-ippo-0-v1.*discrete"),
     ],
 )
 def test_agents_that_cannot_play_here(options: dict[str, Any], agents: Any, expected: str) -> None:

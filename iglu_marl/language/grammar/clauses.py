@@ -22,8 +22,8 @@ from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is
 from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Purpose, Remark, View, put
 from iglu_marl.language.grammar.spelling import is_noun, near, singular
 from iglu_marl.language.placing import SAME, BlockSpec, Spots
-from iglu_marl.language.references import Anaphor, At, Beside, Edge, LastBlock, Level, Location, Portion, Spot
-from iglu_marl.language.regions import FLOOR, REACH
+from iglu_marl.language.references import Anaphor, At, Beside, LastBlock, Level, Location, Spot
+from iglu_marl.language.regions import FLOOR
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
 from iglu_marl.language.templates import templates
 from iglu_marl.language.verbs import (
@@ -31,11 +31,8 @@ from iglu_marl.language.verbs import (
     Name,
     Place,
     PlaceGoal,
-    Repeat,
     Sequence,
     SetFocus,
-    first_place,
-    rebuilt,
 )
 
 MAX_STATES = 40
@@ -240,7 +237,7 @@ class ClauseReader:
                 parts += [SetFocus(part.of), _Heading(part.word, part.plural)]
             elif not unread:
                 parts += part.parts if isinstance(part, Sequence) else (part,)
-        found = tuple(_with_names(_with_colors(_in_one_thing(parts)), self.names))
+        found = tuple(_with_names(_with_colors(parts), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
     def _new_nouns(self) -> tuple[NewNoun, ...]:
@@ -610,14 +607,7 @@ def _places_fit(known: set[Location], added: set[Location], joined: bool) -> boo
     upright = {
         where.of for where in places if isinstance(where, Beside) and where.offset[:1] in (_ON, _UNDER)
     }
-    things = [of for of in upright if not _of_it(of)]
-    return len(places - spots) <= 3 - bool(spots) and len(things) <= 1 and len(spots) <= 9
-
-
-def _of_it(of: Any) -> bool:
-    """Return whether a thing is "it", or a part of it that is the same for everybody: not its front."""
-    seen = isinstance(of, Portion) and of.way is not None and of.way.relative
-    return isinstance(of, Anaphor) or (isinstance(of, Portion) and not seen and _of_it(of.of))
+    return len(places - spots) <= 3 - bool(spots) and len(upright) <= 1 and len(spots) <= 9
 
 
 _NO_KIND = Property("kind", None)
@@ -690,7 +680,7 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     if "turn" in value:
         return None
     mods = _at_spots(_with_properties(value, mods), given)
-    mods = _centred(replace(mods, where=_within(mods.where)))
+    mods = _centred(mods)
     if "above" in value or "colors" in value:
         return _of_colors(given, kind, mods)
     plural = any(part.plural for part in given.values())
@@ -870,8 +860,6 @@ def _at_spots(mods: Modifiers, given: Mapping[str, Property]) -> Modifiers:
     spots = tuple(where for where in mods.where if isinstance(where, Spot))
     if len(spots) < 2:
         return mods
-    if len(corner := _corner_around(spots)) == 1:
-        return replace(mods, where=tuple(where for where in mods.where if where not in corner))
     count = given["count"].value if "count" in given else None
     others = tuple(where for where in mods.where if where not in spots)
     fits = count is None and any(part.plural or part.value == "several" for part in given.values())
@@ -880,49 +868,11 @@ def _at_spots(mods: Modifiers, given: Mapping[str, Property]) -> Modifiers:
     return replace(mods, where=(Spots(tuple((one.x, one.z) for one in spots)), *others), each=True)
 
 
-def _corner_around(spots: tuple[Spot, ...]) -> list[Spot]:
-    """Return the corner of the zone that one of two spots names, if the other lies in that quarter of the zone."""
-    one, other, *more = spots
-    if more or one.x * other.x <= 0 or one.z * other.z <= 0:
-        return []
-    return [spot for spot in spots if abs(spot.x) == abs(spot.z) == REACH]
-
-
 def _centred(mods: Modifiers) -> Modifiers:
     """Return modifiers in which "centred" without another place is the centre: "on the floor, centred"."""
     if not mods.centred or not all(isinstance(where, Level) for where in mods.where):
         return mods
     return replace(mods, where=(Spot(0, 0), *mods.where), centred=None)
-
-
-def _within(wheres: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return places in which a part that is named together with a thing is a part of it: "on it, in the corner"."""
-    on = next((where for where in wheres if isinstance(where, Beside) and where.offset == _ON), None)
-    its = [one for one in wheres if isinstance(one, Beside) and one.offset == _ON and _of_it(one.of)]
-    if on is not None and its[:1] not in ([], [on]) and len(wheres) == 2:
-        whole = on.of  # "on the roof, at the middle of its west edge"
-        return (rebuilt(its[0], lambda of: whole if of == Anaphor() else of),)
-    part = next((where for where in wheres if isinstance(where, (Spot, Edge))), None)
-    if on is None or part is None or isinstance(on.of, Spot) or getattr(on.of, "where", None) is not None:
-        return wheres
-    within = Portion(on.of, "blocks", at=part)
-    return (replace(on, of=within), *(where for where in wheres if where not in (on, part)))
-
-
-def _in_one_thing(parts: list[Any]) -> list[Any]:
-    """Return instructions in which "and one in the other corner" is in the thing of the first corner."""
-    found: list[Any] = []
-    whole: Portion | None = None
-    for part in parts:
-        where = part.where if isinstance(part, Repeat) else first_place(part)
-        if isinstance(where, Spot) and whole is not None:
-            inside = Beside(_ON, replace(whole, at=where))
-            part = replace(part, where=(inside, *part.where[1:]) if isinstance(part, PlaceGoal) else inside)
-        elif where is not None:
-            of = getattr(where, "of", None)
-            whole = of if isinstance(of, Portion) and of.at is not None else None
-        found.append(part)
-    return found
 
 
 def _with_colors(parts: list[Any]) -> list[Any]:
