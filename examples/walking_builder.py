@@ -94,17 +94,15 @@ def shown(state: Any, target: np.ndarray) -> list[tuple[int, np.ndarray]]:
 
 
 class School:
-    """Games in which planner and network take turns. steps: of the environment so far."""
+    """Games in which planner and network take turns. left: steps until the other plays. steps: of all games so far."""
 
     def __init__(self, level: benchmark.Level, net: SilentModel, seed: int) -> None:
         self.env = benchmark.make(level, "train", GAMES, autoreset_mode="SameStep", copy=False)
         self.seen, _ = self.env.reset(seed=seed)
-        self.walker, self.steps = Walker(net), 0
+        self.walker, self.alone, self.steps = Walker(net), True, 0
         self.walker.begin(GAMES, seed)
-        self.alone = True  # whether the planner alone plays
         self.plans: list[list[tuple[int, np.ndarray]]] = [[] for _ in range(GAMES)]
-        self.teaching = np.zeros(GAMES, bool)
-        self.left = np.zeros(GAMES, np.int64)  # steps until the other takes over
+        self.teaching, self.left = np.zeros(GAMES, bool), np.zeros(GAMES, np.int64)
 
     def frames(self, count: int) -> Frames:
         """Return at least `count` frames."""
@@ -151,9 +149,9 @@ class School:
 
 def successes(level: benchmark.Level, tasks: list[Task], net: SilentModel) -> float:
     """Return the share of tasks that a network solves."""
-    games = [BatchGame(number, task) for number, task in enumerate(tasks)]
-    env = benchmark.make(level, "validation", num_envs=len(games), copy=False)
-    return float(np.mean([one.success for one, _ in judged_many(level, env, None, Walker(net), games)]))
+    env = benchmark.make(level, "validation", num_envs=len(tasks), copy=False)
+    played = judged_many(level, env, None, Walker(net), [BatchGame(*one) for one in enumerate(tasks)])
+    return float(np.mean([one.success for one, _ in played]))
 
 
 def train(level: benchmark.Level, frames: int, seed: int) -> tuple[SilentModel, list[tuple[int, float]]]:

@@ -119,14 +119,14 @@ class _CodeAgent:
         for name, expected in model.card["game"].items():
             found = getattr(self._config, name)
             if name in ("controls", "chat", "vocabulary", "select_and_place") and found != expected:
-                said = f"plays with {name}={expected!r}, the environment has {found!r}"
-                raise AgentError(f"{model.name} {said}")
+                said = f"{name}={expected!r}, the environment has {found!r}"
+                raise AgentError(f"{model.name} plays with {said}")
         if not set(self.needs.split()) <= set(getattr(self._config, f"{self.role}_sees")):
             raise AgentError(f"{model.name} needs {self.needs} in {self.role}_sees")
-        self._sizes, self._length = (sizes["words"], sizes["symbols"]), self._config.max_message_length
-        if self._length < sizes["words"]:
-            said = f"{model.name} says {sizes['words']} symbols"
-            raise AgentError(f"max_message_length is {self._length}, {said}")
+        words, self._length = sizes["words"], self._config.max_message_length
+        if self._length < words:
+            raise AgentError(f"max_message_length is {self._length}, {model.name} says {words} symbols")
+        self._sizes = (words, sizes["symbols"])
         self._network = _Network(model.tensors, self.part)
         self.check_task = partial(_check_task, model.name)
 

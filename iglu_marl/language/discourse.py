@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at
+from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at, color_name
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk
 from iglu_marl.language.grammar.answers import Asked
@@ -26,6 +26,7 @@ from iglu_marl.language.instructions import parse
 from iglu_marl.language.references import Context, NamedCells
 from iglu_marl.language.repair import (
     Understanding,
+    announced_color,
     bare,
     begins_with_verb,
     is_dependent,
@@ -174,6 +175,7 @@ class Discourse:
             before=None,
             further=(before, *known.further),
             mentioned=(),
+            color=known.color if {color_at(after, cell) for cell in placed} <= {known.color} else None,
         )
         self.pending, self._expected, self._request, self._others = None, None, "", []
         self._refused = self._followed = False
@@ -194,6 +196,9 @@ class Discourse:
         self, text: str, question: str, pending: Understanding | None
     ) -> Understanding | None:
         """Return how to take a text that asks for no change; None for others."""
+        if pending is None and (color := announced_color(text)):
+            self.context = replace(self.context, color=color)
+            return Understanding(text, None, (), act="remark")
         if pending is None and (is_remark(text, self.context) or _states(text, question)):
             return Understanding(text, None, (), act="remark")
         said = parse_small_talk(text)
@@ -209,6 +214,8 @@ class Discourse:
         self, text: str, question: str, pending: Understanding | None, grid: Grid
     ) -> Understanding:
         heard = self._read(text, pending, grid)
+        if (asked := heard.question) is not None and asked.missing == "color" and self.context.color:
+            heard = understand_answer(heard, color_name(self.context.color), grid, self.context) or heard
         failed = isinstance(heard.found, Failure)
         self._refused = failed and heard.question is None
         if question and self._refused and self._followed:

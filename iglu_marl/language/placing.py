@@ -405,6 +405,8 @@ def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) ->
         raise Unresolved(Reason.NO_COLOR, "")
     if new.color > SAME or new.color == ANY_COLOR:
         return max(new.color, 1)
+    if new.color == SAME and setting.color is not None and new.shade is None:
+        return setting.color
     things = (getattr(where, "of", getattr(where, "one", None)) for where in wheres)
     near = [of for of in things if isinstance(of, Reference)]
     if new.shade is not None:

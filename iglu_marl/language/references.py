@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from iglu_marl.core.dialogue import Utterance
 from iglu_marl.core.errors import DialogueError
-from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_name, in_zone
+from iglu_marl.core.grid import ZONE_SHAPE, Cell, as_grid, cell_index, color_at, color_name, in_zone
 from iglu_marl.core.grid import cells_of as cells_in
 from iglu_marl.language.blocks import Failure, Reason
 from iglu_marl.language.regions import (
@@ -998,6 +998,7 @@ class Context:
         shapes: the kinds of things that were built, with their cells, the newest first: a wall with a hole stays "the
             wall".
         said: the dialogue before, the oldest utterance first.
+        color: that was announced for what follows.
 
     """
 
@@ -1011,6 +1012,7 @@ class Context:
     mentioned: tuple[Cell, ...] = ()
     shapes: tuple[tuple[Kind, tuple[Cell, ...]], ...] = ()
     said: tuple[Utterance, ...] = field(default=(), compare=False)
+    color: int | None = None
 
     def noticing(self, word: str, plural: bool, cells: tuple[Cell, ...]) -> Context:
         """Return the context in which blocks that others built have the name of which the architect spoke."""
@@ -1030,6 +1032,7 @@ class Context:
         kind = Kind(getattr(built, "kind", Kind.BLOCK))
         undone = type(instruction).__name__ == "Undo" and self.before is not None
         again = self.before[0] if undone and self.before else None  # what "again" repeats
+        colors = {color_at(outcome.grid, cell) for cell in outcome.cells if in_zone(*cell)} - {0}
         return replace(
             self,
             last=outcome.cells,
@@ -1038,6 +1041,7 @@ class Context:
             further=self.further[1:] if again is not None else (grid, *self.further),
             names={**self.names, **outcome.names},
             mentioned=outcome.about,
+            color=self.color if colors <= {self.color} else None,
             shapes=((kind, outcome.cells), *self.shapes) if kind is not Kind.BLOCK else self.shapes,
         )
 

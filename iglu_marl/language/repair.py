@@ -197,6 +197,13 @@ def _announces(text: str, instruction: Any) -> bool:
     )
 
 
+def announced_color(text: str) -> int | None:
+    """Return the colour that a text announces for what follows: "now we'll switch to red"."""
+    ways = bare([word for word in tokens(text) if word != "."], "")
+    found = ((len(said), Parser(grammar(), said).read("color_next")) for said in ways)
+    return next((color for length, read in found for color, end, _ in read if end == length), None)
+
+
 def _of_unread(failure: Failure, context: Context) -> Failure:
     """Return the failure about a word of the first sentence that was not read, if that has one."""
     unread = read_clauses(failure.text, frozenset(context.names))[0].unread

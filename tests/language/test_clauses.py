@@ -93,8 +93,6 @@ def column(x: int, z: int, color: str, *levels: int) -> dict[tuple[int, int, int
          {(0, -1, z): color_id("green") for z in (-2, -1, 0, 1)}),
         (["a green block in the centre", "three red from that block diagonally to the south-west"],
          column(0, 0, "green", 1) | column(-1, 1, "red", 1) | column(-2, 2, "red", 1) | column(-3, 3, "red", 1)),
-        (["a red block in the centre", "turn east: two red, then turn north: one blue"],
-         column(0, 0, "red", 1) | column(1, 0, "red", 1) | column(2, 0, "red", 1) | column(2, -1, "blue", 1)),
         # places of the map, of which each gets one; the second part of the same thing; both sides of one thing
         (["red blocks on the floor: two west of the centre; one east and two north of the centre"],
          column(-2, 0, "red", 1) | column(1, -2, "red", 1)),

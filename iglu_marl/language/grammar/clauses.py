@@ -21,7 +21,7 @@ from iglu_marl.language.blocks import CellEdit
 from iglu_marl.language.grammar.engine import Contradiction, Grammar, Parser, is_number
 from iglu_marl.language.grammar.makers import FIGURE_BLOCKS, Modifiers, Property, Purpose, Remark, View, put
 from iglu_marl.language.grammar.spelling import is_noun, near, singular
-from iglu_marl.language.placing import SAME, BlockSpec, Spots
+from iglu_marl.language.placing import BlockSpec, Spots
 from iglu_marl.language.references import Anaphor, At, Beside, LastBlock, Level, Location, Spot
 from iglu_marl.language.regions import FLOOR
 from iglu_marl.language.shapes import COMPASS, VECTORS, Direction, Kind, Shape
@@ -639,7 +639,7 @@ def _placement(pieces: tuple[Any, ...]) -> tuple[tuple[Any, ...], int] | None:
 
 def _shows(given: Mapping[str, Property], mods: Modifiers) -> bool:
     """Return whether pieces say what is placed, or the colour and place of something."""
-    shown = given.keys() & {"count", "kind", "name", "block", "colors", "path"}
+    shown = given.keys() & {"count", "kind", "name", "block", "colors"}
     return bool(shown) or mods.area is not None or ("color" in given and mods.where != ())
 
 
@@ -673,14 +673,11 @@ def _made(given: Mapping[str, Property], mods: Modifiers) -> Any:
     """Return the placement of its properties; None if they do not go together."""
     value = {name: part.value for name, part in given.items()}
     kind = value.get("kind", Kind.BLOCK)
-    if {"path", "slant", "through", "member"} & value.keys():
+    if {"slant", "through", "member"} & value.keys():
         level = mods.plus(Modifiers(standing=False))  # contradicts what stands upright
-        level.only("a path", "where", "way", "axis", "color", "total", "origin", "standing")
-        return _path(value, mods) if "path" in value else _line(value, kind, mods)
-    if "turn" in value:
-        return None
-    mods = _at_spots(_with_properties(value, mods), given)
-    mods = _centred(mods)
+        level.only("a line", "where", "way", "axis", "color", "total", "origin", "standing")
+        return _line(value, kind, mods)
+    mods = _centred(_at_spots(_with_properties(value, mods), given))
     if "above" in value or "colors" in value:
         return _of_colors(given, kind, mods)
     plural = any(part.plural for part in given.values())
@@ -727,21 +724,6 @@ def _as_lines(
     return kind, mods, count
 
 
-def _path(value: Mapping[str, Any], mods: Modifiers) -> Any:
-    """Return the placements of a path; a number of blocks must be that of all its legs."""
-    goals, color = value["path"], value.get("color") or mods.color or SAME
-    stated = value.get("total") or value.get("count") or mods.total
-    single = len(goals) < 2 and stated is not None
-    if not {*mods.where} <= {Level(1)} or single or not value.keys() <= {*_IN_ROWS, "path"}:
-        return None
-    if stated not in (None, sum(goal.new.count for goal in goals)):
-        return None
-    made = [replace(goal, new=replace(goal.new, color=goal.new.color or color)) for goal in goals]
-    if mods.origin is not None:
-        made[0] = replace(made[0], where=(Beside(made[0].where[0].offset, mods.origin),))
-    return Sequence(tuple(made)) if len(made) > 1 else made[0]
-
-
 _IN_ROWS = {"count", "color", "colors", "kind", "name", "block", "member", "toward", "axis", "goal", "total"}
 _LINES = (Kind.BLOCK, Kind.ROW, Kind.DIAGONAL)
 
@@ -754,7 +736,7 @@ def _line(value: Mapping[str, Any], kind: Any, mods: Modifiers) -> Build | None:
 
     Without that, a diagonal goes through its place or begins there, or goes on from a thing or the last block.
     """
-    if not value.keys() <= {*_IN_ROWS, "slant", "through", "turn"} or kind not in _LINES:
+    if not value.keys() <= {*_IN_ROWS, "slant", "through"} or kind not in _LINES:
         return None
     ways, colors = _ways_of_line(value, mods), _colors_of_line(value, mods)
     places = _places_of_line(value, ways, mods)
