@@ -489,7 +489,7 @@ class Recent(Reference):
         if nth > 0 and self.count == 1:
             placed = [cell for part in setting.earlier for cell in part] or there
             return self._colored(placed, setting)[start:nth]
-        more = len(there) > (self.count or 1)  # "the last two" implies more than two
+        more = self.count == 1 or len(there) > (self.count or 1)  # "the last two" implies more than two
         return there[start:][: self.count] if more else []
 
 
