@@ -142,6 +142,27 @@ def test_a_block_that_is_asked_for_is_no_announcement(text: str) -> None:
     assert talk.discourse.context.color is None
 
 
+@pytest.mark.parametrize(
+    ("thing", "below"),
+    [
+        ("the last block you built", (0, -1, 3)),
+        ("the most recently placed block", (0, -1, 3)),
+        ("the newest block", (0, -1, 3)),
+        ("the last blue block you placed", (1, -1, 0)),
+        ("the last blue you put down", (1, -1, 0)),
+        ("the most recently added blue block", (1, -1, 0)),
+        ("the red you placed before", (-3, -1, 0)),
+    ],
+)
+def test_what_was_placed_last_by_its_colour(thing: str, below: tuple[int, int, int]) -> None:
+    talk = Dialogue()
+    assert talk.says("a red block three west of the centre")
+    assert len(talk.says("a row of 3 blue from west to east on the floor, its middle on the centre")) == 3
+    assert talk.says("a green block three south of the centre")
+    x, y, z = below
+    assert talk.says(f"put a yellow block on top of {thing}") == {(x, y + 1, z)}
+
+
 def test_a_correction_before_another_request_is_no_announcement() -> None:
     talk = Dialogue()
     assert talk.says("Put a red block in the middle. No, blue. Then put a green block on top of it.")
