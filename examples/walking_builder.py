@@ -161,12 +161,12 @@ def train(level: benchmark.Level, frames: int, seed: int) -> tuple[SilentModel, 
     net, tasks = SilentModel(), some_of(level.tasks("validation"), 40, seed)
     school = School(level, net, seed)
     optimizer = torch.optim.Adam(net.parameters(), RATE)
-    data, curve = school.frames(FIRST), []
+    data, curve = school.frames(min(frames, FIRST)), []
     school.alone = False
     rounds = max(1, (frames - FIRST) // FRESH)
     for number in range(rounds + 1):
         if number:
-            more = school.frames(FRESH)
+            more = school.frames(min(frames, FRESH))
             data = tuple(np.concatenate(both)[-KEPT:] for both in zip(data, more, strict=True))
         optimizer.param_groups[0]["lr"] = RATE * max(0.05, 1 - number / rounds)
         for _ in range(UPDATES if number else 5 * UPDATES):

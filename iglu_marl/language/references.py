@@ -489,8 +489,8 @@ class Recent(Reference):
         if nth > 0 and self.count == 1:
             placed = [cell for part in setting.earlier for cell in part] or there
             return self._colored(placed, setting)[start:nth]
-        more = self.count == 1 or len(there) > (self.count or 1)  # "the last two" implies more than two
-        return there[start:][: self.count] if more else []
+        least = -nth if self.colors else 1 + (self.count or 1)  # "the last two" implies more than two
+        return there[start:][: self.count] if len(there) >= least else []
 
 
 @dataclass(frozen=True)

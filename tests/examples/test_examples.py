@@ -53,7 +53,7 @@ SHORT = {
     "team_division": "--iterations 1 --games 8",
     "torchrl_pairs": "--seed 0 --steps 3100 --episodes 4 --folder pairs",
     "trl_builder": "--steps 1 --batch 2 --generations 2 --games 4 --held-out 2",
-    "walking_builder": "--frames 30000 --seeds 1 --episodes 2",
+    "walking_builder": "--frames 1000 --seeds 1 --episodes 2",
 }
 # Run by test_rllib.py and test_adapters.py, in environments of their own.
 APART = (

@@ -358,7 +358,7 @@ def test_a_process_in_which_agents_think_delays_nobody_and_is_replaced(options: 
     ("agents", "expected"),
     [
         ({Role.ARCHITECT: ("partners-place-ippo-0-v1",)}, "partners-place-ippo-0-v1.*discrete"),
-        ({Role.BUILDER: ("partners-place-ippo-0-v1",)}, "partners-place-ippo-0-v1.*discrete"),
+        ({Role.BUILDER: ("partners-place-ippo-0-v1",)}, "partners-place-ippo-0-v1.*tokens"),
     ],
 )
 def test_agents_that_cannot_play_here(options: dict[str, Any], agents: Any, expected: str) -> None:
