@@ -148,7 +148,7 @@ class _CodeAgent:
 class CodeArchitect(_CodeAgent):
     """Names the target once: colour and cell of one block by a linear code, or the whole of several blocks."""
 
-    role, part, needs = Role.ARCHITECT, "speak", "target_grid"
+    role, part, needs, _spoke = Role.ARCHITECT, "speak", "target_grid", False
 
     def act(self, observation: Any) -> Array:
         """Return the message, int [words], in the first turn; zeros later."""
