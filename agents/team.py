@@ -131,7 +131,9 @@ def largest_build(views: Views) -> Grid:
 # --- what is said ----------------------------------------------------------------------------------------------
 
 
-def requests(settings: Settings, grid: Grid, target: Grid) -> list[tuple[str, tuple[Cell, ...]]]:
+def requests(
+    settings: Settings, grid: Grid, target: Grid, block_by_block: bool = False
+) -> list[tuple[str, tuple[Cell, ...]]]:
     """Return instructions that fit a message, and the cells that each asks to change, in a buildable order."""
     length = settings.max_length
     limits: dict[str, Any] = (
@@ -144,7 +146,8 @@ def requests(settings: Settings, grid: Grid, target: Grid) -> list[tuple[str, tu
         except DialogueError:
             return False
 
-    steps = decompose(grid, target, settings.controls, sayable=sayable)
+    alone = [edit.cell for edit in order_edits(grid, target)] if block_by_block else ()
+    steps = decompose(grid, target, settings.controls, alone=alone, sayable=sayable)
     return [(render(one.instruction, **limits), one.cells) for one in steps]
 
 
@@ -162,6 +165,8 @@ class TeamArchitect:
 
     It observes `target_grid`, `grid` and `dialog`; make it with `for_seat(env, "architect_0")`.
     """
+
+    block_by_block = False  # whether it asks for single blocks only
 
     def __init__(self, settings: Settings, config: Any, number: int) -> None:
         self._settings, self._dialogue = settings, _tracker(settings, config)
@@ -270,7 +275,8 @@ class TeamArchitect:
             share = self._sided.index(self._number), len(self._sided)
             self._known = np.ones(target.shape, bool)
         self._belief = np.where(self._known, target, grid).astype(np.int8)
-        self._agenda += requests(self._settings, grid, self._belief)[share[0] :: share[1]]
+        asked = requests(self._settings, grid, self._belief, self.block_by_block)
+        self._agenda += asked[share[0] :: share[1]]
 
     def _wrong(self, grid: Grid) -> list[Cell]:
         if self._belief is None:
@@ -337,7 +343,7 @@ class TeamBuilder(BuilderBase):
     in the way. With `can_ask` in text chat it says what it takes. One that sees a part of the target says it.
 
     It observes `dialog`, `agentPos`, `grid`, `others`, and best also `inventory`; make it with
-    `for_seat(env, "builder_0")`.
+    `for_seat(env, "builder_0")`. Subclasses with another `_read` read otherwise.
 
     Args:
         controls: any of the game but "cell".
@@ -348,6 +354,8 @@ class TeamBuilder(BuilderBase):
         options: fields of `iglu_marl.agents.settings.Settings`.
 
     """
+
+    block_by_block = False  # whether it says what it sees in single blocks
 
     def __init__(
         self,
@@ -458,19 +466,23 @@ class TeamBuilder(BuilderBase):
             if _VIEW.fullmatch(said.text) or _NOTHING.fullmatch(said.text):
                 fresh = True
                 continue
-            goal = self._goal(grid)
-            asked = parse(said.text)
-            found = asked if isinstance(asked, Failure) else outcomes(asked, goal, Context())
-            if not isinstance(found, Failure):
-                cells = {cell: color_at(found[0].grid, cell) for cell in found[0].cells}
-                cells |= {
-                    (int(x) - 5, int(y) - 1, int(z) - 5): int(found[0].grid[y, x, z])
-                    for y, x, z in np.argwhere(found[0].grid != goal)
-                }
+            if cells := self._read(said.text, self._goal(grid)):
                 fresh |= any(self._wanted.get(cell) != color for cell, color in cells.items())
                 self._wanted |= cells
                 self._failed.clear()
         return fresh
+
+    def _read(self, text: str, goal: Grid) -> dict[Cell, int]:
+        """Return the cells that a text asks for, and their colors, given what was asked for before it."""
+        asked = parse(text)
+        found = asked if isinstance(asked, Failure) else outcomes(asked, goal, Context())
+        if isinstance(found, Failure):
+            return {}
+        cells = {cell: color_at(found[0].grid, cell) for cell in found[0].cells}
+        return cells | {
+            (int(x) - 5, int(y) - 1, int(z) - 5): int(found[0].grid[y, x, z])
+            for y, x, z in np.argwhere(found[0].grid != goal)
+        }
 
     def _read_target(self, observation: Any, grid: Grid) -> None:
         """Take over what it sees of the target, and plan to say it."""
@@ -481,7 +493,7 @@ class TeamBuilder(BuilderBase):
         wanted = np.where(mask, target, grid).astype(np.int8)
         self._wanted |= {edit.cell: color_at(wanted, edit.cell) for edit in order_edits(grid, wanted)}
         if self.can_ask and len(self._able) > 1:
-            self._agenda = [text for text, _ in requests(self.game, grid, wanted)]
+            self._agenda = [text for text, _ in requests(self.game, grid, wanted, self.block_by_block)]
 
     def _goal(self, grid: Grid) -> Grid:
         goal = grid.copy()

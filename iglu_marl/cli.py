@@ -66,41 +66,28 @@ PANELS = {
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
-# Former names of options, which still work but are not shown, and the options that replace them.
-FORMER_NAMES = {
-    "--beside": ("--references",),
-    "--alone": ("--no-references",),
+# Short names of options, which are not shown, and the options of a command that they stand for.
+SHORT_NAMES = {
     "--endpoint": ("--llm-endpoint",),
-    "--folder": ("--output",),
-    "--games": ("--outcomes",),
     "--model": ("--trained", "--llm-model"),
-    "--out": ("--output",),
-    "--path": ("--data",),
-    "--record": ("--output",),
-    "--rung": ("--level",),
-    "--sessions": ("--max-sessions",),
-    "--tape": ("--world-file",),
     "--tasks": ("--task-source",),
-    "--video": ("--video-format",),
     "--view": ("--text-view", "--api", "--llm-view"),
-    "--world": ("--structure",),
 }
 
 
 class _Command(TyperCommand):
-    """A command that also accepts the former names of its options."""
+    """A command that also accepts the short names of its options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Replace former names by the present ones, and parse."""
+        """Replace short names, and parse."""
         known = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
 
-        def present(word: str) -> str:
+        def whole(word: str) -> str:
             name, equals, value = word.partition("=")
-            if name in known:
-                return word
-            return next((new for new in FORMER_NAMES.get(name, ()) if new in known), name) + equals + value
+            names = () if name in known else SHORT_NAMES.get(name, ())
+            return next((one for one in names if one in known), name) + equals + value
 
-        return super().parse_args(ctx, [present(word) for word in args])
+        return super().parse_args(ctx, [whole(word) for word in args])
 
 
 def _exit_with(result: Any, **_: Any) -> None:

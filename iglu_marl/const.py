@@ -6,8 +6,6 @@ table is here too, and `iglu_marl.to_iglu2022_ids` / `from_iglu2022_ids` transla
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from iglu_marl.core.grid import (
     BLOCKS_PER_COLOR,
     COLOR_NAMES,
@@ -18,10 +16,6 @@ from iglu_marl.core.grid import (
     Color,
 )
 from iglu_marl.core.kernels.records import EYE_HEIGHT, PLACED, REMOVED, STEP_S, WALK_SPEED
-from iglu_marl.core.lazy import deprecated_names
-
-if TYPE_CHECKING:  # former exports
-    from iglu_marl.core.grid import from_iglu2022_ids, to_iglu2022_ids
 
 id2color: dict[int, str] = dict(enumerate(COLOR_NAMES))
 """Colour names by id: {0: 'air', 1: 'blue', 2: 'yellow', 3: 'green', 4: 'orange', 5: 'purple', 6: 'red'}."""
@@ -53,4 +47,3 @@ __all__ = [
     "id2color",
     "id2color_iglu2022",
 ]
-__getattr__ = deprecated_names(__name__)

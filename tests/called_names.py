@@ -43,7 +43,7 @@ MEMORY = 4 << 30  # bytes of addresses, beyond those in use
 NOT_EXPORTED = ("iglu_marl.commands", "iglu_marl.compat.conformance", "iglu_marl.core.kernels",
                 "iglu_marl.language.scene")  # fmt: skip  # only `Thing` is documented
 # What asks a network, opens a window, starts a server, plays for minutes by default, or changes a registry.
-LONG = {"deprecated_names", "evaluate", "fetch", "lazy_exports", "main", "play_human", "register", "serve"}
+LONG = {"evaluate", "fetch", "lazy_exports", "main", "play_human", "register", "serve"}
 NUMBERS = st.sampled_from((-1, 0, 1, 2, 3, 127, 10**9, 2**31, -(2**63), 10**30))
 FEW = st.sampled_from((-1, 0, 1, 10**30))  # of processes, which would all be started
 FLOATS = st.sampled_from((0.0, -0.5, 1.0, 1e300, float("inf"), float("-inf"), float("nan")))

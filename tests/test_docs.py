@@ -19,7 +19,6 @@ import shlex
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -49,7 +48,7 @@ from iglu_marl import Controls, GameConfig, Task, Worlds
 from iglu_marl.agents.registry import known
 from iglu_marl.benchmark import levels, read_result
 from iglu_marl.benchmark.audits import read_audits
-from iglu_marl.benchmark.catalog import NAMES, NO_AGENT
+from iglu_marl.benchmark.catalog import NAMES
 from iglu_marl.benchmark.models import LEVELS as MODEL_LEVELS
 from iglu_marl.benchmark.report import RESULT_HEADS, audit_rows, result_rows
 from iglu_marl.benchmark.report import level_rows as leaderboard_rows
@@ -303,7 +302,6 @@ def check_command(command: str) -> None:
 
 
 def test_options_have_their_present_names() -> None:
-    """In the text, and in commands, which also accept former names."""
     folders = ("examples", "benchmarks", "tests/trust")
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     scripts = "".join(map(read, paths)) + '"--logdir" "--help"'
@@ -418,10 +416,7 @@ def test_named_tests_and_members_exist(name: str) -> None:
     for dotted in _NAME.findall(_FENCE.sub("", text)):
         if dotted.startswith("iglu_marl.text.openenv") and importlib.util.find_spec("openenv") is None:
             continue
-        with warnings.catch_warnings():
-            if name in ("docs/changes.md", "CHANGELOG.md"):  # which name what has moved
-                warnings.simplefilter("ignore", DeprecationWarning)
-            pkgutil.resolve_name(dotted)  # imports modules on the way, whatever was imported before
+        pkgutil.resolve_name(dotted)  # imports modules on the way, whatever was imported before
 
 
 # ---------------------------------------------------------------------------------------------------- the architecture
@@ -596,7 +591,6 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
         for one in MODEL_LEVELS
     ],
     "levels": level_rows,
-    "reasons": lambda: [[", ".join(f"`{name}`" for name in names.split()), why] for names, why in NO_AGENT],
     "architect": lambda: sights("architect_sees", ARCHITECT_SIGHTS),
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "colours": colours,

@@ -71,7 +71,7 @@ HIDDEN = [
     ),
 ]
 WITHOUT = (
-    "demo --output demo --video gif",
+    "demo --output demo --video-format gif",
     "tasks --pictures pictures",
     "agents",
     "record games.jsonl --task bridge",
@@ -86,11 +86,11 @@ NEEDS = {
     "watch": "window",
     "serve": "web",
     "study status study.toml": "web",
-    "train edits --data mdc.zip --out trained": "rl",
+    "train edits --data mdc.zip --output trained": "rl",
     "evaluate --builder edits-v1 --count 1 --output learned": "rl",
-    "evaluate --architect llm --model m --count 1 --output local": "llm",
+    "evaluate --architect llm --llm-model m --count 1 --output local": "llm",
     "evaluate --builder llm:smollm2 --count 1 --output base": "pretrained",
-    "evaluate --architect llm --endpoint http://localhost:9 --model m --count 1 --output remote": "endpoint",
+    "evaluate --architect llm --llm-endpoint http://localhost:9 --llm-model m --count 1 --output remote": "endpoint",
 }
 
 

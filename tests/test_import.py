@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import importlib
 import importlib.util
 import os
@@ -11,15 +10,12 @@ import pkgutil
 import shutil
 import subprocess
 import sys
-import warnings
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 
 import iglu_marl
-from iglu_marl.core.lazy import deprecated_names, parse_exports
 
 HEAVY = (
     "moderngl",
@@ -114,7 +110,7 @@ def test_every_public_name_is_listed_once_and_loads(package: Any) -> None:
     ]
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
     assert len(imports) == len(block.body)
-    listed = [alias.asname for node in imports for alias in node.names if alias.name == alias.asname]
+    listed = [alias.asname for node in imports for alias in node.names]
     assert sorted(set(package.__all__) - {"__version__"}) == sorted(listed)
     assert all(getattr(package, name) is getattr(package, name) for name in package.__all__)
 
@@ -130,17 +126,6 @@ def packages() -> list[Any]:
 def test_there_are_at_most_200_exports() -> None:
     counts = {package.__name__: len(getattr(package, "__all__", ())) for package in packages()}
     assert sum(counts.values()) <= 200, counts
-
-
-def test_former_exports_are_found_with_a_warning() -> None:
-    found = [(package, name) for package in packages() for name in parse_exports(package.__name__)[1]]
-    assert len(found) > 120
-    for package, name in found:
-        with contextlib.suppress(ModuleNotFoundError), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            assert getattr(package, name) is not None  # else it needs an extra that is missing
-            assert any(f"{package.__name__}.{name} is now" in str(each.message) for each in caught)
-        assert name not in getattr(package, "__all__", ())
 
 
 @pytest.mark.slow
@@ -168,15 +153,6 @@ assert all(getattr(agents, name) is getattr(iglu_marl.agents, name) for name in 
 """
     done = run_python(code, root)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_renamed_export_is_found_with_a_warning_at_its_user() -> None:
-    for old, new in {"draw": "tasks.source.sample_task", "Task": "Task"}.items():
-        with pytest.warns(DeprecationWarning, match=rf"tasks\.{old} is now iglu_marl\.{new};") as seen:
-            assert deprecated_names("iglu_marl.tasks")(old) is resolve_name(f"iglu_marl.{new}")
-        assert seen[0].filename == __file__
-    with pytest.raises(AttributeError, match="no attribute 'Older'"):
-        deprecated_names("iglu_marl.tasks")("Older")
 
 
 # --- a read-only install ------------------------------------------------------------------------------------

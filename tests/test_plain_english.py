@@ -48,11 +48,9 @@ PLAYERS = (
     *("iglu_marl/language/", "iglu_marl/data/bundled/", "agents/scripted/"),
     "iglu_marl/benchmark/catalog.py",  # the digests of levels are made of its strings
 )
-# Ids of levels, keys of files and old names, which stay.
-KEPT = re.compile(r"\btold-[a-z]+(-v0)?|([\"`])(told|rungs?|model_rungs)\2", re.IGNORECASE)
+# Ids of levels, keys of files and the other name of `levels`, which stay.
+KEPT = re.compile(r"\btold-[a-z]+(-v0)?|([\"`])(told|rungs?|model_rungs)\2|rungs as rungs", re.IGNORECASE)
 TABLE = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)  # generated from the code
-# Former names: `from module import name as former` below `if TYPE_CHECKING:` (iglu_marl/core/lazy.py).
-DEPRECATED = re.compile(r"(?<=    from )[\w.]+ import \w+ as \w+$", re.MULTILINE)
 NOT_READ = ("docs/changes.md",)  # generated from the history
 
 
@@ -64,8 +62,6 @@ def prose_of(path: Path) -> list[tuple[int, str]]:
             text = hidden.sub(lambda part: "\n" * part[0].count("\n"), text)
     elif path.relative_to(ROOT).as_posix().startswith(PLAYERS):
         return comments_and_docstrings(text)
-    else:
-        text = re.sub(r'"--\w+": \(', "", DEPRECATED.sub("", text))  # former names, of exports and of options
     return list(enumerate(text.splitlines(), 1))
 
 

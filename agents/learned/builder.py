@@ -35,8 +35,9 @@ class LearnedBuilder(BuilderBase):
     """Predicts edits from dialogue, world and pose whenever the architect has spoken, plans its way, and does them.
 
     model: the folder of a trained model (see `iglu-marl train edits` and `train llm`), one of the zoo, or any
-    predictor of `iglu_marl.evaluation.action_prediction`. The other arguments are those of `ScriptedBuilder`; it never
-    says anything.
+    predictor of `iglu_marl.evaluation.action_prediction`. counts_steps: whether it takes what it does not observe of
+    `agentPos` and `grid` from its own steps, in a game that begins at the usual start without blocks. The other
+    arguments are those of `ScriptedBuilder`; it never says anything.
 
     It needs `dialog`, `agentPos` and `grid` in its observation. Of edits that cannot all be done it does those that
     can. What a turn is too short for goes on in the next, unless the architect says something new.
@@ -46,9 +47,12 @@ class LearnedBuilder(BuilderBase):
         self,
         model: str | os.PathLike[str] | Pretrained | Predictor,
         controls: ControlsName = "walking",
+        *,
+        counts_steps: bool = False,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
+        self._counts_steps = counts_steps
         self._executor = PlanExecutor(self.game, "LearnedBuilder")
         self._predict: Predictor = model if callable(model) else load_model(model)
         self._forget(None)
@@ -91,6 +95,8 @@ class LearnedBuilder(BuilderBase):
             require_entry(observation, DIALOG_KEYS, "LearnedBuilder", SHOW_BUILDER)
         )
         executor = self._executor
+        if self._counts_steps:
+            observation = {**executor.reckoned(), **observation}
         if executor.look(observation) and executor.steps and self._goal is not None:
             executor.steps = self._way_to(self._goal) or []
         if executor.lost:

@@ -14,22 +14,17 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.benchmark.audits import Audit, Control, read_audits, write_audits
     from iglu_marl.benchmark.audits import audit as audit
-    from iglu_marl.benchmark.catalog import FAMILIES, GRID_ACTIONS
     from iglu_marl.benchmark.catalog import Level as Level
-    from iglu_marl.benchmark.catalog import Level as Rung
     from iglu_marl.benchmark.catalog import find as find
     from iglu_marl.benchmark.catalog import levels as levels
-    from iglu_marl.benchmark.catalog import levels as rungs
     from iglu_marl.benchmark.catalog import make as make
+    from iglu_marl.benchmark.catalog import rungs as rungs
     from iglu_marl.benchmark.models import run_models as run_models
     from iglu_marl.benchmark.pairing import cross_play as cross_play
     from iglu_marl.benchmark.protocol import run as run
     from iglu_marl.benchmark.protocol import verify as verify
     from iglu_marl.benchmark.results import Result as Result
-    from iglu_marl.benchmark.results import Run
     from iglu_marl.benchmark.results import read_result as read_result
-    from iglu_marl.benchmark.splits import HeldOut
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__, ("report", "splits"))

@@ -35,7 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iglu_marl.benchmark.catalog import HasLevel, Level, current
+from iglu_marl.benchmark.catalog import Level, current
 from iglu_marl.benchmark.controls import cells_of_tasks, expert_actions, imitate, open_loop, random_play
 from iglu_marl.benchmark.games import (
     Observing,
@@ -96,7 +96,7 @@ class Control(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Audit(HasLevel):
+class Audit:
     """The controls of a level.
 
     tasks: number of tasks that they played. chance: success rate of the best fixed target. controls: results by name;

@@ -74,18 +74,6 @@ right; break; place one of six colours."""
 _KEYS = {"pose": "agentPos", "target": "target_grid"}  # observation keys that differ from the names in `sees`
 
 
-class HasLevel:
-    """A record of a level. Its old attribute `rung` works for one version."""
-
-    level: str
-
-    def __getattr__(self, name: str) -> Any:
-        if name != "rung":
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        warnings.warn("the attribute `rung` is now `level`", DeprecationWarning, stacklevel=2)
-        return self.level
-
-
 @dataclass(frozen=True)
 class Level:
     """A level of the benchmark.
@@ -154,12 +142,6 @@ class Level:
         """Return the level with the content that a training run of this seed holds out."""
         number = seed % self.folds
         return replace(self, held_out=tuple(replace(rule, fold=number) for rule in self.held_out))
-
-    @property
-    def why_no_agent(self) -> str:
-        """Why no agent was trained on the level; "" if one was, or the level has another version."""
-        known = (why for names, why in NO_AGENT if self.name.removesuffix("-v1") in names.split())
-        return next(known, "")
 
     @property
     def superseded_by(self) -> str:
@@ -318,21 +300,6 @@ def _team(architects: int, builders: int, **options: Any) -> dict[str, Any]:
     talk = {"chat": "text", "builder_can_ask": True}
     return {**talk, "architects": architects, "builders": builders, **options}
 
-
-NO_AGENT: tuple[tuple[str, str], ...] = (
-    (
-        "pictures-structures partners-structures",
-        "its games are longer than those of levels on which imitation is at 0 %",
-    ),
-    (
-        "symbols-walk symbols-structures",
-        "pairs miss most of the targets of `symbols-two`, which need no walking",
-    ),
-    (
-        "team-assist team-relay team-parts team-divide team-sides team-whole",
-        "scripted teams complete 8 to 100 %; learned teams play a smaller game",
-    ),
-)  # names without version, and the reason
 
 _LISTED: tuple[Level, ...] = (
     # --- a builder that sees the target
@@ -514,6 +481,9 @@ def levels(family: Family | None = None) -> tuple[Level, ...]:
     if family is not None and family not in FAMILIES:
         raise ConfigError(f"family is {family!r}, expected one of {', '.join(FAMILIES)}")
     return tuple(level for level in _LISTED if family in (None, level.family))
+
+
+rungs = levels  # another name
 
 
 def find(level: str | Level) -> Level:

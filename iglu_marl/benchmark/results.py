@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl._version import __version__
-from iglu_marl.benchmark.catalog import HasLevel, Level, find
+from iglu_marl.benchmark.catalog import Level, find
 from iglu_marl.benchmark.splits import SPLITS, SplitName
 from iglu_marl.benchmark.splits import digest_of as digest_of
 from iglu_marl.core.errors import DataError
@@ -74,7 +74,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Result(HasLevel):
+class Result:
     """The runs of an agent on a level.
 
     Args:

@@ -24,50 +24,26 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from iglu_marl.core.grid import NetAction as Action
-    from iglu_marl.data.dataset import Dataset
-    from iglu_marl.data.iglu.action_log import ActionLog as Tape
-    from iglu_marl.data.iglu.action_log import BuildRecording as Recording
-    from iglu_marl.data.iglu.action_log import parse_action_log as parse_tape
     from iglu_marl.data.iglu.action_log import read_recording as read_recording
-    from iglu_marl.data.iglu.clarifying_questions import Bm25, RankingScores
     from iglu_marl.data.iglu.clarifying_questions import RankingTask as RankingTask
     from iglu_marl.data.iglu.clarifying_questions import clarifying_questions as clarifying_questions
     from iglu_marl.data.iglu.clarifying_questions import question_bank as question_bank
-    from iglu_marl.data.iglu.human_evaluation import Feedback, HumanEvaluation, Unavailable
     from iglu_marl.data.iglu.human_evaluation import human_evaluation as human_evaluation
-    from iglu_marl.data.iglu.multiturn import MultiturnSkip as Skip
-    from iglu_marl.data.iglu.multiturn import Row, group_sessions, read_rows, read_session, read_world
     from iglu_marl.data.iglu.multiturn import read_sessions as read_sessions
     from iglu_marl.data.iglu.multiturn_dataset import IGLUDataset as IGLUDataset
     from iglu_marl.data.iglu.multiturn_dataset import MultiturnDataset as MultiturnDataset
-    from iglu_marl.data.iglu.multiturn_dataset import SessionWorlds
-    from iglu_marl.data.iglu.singleturn import Game, SingleturnSkip, read_games
     from iglu_marl.data.iglu.singleturn import SingleturnDataset as SingleturnDataset
-    from iglu_marl.data.iglu.trajectory import ControlSequence
-    from iglu_marl.data.iglu.trajectory import RecordedTrajectory as Trajectory
     from iglu_marl.data.iglu.trajectory import nearest_controls as nearest_controls
     from iglu_marl.data.iglu.trajectory import trajectory_of as trajectory_of
-    from iglu_marl.data.iglu.world_files import RecordedWorld, RecordedWorlds
     from iglu_marl.data.iglu.writer import EpisodeRecorder as EpisodeRecorder
-    from iglu_marl.data.iglu.writer import SessionRecord
     from iglu_marl.data.iglu.writer import write_sessions as write_sessions
-    from iglu_marl.data.mdc.action_sequences import ActionSequence
     from iglu_marl.data.mdc.action_sequences import action_sequences as action_sequences
     from iglu_marl.data.mdc.corpus import Corpus as Corpus
     from iglu_marl.data.mdc.dataset import CDMDataset as CDMDataset
-    from iglu_marl.data.mdc.reader import read_gold
-    from iglu_marl.data.packs.store import MissingPackError
     from iglu_marl.data.packs.store import find_pack as find_pack
     from iglu_marl.data.parquet import statistics as statistics
-    from iglu_marl.data.parquet import task_frame, write_parquet
-    from iglu_marl.data.report import Report, Skipped
-    from iglu_marl.data.report import Report as SingleturnReport
-    from iglu_marl.data.report import Report as WriteReport
-    from iglu_marl.data.splits import SharedStructure, SplitWarning
     from iglu_marl.data.splits import Split as Split
     from iglu_marl.data.splits import check_split as check_split
-    from iglu_marl.data.task_files import OwnTasks
     from iglu_marl.data.task_files import tasks_from_folder as tasks_from_folder
     from iglu_marl.data.task_files import write_tasks as write_tasks
     from iglu_marl.data.utterances import utterance_frame as utterance_frame

@@ -16,13 +16,9 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.evaluation.evaluation import DEFAULTS
     from iglu_marl.evaluation.evaluation import evaluate as evaluate
-    from iglu_marl.evaluation.open_loop import OpenLoop
     from iglu_marl.evaluation.open_loop import best_open_loop as best_open_loop
-    from iglu_marl.evaluation.results import MEASURES, is_scored
     from iglu_marl.evaluation.results import Evaluation as Evaluation
-    from iglu_marl.evaluation.selection import digest, factory, named
     from iglu_marl.evaluation.selection import tasks_of as tasks_of
 
 __getattr__, __dir__, __all__ = lazy_exports(

@@ -7,9 +7,7 @@
 | `bag_of_symbols_disentanglement` | whether each symbol, in any position, encodes one attribute | 0..1 |
 | `mutual_information` | information of one variable about another | bits |
 | `speaker_consistency` | information of a message about the speaker's own action | bits |
-| `instantaneous_coordination` | information of a message about the listener's next action | bits |
 | `causal_influence` | effect of the message on the listener's next action | bits |
-| `message_use` | length, entropies, share of the symbols used | see there |
 
 A row is one message: meanings are int [n, attributes], messages n sequences of integers without padding (lists, or int
 [n, length]; an empty one is silence), actions int [n]. Every metric is an `Interval`: the value of the rows, and a
@@ -29,14 +27,13 @@ Motivation for Multi-Agent Deep Reinforcement Learning (ICML 2019); Miller, Note
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import TypedDict, Unpack
 
-from iglu_marl.core.arguments import as_count
-from iglu_marl.core.errors import ConfigError, DialogueError
+from iglu_marl.core.errors import ConfigError
 from iglu_marl.evaluation.metrics import Interval, bootstrap_statistic
 
 Rows: TypeAlias = Sequence[Any] | npt.NDArray[np.integer]
@@ -57,15 +54,6 @@ class BootstrapOptions(TypedDict, total=False):
     confidence: float
     resamples: int
     rng: np.random.Generator | int
-
-
-class MessageUse(NamedTuple):
-    """Use of the channel by a language; see `message_use`."""
-
-    length: Interval
-    message_entropy: Interval
-    symbol_entropy: Interval
-    symbols_used: Interval
 
 
 # ---------------------------------------------------------------------------------------------- compositionality
@@ -225,24 +213,6 @@ def speaker_consistency(
     return mutual_information(messages, actions, corrected=corrected, **options)
 
 
-def instantaneous_coordination(
-    messages: Rows, actions: Rows, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
-) -> Interval:
-    """Return the mutual information of messages and the listener's next action, in bits (Jaques et al. 2019, Lowe et
-    al. 2019).
-
-    It is also high if both depend on something that both agents see; `causal_influence` distinguishes the two.
-
-    Args:
-        messages: n sequences of symbols.
-        actions: int [n], the listener's first action after each message.
-        corrected: as in `mutual_information`.
-        options: see `BootstrapOptions`.
-
-    """
-    return mutual_information(messages, actions, corrected=corrected, **options)
-
-
 def causal_influence(
     probabilities: npt.ArrayLike,
     message_probabilities: npt.ArrayLike | None = None,
@@ -278,60 +248,6 @@ def causal_influence(
     influence = _uncertainty(average) - (shares * _uncertainty(policies)).sum(axis=1)
     return bootstrap_statistic(
         lambda weights: float(np.average(influence, weights=weights)), count, **options
-    )
-
-
-# ----------------------------------------------------------------------------------------------------------- use
-
-
-def message_use(
-    messages: Rows, vocabulary: int, *, corrected: bool = True, **options: Unpack[BootstrapOptions]
-) -> MessageUse:
-    """Return how much of its channel a language uses: a `MessageUse` of four intervals.
-
-    | field | |
-    |---|---|
-    | `length` | mean number of symbols per message |
-    | `message_entropy` | entropy of whole messages, in bits |
-    | `symbol_entropy` | entropy of single symbols in any position, in bits |
-    | `symbols_used` | share of the vocabulary that occurs, 0..1 |
-
-    Args:
-        messages: n sequences of symbols in 0..vocabulary-1.
-        vocabulary: number of symbols.
-        corrected: whether to apply the correction of Miller and Madow to the entropies.
-
-    Raises:
-        DialogueError: if a symbol is outside the vocabulary.
-        ConfigError: if messages have another form, or the vocabulary is empty.
-
-    """
-    said = _rows("messages", messages)
-    as_count("vocabulary", vocabulary, 1, 2**63 - 1)
-    for place, row in enumerate(said):
-        if row and not 0 <= min(row) <= max(row) < vocabulary:
-            raise DialogueError(f"messages[{place}] is {row}, expected symbols in 0..{vocabulary - 1}")
-    lengths = np.array([len(row) for row in said])
-    kinds, spoken = _categories(said), np.repeat(np.arange(len(said)), lengths)
-    _, symbols = np.unique([symbol for row in said for symbol in row], return_inverse=True)
-
-    def length(weights: _Floats) -> float:
-        return float(np.average(lengths, weights=weights))
-
-    def share(weights: _Floats) -> float:
-        return np.count_nonzero(np.bincount(symbols, weights[spoken])) / vocabulary
-
-    def of_messages(weights: _Floats, corrected: bool) -> float:
-        return _entropy(kinds, weights, corrected)
-
-    def of_symbols(weights: _Floats, corrected: bool) -> float:
-        return _entropy(symbols, weights[spoken], corrected)
-
-    return MessageUse(
-        length=bootstrap_statistic(length, len(said), **options),
-        message_entropy=_interval(of_messages, len(said), corrected, options),
-        symbol_entropy=_interval(of_symbols, len(said), corrected, options),
-        symbols_used=bootstrap_statistic(share, len(said), **options),
     )
 
 

@@ -161,7 +161,8 @@ class Discourse:
             return
         cells = _cells(after != before)
         rank = {cell: number for number, cell in enumerate(order)}  # of its last change
-        cells = tuple(sorted(cells, key=rank.__getitem__)) if rank.keys() >= {*cells} else cells
+        ordered = rank.keys() >= {*cells}
+        cells = tuple(sorted(cells, key=rank.__getitem__)) if ordered else cells
         placed = tuple(cell for cell in cells if color_at(after, cell))
         known = self.context
         for text in texts if placed else ():
@@ -171,6 +172,7 @@ class Discourse:
         self.context = replace(
             known,
             last=cells,
+            ordered=ordered,
             earlier=(*known.earlier, known.last),
             before=None,
             further=(before, *known.further),

@@ -188,8 +188,7 @@ class BlockSpec:
         like, times, taller: as tall or long as `like`, times `times`, plus `taller`.
         centred: in the middle of its place.
         vague: several, but the number was not given.
-        bare_ends: all but the two ends of its place.
-        again: "another one", of the shape placed last.
+        again: "another one", of the shape placed last. more: "two more", as what was placed last goes on.
         until: number of blocks in total, with those that exist already.
         shade: the thing whose colour it has.
 
@@ -210,8 +209,8 @@ class BlockSpec:
     times: float = 1
     centred: bool = False
     vague: bool = False
-    bare_ends: bool = False
     again: bool = False
+    more: bool = False
     until: int | None = None
     shade: Reference | None = None
 
@@ -283,8 +282,6 @@ def _adapted(new: BlockSpec, groups: list[Anchors]) -> tuple[BlockSpec, list[Anc
     """Return new blocks and their places, each adapted to the other."""
     if new.kind is Kind.ROW and not new.sizes and all(group.whole for group in groups):
         new = replace(new, kind=Kind.BLOCK, count=None)
-    if new.bare_ends:
-        groups = _without_ends(groups)
     new = _up_to(new, groups)
     if new.centred and not new.each and all(group.way in (None, _UP) for group in groups):
         groups = _middle(1 if _stands(new, None) else (*new.sizes, new.count or 0)[0], groups)
@@ -294,16 +291,20 @@ def _adapted(new: BlockSpec, groups: list[Anchors]) -> tuple[BlockSpec, list[Anc
 
 
 def continuing(new: BlockSpec, setting: Resolution) -> tuple[Location, ...]:
-    """Return the place of "two more": behind the line that was placed last, which grows; () if there is none."""
+    """Return the place of "two more": after what was placed last, which goes on in its direction; () if it has none."""
     cells = [cell for cell in setting.last if setting.color_at(cell)]
-    if new.color != SAME or new.kind is not Kind.BLOCK or len(cells) < 2 or not _in_a_line(cells):
+    if not (new.more or new.again) or new.kind is not Kind.BLOCK or not cells:
         return ()
-    if len({cell[1] for cell in cells}) > 1:
+    if len({cell[1] for cell in cells}) > 1 and _in_a_line(cells):
         return (Beside(((Direction.UP, 1),), Anaphor()),)
-    if setting.before is None:  # built by others, in an unknown order
+    if len(cells) == 1:
+        before = [part[-1] for part in setting.earlier if part and setting.color_at(part[-1])]
+        cells = [*(before or cells)[-1:], *cells]
+    elif not (_in_a_line(cells) and setting.ordered):
         return ()
-    along = [way for way in COMPASS if dot(cells[-1], VECTORS[way]) > dot(cells[0], VECTORS[way])]
-    return (Beside(((along[0], 1),), Anaphor()),)
+    step = shifted(cells[-1], scaled(cells[-2], -1))
+    ways = [way for way, vector in VECTORS.items() if dot(step, vector) > 0]
+    return (Beside(((ways[0], max(map(abs, step))),), Anaphor()),) if len(ways) == 1 else ()
 
 
 def put_shape(
@@ -349,14 +350,6 @@ def check_free(
         there = setting.color_at(cell)
         if cell not in ignore and there not in (0, color):
             raise Unresolved(Reason.OCCUPIED, f"a {color_name(there)} block at {cell}", color=there)
-
-
-def _without_ends(groups: list[Anchors]) -> list[Anchors]:
-    box = Box.of(cell for group in groups for cell in group.cells)
-    axis = box.spans.index(max(box.spans))
-    ends = {box.low[axis], box.high[axis]}
-    kept = [(group, tuple(cell for cell in group.cells if cell[axis] not in ends)) for group in groups]
-    return [replace(group, cells=inner) for group, inner in kept if inner]
 
 
 def _middle(n: int, groups: list[Anchors]) -> list[Anchors]:

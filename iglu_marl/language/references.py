@@ -374,20 +374,6 @@ class PluralAnaphor(Reference):
 
 
 @dataclass(frozen=True)
-class Remaining(Reference):
-    """What is left of a structure after a part was taken away: the blocks that adjoin the removed ones."""
-
-    def resolve(self, setting: Resolution) -> list[Item]:
-        """Return the only tower or block there."""
-        near = {shifted(cell, way) for cell in setting.last for way in VECTORS.values()}
-        items = [item for item in find_items(setting, Kind.TOWER, ()) if near.intersection(item)]
-        items = items or [(cell,) for cell in setting.blocks if cell in near]
-        if len(items) != 1:
-            raise Unresolved(Reason.NO_MATCH, "what is left")
-        return items
-
-
-@dataclass(frozen=True)
 class Floating(Location):
     """Filter: not connected to the ground; with `whole=False`, not on the ground itself."""
 
@@ -999,6 +985,7 @@ class Context:
             wall".
         said: the dialogue before, the oldest utterance first.
         color: that was announced for what follows.
+        ordered: whether the order of `last` is known: others may have built it.
 
     """
 
@@ -1013,6 +1000,7 @@ class Context:
     shapes: tuple[tuple[Kind, tuple[Cell, ...]], ...] = ()
     said: tuple[Utterance, ...] = field(default=(), compare=False)
     color: int | None = None
+    ordered: bool = True
 
     def noticing(self, word: str, plural: bool, cells: tuple[Cell, ...]) -> Context:
         """Return the context in which blocks that others built have the name of which the architect spoke."""
@@ -1036,6 +1024,7 @@ class Context:
         return replace(
             self,
             last=outcome.cells,
+            ordered=True,
             earlier=(*self.earlier, self.last, *outcome.earlier),
             before=(instruction, grid) if again is None else (again, outcome.grid),
             further=self.further[1:] if again is not None else (grid, *self.further),

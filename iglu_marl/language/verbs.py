@@ -639,7 +639,7 @@ class PlaceGoal(Instruction):
                 new = replace(last.new, color=new.color)
         if wheres[:1] == (OtherSide(),) and isinstance(last, PlaceGoal):  # of the placement before
             wheres = (_relocate(last, OtherSide()), *wheres[1:])
-        wheres = wheres or continuing(new, setting)
+        wheres = wheres or continuing(replace(new, again=self.new.again), setting)
         ways = self._ways(new, wheres, setting)
         where = next((where for where in wheres if isinstance(where, NextTo)), wheres[0])
         return _worlds(ways, where, setting)
@@ -1410,6 +1410,9 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
         if instruction.of is not None and isinstance(part, PlaceGoal) and part.where:
             where = part.where[0]
             if isinstance(where, (Beside, Sides, NextTo, Corners)):
+                if isinstance(instruction.of, Portion) and isinstance(where.of, Portion):
+                    if where.of.of == instruction.of.of == Anaphor():  # which is no longer what had the ends
+                        raise Unresolved(Reason.NO_PLACE, "the end of what")
                 return replace(part, where=(replace(where, of=instruction.of), *part.where[1:]))
         if instruction.where is not None and isinstance(part, PlaceGoal):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)

@@ -24,29 +24,8 @@ are JSON values; a NumPy array or number keeps its type: `{"~": "float32", "shap
 `iglu_marl.recording.offline` makes offline datasets of recordings.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from iglu_marl.core.lazy import deprecated_names
 from iglu_marl.recording.reading import Recording as Recording
 from iglu_marl.recording.reading import read_recording as read_recording
 from iglu_marl.recording.reading import repair as repair
 from iglu_marl.recording.replaying import replay as replay
 from iglu_marl.recording.writing import Recorder as Recorder
-
-if TYPE_CHECKING:  # former exports
-    from iglu_marl.recording.reading import RecordedMove, Repaired
-    from iglu_marl.recording.values import (
-        FORMAT,
-        LAYOUT,
-        VERSION,
-        checksum,
-        from_json,
-        task_from_json,
-        task_to_json,
-        to_json,
-    )
-    from iglu_marl.recording.writing import view_of
-
-__getattr__ = deprecated_names(__name__)

@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING
 from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
-    from iglu_marl.rendering.axes import axes_view
-    from iglu_marl.rendering.corpus import CorpusSession, write_corpus
     from iglu_marl.rendering.html import ReplayRecorder as ReplayRecorder
-    from iglu_marl.rendering.html import read_replay, replay_page, write_replay
     from iglu_marl.rendering.opengl.renderer import OpenGLRenderer as OpenGLRenderer
     from iglu_marl.rendering.orbit import orbit_view as orbit_view
     from iglu_marl.rendering.painter import Painter as Painter
-    from iglu_marl.rendering.painter import paint_scenes
-    from iglu_marl.rendering.renderer import EYE_LENS, Lens
     from iglu_marl.rendering.sheets import change_sheet as change_sheet
     from iglu_marl.rendering.sheets import contact_sheet as contact_sheet
     from iglu_marl.rendering.top_down import layers_view as layers_view

@@ -4,11 +4,6 @@ A source has `sample(rng)` (also `reset()` and `sample_task()`) and `seed(rng)`.
 task from a source, a list, a function or an object of your own.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from iglu_marl.core.lazy import deprecated_names
 from iglu_marl.tasks.bundled import BundledTasks, SessionTasks
 from iglu_marl.tasks.cube_tasks import CubeTasks
 from iglu_marl.tasks.curriculum import Curriculum
@@ -18,13 +13,6 @@ from iglu_marl.tasks.source import TaskSource, sample_task
 from iglu_marl.tasks.spawn_poses import SpawnPoses
 from iglu_marl.tasks.structures import StructureTasks
 from iglu_marl.tasks.task_set import TaskSet
-
-if TYPE_CHECKING:  # former exports
-    from iglu_marl.core.task import Subtasks, Task
-    from iglu_marl.tasks.bundled import default_tasks
-    from iglu_marl.tasks.source import FiniteSource, is_source
-    from iglu_marl.tasks.source import sample_task as draw
-    from iglu_marl.tasks.structures import Structure, load_structures
 
 __all__ = [
     "DUMMY_TASK",
@@ -40,4 +28,3 @@ __all__ = [
     "TaskSource",
     "sample_task",
 ]
-__getattr__ = deprecated_names(__name__)

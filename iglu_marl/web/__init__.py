@@ -12,11 +12,6 @@ from iglu_marl.core.lazy import lazy_exports
 
 if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.web.options import ServerOptions as ServerOptions
-    from iglu_marl.web.rooms import Room, Rooms, check_agents
     from iglu_marl.web.server import create_app as create_app
-    from iglu_marl.web.sessions import Sessions
-    from iglu_marl.web.store import Store
-    from iglu_marl.web.study import Condition, Study, SurveyQuestion, read_study
-    from iglu_marl.web.warming import warm_up
 
 __getattr__, __dir__, __all__ = lazy_exports(__name__)

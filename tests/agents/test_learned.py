@@ -701,7 +701,7 @@ def test_train_and_predict_from_the_command_line(torch: Any, tmp_path: Path, cac
     assert isinstance(again.exception, ConfigError)
     assert CliRunner().invoke(app, [*train, "--epochs", "1", "--resume"]).exit_code == 0
     for decoding in ("threshold", "steps"):
-        options = ["predict", "--data", str(pack), "--model", str(model), "--decoding", decoding, "--json"]
+        options = ["predict", "--data", str(pack), "--trained", str(model), "--decoding", decoding, "--json"]
         done = CliRunner().invoke(app, [*options, "-o", str(tmp_path / decoding)])
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout)["model-model"]["samples"] == 6

@@ -1068,7 +1068,15 @@ class Command:
         }}  # fmt: skip
         (folder / "tasks.json").write_text(json.dumps(tasks))
         self.output = folder / "out"
-        words = ["--builder", "llm", "--tasks", str(folder / "tasks.json"), "--controls", "flying", "--json"]
+        words = [
+            "--builder",
+            "llm",
+            "--task-source",
+            str(folder / "tasks.json"),
+            "--controls",
+            "flying",
+            "--json",
+        ]
         patch.setattr(
             sys, "argv", ["iglu-marl", "evaluate", *words, "--max-steps", "300", "-o", str(self.output)]
         )
@@ -1338,7 +1346,16 @@ def test_commands_name_their_model(
 ) -> None:
     with llm_server() as server:
         monkeypatch.setenv("IGLU_MARL_CACHE", str(tmp_path / "cache"))
-        words = ["--builder", "llm", "--model", "mine", "--endpoint", server.url, "--controls", "flying"]
+        words = [
+            "--builder",
+            "llm",
+            "--llm-model",
+            "mine",
+            "--llm-endpoint",
+            server.url,
+            "--controls",
+            "flying",
+        ]
         for command in (
             [
                 "evaluate",

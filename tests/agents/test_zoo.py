@@ -176,8 +176,8 @@ def run(folder: Path, line: str, *start: str) -> subprocess.CompletedProcess[str
     [
         "record game.jsonl --builder pov-walker-v1 --max-steps 60 --json",
         "record game.jsonl --architect partners-place-ippo-0-v1 --builder partners-place-ippo-0-v1 "
-        "--tasks own.py:Tasks --json",
-        "evaluate --builder pov-walker-v1 --builder scripted --tasks random --count 1 --max-steps 60 --json",
+        "--task-source own.py:Tasks --json",
+        "evaluate --builder pov-walker-v1 --builder scripted --task-source random --count 1 --max-steps 60 --json",
         "predict --corpus bundled --count 1 --builder pov-walker-v1 --max-steps 60 --json",
     ],
 )
@@ -224,7 +224,7 @@ def test_what_is_asked_for_is_done_or_refused(tmp_path: Path, words: str, said: 
     require("torch", importlib.util.find_spec("torch"), "PyTorch is not installed (the extra `rl`)")
     from iglu_marl.cli import app
 
-    line = ["evaluate", "--tasks", "random", "--count", "1", *words.split(), "--output", str(tmp_path)]
+    line = ["evaluate", "--task-source", "random", "--count", "1", *words.split(), "--output", str(tmp_path)]
     with pytest.raises(AgentError, match=re.escape(said)):
         CliRunner().invoke(app, line, catch_exceptions=False)
 

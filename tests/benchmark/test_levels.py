@@ -13,7 +13,6 @@ from requirements import shared_folder
 
 from iglu_marl import ConfigError, DataError, Task
 from iglu_marl.benchmark import Level, cross_play, find, levels, make, run, verify
-from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.catalog import FAMILIES
 from iglu_marl.benchmark.demonstrations import demonstrate
 from iglu_marl.benchmark.splits import (
@@ -284,17 +283,6 @@ def test_some_levels_begin_anywhere() -> None:
     env.reset(seed=0)
     worlds = env.unwrapped.episode.worlds
     assert worlds.seen_pose[0, 4] == pytest.approx(env.unwrapped.task.pose.yaw_deg)
-
-
-def test_the_old_names_are_deprecated() -> None:
-    import iglu_marl.benchmark
-
-    for old, new in {"rungs": "levels", "Rung": "Level"}.items():
-        with pytest.warns(DeprecationWarning, match=new):
-            assert getattr(iglu_marl.benchmark, old) is getattr(iglu_marl.benchmark.catalog, new)
-    audit = next(iter(read_audits().values()))
-    with pytest.warns(DeprecationWarning, match="`level`"):
-        assert audit.rung == audit.level
 
 
 # ------------------------------------------------------------------------------------------------------------ teams

@@ -172,17 +172,17 @@ def test_games_of_one_turn(tmp_path: Path) -> None:
         rebuilt_file(1): world(*tower(3), tape=["damaged"]),
     }
     path = write_zip(tmp_path / "iglu-singleturn.zip", files)
-    told = call("iglu-singleturn", "--path", path, "-o", tmp_path / "out")
+    told = call("iglu-singleturn", "--data", path, "-o", tmp_path / "out")
     assert (told["sessions"], told["left_out"]) == (2, ["CQ-game-3"])
     one, two = embedded(tmp_path / "out" / "index.html")["sessions"]
     assert (len(one["blocks"]), len(two["blocks"])) == (3, 1)
     assert [line[:2] for line in two["said"]] == [["architect", "instruction 2"], ["builder", "where?"]]
     with pytest.raises(ConfigError, match="has no structure 'c8', expected one of c7"):
-        call("iglu-singleturn", "--path", path, "-o", tmp_path / "none", "--structure", "c8")
+        call("iglu-singleturn", "--data", path, "-o", tmp_path / "none", "--structure", "c8")
 
 
 def test_a_session_with_a_timeline(shared: Path, tmp_path: Path) -> None:
-    told = call("mdc", "--path", shared / "data", "-o", tmp_path / "out", "--structure", "C1")
+    told = call("mdc", "--data", shared / "data", "-o", tmp_path / "out", "--structure", "C1")
     sessions = CDMDataset(path=shared / "data", structures="C1").sessions()
     assert told["sessions"] == len(sessions) == 4
     rows = embedded(tmp_path / "out" / "index.html")["sessions"]

@@ -19,7 +19,7 @@ from requirements import ROOT, require
 from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, IgluMarlError, __version__
-from iglu_marl.cli import FORMER_NAMES, PANELS, app
+from iglu_marl.cli import PANELS, app
 
 HEAVY = (
     "numba",
@@ -116,10 +116,10 @@ def test_a_path_of_5000_characters(words: str, tmp_path: Path, monkeypatch: pyte
     ("words", "said"),
     [
         ("render replay --controls discrete", "--controls is 'discrete', expected one of walking, flying"),
-        ("demo --video avi", "--video-format is 'avi', expected one of mp4, gif, both, none"),
+        ("demo --video-format avi", "--video-format is 'avi', expected one of mp4, gif, both, none"),
         ("evaluate --controls swimming", "--controls is 'swimming', expected one of walking, flying, human-level"),
         ("evaluate --chat signs", "--chat is 'signs', expected one of text, tokens"),
-        ("evaluate --view side", "--api is 'side', expected one of aec, parallel"),
+        ("evaluate --api side", "--api is 'side', expected one of aec, parallel"),
         ("evaluate --concurrency 0", "--concurrency is 0, expected an integer of 1 or more"),
         ("evaluate --llm-view side", "--llm-view is 'side', expected one of layers"),
         ("evaluate --sees walls", "--sees is 'walls', expected one of pov, inventory"),
@@ -147,16 +147,12 @@ def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None
         ("evaluate --view side", "--api is 'side'"),
         ("record x.jsonl --view=side", "--api is 'side'"),
         ("play --view side", "--llm-view is 'side'"),
-        ("serve-openenv --view side", "--text-view is 'side'"),
-        ("demo --video avi", "--video-format is 'avi'"),
-        ("play --record x --tasks nowhere.json", "nowhere.json"),
-        ("data fetch --folder x --url http://a.b/c", "--url needs exactly one pack"),
-        ("train edits --out x --precision double", "--precision is 'double'"),
+        ("play --tasks nowhere.json", "nowhere.json"),
         ("predict --model x --llm-view side", "--llm-view is 'side'"),
         ("render structure kite --view side", "--view is 'side', expected one of sheet"),
     ],
 )
-def test_former_option_names_work(words: str, said: str) -> None:
+def test_short_names_of_options_work(words: str, said: str) -> None:
     with pytest.raises(IgluMarlError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
@@ -174,15 +170,6 @@ def test_an_option_has_one_type_in_every_command() -> None:
     several = {option for option, types in found.items() if option.startswith("-") and len(types) > 1}
     # A Minari dataset has a name, other outputs are paths; sessions have names or numbers; studies have one folder.
     assert several <= {"--output", "-o", "--session", "--upstream", "--controls", "--task-source"}
-    # Former names stay where they have their one meaning: pictures, recorded games, a video, counts of a benchmark.
-    assert FORMER_NAMES.keys() & found.keys() <= {
-        "--view",
-        "--folder",
-        "--video",
-        "--games",
-        "--rung",
-        "--tasks",
-    }
 
 
 def test_every_command_is_in_a_panel() -> None:

@@ -107,11 +107,11 @@ def test_the_same_for_people(server: FileServer, tmp_path: Path) -> None:
     assert "iglu-marl data fetch mdc" in call("list")
     assert "Not on this machine: iglu-marl data fetch iglu-multiturn" in call("info", "iglu-multiturn")
     place = tmp_path / "elsewhere" / "iglu-multiturn.zip"
-    assert str(place) in call("fetch", "iglu-multiturn", "--folder", place.parent)
-    text = call("info", "iglu-multiturn", "--path", place)
+    assert str(place) in call("fetch", "iglu-multiturn", "--output", place.parent)
+    text = call("info", "iglu-multiturn", "--data", place)
     for part in ("arXiv:2211.06552", "MIT", "https://github.com/microsoft/iglu-datasets", str(place)):
         assert part in text
-    text = call("verify", "iglu-multiturn", "--path", place.parent)
+    text = call("verify", "iglu-multiturn", "--data", place.parent)
     assert "3 files" in text
     assert "identical to the published file" in text
     assert "complete and readable" in text
@@ -140,7 +140,7 @@ def test_verify_finds_everything_that_is_wrong(tmp_path: Path) -> None:
     }
     path = tmp_path / "x.zip"
     path.write_bytes(make_zip(content).replace(b"some text", b"SOME text"))
-    verdict = call_json("verify", "iglu-multiturn", "--path", path, expect=1)
+    verdict = call_json("verify", "iglu-multiturn", "--data", path, expect=1)
     assert not verdict["whole"]
     assert verdict["upstream_file"] is False
     assert verdict["left_out"] == {"parent": 1}
@@ -148,7 +148,7 @@ def test_verify_finds_everything_that_is_wrong(tmp_path: Path) -> None:
     assert len(verdict["problems"]) == len(parts)
     for part, problem in zip(parts, verdict["problems"], strict=True):
         assert all(piece in problem for piece in part.split(" .* "))
-    text = call("verify", "iglu-multiturn", "--path", path, expect=1)
+    text = call("verify", "iglu-multiturn", "--data", path, expect=1)
     assert "left out ../up" in text
     assert "damaged: 4 problems" in text
 
@@ -156,7 +156,7 @@ def test_verify_finds_everything_that_is_wrong(tmp_path: Path) -> None:
 def test_long_lists_of_problems_are_cut_short(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     path.write_bytes(make_zip({"dialogs.csv": b"", **{f"../{number}": b"" for number in range(30)}}))
-    text = call("verify", "iglu-multiturn", "--path", path, expect=1)
+    text = call("verify", "iglu-multiturn", "--data", path, expect=1)
     assert "and 21 more" in text  # 30 left out, and builder-data/ missing
 
 
@@ -169,7 +169,7 @@ def test_verify_does_not_fetch(server: FileServer) -> None:
 def test_errors_end_with_exit_code_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for arguments in (["info", "c7"], ["verify", "mdc", "--path", "/no/such/file.zip"], ["fetch", "c7"]):
+    for arguments in (["info", "c7"], ["verify", "mdc", "--data", "/no/such/file.zip"], ["fetch", "c7"]):
         monkeypatch.setattr("sys.argv", ["iglu-marl", "data", *arguments])
         with pytest.raises(SystemExit) as caught:
             cli.main()
@@ -190,14 +190,14 @@ def test_a_broken_place_does_not_spoil_the_list(tmp_path: Path, monkeypatch: pyt
 def test_the_shared_packs_are_whole(shared: Path) -> None:
     """As they are meant to be: the multi-turn pack there has no table."""
     for name, missing in (("iglu-multiturn", ["missing dialogs.csv"]), ("mdc", [])):
-        verdict = call_json("verify", name, "--path", shared / "data", expect=1 if missing else 0)
+        verdict = call_json("verify", name, "--data", shared / "data", expect=1 if missing else 0)
         assert verdict["problems"] == missing
 
 
 def test_info_with_statistics(shared: Path, server: FileServer) -> None:
-    told = call_json("info", "iglu-singleturn", "--path", shared / "data", "--statistics")["statistics"]
+    told = call_json("info", "iglu-singleturn", "--data", shared / "data", "--statistics")["statistics"]
     assert (told["tasks"], told["utterances"], told["structures"]) == (1416, 1825, 32)
-    text = call("info", "iglu-singleturn", "--path", shared / "data", "--statistics")
+    text = call("info", "iglu-singleturn", "--data", shared / "data", "--statistics")
     assert "32,285" in text
     assert "Not on this machine" in call("info", "mdc", "--statistics")
     assert server.seen == []
@@ -228,7 +228,7 @@ def test_export_of_tasks_reads_back(tmp_path: Path) -> None:
 )
 def test_export_of_shared_packs_reads_back(shared: Path, tmp_path: Path, name: str, tasks: int) -> None:
     path = shared / "data" / f"{name}.zip"
-    read = exported(tmp_path, name, "--path", path)
+    read = exported(tmp_path, name, "--data", path)
     datasets: dict[str, Any] = {
         "iglu-singleturn": SingleturnDataset,
         "iglu-multiturn": partial(MultiturnDataset, dialogs=False),
@@ -249,7 +249,7 @@ def test_export_of_shared_packs_reads_back(shared: Path, tmp_path: Path, name: s
 
 def test_sessions_of_the_minecraft_corpus_keep_their_names(shared: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    told = call_json("export", "mdc", "--path", shared / "data", "--format", "layout", "-o", out)
+    told = call_json("export", "mdc", "--data", shared / "data", "--format", "layout", "-o", out)
     assert "name" not in told["noted"]
     data, again = CDMDataset(path=shared / "data"), MultiturnDataset(path=out)
     assert {name: [str(s.task_id) for s in found] for name, found in again.tasks.items()} == {

@@ -44,7 +44,7 @@ def test_structures_are_drawn(tmp_path: Path) -> None:
     shape = {"colours": {"1": "blue"}, "structures": {"one": {"blocks": [[0, -1, 0, 1]]}}}
     file, folder = tmp_path / "mine.json", tmp_path / "new" / "pictures"
     file.write_text(json.dumps(shape), "utf-8")
-    told("tasks", "--tasks", str(file), "--pictures", str(folder))
+    told("tasks", "--task-source", str(file), "--pictures", str(folder))
     assert {path.name for path in folder.iterdir()} == {"one.png", "all.png"}
     with Image.open(folder / "all.png") as sheet:
         assert sheet.size == (240, 270)

@@ -511,7 +511,7 @@ def needs_opengl() -> None:
         ("--controls swimming", "--controls is 'swimming', expected one of walking, flying"),
         ("--engine steam", "--engine is 'steam', expected one of auto, opengl, software"),
         ("--seed -1", "--seed is -1, expected an integer of 0 or more"),
-        ("--partner replay --tasks x.json", "--task-source"),
+        ("--partner replay --task-source x.json", "--task-source"),
         ("--task nothing", "--task is 'nothing', expected one of"),
     ],
 )

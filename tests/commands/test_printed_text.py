@@ -60,28 +60,35 @@ def checked(capsys: pytest.CaptureFixture[str], kept: str = KEPT) -> str:
 
 
 def test_structures(shell: Callable[..., str]) -> None:
-    shell("tasks", "--tasks", "structures.json")
-    shell("tasks", "--tasks", "structures.json", "--pictures", FILE_NAME, kept="[bold]")
-    unknown = shell("demo", "--tasks", "structures.json", "--task", "[/y]")
+    shell("tasks", "--task-source", "structures.json")
+    shell("tasks", "--task-source", "structures.json", "--pictures", FILE_NAME, kept="[bold]")
+    unknown = shell("demo", "--task-source", "structures.json", "--task", "[/y]")
     assert "has no structure '[/y]'" in unknown
     shell(
         "language",
         "parse",
         "how many red blocks are there?",
-        "--world",
+        "--structure",
         HOSTILE,
-        "--tasks",
+        "--task-source",
         "structures.json",
         kept="",
     )
     shell(
-        "render", "structure", "plain", "--tasks", "structures.json", "-o", f"{FILE_NAME}.png", kept="[bold]"
+        "render",
+        "structure",
+        "plain",
+        "--task-source",
+        "structures.json",
+        "-o",
+        f"{FILE_NAME}.png",
+        kept="[bold]",
     )
 
 
 def test_games_and_recordings(shell: Callable[..., str]) -> None:
-    shell("demo", "--tasks", "structures.json", "--task", HOSTILE, "-o", FILE_NAME)
-    shell("record", "game.jsonl", "--tasks", "structures.json", "--builder", "oracle")
+    shell("demo", "--task-source", "structures.json", "--task", HOSTILE, "-o", FILE_NAME)
+    shell("record", "game.jsonl", "--task-source", "structures.json", "--builder", "oracle")
     file = Path("game.jsonl")
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     written = "".join(json.dumps({**line, "chain": ""}).replace(', "chain": ""', "") + "\n" for line in lines)
@@ -113,9 +120,9 @@ def test_packs(shell: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> No
     for words in ("list", "info", "verify"):
         own = [] if words == "list" else ["iglu-multiturn"]
         shell("data", words, *own, kept="" if words == "list" else "[bold]")
-    shell("data", "verify", "iglu-singleturn", "--path", FILE_NAME, kept="[bold]")
-    shell("film", "--tape", "step-2", "--data", FILE_NAME, "-o", "film.html", kept="[bold]")
-    shell("film", "--tape", "step-3", "--data", FILE_NAME, kept="[bold]")
+    shell("data", "verify", "iglu-singleturn", "--data", FILE_NAME, kept="[bold]")
+    shell("film", "--world-file", "step-2", "--data", FILE_NAME, "-o", "film.html", kept="[bold]")
+    shell("film", "--world-file", "step-3", "--data", FILE_NAME, kept="[bold]")
     shell("questions", "--data", FILE_NAME, kept="[bold]")
     shell("data", "export", "iglu-multiturn", "-o", f"{FILE_NAME}.jsonl", kept="")
 

@@ -183,7 +183,7 @@ def test_a_human_dialogue_is_spoken_in_order(
 
 
 def demo(*arguments: str) -> dict[str, Any]:
-    result = CliRunner().invoke(app, ["demo", "--video", "none", "--json", *arguments])
+    result = CliRunner().invoke(app, ["demo", "--video-format", "none", "--json", *arguments])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
@@ -234,7 +234,7 @@ def test_a_dialogue_of_people_is_spoken_to_a_builder_that_is_named(
     assert said == told
     with pytest.raises(ConfigError, match="--task-source and --data exclude each other"):
         CliRunner().invoke(
-            app, ["record", str(path) + "2", *options, "--tasks", "random"], catch_exceptions=False
+            app, ["record", str(path) + "2", *options, "--task-source", "random"], catch_exceptions=False
         )
 
 
@@ -243,4 +243,4 @@ def test_wrong_options_of_the_demo(tmp_path: Path) -> None:
         choose_session(task="C7")
     for others in (["--replay"], ["--data", str(tmp_path)]):
         with pytest.raises(ConfigError, match=r"--task-source .*(exclude|is expected)"):
-            CliRunner().invoke(app, ["demo", "--tasks", "s.json", *others], catch_exceptions=False)
+            CliRunner().invoke(app, ["demo", "--task-source", "s.json", *others], catch_exceptions=False)

@@ -77,7 +77,7 @@ def test_games_are_served_to_the_clients_of_openenv(tmp_path: Path) -> None:
 def test_a_trainer_plays_on_a_server(tmp_path: Path) -> None:
     trainer, tasks = ROOT / "tests" / "trl_toy.py", tmp_path / "tasks.json"
     run("trl", tmp_path, trainer, "--write-tasks", tasks)
-    arguments = ("--observations", "delta", "--tasks", str(tasks))
+    arguments = ("--observations", "delta", "--task-source", str(tasks))
     with openenv_server(*arguments, python=python_of("openenv")) as address:
         for where in ((), ("--openenv", address)):
             said = run("trl", tmp_path, trainer, *where, "--steps", "1", "--generations", "2")

@@ -370,6 +370,77 @@ def test_the_edits_example_chooses_the_decoding_on_the_validation_split(
     assert "told-ground-v1" in printed
 
 
+@pytest.mark.parametrize("level", ["team-parts-v1", "partners-structures-v1"])
+def test_the_block_example_learns_what_architects_ask_for(level: str) -> None:
+    needs("torch")
+    from iglu_marl.benchmark import find
+    from iglu_marl.language import CellEdit, parse
+
+    blocks = example("block_reader")
+    found = [*blocks.messages(find(level).fold(1), "train", 4, 1)]
+    kinds = {asked for _, (_, asked) in found}
+    assert len(found) > 20
+    assert kinds > {0}, "blocks are placed and removed"
+    for text, (cell, asked) in found:
+        meant = parse(text)
+        if asked == blocks.NOTHING:
+            assert not isinstance(meant, CellEdit)
+        else:
+            assert (meant.cell, meant.after) == (cell, asked), text
+
+
+def test_the_block_example_completes_a_structure_from_pictures(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("torch")
+    one_thread()
+    blocks = example("block_reader")
+    monkeypatch.setattr(blocks, "UPDATES", 500)
+    result = blocks.main(games=150, seeds=1, episodes=1)
+    assert (result.name, result.privileged) == ("linear reader, planner", False)
+    assert [row.success for row in result.rows] == [True]
+    assert "pictures-structures-v1" in capsys.readouterr().out
+
+
+def test_a_team_of_the_block_example_reads_by_its_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("torch")
+    one_thread()
+    from iglu_marl.benchmark import find, run
+
+    blocks = example("block_reader")
+    monkeypatch.setattr(blocks, "UPDATES", 500)
+    level = find("team-relay-v1")
+    reader = blocks.train_reader(level, 200, 0)
+    ask, read = blocks.BlockByBlock, blocks.in_team(reader)
+    found = run(level, [(ask, read)], episodes=2)
+    assert [row.success for row in found.rows] == [True, True]
+    with blocks.torch.no_grad():
+        reader.table.weight.zero_()  # reads nothing
+    found = run(level, [(ask, read)], episodes=1, controls=False)
+    assert not found.rows[0].success
+
+
+def test_a_pair_of_the_block_example_needs_its_symbols(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs("torch")
+    one_thread()
+    from iglu_marl.benchmark import find
+
+    blocks = example("block_reader")
+    monkeypatch.setattr(blocks, "CODE_UPDATES", 1000)
+    result = blocks.main("symbols-walk-v1", games=100, seeds=1, episodes=4)
+    (run,) = result.runs
+    assert [row.success for row in result.rows] == [True] * 4
+    assert run.controls == {"muted": 0.0, "scrambled": 0.0}
+    assert "says 100.0% of 24 blocks of the validation split" in capsys.readouterr().out
+
+    code = blocks.train_code(find("symbols-walk-v1"), 100, 0)
+    one, other = ((1, -1, 0), 3), ((-1, -1, 1), 6)
+    for both in ([one, other], [other, one]):
+        assert code.read(" ".join(f"s{symbol}" for symbol in code.say(both))) == both
+
+
 def test_the_walkers_of_the_walking_example_see_what_environments_show() -> None:
     needs("torch")
     from iglu_marl.agents.learned.silent import scene_of

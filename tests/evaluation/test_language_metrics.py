@@ -13,14 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iglu_marl import ConfigError, DialogueError, IgluMarlError
+from iglu_marl import ConfigError, IgluMarlError
 from iglu_marl.evaluation.language_metrics import (
     Rows,
     _edit_distances,
     bag_of_symbols_disentanglement,
     causal_influence,
-    instantaneous_coordination,
-    message_use,
     mutual_information,
     positional_disentanglement,
     speaker_consistency,
@@ -94,8 +92,6 @@ def test_constant_messages_show_no_structure_and_tell_nothing() -> None:
     for said in ([[3, 3]] * 24, [[]] * 24):
         assert all(metric(MEANINGS, said, resamples=20) == (0, 0, 0) for metric in STRUCTURES)
         assert mutual_information(MEANINGS, said, resamples=20) == (0, 0, 0)
-    use = message_use([[]] * 24, 8, resamples=20)
-    assert use == ((0, 0, 0),) * 4
 
 
 def test_without_structure_in_the_meanings_there_is_none_to_measure() -> None:
@@ -191,8 +187,6 @@ def test_information_by_hand() -> None:
     assert value(mutual_information, *rows, corrected=False) == pytest.approx(plain, abs=1e-5)
     # corrections of Miller and Madow: (1 + 1 - 2) / (2 * 4 * ln 2) = 0
     assert value(mutual_information, *rows) == pytest.approx(plain, abs=1e-5)
-    entropy = message_use([[0], [0], [1], [1]], 2, resamples=1).message_entropy.value
-    assert entropy == pytest.approx(1 + 1 / (8 * math.log(2)))
 
 
 def test_the_correction_takes_away_the_bias() -> None:
@@ -203,7 +197,7 @@ def test_the_correction_takes_away_the_bias() -> None:
     assert abs(np.mean([value(mutual_information, x, y) for x, y in pairs])) < 0.01
 
 
-@pytest.mark.parametrize("metric", [mutual_information, speaker_consistency, instantaneous_coordination])
+@pytest.mark.parametrize("metric", [mutual_information, speaker_consistency])
 def test_information_of_equal_and_of_independent_variables(metric: Callable[..., Interval]) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.integers(4, size=(2, 2000))
@@ -231,18 +225,9 @@ def test_causal_influence_of_known_listeners() -> None:
 
 def test_a_listener_that_sees_what_the_speaker_sees_is_coordinated_and_not_influenced() -> None:
     seen = np.random.default_rng(0).integers(4, size=400)
-    assert instantaneous_coordination(seen, seen, resamples=20).value == pytest.approx(2, abs=0.02)
+    assert mutual_information(seen, seen, resamples=20).value == pytest.approx(2, abs=0.02)
     policies = np.repeat(np.eye(4)[seen][:, None], 4, axis=1)
     assert causal_influence(policies, resamples=20) == (0, 0, 0)
-
-
-def test_message_use_by_hand() -> None:
-    use = message_use([[0, 1], [0], [], [0, 1]], 8, corrected=False, resamples=500)
-    assert use.length.value == 5 / 4
-    assert use.message_entropy.value == pytest.approx(1.5)
-    assert use.symbol_entropy.value == pytest.approx(-(0.6 * math.log2(0.6) + 0.4 * math.log2(0.4)))
-    assert use.symbols_used.value == use.symbols_used.high == 2 / 8
-    assert use.length.low < 5 / 4 < use.length.high
 
 
 # -------------------------------------------------------------------------------------------------- intervals
@@ -337,10 +322,6 @@ def test_rows_that_do_not_fit(rows: tuple[Rows, Rows], said: str) -> None:
 
 
 def test_more_that_does_not_fit() -> None:
-    with pytest.raises(DialogueError, match=r"messages\[1\] is \(2, 8\), expected symbols in 0..7"):
-        message_use([[0], [2, 8]], 8)
-    with pytest.raises(ConfigError, match="vocabulary is 0, expected an integer in 1"):
-        message_use([[]], 0)
     with pytest.raises(ConfigError, match="there are 2 first, 3 second"):
         mutual_information([1, 2], [1, 2, 3])
     with pytest.raises(ConfigError, match=r"shape \(2,\), expected \(3,\): one for each"):

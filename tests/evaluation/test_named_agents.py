@@ -56,7 +56,7 @@ def mine(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "words",
     [
-        "evaluate --builder agents_here:MyBuilder --tasks random --count 2 --max-steps 20 --processes 2 --json",
+        "evaluate --builder agents_here:MyBuilder --task-source random --count 2 --max-steps 20 --processes 2 --json",
         "benchmark run told-place-v1 --builder agents_here:make --episodes 1 --no-controls --json",
         "record game.jsonl --builder folder/random.py:MyBuilder --max-steps 20 --json",
         "predict --builder agents_here.py:MyBuilder --controls walking --corpus bundled --count 1 --max-steps 5 --json",
@@ -199,7 +199,7 @@ def test_silence_is_said_under_the_tables(tmp_path: Path) -> None:
     words: list[str] = []
     for name in ("evaluated_agents:Silent", "scripted"):
         words += ["--architect", name]
-    words += ["--builder", "oracle", "--builder", "scripted", "--tasks", "random", "--count", "2"]
+    words += ["--builder", "oracle", "--builder", "scripted", "--task-source", "random", "--count", "2"]
     words += ["--controls", "flying", "--max-steps", "60", "-o", str(tmp_path)]
     done = CliRunner().invoke(app, ["evaluate", *words], catch_exceptions=False)
     expected = [

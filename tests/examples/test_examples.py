@@ -23,6 +23,7 @@ TESTED: dict[str, str] = {
     "rllib_two_agents": "test_rllib.py",
     "benchmarl_two_agents": "test_adapters.py",
     "trl_builder": "test_adapters.py",
+    "block_reader": "test_frameworks.py",
     "edits_builder": "test_frameworks.py",
     "sb3_builder": "test_frameworks.py",
     "team_division": "test_frameworks.py",
@@ -47,6 +48,7 @@ def test_examples_tested_elsewhere_are(root: Path) -> None:
 # Options that come after the documented ones, and so win over them: enough to see that the example runs.
 SHORT = {
     "benchmarl_two_agents": "--iterations 1 --batch 200",
+    "block_reader": "--games 20 --seeds 1 --episodes 1",
     "edits_builder": "--games 16 --epochs 1 --seeds 1 --episodes 2",
     "rllib_two_agents": "--iterations 1 --batch 200 --max-steps 20",
     "sb3_builder": "--steps 0 --games 16 --rounds 0 --seeds 1 --episodes 4",
@@ -61,6 +63,7 @@ APART = (
 )  # fmt: skip
 # Example -> the libraries that it imports besides, each with its name for tests/requirements.py.
 LIBRARIES = {
+    "block_reader": {"torch": "rl"},
     "edits_builder": {"torch": "rl"},
     "sb3_builder": {"stable_baselines3": "rl"},
     "team_division": {"torchrl": "rl"},

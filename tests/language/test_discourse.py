@@ -425,3 +425,39 @@ def test_a_name_is_learned_from_an_answer(
     assert talk.discourse.pending is not None
     assert talk.says(answer) != set()
     assert talk.says(then) == gone
+
+
+@pytest.mark.parametrize(
+    ("texts", "cells"),
+    [
+        (("a red block on top of it", "two more"), {(0, 1, 0), (0, 2, 0)}),
+        (("a red block to the east of it", "and two more"), {(2, -1, 0), (3, -1, 0)}),
+        (("put 2 red blocks to the east of it", "one more"), {(3, -1, 0)}),
+        (("a red block 2 blocks east of it", "one more"), {(4, -1, 0)}),
+        (("a blue block to the east of it", "2 more red in the same direction"), {(2, -1, 0), (3, -1, 0)}),
+        (("a red block to the east of it", "another one in that direction"), {(2, -1, 0)}),
+        (("a red block on top of it", "a green block north of it", "two more"), {(0, 0, -2), (0, 0, -3)}),
+    ],
+)
+def test_more_goes_on_in_the_direction_of_what_was_placed_last(
+    texts: tuple[str, ...], cells: set[tuple[int, int, int]]
+) -> None:
+    talk = Dialogue()
+    for text in ("a red block in the middle", *texts[:-1]):
+        assert talk.says(text)
+    assert talk.says(texts[-1]) == cells
+
+
+def test_more_of_what_others_built_needs_their_order() -> None:
+    row = [(0, -1, 0), (1, -1, 0), (2, -1, 0)]
+    for order, expected in (((), set()), (tuple(row), {(3, -1, 0)}), (tuple(row[::-1]), {(-1, -1, 0)})):
+        talk = Dialogue()
+        before, talk.world = talk.world, blocks_to_grid([(*cell, RED) for cell in row])
+        talk.discourse.notice(before, talk.world, order)
+        assert talk.says("one more") == expected
+
+
+def test_the_same_for_the_other_side() -> None:
+    talk = Dialogue((0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED))
+    assert talk.says("put a blue block on top of the west end of the row") == {(0, 0, 0)}
+    assert talk.says("do the same for the other side") == {(2, 0, 0)}

@@ -517,7 +517,7 @@ def test_command_sample() -> None:
 
 
 def test_command_parse() -> None:
-    command = ["language", "parse", "How many blocks are there?", "--world", "lighthouse", "--json"]
+    command = ["language", "parse", "How many blocks are there?", "--structure", "lighthouse", "--json"]
     facts = json.loads(CliRunner().invoke(app, command).stdout)
     assert facts["program"] == "count(filter_shape(scene(),block))"
     assert facts["answer"] > 10

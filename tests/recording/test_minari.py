@@ -556,7 +556,7 @@ def test_a_pack_becomes_a_dataset(tmp_path: Path, minari: Any) -> None:
         rebuilt_file(2): b"version https://git-lfs.github.com/spec/v1\nsize 5\n",
     }
     path = write_zip(tmp_path / "iglu-singleturn.zip", files)
-    words = ["data", "export", "iglu-singleturn", "--path", path, "--format", "minari", "-o", "iglu/p-v0"]
+    words = ["data", "export", "iglu-singleturn", "--data", path, "--format", "minari", "-o", "iglu/p-v0"]
     words += ["--stride", 2]
     result = CliRunner().invoke(app, [*map(str, words), "--json"], catch_exceptions=False)
     facts = json.loads(result.stdout)

@@ -825,7 +825,7 @@ def test_record_and_replay_commands(tmp_path: Path) -> None:
     assert told["games"][0]["completed"]
     assert read_recording(path)[0].header["agents"] == {"architect": "scripted", "builder": "hasty"}
     assert (
-        invoke("record", str(path), *options, "--append", "--seed", "5", "--view", "parallel").exit_code == 0
+        invoke("record", str(path), *options, "--append", "--seed", "5", "--api", "parallel").exit_code == 0
     )
     files = {
         "--html": tmp_path / "game.html",
@@ -859,7 +859,7 @@ def test_replay_command_tells_a_difference(recorded: bytes, tmp_path: Path) -> N
         (["record", "{new}", "--task", "no-such"], "--task is 'no-such'"),
         (["record", "{new}", "--builder", "nobody"], "builder 'nobody' is unknown"),
         (["record", "{new}", "--episodes", "0"], "--episodes is 0"),
-        (["record", "{new}", "--view", "side"], "--api is 'side'"),
+        (["record", "{new}", "--api", "side"], "--api is 'side'"),
         (["replay", "{file}", "--episode", "3"], "--episode is 3"),
         (["replay", "{new}"], "cannot be read"),
     ],

@@ -319,7 +319,7 @@ def test_render_replay_and_the_demo_write_pages(tmp_path: Path, monkeypatch: pyt
     again = json.loads(run(app, ["render", "replay", "replay.html", "-o", "game.json", "--json"]).stdout)
     assert again["moments"] == told["moments"]
     assert read_replay("game.json") == read_replay("replay.html")
-    shown = json.loads(run(app, ["demo", *options, "--video", "none", "-o", "out"]).stdout)
+    shown = json.loads(run(app, ["demo", *options, "--video-format", "none", "-o", "out"]).stdout)
     assert str(Path("out", "replay.html")) in shown["files"]
     assert read_replay("out/replay.html") == read_replay("replay.html")
 
@@ -352,7 +352,7 @@ def test_a_recording_becomes_a_page(tmp_path: Path) -> None:
 
 def test_what_a_person_did_becomes_a_page(window: Browser, tmp_path: Path) -> None:
     page = tmp_path / "person.html"
-    words = ["film", "--tape", "bundled/builder-data/1-bridge/step-2", "-o", str(page), "--json"]
+    words = ["film", "--world-file", "bundled/builder-data/1-bridge/step-2", "-o", str(page), "--json"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     told, data = json.loads(done.stdout), read_replay(page)

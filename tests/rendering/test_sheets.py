@@ -257,7 +257,7 @@ def picture_of(path: str | Path) -> Picture:
 
 @pytest.mark.slow
 def test_render_structure(structures: Path, tmp_path: Path) -> None:
-    facts = told("structure", "C7", "--tasks", structures, "-o", tmp_path / "c7.png")
+    facts = told("structure", "C7", "--task-source", structures, "-o", tmp_path / "c7.png")
     assert facts == {"structure": "C7", "view": "sheet", "blocks": 2, "file": str(tmp_path / "c7.png")}
     expected = contact_sheet(blocks_to_grid([(0, -1, 0, 6), (1, -1, 0, 1)]), title="C7: dots")
     assert (picture_of(tmp_path / "c7.png") == expected).all()
@@ -281,10 +281,10 @@ def test_render_diff(structures: Path) -> None:
         task.start_grid, task.target_grid, title="kite, session 3, turn 2", caption=task.instruction
     )
     assert (picture_of("kite-diff.png") == expected).all()
-    facts = told("diff", "two", "--to", "C7", "--tasks", structures, "-o", "d.png", "--width", 560)
+    facts = told("diff", "two", "--to", "C7", "--task-source", structures, "-o", "d.png", "--width", 560)
     assert (facts["added"], facts["removed"], facts["kept"]) == (1, 0, 1)
     assert picture_of("d.png").shape[1] == 560
-    assert told("diff", "two", "--tasks", structures)["added"] == 1
+    assert told("diff", "two", "--task-source", structures)["added"] == 1
 
 
 @pytest.mark.parametrize(
@@ -296,8 +296,8 @@ def test_render_diff(structures: Path) -> None:
         (["structure", "kite", "--width", 20], ConfigError, "--width is 20"),
         (["structure", "kite", "-o", "kite.jpg"], RenderError, "kite.jpg"),
         (["structure", "kite", "-o", "no/kite.png"], RenderError, "folder 'no'"),
-        (["structure", "x", "--tasks", "mine.json"], TaskError, "C7, two"),
-        (["structure", "x", "--tasks", "gone.json"], DataError, "gone.json does not exist"),
+        (["structure", "x", "--task-source", "mine.json"], TaskError, "C7, two"),
+        (["structure", "x", "--task-source", "gone.json"], DataError, "gone.json does not exist"),
         (["diff", "kite", "--turn", 99], ConfigError, r"--turn is 99, expected 1\.\.3"),
         (["diff", "kite", "--session", 0, "--turn", 1], ConfigError, r"--session is 0, expected 1\.\."),
         (["diff", "x", "--turn", 1], ConfigError, "no session of 'x'"),

@@ -685,8 +685,3 @@ def test_colors_of_the_documentation_and_of_the_2022_tools():
         "purple",
         "yellow",
     ]
-
-
-def test_draw_is_the_old_name_of_sample_task() -> None:
-    with pytest.warns(DeprecationWarning, match="sample_task"):
-        assert iglu_marl.tasks.draw is sample_task

@@ -97,7 +97,7 @@ def test_the_command_writes_a_dataset_by_splits(
         "8",
         "--split",
         "train",
-        "--view",
+        "--text-view",
         "coordinates",
     )
     assert run(monkeypatch, *words) == 0

@@ -183,7 +183,7 @@ def play_a_little(seed: int) -> bytes:
 def ended_by(number: signal.Signals, folder: Path) -> str:
     """Expect an evaluation in two processes to end at a signal without leftover processes, and to say how to resume."""
     output = folder / number.name
-    tool = [sys.executable, "-m", "iglu_marl", "evaluate", "--processes", "2", "--tasks", "bundled"]
+    tool = [sys.executable, "-m", "iglu_marl", "evaluate", "--processes", "2", "--task-source", "bundled"]
     signal.signal(
         signal.SIGINT, signal.default_int_handler
     )  # where this was begun in the background, it is ignored

@@ -163,7 +163,6 @@ class Modifiers:
     total: int | None = None
     flat: bool | None = None
     centred: bool | None = None
-    bare: bool | None = None
     until: int | None = None
     origin: Any = None
     taller: int | None = None
@@ -580,7 +579,7 @@ def _described(new: BlockSpec, mods: Modifiers) -> BlockSpec:
     stated = {name: getattr(mods, name) for name in _OF_BLOCKS}
     stated = {name: getattr(BlockSpec, name) if value is None else value for name, value in stated.items()}
     new = replace(new, count=count, color=color, kind=kind, sizes=sizes, standing=standing)
-    return replace(new, **stated, axis=mods.long_side or mods.axis, bare_ends=bool(mods.bare))
+    return replace(new, **stated, axis=mods.long_side or mods.axis)
 
 
 def _colored(new: BlockSpec, mods: Modifiers) -> Any:
@@ -792,7 +791,7 @@ def _at_two_places(new: BlockSpec, mods: Modifiers) -> Any:
     return Sequence(tuple(put(new, mod_where(where).plus(rest)) for where in mods.also))
 
 
-_OPEN = ("bare_ends", "until", "centred", "axis", "gap", "hollow", "like")
+_OPEN = ("until", "centred", "axis", "gap", "hollow", "like")
 """Properties of new blocks that a `Place` or `Build` does not have."""
 
 
