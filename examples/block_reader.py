@@ -250,8 +250,7 @@ def train_code(level: benchmark.Level, games: int, seed: int) -> Code:
         part = rows[torch.randint(len(rows), (BATCH,))]
         scores = code.scores(part)
         heard = code.heard(gumbel_softmax(scores, tau=max(0.5, 2 - 3 * number / CODE_UPDATES), hard=True))
-        # How often each symbol is said: all of them alike, or meanings share one.
-        used = scores.softmax(2).mean(0)
+        used = scores.softmax(2).mean(0)  # all symbols alike, or several meanings share one
         loss = (used * used.clamp_min(1e-9).log()).sum()
         loss += sum(cross_entropy(found, right) for found, right in zip(heard, part.T, strict=True))
         optimizer.zero_grad()

@@ -95,8 +95,7 @@ class LearnedBuilder(BuilderBase):
             require_entry(observation, DIALOG_KEYS, "LearnedBuilder", SHOW_BUILDER)
         )
         executor = self._executor
-        if self._counts_steps:
-            observation = {**executor.reckoned(), **observation}
+        observation = {**executor.reckoned(), **observation} if self._counts_steps else observation
         if executor.look(observation) and executor.steps and self._goal is not None:
             executor.steps = self._way_to(self._goal) or []
         if executor.lost:

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -269,6 +269,7 @@ def mistake(situation: ConversationState, cell: Cell) -> list[str]:
     return [say(DialogueAct.MISPLACED, word=name) for name in names]
 
 
+@lru_cache(maxsize=1089)
 def place_of(cell: Cell) -> str:
     """Describe a cell from the centre: "2 blocks east of the centre, on the ground"."""
     return render_place(At(cell))

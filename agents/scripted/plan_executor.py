@@ -56,8 +56,8 @@ class PlanExecutor:
         """Return grid and pose of the private world, from the usual start without blocks on, as observed."""
         if not self._begun:
             self.state.begin(np.zeros_like(self.state.grid), Pose())
-        x, y, z, yaw, pitch = self.state.world.pose[0]
-        return {"grid": self.state.grid.copy(), "agentPos": np.array([x, y, z, pitch, yaw], np.float32)}
+        pose = self.state.world.pose[0, [0, 1, 2, 4, 3]]  # with pitch before yaw
+        return {"grid": self.state.grid.copy(), "agentPos": pose.astype(np.float32)}
 
     def look(self, observation: Any) -> bool:
         """Compare the private world with the observation, which is right where they differ.

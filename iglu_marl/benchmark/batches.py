@@ -154,7 +154,8 @@ def judged_many(
         if record:
             acted.append(copy.deepcopy(acts))
         changes += playing & ((worlds.event == PLACED) | (worlds.event == REMOVED))
-        for game in np.flatnonzero(playing & (terminated | truncated)).tolist():
+        over = playing & (terminated | truncated)
+        for game in np.flatnonzero(over).tolist() if over.any() else ():
             end = Trajectory(
                 tasks[game], seeds[game], terminated=bool(terminated[game]), grid=worlds.grid[game].copy()
             )
@@ -165,7 +166,7 @@ def judged_many(
                     for agent in players
                 },
             )
-        playing &= ~(terminated | truncated)
+        playing &= ~over
         if isinstance(architect, AgentBatch):
             architect.playing = playing
     return found

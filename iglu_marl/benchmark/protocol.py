@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -282,9 +283,13 @@ class _Table:
         self._used = [*agents, twin]
 
     def __enter__(self) -> _Table:
+        self._frozen = gc.get_freeze_count()
+        gc.freeze()  # else collections search through all modules and the grammar, time and again
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self._frozen:
+            gc.unfreeze()
         for part in (*self._used, *self._envs.values()):
             if hasattr(part, "close"):
                 part.close()

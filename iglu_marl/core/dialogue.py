@@ -291,5 +291,5 @@ def decode_dialogue(
     found = []
     for start, end in pairwise([*starts, len(said)]):
         role, number = speakers[int(said[start]) - codec.size]
-        found.append(Utterance(role, codec.decode(said[start + 1 : end].tolist()), number))
+        found.append(Utterance(role, codec.decode(said[start + 1 : end]), number))
     return tuple(found)

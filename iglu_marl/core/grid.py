@@ -112,7 +112,8 @@ def color_at(grid: npt.NDArray[Any], cell: Any) -> int:
 
 def cells_of(mask: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return the non-zero cells (x, y, z) of a dense grid or mask [9, 11, 11], int64 [k, 3], in its order."""
-    return np.argwhere(mask)[:, [1, 0, 2]] + MIN_CORNER
+    y, x, z = np.asarray(mask).nonzero()
+    return np.stack((x, y, z), axis=1) + MIN_CORNER
 
 
 def canonical(grid: npt.NDArray[Any]) -> bytes:

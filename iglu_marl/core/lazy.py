@@ -24,8 +24,7 @@ def lazy_exports(
         submodules: submodules that can be used as attributes without an import of their own.
 
     """
-    path = sys.modules[package].__file__
-    assert path is not None
+    path = str(sys.modules[package].__file__)
     exports = {
         alias.name: line.module
         for block in ast.parse(Path(path).read_text(encoding="utf-8")).body

@@ -219,7 +219,8 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
         any_over = batch.advance(advance_many, (controls, numbers, batch.idle))
         if self._live is not None:
             self._live.begin(fresh)
-            self._live.speak(np.flatnonzero((batch.worlds.floor == ARCHITECT) & ~batch.over))
+            if (turn := batch.worlds.floor == ARCHITECT).any():
+                self._live.speak(np.flatnonzero(turn & ~batch.over))
         batch.refresh()
         shown = batch.shown
         if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):

@@ -21,7 +21,6 @@ Sources: Brighton and Kirby, Understanding Linguistic Evolution by Visualizing t
 al., On the Pitfalls of Measuring Emergent Communication (AAMAS 2019); Jaques et al., Social Influence as Intrinsic
 Motivation for Multi-Agent Deep Reinforcement Learning (ICML 2019); Miller, Note on the Bias of Information Estimates
 (1955).
-
 """
 
 from __future__ import annotations

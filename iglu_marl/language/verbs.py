@@ -530,9 +530,7 @@ class Repeat(Instruction):
         if expanded is not self:
             return _follow(expanded, setting)
         on_top = isinstance(self.where, Edge) and min(setting.last, default=(0, 0, 0))[1] >= 0
-        if (
-            self.where is None or on_top or not (setting.last or setting.before is None)
-        ):  # on the edge of what?
+        if self.where is None or on_top or not (setting.last or setting.before is None):  # the edge of what?
             raise Unresolved(Reason.NO_MATCH, "that cannot be done the same way")
         if isinstance(self.where, OtherSide) and self.where.of is None:
             if self.color:
@@ -1410,9 +1408,10 @@ def _repeated(instruction: Repeat, last: Any) -> Any:
         if instruction.of is not None and isinstance(part, PlaceGoal) and part.where:
             where = part.where[0]
             if isinstance(where, (Beside, Sides, NextTo, Corners)):
-                if isinstance(instruction.of, Portion) and isinstance(where.of, Portion):
-                    if where.of.of == instruction.of.of == Anaphor():  # which is no longer what had the ends
-                        raise Unresolved(Reason.NO_PLACE, "the end of what")
+                if getattr(where.of, "of", None) == getattr(instruction.of, "of", 0) == Anaphor():
+                    raise Unresolved(
+                        Reason.NO_PLACE, "the end of what"
+                    )  # "it" is no longer what had the ends
                 return replace(part, where=(replace(where, of=instruction.of), *part.where[1:]))
         if instruction.where is not None and isinstance(part, PlaceGoal):
             new = part.new if instruction.color is None else replace(part.new, color=instruction.color)

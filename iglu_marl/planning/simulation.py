@@ -60,7 +60,7 @@ class Simulation:
         for named in actions:
             action = (
                 int(named) if isinstance(named, Action) else named
-            )  # actions of the space are plain integers
+            )  # those of the space are plain integers
             step(self.state, self.problem.controls, action)
             self.actions.append(action)
             if self.state["event"][0] == PLACED:

@@ -237,9 +237,7 @@ class TextGame:
             cost += self.word_cost * len(said.split()) + (self.question_cost if role is Role.BUILDER else 0.0)
             self.counts["questions"] += role is Role.BUILDER
         gain = self.score - before
-        if isinstance(
-            self.partner, GamePartner
-        ):  # it decides when the game is over, and may change the target
+        if isinstance(self.partner, GamePartner):  # it ends the game, and may change the target
             if not problem:
                 self._next = (self._next + 1) % len(self._seats)
                 self.partner.answer(self, said)

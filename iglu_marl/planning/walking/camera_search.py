@@ -78,9 +78,9 @@ class CameraSearch:
         best, end = (math.inf, 0.0, 0), (0, 0)
         while True:
             children = room[: kernels.children_of(nodes, task, self.table, _MARKS, room)]
-            for at in set(range(len(nodes))) - set(
+            for at in {*range(len(nodes))}.difference(
                 children["node"].tolist()
-            ):  # nothing is left to be done here
+            ):  # nothing is left to be done
                 spent, left = float(nodes["spent"][at]), int(nodes["left"][at])
                 outcome = spent + kernels.HIDDEN_PRICE * left, spent, left
                 if outcome < best:

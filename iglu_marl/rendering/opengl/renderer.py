@@ -185,9 +185,7 @@ class _Drawer:
         """Return a framebuffer with k scenes stacked from the lower left, each with its row 0 lowest."""
         (height, width), tiles = size, len(grids)
         blocks = np.flatnonzero(grids)
-        places = np.zeros(
-            len(blocks) + tiles, np.uint32
-        )  # the ground's instances come last: theirs are not used
+        places = np.zeros(len(blocks) + tiles, np.uint32)  # those of the ground come last, and are not used
         places[: len(blocks)] = blocks
         self._places.orphan(places.nbytes)
         self._places.write(places)
@@ -204,9 +202,7 @@ class _Drawer:
 
     def _load_scenes(self, grids: BlockGrid, poses: FloatArray) -> None:
         count = len(grids)
-        cameras = np.zeros(
-            (count, 2, 4), np.float32
-        )  # eye, 0; sine and cosine of yaw, sine and cosine of pitch
+        cameras = np.zeros((count, 2, 4), np.float32)  # eye, 0; sine and cosine of yaw and of pitch
         angles = np.radians(poses[:, 3:])
         cameras[:, 0, :3] = poses[:, :3]
         cameras[:, 1, 0::2] = np.sin(angles)
