@@ -49,7 +49,9 @@ PLAYERS = (
     "iglu_marl/benchmark/catalog.py",  # the digests of levels are made of its strings
 )
 # Ids of levels, keys of files and the other name of `levels`, which stay.
-KEPT = re.compile(r"\btold-[a-z]+(-v0)?|([\"`])(told|rungs?|model_rungs)\2|rungs as rungs", re.IGNORECASE)
+KEPT = re.compile(
+    r"\btold-[a-z]+(-v0)?|([\"`])(told|rungs?|model_rungs)\2|rungs as rungs|benchmark\.rungs", re.I
+)
 TABLE = re.compile(r"<!-- table: .*?<!-- end -->", re.DOTALL)  # generated from the code
 NOT_READ = ("docs/changes.md",)  # generated from the history
 

@@ -483,7 +483,8 @@ def levels(family: Family | None = None) -> tuple[Level, ...]:
     return tuple(level for level in _LISTED if family in (None, level.family))
 
 
-rungs = levels  # another name
+rungs = levels
+"""Another name of `levels`."""
 
 
 def find(level: str | Level) -> Level:

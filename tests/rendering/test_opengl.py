@@ -287,7 +287,7 @@ def test_nothing_is_opened_before_the_first_picture(description, monkeypatch):
 @pytest.mark.slow
 def test_importing_opens_and_loads_nothing():
     code = (
-        "import sys, iglu_marl.rendering.opengl as o; o.OpenGLRenderer, o.AutoRenderer;"
+        "import sys, iglu_marl.rendering.opengl.renderer as o; o.OpenGLRenderer, o.AutoRenderer;"
         "assert not {'pygame', 'moderngl', 'PIL'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
