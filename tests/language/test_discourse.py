@@ -461,3 +461,11 @@ def test_the_same_for_the_other_side() -> None:
     talk = Dialogue((0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED))
     assert talk.says("put a blue block on top of the west end of the row") == {(0, 0, 0)}
     assert talk.says("do the same for the other side") == {(2, 0, 0)}
+
+
+@pytest.mark.parametrize("text", ["that way", "in the same direction", "red in that direction"])
+def test_a_direction_alone_places_nothing(text: str) -> None:
+    talk = Dialogue()
+    assert talk.says("a red block in the middle")
+    assert talk.says("a red block to the east of it")
+    assert not talk.says(text)
