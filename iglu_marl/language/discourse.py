@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +72,7 @@ class Discourse:
 
     def __init__(self, reader: Reader | None = None) -> None:
         self._reader = reader
+        self._asked: tuple[Any, str | Instruction | None] = None, None  # what the reader was asked, and its reply
         self.context = Context()
         self.pending: Understanding | None = None
         self._request = ""  # the last text that was no answer
@@ -105,11 +107,12 @@ class Discourse:
         question, self._overheard = self._overheard, ""
         heard = self._with_answer(question, text, pending, grid) if question and self._request else None
         if heard is None:
-            open_ = bool(question and self._request) and not self._followed
-            unanswered = open_ and not _colored(text) and not begins_with_verb(text)
+            answers = bool(question and self._request) and not _colored(text) and not begins_with_verb(text)
+            unanswered = answers and not self._followed
             self._request = f"{self._request}, {text}" if unanswered else text
             failed = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
-            heard = self._by_reader(failed, grid) if unanswered else failed
+            says = unanswered or (answers and parse_small_talk(text) is None and not _states(text, question))
+            heard = self._by_reader(failed, grid) if says else failed
             if heard is failed:
                 heard = self._without_request(text, question, pending)
             if heard is None:  # where it is unanswered, it belongs to the request that was not understood
@@ -230,9 +233,10 @@ class Discourse:
     def _read(self, text: str, pending: Understanding | None, grid: Grid) -> Understanding:
         """Read a text after an open question."""
         if pending is not None:
-            found, text = self._as_reply(text, pending, grid)
+            said, (found, text) = text, self._as_reply(text, pending, grid)
             if found is not None:
-                return found
+                found = replace(found, by_parts=found.by_parts or pending.by_parts)
+                return self._by_reader(found, grid, said) if found.act == "request" else found
         new = self._by_reader(understand(text, grid, self.context), grid)
         if pending is not None and isinstance(new.instruction, Correct):
             return pending  # what is pending was not done
@@ -261,11 +265,17 @@ class Discourse:
             self.pending, found = pending, Understanding(text, None, (), act="remark")
         return found, text
 
-    def _by_reader(self, heard: Understanding, grid: Grid) -> Understanding:
-        """Return what was not wholly understood, or by parts only, as the reader has it, if that can be followed."""
+    def _by_reader(self, heard: Understanding, grid: Grid, text: str = "") -> Understanding:
+        """Return what was not wholly understood, or by parts only, as the reader has it, if that can be followed.
+
+        text: what was said, if that is not all of what is heard.
+        """
         if self._reader is None or (heard.complete and not heard.by_parts):
             return heard
-        read = self._reader(heard.text, grid, self.context)
+        about = text or heard.text, grid.tobytes(), self.context.said
+        if self._asked[0] != about:
+            self._asked = about, self._reader(about[0], grid, self.context)
+        read = self._asked[1]
         if read is None:
             return heard
         if isinstance(read, str):

@@ -710,7 +710,7 @@ class AnyOf(Reference, Location):
         return [self._chosen(groups, setting)]
 
     def _chosen(self, options: list[Any], setting: Resolution) -> Any:
-        if not (self.stated or setting.free):
+        if len(options) > 1 and not (self.stated or setting.free):
             cells = tuple(getattr(option, "cells", option) for option in options)
             raise Unresolved(Reason.AMBIGUOUS, f"one of {len(options)}", reference=self, choices=cells)
         if self.nth >= len(options):

@@ -44,6 +44,7 @@ from iglu_marl.language.naming import naming, new_nouns, taken_as, ways_to_mean
 from iglu_marl.language.placing import ANY_COLOR, SAME, OtherSide
 from iglu_marl.language.references import (
     Anaphor,
+    AnyOf,
     At,
     Beside,
     Blocks,
@@ -246,6 +247,17 @@ def _understand_beginning(
     return replace(heard, unread=unread) if changes else None
 
 
+_REQUIRED = re.compile(r"\b(?:it|they|you|th[a-z]+)\b[^.,]*\b(?:should|must|has to|have to|needs? to)\b", re.I)
+
+
+def _locates(said: list[str]) -> bool:
+    """Return whether words begin with a place, behind idle ones."""
+    parser, starts = Parser(grammar(), said), {0}
+    for at in range(len(said)):
+        starts |= {end for _, end, _ in parser.read("idle", at)} if at in starts else set()
+    return not listed("locating").isdisjoint(said[at] for at in starts if at < len(said))
+
+
 def is_remark(text: str, context: Context) -> bool:
     """Return whether a text asks for nothing: "Great job so far!"."""
     said = tokens(text)
@@ -257,6 +269,8 @@ def is_remark(text: str, context: Context) -> bool:
         or any(near(word, grammar().words_of("color")) for word in unknown_words(said))
         or (begins_with_verb(text) and not grammar().words_of("noun1", "nounn").isdisjoint(said))
         or parse_small_talk(text) is not None
+        or _locates(said)
+        or _REQUIRED.search(text)
     ):
         return False
     if not isinstance(failure := parse(text, context), Failure) or failure.partial is not None:
@@ -791,6 +805,8 @@ class _Answer:
         named = counted(which.core, 1) if reference == Anaphor() and which.core != Blocks() else None
         if which.every and isinstance(reference, Blocks) and which.number in (None, len(choices)):
             named = replace(reference, count=None, middle=False)
+        elif which.every and isinstance(reference, AnyOf) and which.number in (None, len(choices)):
+            named = reference.of
         if named is not None:
             made = rebuilt(instruction, lambda part: named if part == reference else part)
             yield try_instruction(self.pending.text, made, self.grid, self.context)

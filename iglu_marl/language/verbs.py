@@ -941,6 +941,8 @@ def bind_referent(instruction: Instruction, reference: Any, where: Where) -> Ins
             return value
         if isinstance(value, Blocks):
             return replace(value, extreme=None, rank=1, middle=False, where=where)
+        if isinstance(value, AnyOf) and isinstance(value.of, Reference):
+            return Blocks(where=where)
         return where
 
     found: Instruction = rebuilt(instruction, changed)
