@@ -72,7 +72,7 @@ class Discourse:
 
     def __init__(self, reader: Reader | None = None) -> None:
         self._reader = reader
-        self._asked: tuple[Any, str | Instruction | None] = None, None  # what the reader was asked, and its reply
+        self._asked: tuple[Any, Any] = None, None  # what the reader was asked, and its reply
         self.context = Context()
         self.pending: Understanding | None = None
         self._request = ""  # the last text that was no answer
@@ -266,10 +266,7 @@ class Discourse:
         return found, text
 
     def _by_reader(self, heard: Understanding, grid: Grid, text: str = "") -> Understanding:
-        """Return what was not wholly understood, or by parts only, as the reader has it, if that can be followed.
-
-        text: what was said, if that is not all of what is heard.
-        """
+        """Return what was not wholly understood, or by parts only, as the reader follows it, or the text said now."""
         if self._reader is None or (heard.complete and not heard.by_parts):
             return heard
         about = text or heard.text, grid.tobytes(), self.context.said

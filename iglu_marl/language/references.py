@@ -485,7 +485,7 @@ class Portion(Reference):
 
     which: also the "arms", "bars" or "steps" of a figure, which are things of several blocks.
     way: only those on this side; with "half", the half there.
-    layers: how many layers on this side. at: where the part lies in it, as a place of the zone.
+    layers: how many layers on this side.
     cuts: only those in these of its layers, rows, columns or blocks: the unit, the end from which they are counted
         (None: from the ground, or where it makes no difference) and their numbers, 0 = the middle, -1 = the last.
     """
@@ -494,7 +494,6 @@ class Portion(Reference):
     which: str
     way: Direction | None = None
     layers: int = 1
-    at: Location | None = None
     cuts: tuple[tuple[str, Direction | None, Sequence[int]], ...] = ()
 
     def resolve(self, setting: Resolution) -> list[Item]:
@@ -538,8 +537,6 @@ class Portion(Reference):
         return [limb for limb, reach in zip(limbs, far, strict=True) if reach == max(far)]
 
     def _cells(self, item: Item, setting: Resolution) -> list[Cell]:
-        if self.at is not None:
-            return _part_at(self.at, item, setting)
         if getattr(self.of, "which", "") == "arms" and self.which in ("ends", "tip", "outer"):
             return [cell for cell in item if _touched(cell, setting) == 1]
         if self.way is not None:
@@ -1340,22 +1337,6 @@ def _placed_on_part(reference: Blocks, items: list[Item], setting: Resolution) -
             continue
         found |= dict.fromkeys(fits)
     return list(found)
-
-
-def _part_at(where: Location, item: Item, setting: Resolution) -> list[Cell]:
-    """Return the part of a thing that lies in it like a place in the zone: "on the roof, in the north-west corner"."""
-    box = Box.of(item)
-    if isinstance(where, Edge):
-        return outermost(item, setting.vector_of(where.way))
-    if not isinstance(where, Spot) or {abs(where.x), abs(where.z)} - {0, REACH}:
-        return []
-    middle = [(low + high) / 2 for low, high in zip(box.low, box.high, strict=True)]
-    x, z = (
-        {0: middle[axis], REACH: box.high[axis], -REACH: box.low[axis]}[at]
-        for axis, at in ((0, where.x), (2, where.z))
-    )
-    there = [cell for cell in item if (cell[0], cell[2]) == (x, z)]
-    return outermost(there, (0, 1, 0)) if there else []
 
 
 def _in_each_part(reference: Blocks, items: list[Item], setting: Resolution) -> list[Item]:

@@ -247,15 +247,7 @@ def _understand_beginning(
     return replace(heard, unread=unread) if changes else None
 
 
-_REQUIRED = re.compile(r"\b(?:it|they|you|th[a-z]+)\b[^.,]*\b(?:should|must|has to|have to|needs? to)\b", re.I)
-
-
-def _locates(said: list[str]) -> bool:
-    """Return whether words begin with a place, behind idle ones."""
-    parser, starts = Parser(grammar(), said), {0}
-    for at in range(len(said)):
-        starts |= {end for _, end, _ in parser.read("idle", at)} if at in starts else set()
-    return not listed("locating").isdisjoint(said[at] for at in starts if at < len(said))
+_REQUIRED = re.compile(r"\b(?:it|they|you|th\w+)\b[^.,]*\b(?:should|must|ha\w+ to|needs? to)\b", re.I)
 
 
 def is_remark(text: str, context: Context) -> bool:
@@ -269,7 +261,7 @@ def is_remark(text: str, context: Context) -> bool:
         or any(near(word, grammar().words_of("color")) for word in unknown_words(said))
         or (begins_with_verb(text) and not grammar().words_of("noun1", "nounn").isdisjoint(said))
         or parse_small_talk(text) is not None
-        or _locates(said)
+        or any(core[0] in listed("locating") for core in bare(said, ""))
         or _REQUIRED.search(text)
     ):
         return False

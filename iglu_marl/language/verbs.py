@@ -1343,7 +1343,7 @@ def _wanted_size(instruction: Resize, vector: Cell, now: int, edge: int, setting
 def _change_last_part(instruction: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(instruction, Facing):
         return replace(instruction, then=_change_last_part(instruction.then, change))
-    if isinstance(instruction, Sequence):
+    if isinstance(instruction, Sequence) and not all(isinstance(one, CellEdit) for one in instruction.parts):
         last = max(
             (i for i, part in enumerate(instruction.parts) if not isinstance(part, Statement)), default=0
         )

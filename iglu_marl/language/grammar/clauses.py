@@ -139,9 +139,15 @@ def _telling() -> frozenset[str]:
 
 
 def asks_for_nothing(said: list[str]) -> bool:
-    """Return whether words can be a remark: without colours, verbs of building, and unknown verbs."""
-    unknown = said[0] not in _own_words() and (len(said) < 2 or said[1] in listed("objects"))
-    return bool(said) and not unknown and _changing().isdisjoint(said)
+    """Return whether words can be a remark: without colours, and verbs of building or unknown ones."""
+    polite = (listed("polite") | listed("joint")) - listed("subject")
+    while len(said) > 2 and (said[0] in polite or said[:2] in _YOU_MAY):  # "could you paint the roof"
+        said = said[1 + (said[:2] in _YOU_MAY) :]
+    verb = said[0] not in _own_words() or (said[0] in listed("acting") and len(said) > 1)
+    return not (verb and {*said[1:2]} <= listed("objects")) and _changing().isdisjoint(said)
+
+
+_YOU_MAY = [[word, "you"] for word in ("can", "could", "would", "will", "may", "shall", "should", "must")]
 
 
 @cache
@@ -227,6 +233,7 @@ class ClauseReader:
         for part in cover.done:
             if isinstance(part, _Unread) and part.announces:
                 skipped.append(part.text)
+                parts += [] if part.about is None or unread else [part.about]
             elif isinstance(part, _Unread) and part.explains:
                 skipped += [part.text] * (not unread)
             elif isinstance(part, _Unread):
@@ -236,7 +243,7 @@ class ClauseReader:
                 parts += [SetFocus(part.of), _Heading(part.word, part.plural)]
             elif not unread:
                 parts += part.parts if isinstance(part, Sequence) else (part,)
-        found = tuple(_with_names(parts, self.names))
+        found = tuple(_with_names(_with_colors(parts), self.names))
         return Clauses(found, tuple(unread), tuple(skipped) if found else (), self._new_nouns())
 
     def _new_nouns(self) -> tuple[NewNoun, ...]:
@@ -454,7 +461,8 @@ class ClauseReader:
         if rest[0] == "so" and idle:
             yield stop, None, 12 + 2 * len(rest)  # what follows from the request
         if self._is_remark(at, stop, inside):
-            yield stop, None, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
+            about = None if inside else self._topic(at, stop)
+            yield stop, about, (12 + 5 * len(rest)) if inside else (8 + 2 * len(rest))
         if inside and idle and rest[0] in listed("explaining"):
             yield stop, _Unread(" ".join(rest), True, explains=True), 30 + 3 * len(rest)
         end = min(end for end in (*self.breaks, len(self.said)) if end > at)
@@ -494,15 +502,16 @@ class ClauseReader:
     def _announcement(self, at: int, stop: int, cost: int) -> Iterator[tuple[int, Any, int]]:
         """Yield words that say what will be built, not how: without colours, numbers and sides.
 
-        They must name no thing.
+        The thing that they name is what "it" means then; without "it" they must name none.
         """
         words = self.said[at:stop]
         parts = words[0] in _changing() and not listed("building").issuperset(words[:1])
         noun = words[1:2] == ["'s"]  # "break's almost over"
         if (parts and not noun) or not _details().isdisjoint(words[noun:]):
             return
-        if not self._things(at, stop):
-            yield stop, _Unread(" ".join(words), False, True), cost + 3 * len(words)
+        about = self._topic(at, stop)
+        if about is not None or not self._things(at, stop):
+            yield stop, _Unread(" ".join(words), False, True, about=about), cost + 3 * len(words)
 
     def _things(self, at: int, stop: int) -> list[Any]:
         """Return the things that words name with an article."""
@@ -527,6 +536,12 @@ class ClauseReader:
             for start in range(at, stop)
             for value, end, _ in self.parser.read("explicit_where", start)
         )
+
+    def _topic(self, at: int, stop: int) -> SetFocus | None:
+        """Return the only thing that words name, if the rest of the text is about "it"."""
+        things = self._things(at, stop)
+        refers = not {"it", "its", "them", "they", "their"}.isdisjoint(self.said[stop:])
+        return SetFocus(things[0]) if refers and len(things) == 1 and things[0] else None
 
     def _orders(self, at: int) -> bool:
         """Return whether an instruction with a verb begins at a word or behind idle ones."""
@@ -559,12 +574,14 @@ class _Unread:
     """Words that are not read.
 
     inside: from a comma on. announces, explains: before or behind a request, without colours and verbs of building.
+    about: what an announcement is about.
     """
 
     text: str
     inside: bool
     announces: bool = False
     explains: bool = False
+    about: SetFocus | None = None
 
 
 def _fits(open_: tuple[Any, ...], phrase: Any, joined: bool) -> bool:
@@ -839,6 +856,18 @@ def _centred(mods: Modifiers) -> Modifiers:
     if not mods.centred or not all(isinstance(where, Level) for where in mods.where):
         return mods
     return replace(mods, where=(Spot(0, 0), *mods.where), centred=None)
+
+
+def _with_colors(parts: list[Any]) -> list[Any]:
+    """Give placements without a colour that of the one before: "one red on the left and another on the right"."""
+    found: list[Any] = []
+    color = None
+    for part in parts:
+        if isinstance(part, PlaceGoal) and part.new.color is None and color is not None:
+            part = replace(part, new=replace(part.new, color=color))
+        color = getattr(getattr(part, "new", part), "color", None) or color
+        found.append(part)
+    return found
 
 
 def _with_names(parts: list[Any], names: Set[str]) -> Iterator[Any]:
