@@ -18,7 +18,7 @@ from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DialogueError
 from iglu_marl.core.grid import Cell, as_grid, cells_of, color_at, color_name
 from iglu_marl.language.blocks import Failure, Reason
-from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk
+from iglu_marl.language.dialogue_acts import DialogueAct, parse_small_talk, say
 from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.grammar.clauses import NewNoun, listed, nouns_of
 from iglu_marl.language.grammar.engine import Parser
@@ -112,7 +112,7 @@ class Discourse:
             self._request = f"{self._request}, {text}" if unanswered else text
             failed = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
             says = unanswered or (answers and parse_small_talk(text) is None and not _states(text, question))
-            heard = self._by_reader(failed, grid) if says else failed
+            heard = self._by_reader(failed, grid, done=not unanswered) if says else failed
             if heard is failed:
                 heard = self._without_request(text, question, pending)
             if heard is None:  # where it is unanswered, it belongs to the request that was not understood
@@ -265,13 +265,19 @@ class Discourse:
             self.pending, found = pending, Understanding(text, None, (), act="remark")
         return found, text
 
-    def _by_reader(self, heard: Understanding, grid: Grid, text: str = "") -> Understanding:
-        """Return what was not wholly understood, or by parts only, as the reader follows it, or the text said now."""
+    def _by_reader(
+        self, heard: Understanding, grid: Grid, text: str = "", done: bool = False
+    ) -> Understanding:
+        """Return what was not wholly understood, or by parts only, as the reader follows it, or the text said now.
+
+        done: the last request was carried out before somebody asked about it.
+        """
         if self._reader is None or (heard.complete and not heard.by_parts):
             return heard
-        about = text or heard.text, grid.tobytes(), self.context.said
+        said = (*self.context.said, *[Utterance(Role.BUILDER, say(DialogueAct.DONE))] * done)
+        about = text or heard.text, grid.tobytes(), said
         if self._asked[0] != about:
-            self._asked = about, self._reader(about[0], grid, self.context)
+            self._asked = about, self._reader(about[0], grid, replace(self.context, said=said))
         read = self._asked[1]
         if read is None:
             return heard

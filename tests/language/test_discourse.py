@@ -9,7 +9,9 @@ import iglu_marl
 from iglu_marl import GridError
 from iglu_marl.agents import ReplayArchitect, ScriptedBuilder
 from iglu_marl.core.grid import blocks_to_grid, cells_of
-from iglu_marl.language import Discourse, Failure
+from iglu_marl.language import CellEdit, Discourse, Failure
+from iglu_marl.language.discourse import Reader
+from iglu_marl.language.verbs import Sequence
 
 BLUE, GREEN, RED = 1, 3, 6
 SEES = ("dialog", "pose", "grid")
@@ -19,8 +21,10 @@ EYE = (0.0, -0.25, 4.0)  # four cells south of the centre, on the ground
 class Dialogue:
     """An architect's texts, each followed at once."""
 
-    def __init__(self, *blocks: tuple[int, int, int, int], yaw: float = 0.0) -> None:
-        self.discourse = Discourse()
+    def __init__(
+        self, *blocks: tuple[int, int, int, int], yaw: float = 0.0, reader: Reader | None = None
+    ) -> None:
+        self.discourse = Discourse(reader)
         self.discourse.stand(EYE, yaw)
         self.world = blocks_to_grid(list(blocks)) if blocks else np.zeros((9, 11, 11), np.int8)
 
@@ -469,3 +473,83 @@ def test_a_direction_alone_places_nothing(text: str) -> None:
     assert talk.says("a red block in the middle")
     assert talk.says("a red block to the east of it")
     assert not talk.says(text)
+
+
+@pytest.mark.parametrize(
+    ("answer", "cells"),
+    [
+        ("the east one", {(2, 0, 0)}),
+        ("the west end", {(0, 0, 0)}),
+        ("both actually", {(0, 0, 0), (2, 0, 0)}),
+    ],
+)
+def test_which_end_is_meant_is_asked(answer: str, cells: set[tuple[int, int, int]]) -> None:
+    talk = Dialogue((0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED))
+    assert not talk.says("a blue block on top of the end of the row")
+    assert talk.discourse.pending is not None
+    assert talk.says(answer) == cells
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "towards the edge",
+        "down",
+        "outside corner",
+        "ok so into a square",
+        "it needs to be prettier",
+        "please paint the roof",
+        "could you rotate the house",
+        "now please frobnicate the row",
+    ],
+)
+def test_what_may_carry_meaning_is_not_taken_for_a_remark(text: str) -> None:
+    talk = Dialogue((0, -1, 0, RED))
+    heard = talk.discourse.hear(text, talk.world)
+    assert heard.act == "request"
+    assert isinstance(heard.found, Failure)
+
+
+@pytest.mark.parametrize("text", ["i love the tower", "you can do it", "ok so lets go step by step", "well done"])
+def test_a_remark_asks_for_nothing(text: str) -> None:
+    talk = Dialogue((0, -1, 0, RED))
+    assert talk.discourse.hear(text, talk.world).act == "remark"
+
+
+def _row(text: str, grid: object, context: object) -> Sequence | None:
+    """Read one text, by edits: a red row, which begins at the centre."""
+    edits = tuple(CellEdit.between((x, -1, 0), 0, RED) for x in range(3))
+    return Sequence(edits) if text == "Frobnicate the row." else None
+
+
+@pytest.mark.parametrize(
+    ("text", "cells"),
+    [
+        ("no, yellow", {(0, -1, 0), (1, -1, 0), (2, -1, 0)}),
+        ("one higher", {(x, y, 0) for x in range(3) for y in (-1, 0)}),
+        ("a bit to the left", {(-1, -1, 0), (2, -1, 0)}),
+        ("no, two", set()),
+        ("four", set()),
+    ],
+)
+def test_edits_of_a_reader_are_corrected_as_one(text: str, cells: set[tuple[int, int, int]]) -> None:
+    talk = Dialogue(reader=_row)
+    assert len(talk.says("Frobnicate the row.")) == 3
+    assert talk.says(text) == cells
+
+
+def test_a_reader_hears_answers() -> None:
+    asked = []
+
+    def reader(text: str, grid: object, context: object) -> None:
+        asked.append(text)
+
+    talk = Dialogue((0, -1, 0, RED), (1, -1, 0, RED), reader=reader)
+    assert not talk.says("put a block on the red one")
+    talk.discourse.overhear("Which one?", own=True)
+    assert talk.says("the frilly one") == set()  # no rule reads it
+    talk = Dialogue(reader=reader)
+    assert talk.says("put a red block in the middle")
+    talk.discourse.overhear("how tall?")
+    assert not talk.says("two or so")  # an answer to somebody else's question, about what was followed
+    assert asked == ["put a block on the red one", "the frilly one", "two or so"]
