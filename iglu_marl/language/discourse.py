@@ -107,7 +107,8 @@ class Discourse:
         question, self._overheard = self._overheard, ""
         heard = self._with_answer(question, text, pending, grid) if question and self._request else None
         if heard is None:
-            answers = bool(question and self._request) and not _colored(text) and not begins_with_verb(text)
+            new = begins_with_verb(text) or not grammar().words_of("color").isdisjoint(tokens(text))
+            answers = bool(question and self._request) and not new
             unanswered = answers and not self._followed
             self._request = f"{self._request}, {text}" if unanswered else text
             failed = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
@@ -275,7 +276,7 @@ class Discourse:
         if self._reader is None or (heard.complete and not heard.by_parts):
             return heard
         said = (*self.context.said, *[Utterance(Role.BUILDER, say(DialogueAct.DONE))] * done)
-        about = text or heard.text, grid.tobytes(), said
+        about = text or heard.text, grid.tobytes(), self.context.said
         if self._asked[0] != about:
             self._asked = about, self._reader(about[0], grid, replace(self.context, said=said))
         read = self._asked[1]
@@ -374,10 +375,6 @@ def asks(failure: Failure) -> bool:
     return failure.missing is not None and (
         failure.reason not in _STATED_AS_FACT or failure.reference is not None
     )
-
-
-def _colored(text: str) -> bool:
-    return not grammar().words_of("color").isdisjoint(tokens(text))
 
 
 def _plain(text: str) -> str:
