@@ -510,7 +510,9 @@ def test_what_may_carry_meaning_is_not_taken_for_a_remark(text: str) -> None:
     assert isinstance(heard.found, Failure)
 
 
-@pytest.mark.parametrize("text", ["i love the tower", "you can do it", "ok so lets go step by step", "well done"])
+@pytest.mark.parametrize(
+    "text", ["i love the tower", "you can do it", "ok so lets go step by step", "well done"]
+)
 def test_a_remark_asks_for_nothing(text: str) -> None:
     talk = Dialogue((0, -1, 0, RED))
     assert talk.discourse.hear(text, talk.world).act == "remark"
