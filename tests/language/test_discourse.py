@@ -485,8 +485,12 @@ def test_a_direction_alone_places_nothing(text: str) -> None:
 )
 def test_which_end_is_meant_is_asked(answer: str, cells: set[tuple[int, int, int]]) -> None:
     talk = Dialogue((0, -1, 0, RED), (1, -1, 0, RED), (2, -1, 0, RED))
-    assert not talk.says("a blue block on top of the end of the row")
-    assert talk.discourse.pending is not None
+    for text in (
+        "a blue block on top of the end block of the row",
+        "a blue block on top of the end of the row",
+    ):
+        assert not talk.says(text)
+        assert talk.discourse.pending is not None
     assert talk.says(answer) == cells
 
 
