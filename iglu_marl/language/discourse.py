@@ -269,13 +269,11 @@ class Discourse:
     def _by_reader(
         self, heard: Understanding, grid: Grid, text: str = "", done: bool = False
     ) -> Understanding:
-        """Return what was not wholly understood, or by parts only, as the reader follows it, or the text said now.
-
-        done: the last request was carried out before somebody asked about it.
-        """
+        """Return what was not wholly understood, or by parts only, as the reader follows it, or the text said now."""
         if self._reader is None or (heard.complete and not heard.by_parts):
             return heard
-        said = (*self.context.said, *[Utterance(Role.BUILDER, say(DialogueAct.DONE))] * done)
+        reported = Utterance(Role.BUILDER, say(DialogueAct.DONE))  # the request that somebody asked about
+        said = (*self.context.said, *[reported] * done)
         about = text or heard.text, grid.tobytes(), self.context.said
         if self._asked[0] != about:
             self._asked = about, self._reader(about[0], grid, replace(self.context, said=said))

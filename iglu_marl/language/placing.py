@@ -401,18 +401,22 @@ def _color(new: BlockSpec, wheres: tuple[Location, ...], setting: Resolution) ->
     if new.color == SAME and setting.color is not None and new.shade is None:
         return setting.color
     things = (getattr(where, "of", getattr(where, "one", None)) for where in wheres)
-    near = [of for of in things if isinstance(of, Reference)]
-    if new.shade is not None:
-        near = [new.shade]
+    near = [of for of in (new.shade, *things) if isinstance(of, Reference)]
     cells = list(setting.last)
     if near and (new.color == ALIKE or (setting.before is None and not cells)):
         cells = [cell for item in resolve(near[0], setting) for cell in item]
-    found = {setting.color_at(cell) for cell in cells} - {0}
-    if not found and setting.before is not None:  # what is gone had a colour too
-        found = {int(setting.before[1][cell_index(*cell)]) for cell in cells if in_zone(*cell)} - {0}
+    found = _colors_of(cells, setting)
     if len(found) != 1:
         raise Unresolved(Reason.NO_COLOR, "")
     return found.pop()
+
+
+def _colors_of(cells: list[Cell], setting: Resolution) -> set[int]:
+    found = {setting.color_at(cell) for cell in cells} - {0}
+    if found or setting.before is None:
+        return found
+    before = setting.before[1]  # what is gone had a colour too
+    return {int(before[cell_index(*cell)]) for cell in cells if in_zone(*cell)} - {0}
 
 
 def _combined(wheres: tuple[Location, ...], setting: Resolution) -> list[Anchors]:
