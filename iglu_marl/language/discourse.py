@@ -107,13 +107,13 @@ class Discourse:
         question, self._overheard = self._overheard, ""
         heard = self._with_answer(question, text, pending, grid) if question and self._request else None
         if heard is None:
-            new = begins_with_verb(text) or not grammar().words_of("color").isdisjoint(tokens(text))
-            answers = bool(question and self._request) and not new
+            colored = question and not grammar().words_of("color").isdisjoint(tokens(text))
+            answers = bool(question and self._request) and not (colored or begins_with_verb(text))
             unanswered = answers and not self._followed
             self._request = f"{self._request}, {text}" if unanswered else text
             failed = Understanding(text, None, Failure(Reason.NOT_UNDERSTOOD, "", text))
-            says = unanswered or (answers and parse_small_talk(text) is None and not _states(text, question))
-            heard = self._by_reader(failed, grid, done=not unanswered) if says else failed
+            idle = answers and self._followed and bool(parse_small_talk(text) or _states(text, question))
+            heard = self._by_reader(failed, grid, done=not unanswered) if answers and not idle else failed
             if heard is failed:
                 heard = self._without_request(text, question, pending)
             if heard is None:  # where it is unanswered, it belongs to the request that was not understood

@@ -247,7 +247,7 @@ def _understand_beginning(
     return replace(heard, unread=unread) if changes else None
 
 
-_REQUIRED = re.compile(r"\b(?:it|they|you|th\w+)\b[^.,]*\b(?:should|must|ha\w+ to|needs? to)\b", re.I)
+_REQUIRED = re.compile(r"\b(?:it|they|you|th\w+)\b[^.,]*\b(?:should|must|ha[sv]e? to|needs? to)\b", re.I)
 
 
 def is_remark(text: str, context: Context) -> bool:

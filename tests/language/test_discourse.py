@@ -494,6 +494,12 @@ def test_which_end_is_meant_is_asked(answer: str, cells: set[tuple[int, int, int
     assert talk.says(answer) == cells
 
 
+def test_which_corner_is_meant_is_asked() -> None:
+    talk = Dialogue(*((x, -1, z, RED) for x in (0, 1) for z in (0, 1)))
+    assert not talk.says("a blue block on top of the corner of the square")
+    assert talk.says("the north west one") == {(0, 0, 0)}
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -140,9 +140,9 @@ def _telling() -> frozenset[str]:
 
 def asks_for_nothing(said: list[str]) -> bool:
     """Return whether words can be a remark: without colours, and verbs of building or unknown ones."""
-    polite = (listed("polite") | listed("joint")) - listed("subject")
-    while len(said) > 2 and said[0] in polite | listed("modal"):  # "could you paint the roof"
-        said = said[1 + (said[1] == "you") :]
+    frames = listed("polite"), listed("joint"), listed("modal")
+    while len(said) > 2 and said[0] not in listed("subject") and any(said[0] in one for one in frames):
+        said = said[1 + (said[1] == "you") :]  # "could you paint the roof"
     verb = said[0] not in _own_words() or (said[0] in listed("acting") and len(said) > 1)
     return not (verb and {*said[1:2]} <= listed("objects")) and _changing().isdisjoint(said)
 
