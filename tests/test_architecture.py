@@ -86,45 +86,9 @@ NO_CONSTANTS = {
     f"{PACKAGE}.core.errors",
 }  # what kernels may import although their cache does not look at it
 
-# Sub-package -> lines of Python that it may have; `modules` are the files beside the sub-packages. Above each group
-# stands the aim of the design, with a reason where the limits are higher.
-LIMITS = {
-    # Aim 10,500; more: each API of Gymnasium and PettingZoo has an adapter, and learning libraries have wrappers.
-    "core": 5_112,
-    # More: teams, of which each member sees, hears and holds something of its own.
-    "game": 2_071,
-    "envs": 5_448,
-    # Aim 12,000; more: clauses and whole sentences are read by two mechanisms yet.
-    "language": 13_774,
-    "agents/scripted": 2_793,
-    # Aim 12,000; more: three corpora whose damaged parts are counted, and downloads that resume.
-    "data": 7_357,
-    "evaluation": 3_574,
-    "recording": 2_392,
-    # Aim 5,000.
-    "rendering": 4_521,
-    # Aim 4,500.
-    "agents/llm": 3_615,
-    "text": 1_361,
-    # Aim 8,500.
-    "benchmark": 5_336,
-    "agents/learned": 3_351,
-    # Aim 5,500.
-    "web": 4_286,
-    "agents/human": 1_013,
-    # Aim 4,500; more: Typer wants each option of a command in its signature.
-    "commands": 5_295,
-    # Aim 9,500; more: an example trains in one file, which shows all of it.
-    "examples": 1_769,
-    "benchmarks": 838,
-    # Without an aim of their own. compat: the names and conventions of four older tools, and their comparison.
-    "planning": 4_046,
-    "tasks": 1_266,
-    "compat": 1_341,
-    "agents": 1_563,
-    "modules": 378,
-}
-SUM_OF_LIMITS = 82_500
+# Lines of Python in the package, its agents, examples and benchmarks. The table by package in the design is an aim for
+# readers; this limit has slack, so that no line is packed to stay below it.
+MAX_LINES = 85_000
 
 RUNS_CODE = "compat/conformance/runner.py"  # in a process of its own, code that its user names
 UNSAFE_CALLS = {"eval", "exec", "compile", "os.system", "os.popen", "asyncio.create_subprocess_shell"}
@@ -351,33 +315,13 @@ def test_the_architecture_is_kept(root: Path) -> None:
     assert complaints(root) == []
 
 
-def sub_package_of(path: Path) -> str:
-    """The sub-package, or the folder beside the package, of a file below the repository."""
-    top, *rest = path.parts
-    if top in ("examples", "benchmarks"):
-        return top
-    if top == "agents":
-        return f"agents/{rest[0]}" if len(rest) > 1 else "agents"
-    return rest[0] if len(rest) > 1 else "modules"
-
-
-def test_sub_packages_keep_their_size(root: Path) -> None:
-    """What is new in a sub-package is paid for by what goes in it, or in another one."""
-    sizes = dict.fromkeys(LIMITS, 0)
+def test_the_package_keeps_its_size(root: Path) -> None:
+    lines = 0
     for folder in (PACKAGE, "agents", "examples", "benchmarks"):
         for file in (root / folder).rglob("*.py"):
-            path = file.relative_to(root)
-            if path.parts[:2] != (PACKAGE, "agents"):  # a link to the folder agents/
-                name = sub_package_of(path)
-                sizes[name] = sizes.get(name, 0) + len(file.read_text(encoding="utf-8").splitlines())
-    assert sizes.keys() == LIMITS.keys()
-    larger = {
-        name: f"{size}, expected {LIMITS[name]} or less"
-        for name, size in sizes.items()
-        if size > LIMITS[name]
-    }
-    assert larger == {}
-    assert sum(LIMITS.values()) <= SUM_OF_LIMITS
+            if file.relative_to(root).parts[:2] != (PACKAGE, "agents"):  # a link to the folder agents/
+                lines += len(file.read_text(encoding="utf-8").splitlines())
+    assert 50_000 < lines <= MAX_LINES
 
 
 @pytest.mark.slow
