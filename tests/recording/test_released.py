@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from iglu_marl import DataError, Recorder, replay
 from iglu_marl.benchmark import read_result, verify
+from iglu_marl.core.controls import CONTROLS
 from iglu_marl.evaluation.results import row_from_json
 from iglu_marl.recording import read_recording
 
@@ -34,6 +36,27 @@ def test_a_recording_of_0_3_0_replays_with_its_chain() -> None:
     assert (recording.header["config"]["architects"], recording.header["config"]["builders"]) == (2, 2)
     assert (len(recording.moves), recording.chain is None) == (30, False)
     assert replay(path).truncated
+
+
+RECORDINGS = sorted((RELEASED / "0.3.0" / "recordings").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
+def test_recordings_of_0_3_0_replay_bit_for_bit(path: Path) -> None:
+    """One of each view, and an AEC game of each encoding of actions with each kind of chat."""
+    (recording,) = read_recording(path)
+    assert (recording.header["versions"]["iglu_marl"], recording.chain is None) == ("0.3.0", False)
+    trajectory = replay(path)
+    assert len(trajectory.turns) == sum(len(move.actions) for move in recording.moves)
+
+
+def test_recordings_of_every_view_encoding_and_chat_are_kept() -> None:
+    headers = [read_recording(path)[0].header for path in RECORDINGS]
+    assert {header["view"] for header in headers} == {"aec", "parallel", "single"}
+    games = {(header["controls"]["name"], header["config"]["chat"]) for header in headers}
+    assert games >= set(itertools.product(CONTROLS, ("text", "tokens")))
+    assert {header["controls"]["compat"] for header in headers} >= {None, "iglu2021", "iglu2022"}
+    assert any(header["config"]["vocabulary"] == 8 for header in headers)
 
 
 def test_a_benchmark_result_of_0_3_0_is_verified() -> None:
