@@ -62,6 +62,7 @@ check: lint types  ## what must hold before a commit, besides the tests
 lint: setup
 	$(PY) -m ruff check $(CODE)
 	$(PY) -m ruff format --check $(CODE)
+	$(VENV)/bin/lint-imports
 
 types: setup
 	MYPYPATH=tests $(PY) -m mypy -p iglu_marl -p typing_cases

@@ -1,7 +1,7 @@
 """Hostile replies cost little time; private files and keys stay private; the repository holds no key.
 
 Hostile archives, servers and requests have tests beside the other tests of their readers: `data/test_store.py`,
-`data/test_fetch.py` and `web/test_server.py`. `test_architecture.py` forbids code that runs what it has read.
+`data/test_fetch.py` and `web/test_server.py`. `ruff` and `test_architecture.py` forbid code that runs what it has read.
 """
 
 from __future__ import annotations

@@ -2,68 +2,60 @@
 
     python docs/assets/architecture.py
 
-writes docs/images/architecture.svg from the imports in the code and the layers in tests/test_architecture.py. A test
-fails when a sub-package or an arrow of the drawing is not that of the code.
+writes docs/images/architecture.svg from the imports in the code. A test fails when a sub-package
+or an arrow of the drawing is not that of the code.
 """
 
 from __future__ import annotations
 
-import sys
 from html import escape
 from pathlib import Path
 
+import grimp
+
 ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
-sys.path.insert(0, str(ROOT / "tests"))
+PACKAGE = "iglu_marl"
 
-from test_architecture import LAYERS, PACKAGE, SIDE_PACKAGES, imports_of, package_of, sources  # noqa: E402
-
-TITLES = {
-    5: "5 · commands",
-    4: "4 · what acts, and what is made of it",
-    3: "3 · environments: adapters without rules",
-    2: "2 · the game",
-    1.5: "beside 1",
-    1: "1 · the voxel world",
+# Rows of the drawing, from the top: title and packages. A row may hold several layers of [tool.importlinter].
+ROWS = {
+    "commands": ("cli", "commands"),
+    "what is made of games": ("benchmark", "evaluation", "recording", "text", "web"),
+    "agents": ("agents",),
+    "environments: adapters without rules": ("architect_builder_v0", "compat", "envs"),
+    "the game": ("game",),
+    "beside each other": ("data", "language", "planning", "rendering", "tasks"),
+    "the voxel world": ("const", "core"),
 }
 WIDTH, LEFT, HIGH, GAP = 980, 16, 62, 58
 ARROW = "#5b7fb4"
 
 
 def packages() -> dict[str, int]:
-    """Return the lines of code by sub-package, without modules of the top level."""
-    lines: dict[str, int] = {}
-    for source in sources(ROOT):
-        if source.part in LAYERS or source.part in SIDE_PACKAGES:
-            folder = ROOT / ("" if source.part == "agents" else PACKAGE)
-            text = (folder / source.place).read_text(encoding="utf-8")
-            lines[source.part] = lines.get(source.part, 0) + text.count("\n")
-    return {name: count for name, count in lines.items() if not name.startswith("_")}
+    """Return the lines of code by sub-package."""
+    lines = {}
+    for name in (name for row in ROWS.values() for name in row):
+        place = ROOT / PACKAGE / name
+        files = place.resolve().rglob("*.py") if place.is_dir() else [place.with_suffix(".py")]
+        lines[name] = sum(file.read_text(encoding="utf-8").count("\n") for file in files)
+    return lines
 
 
 def arrows() -> set[tuple[str, str]]:
     """Return the pairs (importer, imported)."""
-    known = set(packages())
-    found = set()
-    for source in sources(ROOT):
-        for target in imports_of(source.tree, source.package):
-            if target.module.split(".")[0] == PACKAGE:
-                name = package_of(target, known)
-                if name and name != source.part and source.part in known:
-                    found.add((source.part, name))
-    return found
-
-
-def layer_of(name: str) -> float:
-    """Return the layer in which a sub-package is drawn."""
-    return 1.5 if name in SIDE_PACKAGES else LAYERS[name]
+    graph = grimp.build_graph(PACKAGE)
+    pairs = set()
+    for module in graph.modules:
+        for target in graph.find_modules_directly_imported_by(module):
+            pairs.add((f"{module}.".split(".")[1], f"{target}.".split(".")[1]))
+    known = packages()
+    return {(start, end) for start, end in pairs if start != end and start in known and end in known}
 
 
 def places(lines: dict[str, int]) -> dict[str, tuple[float, float, float]]:
     """Return left, top and width of each box."""
     found = {}
-    for row, layer in enumerate(TITLES):
-        here = sorted(name for name in lines if layer_of(name) == layer)
+    for row, here in enumerate(ROWS.values()):
         weights = [max(lines[name], 900) ** 0.5 for name in here]
         free = WIDTH - 2 * LEFT - 12 * (len(here) - 1)
         x, y = float(LEFT), 30 + row * (HIGH + GAP)
@@ -78,7 +70,7 @@ def drawing() -> str:
     """Return the picture as SVG."""
     lines = packages()
     at = places(lines)
-    height = 30 + len(TITLES) * (HIGH + GAP) - GAP + 16
+    height = 30 + len(ROWS) * (HIGH + GAP) - GAP + 16
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" role="img">',
         "<title>The sub-packages of iglu_marl by layer; an arrow leads from a package to one that it imports</title>",
@@ -86,7 +78,7 @@ def drawing() -> str:
         f'<path d="M0 1 L7 4 L0 7 z" fill="{ARROW}"/></marker></defs>',
         f'<rect width="{WIDTH}" height="{height}" fill="#fbfaf7"/>',
     ]
-    for row, title in enumerate(TITLES.values()):
+    for row, title in enumerate(ROWS):
         y = 30 + row * (HIGH + GAP)
         parts.append(f'<text x="{LEFT}" y="{y - 8}" font-size="12" fill="#777">{escape(title)}</text>')
     for start, end in sorted(arrows()):
