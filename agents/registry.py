@@ -24,9 +24,9 @@ from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.settings import unwrap_game
 from iglu_marl.agents.team import TeamArchitect, TeamBuilder, TeamOracle
+from iglu_marl.core.dialogue import role_of
 from iglu_marl.core.imports import imported
 from iglu_marl.core.text import similar
-from iglu_marl.recording.rollout import role_of
 
 ARCHITECTS: dict[str, Any] = {
     "llm": LLMArchitect,

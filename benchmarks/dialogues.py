@@ -33,11 +33,13 @@ from benchmarks.harness import run_command
 from iglu_marl import DataError, Role, Subtasks
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
+from iglu_marl.core.edits import net_actions
 from iglu_marl.core.grid import Cell, blocks_to_grid, color_id
 from iglu_marl.core.imports import imported
+from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.data import Corpus, MultiturnDataset, bundled
 from iglu_marl.data.mdc.action_sequences import ActionSequence, action_sequences, turns
-from iglu_marl.evaluation.metrics import Counts, action_counts, intersection_counts, micro, net_actions
+from iglu_marl.evaluation.metrics import action_counts, intersection_counts
 from iglu_marl.language import DialogueAct, Failure, parse, parse_small_talk, say
 from iglu_marl.language.discourse import Reader
 from iglu_marl.language.repair import Understanding

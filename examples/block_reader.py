@@ -31,7 +31,7 @@ from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.splits import SplitName, some_of
 from iglu_marl.core.extras import extra
 from iglu_marl.core.grid import Cell, index_of
-from iglu_marl.evaluation.action_prediction import Situation
+from iglu_marl.data.situations import Situation
 from iglu_marl.language import CellEdit, parse
 from iglu_marl.planning.ordering import order_edits
 

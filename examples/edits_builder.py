@@ -24,7 +24,8 @@ from iglu_marl.benchmark.games import reference_env
 from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.splits import some_of
 from iglu_marl.core.extras import extra
-from iglu_marl.evaluation.action_prediction import Predictor, Sample, Situation, task_samples
+from iglu_marl.data.situations import Predictor, Sample, Situation
+from iglu_marl.evaluation.action_prediction import task_samples
 
 with extra("rl", script=True):
     from iglu_marl.agents.learned.checkpoint import TrainedModel

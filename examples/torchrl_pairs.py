@@ -24,6 +24,7 @@ from iglu_marl.agents.learned import symbols, zoo
 from iglu_marl.benchmark.report import markdown
 from iglu_marl.benchmark.results import versions
 from iglu_marl.benchmark.splits import content_key, some_of
+from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.extras import extra
 from iglu_marl.core.kernels.records import PLACED, REMOVED
 from iglu_marl.evaluation.metrics import share_interval
@@ -106,7 +107,7 @@ class Pair:
         goal, own = (part.shape[1] for part in self._views(seen))
         sizes = [goal + own] * 2 if central else [goal, own]
         self.architect = Learner(goal, sizes[0], self.words * self.symbols, 0 if one else 1, Message)
-        self.builder = Learner(own, sizes[1], len(benchmark.catalog.GRID_ACTIONS), 1, Categorical)
+        self.builder = Learner(own, sizes[1], len(GRID_ACTIONS), 1, Categorical)
 
     def _environment(self, count: int) -> Any:
         if count not in self._games:

@@ -16,10 +16,10 @@ import pytest
 import iglu_marl
 from iglu_marl import ConfigError, DataError, GridError, IgluMarlError, Recorder, TaskError, replay
 from iglu_marl.benchmark.audits import write_audits
+from iglu_marl.core.edits import edited
 from iglu_marl.core.files import atomic_write, made_folder, new_folder
 from iglu_marl.data import CDMDataset, clarifying_questions, human_evaluation, question_bank
 from iglu_marl.evaluation import tasks_of
-from iglu_marl.evaluation.action_prediction import edited
 from iglu_marl.evaluation.language_metrics import mutual_information
 from iglu_marl.evaluation.metrics import bootstrap, interquartile_mean
 from iglu_marl.recording import read_recording, repair

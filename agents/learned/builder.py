@@ -16,10 +16,11 @@ from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, SHOW_BUILDER
 from iglu_marl.agents.scripted.plan_executor import PlanExecutor
 from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
+from iglu_marl.core.edits import edited, net_edits
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import usable_path
 from iglu_marl.core.grid import NetAction, color_at
-from iglu_marl.evaluation.action_prediction import Predictor, Situation, edited, net_edits
+from iglu_marl.data.situations import Predictor, Situation
 
 if TYPE_CHECKING:
     from iglu_marl.agents.learned.checkpoint import TrainedModel

@@ -26,7 +26,7 @@ from iglu_marl.agents.learned.text import LENGTH, Vocabulary
 from iglu_marl.agents.learned.zoo import Pretrained, pretrained, zoo
 from iglu_marl.core.files import atomic_write, write_text
 from iglu_marl.core.grid import NetAction
-from iglu_marl.evaluation.action_prediction import Situation
+from iglu_marl.data.situations import Situation
 
 FORMAT, VERSION = "iglu_marl edit model", 1
 DESCRIPTION, WEIGHTS = "model.json", "weights.pt"

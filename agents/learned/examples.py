@@ -16,7 +16,7 @@ import numpy.typing as npt
 from iglu_marl.agents.learned.frames import CELLS, MIRROR, OUT_OF, cell_number, frame_of, turned
 from iglu_marl.agents.learned.text import Vocabulary, facing, turned_words
 from iglu_marl.core.grid import NetAction
-from iglu_marl.evaluation.action_prediction import Sample, Situation
+from iglu_marl.data.situations import Sample, Situation
 
 NEVER = 99  # actions ago
 CENTRE = (0.0, 0.25, 0.0, 0.0, -30.0)  # a builder of whom nothing is known: x, y, z, yaw, pitch

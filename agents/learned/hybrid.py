@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from iglu_marl import Role
 from iglu_marl.core.grid import NetAction
-from iglu_marl.evaluation.action_prediction import Situation
+from iglu_marl.data.situations import Situation
 from iglu_marl.language import Context, Discourse, Failure
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from iglu_marl.agents.learned.text import facing
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import made_folder, write_text
 from iglu_marl.core.grid import COLOR_NAMES, BlockGrid, NetAction, index_of
-from iglu_marl.evaluation.action_prediction import Sample, Situation
+from iglu_marl.data.situations import Sample, Situation
 
 DESCRIPTION, FORMAT, VERSION = "language.json", "iglu_marl language model of edits", 1
 SHOWN = 40  # blocks of the world, and edits of the time before

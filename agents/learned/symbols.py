@@ -17,7 +17,7 @@ from typing_extensions import Self
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned.zoo import Pretrained
 from iglu_marl.agents.settings import unwrap_game
-from iglu_marl.benchmark.catalog import GRID_ACTIONS
+from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.grid import grid_to_blocks
 
 Array = npt.NDArray[Any]

@@ -28,8 +28,8 @@ from iglu_marl.agents.learned.examples import Example, examples_of, training_bat
 from iglu_marl.agents.learned.model import EditModel, Ensemble, ModelConfig, losses, tensors
 from iglu_marl.agents.learned.text import LENGTH, RIGHT, UNKNOWN, Vocabulary
 from iglu_marl.core.files import atomic_write, made_folder
-from iglu_marl.evaluation.action_prediction import Sample
-from iglu_marl.evaluation.metrics import Counts, micro
+from iglu_marl.core.scoring import Counts, micro
+from iglu_marl.data.situations import Sample
 
 CHECKPOINT, CURVE = "checkpoint.pt", "curve.csv"
 LOSSES, SCORES = ("place_loss", "remove_loss", "color_loss"), ("f1", "precision", "recall")

@@ -15,11 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-
 from iglu_marl.benchmark.splits import (
     AROUND,
-    COLORS,
     GROUND,
     Changes,
     Content,
@@ -34,7 +31,9 @@ from iglu_marl.benchmark.splits import (
     Turned,
     split_tasks,
 )
+from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.dialogue import Role
+from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import similar
@@ -43,7 +42,6 @@ from iglu_marl.envs.single import GridworldEnv
 from iglu_marl.envs.vector import BuilderVectorEnv, split_options
 from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.envs.wrappers import discretize
-from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.config import GameConfig
 from iglu_marl.tasks import TaskSource
@@ -59,17 +57,6 @@ FAMILIES: dict[Family, str] = {
     "team": "several architects or builders, who see or hold parts",
 }
 PAIRS: tuple[Family, ...] = ("symbols", "words", "partners", "team")
-
-_TURNS = ((90.0, 0.0), (-90.0, 0.0), (180.0, 0.0), (0.0, -45.0), (0.0, 45.0))  # yaw, pitch
-GRID_ACTIONS: tuple[dict[str, Any], ...] = (
-    {},
-    *({"camera": np.array(turn, np.float32)} for turn in _TURNS),
-    *({key: way} for key in ("move", "strafe") for way in (1, 2)),
-    {"attack": 1},
-    *({"hotbar": color} for color in COLORS),
-)
-"""The 17 grid actions: nothing; turn right, left or round; look down or up by 45°; go one cell forward, back, left or
-right; break; place one of six colours."""
 
 _KEYS = {"pose": "agentPos", "target": "target_grid"}  # observation keys that differ from the names in `sees`
 

@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl._version import __version__
-from iglu_marl.benchmark.catalog import GRID_ACTIONS, Level, builder_env, current, make
+from iglu_marl.benchmark.catalog import Level, builder_env, current, make
 from iglu_marl.benchmark.games import judged, reference_env, silent_architect
 from iglu_marl.benchmark.splits import SplitName, content_id, some_of
-from iglu_marl.core.controls import Controls
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.controls import GRID_ACTIONS, Controls
+from iglu_marl.core.dialogue import Role, role_of
+from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import AgentError, ConfigError, DataError
 from iglu_marl.core.grid import Cell
 from iglu_marl.core.kernels.batch import step_some
@@ -29,13 +30,12 @@ from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import prepare
 from iglu_marl.envs.batch_observations import rows
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
-from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.planning.problem import planning_state
 from iglu_marl.recording.offline import write_episodes
 from iglu_marl.recording.recorded_env import at_rest
-from iglu_marl.recording.rollout import Trajectory, role_of
+from iglu_marl.recording.rollout import Trajectory
 
 Array = npt.NDArray[Any]
 _MOTIONS, _PLACE = range(1, 10), 10  # numbers of GRID_ACTIONS; that of colour c is _PLACE + c

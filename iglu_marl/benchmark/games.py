@@ -12,7 +12,8 @@ from iglu_marl.agents.learned.zoo import zoo
 from iglu_marl.agents.llm.named import NamedModel
 from iglu_marl.agents.random import RandomArchitect
 from iglu_marl.agents.registry import known, seated
-from iglu_marl.benchmark.catalog import GRID_ACTIONS, Level, builder_env
+from iglu_marl.benchmark.catalog import Level, builder_env
+from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds

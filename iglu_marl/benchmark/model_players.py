@@ -27,7 +27,8 @@ import numpy as np
 from iglu_marl.agents.llm.world_text import describe_changes
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.grid import BlockGrid, index_of
-from iglu_marl.evaluation.action_prediction import AgentPredictor, Situation
+from iglu_marl.data.situations import Situation
+from iglu_marl.evaluation.action_prediction import AgentPredictor
 from iglu_marl.planning import Edit
 from iglu_marl.text.game import MESSAGE_LENGTH, ChatMessage, TextGame, edits_of, order_text
 from iglu_marl.text.rounds import Rounds

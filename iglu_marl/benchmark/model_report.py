@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from iglu_marl.benchmark.models import LEVELS, ModelResult
+from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.core.text import markdown_table, markdown_text
-from iglu_marl.evaluation.metrics import Counts, Interval, crossed_bootstrap, micro, share_interval
+from iglu_marl.evaluation.metrics import Interval, crossed_bootstrap, share_interval
 
 SWAPS = 9999  # random signs of a paired test
 HEADS = (

@@ -20,12 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.arguments import as_count, as_rng
+from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, canonical, cells_of, color_at, index_of
 from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
-from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.evaluation.selection import digest
 from iglu_marl.language import At, Build, CellEdit, Shape, render
 from iglu_marl.language.blocks import EditKind

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.game.agent import begin
 from iglu_marl.recording import Recorder
-from iglu_marl.recording.rollout import role_of
 from iglu_marl.rendering.moment import moment_of
 from iglu_marl.rendering.ui.composed import game_views
 from iglu_marl.rendering.ui.layers import Layer

@@ -49,8 +49,8 @@ def play(
     """
     from iglu_marl.commands.human_game import make_env, play_in_window
     from iglu_marl.commands.task_selection import choose_session, choose_task
+    from iglu_marl.core.dialogue import role_of
     from iglu_marl.game.config import GameConfig
-    from iglu_marl.recording.rollout import role_of
 
     seats = [seat or f"{one.value}_0" for one in Role if role in (one.value, "both")]
     if team is not None:

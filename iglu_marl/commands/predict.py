@@ -20,7 +20,8 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
-    from iglu_marl.evaluation.action_prediction import Predictions, Predictor, Sample
+    from iglu_marl.data.situations import Predictor, Sample
+    from iglu_marl.evaluation.action_prediction import Predictions
 
 
 def predict(

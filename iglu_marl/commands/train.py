@@ -15,7 +15,7 @@ from iglu_marl.core.extras import extra
 
 if TYPE_CHECKING:
     from iglu_marl.data.mdc.corpus import Corpus, Session
-    from iglu_marl.evaluation.action_prediction import Sample
+    from iglu_marl.data.situations import Sample
 
 HELD_OUT = 0.15  # share of the structures of the training split
 SALT = "iglu_marl held out "

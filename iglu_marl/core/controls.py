@@ -26,11 +26,23 @@ from iglu_marl.core.actions import CAMERA_STEP_DEG, Action
 from iglu_marl.core.arguments import as_number
 from iglu_marl.core.conventions import OWN, Conventions
 from iglu_marl.core.errors import ActionError, ConfigError
-from iglu_marl.core.grid import MIN_CORNER, ZONE_SHAPE
+from iglu_marl.core.grid import COLORS, MIN_CORNER, ZONE_SHAPE
 from iglu_marl.core.kernels.records import CELL, CONTINUOUS, CONTROL, DISCRETE, FLYING, WALKING
 
 ControlsName = Literal["walking", "flying", "human-level", "discrete", "continuous"]
 CONTROLS: tuple[ControlsName, ...] = get_args(ControlsName)
+
+_TURNS = ((90.0, 0.0), (-90.0, 0.0), (180.0, 0.0), (0.0, -45.0), (0.0, 45.0))  # yaw, pitch
+GRID_ACTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    *({"camera": np.array(turn, np.float32)} for turn in _TURNS),
+    *({key: way} for key in ("move", "strafe") for way in (1, 2)),
+    {"attack": 1},
+    *({"hotbar": color} for color in COLORS),
+)
+"""The 17 grid actions: nothing; turn right, left or round; look down or up by 45°; go one cell forward, back, left or
+right; break; place one of six colours."""
+
 
 Array = npt.NDArray[Any]
 Shape = tuple[int, ...]

@@ -37,6 +37,11 @@ class Role(str, Enum):
         return f"<{self.value.capitalize()}>"
 
 
+def role_of(player: Role | str) -> Role:
+    """Return the role of a player: a role, or the name of an agent ("builder_1"). Raises `ValueError` for others."""
+    return Role(str(player).rpartition("_")[0] or player)
+
+
 _TAG = re.compile(r"<(architect|builder)(?: ([0-9]{1,3}))?>", re.IGNORECASE)
 _LOOKS_SPOKEN = re.compile(" *" + _TAG.pattern, re.IGNORECASE)
 _ESCAPED = re.compile(" +" + _TAG.pattern, re.IGNORECASE)

@@ -6,6 +6,7 @@ Source: the published definition of IGLU Gridworld (`shifts="all"`), and what it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -36,6 +37,38 @@ class IntersectionScores(NamedTuple):
     recall: float
     f1: float
     intersection: int
+
+
+class Counts(NamedTuple):
+    """Number of right, made and asked items.
+
+    If nothing is made and nothing asked, all quotients are 1; other quotients by zero are 0.
+    """
+
+    right: int
+    made: int
+    asked: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the made items that are right, 0..1."""
+        return self.right / self.made if self.made else float(not self.asked)
+
+    @property
+    def recall(self) -> float:
+        """Share of the asked items that were made, 0..1."""
+        return self.right / self.asked if self.asked else float(not self.made)
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, 0..1."""
+        return 2 * self.right / (self.made + self.asked) if self.made + self.asked else 1.0
+
+
+def micro(counts: Iterable[Counts]) -> Counts:
+    """Return the sum over many games; its F1 is the micro average."""
+    total = np.array([*counts], dtype=object).reshape(-1, 3).sum(axis=0)  # of any size
+    return Counts(*(int(number) for number in total))
 
 
 def _integers(value: npt.ArrayLike, name: str) -> npt.NDArray[np.int64]:

@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from iglu_marl.core.dialogue import Dialogue, Role
+from iglu_marl.core.dialogue import Role
+from iglu_marl.core.edits import edited, net_actions, net_edits
 from iglu_marl.core.errors import (
     AgentError,
     ConfigError,
@@ -38,23 +39,17 @@ from iglu_marl.core.errors import (
     ServiceRefusedError,
 )
 from iglu_marl.core.files import json_ready, made_folder, write_text
-from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at, in_zone, index_of
+from iglu_marl.core.grid import COLOR_NAMES, MAX_Y, BlockGrid, NetAction, as_grid, color_at
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
+from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.core.task import Task
 from iglu_marl.data.mdc.action_sequences import action_sequences
 from iglu_marl.data.mdc.corpus import Session
+from iglu_marl.data.situations import Predictor, Sample, Situation
 from iglu_marl.envs.aec import raw_env
 from iglu_marl.evaluation.in_flight import PerThread, in_flight
 from iglu_marl.evaluation.log import RowLog
-from iglu_marl.evaluation.metrics import (
-    Counts,
-    Interval,
-    bootstrap,
-    change_counts,
-    micro,
-    net_actions,
-    skills,
-)
+from iglu_marl.evaluation.metrics import Interval, bootstrap, change_counts, skills
 from iglu_marl.game.agent import Agent, add_counts, begin, check_service, counts_of
 from iglu_marl.game.config import GameConfig
 
@@ -66,10 +61,7 @@ __all__ = [
     "AgentPredictor",
     "Prediction",
     "Predictions",
-    "Predictor",
     "Protocol",
-    "Sample",
-    "Situation",
     "bap_samples",
     "nothing",
     "one_more",
@@ -90,61 +82,6 @@ _UNREACHABLE = np.ones((9, 11, 11), np.int8)  # more blocks than a builder has
 
 
 # --------------------------------------------------------------------------------------------------- the samples
-
-
-@dataclass(frozen=True)
-class Situation:
-    """All that a builder knows before it acts.
-
-    Args:
-        dialogue: the dialogue so far.
-        grid: the world, int8 [9, 11, 11], read-only.
-        new_from: index of the first utterance since the builder last acted.
-        pose: eye x, y, z in cells, yaw and pitch in degrees; None: unknown.
-        history: the builder's net actions so far, a tuple for each time it acted; (): unknown.
-
-    Raises:
-        GridError: if the grid is invalid.
-
-    """
-
-    dialogue: Dialogue
-    grid: BlockGrid
-    new_from: int = 0
-    pose: tuple[float, float, float, float, float] | None = None
-    history: tuple[tuple[NetAction, ...], ...] = ()
-
-    def __post_init__(self) -> None:
-        grid = as_grid(self.grid, "grid").astype(np.int8)
-        grid.setflags(write=False)
-        object.__setattr__(self, "grid", grid)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A situation, and the world that a person made of it.
-
-    Args:
-        name: id of the sample.
-        unit: id of the session; samples of a session are not independent.
-        target: the world that the person made.
-        actions: the person's net actions in their order.
-        structure: name of the structure.
-        tags: groups for tables.
-        invariant: whether changes count up to a rotation and shift (`change_counts`); actions never do.
-        states: first and last state of the recorded session in which the person acted.
-
-    """
-
-    name: str
-    unit: str
-    situation: Situation
-    target: BlockGrid
-    actions: tuple[NetAction, ...]
-    structure: str = ""
-    tags: tuple[str, ...] = ()
-    invariant: bool = False
-    states: tuple[int, int] | None = None
 
 
 def bap_samples(sessions: Iterable[Session], *, rules: str = "net") -> Iterator[Sample]:
@@ -209,30 +146,7 @@ def task_samples(tasks: Iterable[Task]) -> Iterator[Sample]:
         )
 
 
-def net_edits(before: npt.ArrayLike, after: npt.ArrayLike) -> list[NetAction]:
-    """Return the fewest actions from one grid to another: removals before placements, from the ground up."""
-    return sorted(net_actions(before, after), key=lambda one: (one.place, one.y, one.x, one.z))
-
-
-def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) -> BlockGrid:
-    """Return a grid after actions in their order; a removal empties its cell, whatever is there.
-
-    Raises `GridError` if a cell is outside the zone or a colour outside 1..6.
-    """
-    after = as_grid(grid).copy()
-    for place, x, y, z, color in actions:
-        if not in_zone(x, y, z):
-            raise GridError(f"action at {x, y, z} lies outside the build zone (x, z in -5..5, y in -1..7)")
-        if place and color not in range(1, 7):
-            raise GridError(f"action at {x, y, z} places colour {color!r}, expected 1..6")
-        after[index_of((x, y, z))] = color if place else 0
-    return after
-
-
 # ------------------------------------------------------------------------------------------------ who predicts
-
-Predictor = Callable[[Situation], "Iterable[tuple[bool, int, int, int, int]] | npt.NDArray[Any]"]
-"""Maps a situation to actions (place, x, y, z, color), or to the world afterwards [9, 11, 11]."""
 
 
 def nothing(situation: Situation) -> list[NetAction]:

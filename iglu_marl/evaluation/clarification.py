@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import json_ready
+from iglu_marl.core.scoring import Counts
 from iglu_marl.data.iglu.clarifying_questions import Bm25, Ranker, RankingTask
 from iglu_marl.data.iglu.singleturn import Game
-from iglu_marl.evaluation.metrics import Counts
 
 __all__ = [
     "ASKERS",

@@ -25,12 +25,13 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.arguments import as_count, as_number, as_rng
-from iglu_marl.core.dialogue import Dialogue, Role
+from iglu_marl.core.dialogue import Dialogue, Role, role_of
+from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError, GridError
-from iglu_marl.core.grid import BlockGrid, NetAction, as_grid, cells_of, color_at
+from iglu_marl.core.grid import BlockGrid, as_grid
 from iglu_marl.core.parsing import wrap_errors
-from iglu_marl.core.scoring import Shifts, maximal_intersection
-from iglu_marl.recording.rollout import Trajectory, role_of
+from iglu_marl.core.scoring import Counts, Shifts, maximal_intersection
+from iglu_marl.recording.rollout import Trajectory
 
 SKILLS = ("flat", "flying", "diagonal", "tricky", "tall")
 """Skills that a structure requires; see `skills`."""
@@ -41,38 +42,6 @@ MOST_ENTRIES = 10_000_000  # of a bootstrap
 
 
 # -------------------------------------------------------------------------------------------------------- counts
-
-
-class Counts(NamedTuple):
-    """Number of right, made and asked items.
-
-    If nothing is made and nothing asked, all quotients are 1; other quotients by zero are 0.
-    """
-
-    right: int
-    made: int
-    asked: int
-
-    @property
-    def precision(self) -> float:
-        """Share of the made items that are right, 0..1."""
-        return self.right / self.made if self.made else float(not self.asked)
-
-    @property
-    def recall(self) -> float:
-        """Share of the asked items that were made, 0..1."""
-        return self.right / self.asked if self.asked else float(not self.made)
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall, 0..1."""
-        return 2 * self.right / (self.made + self.asked) if self.made + self.asked else 1.0
-
-
-def micro(counts: Iterable[Counts]) -> Counts:
-    """Return the sum over many games; its F1 is the micro average."""
-    total = np.array([*counts], dtype=object).reshape(-1, 3).sum(axis=0)  # of any size
-    return Counts(*(int(number) for number in total))
 
 
 def intersection_counts(
@@ -117,17 +86,6 @@ def change_counts(
     return intersection_counts(
         changes(start, built), changes(start, target), shifts=shifts, invariant=invariant
     )
-
-
-def net_actions(before: npt.ArrayLike, after: npt.ArrayLike) -> frozenset[NetAction]:
-    """Return the fewest actions that lead from one grid to another; a recolouring is a removal and a placement."""
-    old, new = as_grid(before, "before"), as_grid(after, "after")
-    found = set()
-    for x, y, z in cells_of(old != new).tolist():
-        for place, grid in ((False, old), (True, new)):
-            if color := color_at(grid, (x, y, z)):
-                found.add(NetAction(place, x, y, z, color))
-    return frozenset(found)
 
 
 def action_counts(before: npt.ArrayLike, target: npt.ArrayLike, built: npt.ArrayLike) -> Counts:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iglu_marl.agents.registry import seated
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import AgentError, ServiceError, ServiceRefusedError
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.core.processes import end_with_parent
@@ -32,7 +32,7 @@ from iglu_marl.evaluation.selection import described, games_at_once
 from iglu_marl.evaluation.team import TeamTally
 from iglu_marl.game.agent import Agent, check_service, check_task, counts_of
 from iglu_marl.game.config import GameConfig
-from iglu_marl.recording.rollout import Player, Trajectory, play, players_of, role_of
+from iglu_marl.recording.rollout import Player, Trajectory, play, players_of
 from iglu_marl.recording.values import name_of
 
 SHARED = "IGLU_MARL_SPENDING"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from pettingzoo import AECEnv
 
-from iglu_marl.core.dialogue import Dialogue, Role
+from iglu_marl.core.dialogue import Dialogue, Role, role_of
 from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent, begin, is_idle
@@ -67,11 +67,6 @@ def players_of(env: Any) -> dict[str, Player]:
         return {"builder_0": Role.BUILDER}
     players: dict[str, Player] = env.unwrapped.config.players
     return players
-
-
-def role_of(player: Player) -> Role:
-    """Return the role of a player. Raises `ValueError` if it has none."""
-    return Role(str(player).rpartition("_")[0] or player)
 
 
 def _by_player(

@@ -26,8 +26,8 @@ from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import json_line, new_folder
 from iglu_marl.core.grid import BlockGrid, blocks_to_grid, cell_index, grid_to_blocks
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
+from iglu_marl.data.situations import Sample
 from iglu_marl.data.splits import SPLIT_VERSION, Split
-from iglu_marl.evaluation.action_prediction import Sample
 from iglu_marl.evaluation.metrics import change_counts
 from iglu_marl.language import Failure, parse
 from iglu_marl.language.verbs import expand

@@ -13,11 +13,11 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from typing import Any
 
 from iglu_marl.agents.registry import partner_for
-from iglu_marl.core.dialogue import Role, Utterance
+from iglu_marl.core.dialogue import Role, Utterance, role_of
 from iglu_marl.core.processes import end_with_parent
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import Agent, begin, is_idle, is_ready
-from iglu_marl.recording.rollout import Player, role_of
+from iglu_marl.recording.rollout import Player
 from iglu_marl.web.options import AGENTS
 from iglu_marl.web.warming import warm_up
 

@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent
 from iglu_marl.recording import replay
-from iglu_marl.recording.rollout import role_of
 from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from iglu_marl.agents.registry import game_options, partner_for
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import ConfigError, IgluMarlError, StateError
 from iglu_marl.core.files import PRIVATE, write_text
 from iglu_marl.core.kernels.records import STEP_S
@@ -31,7 +31,7 @@ from iglu_marl.envs.live import LiveGame
 from iglu_marl.game.agent import begin
 from iglu_marl.game.config import GameConfig
 from iglu_marl.recording import Recorder, read_recording
-from iglu_marl.recording.rollout import Player, role_of
+from iglu_marl.recording.rollout import Player
 from iglu_marl.recording.values import player_of
 from iglu_marl.rendering.palette import block_color
 from iglu_marl.web import clock

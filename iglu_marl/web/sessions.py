@@ -24,11 +24,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from iglu_marl.core.dialogue import role_of
 from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import PRIVATE, private_folder, write_text
 from iglu_marl.core.parsing import parse_json, read_file
 from iglu_marl.recording import read_recording
-from iglu_marl.recording.rollout import Player, role_of
+from iglu_marl.recording.rollout import Player
 from iglu_marl.recording.values import player_of
 from iglu_marl.web import clock
 from iglu_marl.web import store as db

@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
-from iglu_marl.core.dialogue import Role
+from iglu_marl.core.dialogue import Role, role_of
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.parsing import read_file
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.profiles import team_options
-from iglu_marl.recording.rollout import Player, role_of
+from iglu_marl.recording.rollout import Player
 from iglu_marl.web.options import PERSON
 
 if sys.version_info >= (3, 11):

@@ -16,8 +16,10 @@ from typer.testing import CliRunner
 from iglu_marl import DataError, Dialogue, Role, Utterance
 from iglu_marl.agents.learned.builder import load_model
 from iglu_marl.cli import app
+from iglu_marl.core.edits import edited
 from iglu_marl.core.grid import COLOR_NAMES, NetAction
-from iglu_marl.evaluation.action_prediction import Sample, Situation, edited, predict_actions
+from iglu_marl.data.situations import Sample, Situation
+from iglu_marl.evaluation.action_prediction import predict_actions
 
 pytestmark = [
     pytest.mark.system,

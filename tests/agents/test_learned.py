@@ -27,7 +27,8 @@ from iglu_marl.commands.predict import samples_of
 from iglu_marl.commands.train import corpus_parts
 from iglu_marl.core.grid import NetAction, blocks_to_grid
 from iglu_marl.data.mdc.corpus import Corpus
-from iglu_marl.evaluation.action_prediction import Sample, Situation, nothing, predict_actions
+from iglu_marl.data.situations import Sample, Situation
+from iglu_marl.evaluation.action_prediction import nothing, predict_actions
 
 pytestmark = pytest.mark.system
 

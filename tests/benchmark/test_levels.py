@@ -33,8 +33,8 @@ from iglu_marl.benchmark.splits import (
     some_of,
     split_tasks,
 )
+from iglu_marl.core.edits import net_actions
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
-from iglu_marl.evaluation.metrics import net_actions
 from iglu_marl.language import Context, understand
 
 HUMAN = "told-human-v1"  # needs a corpus

@@ -333,8 +333,8 @@ def test_the_expert_of_the_sb3_example_gives_up_after_a_wrong_block() -> None:
 def test_the_edits_example_learns_what_follows_each_message(level: str) -> None:
     needs("torch")
     from iglu_marl.benchmark import find
+    from iglu_marl.core.edits import edited
     from iglu_marl.core.grid import blocks_to_grid
-    from iglu_marl.evaluation.action_prediction import edited
     from iglu_marl.language import outcomes, parse
 
     found = example("edits_builder").samples(find(level).fold(1), "train", 4, 1)

@@ -18,23 +18,22 @@ from typer.testing import CliRunner
 from iglu_marl import AgentError, ConfigError, DataError, Dialogue, GridError, Role, Subtasks, Task
 from iglu_marl.agents import OracleBuilder, RandomBuilder, ScriptedBuilder
 from iglu_marl.cli import app
+from iglu_marl.core.edits import edited
 from iglu_marl.core.grid import NetAction, blocks_to_grid
+from iglu_marl.core.scoring import Counts
 from iglu_marl.data.mdc.corpus import Corpus, Session
+from iglu_marl.data.situations import Sample, Situation
 from iglu_marl.evaluation.action_prediction import (
     AgentPredictor,
     Prediction,
     Predictions,
-    Sample,
-    Situation,
     bap_samples,
-    edited,
     nothing,
     one_more,
     predict_actions,
     published,
     task_samples,
 )
-from iglu_marl.evaluation.metrics import Counts
 
 EMPTY = blocks_to_grid([])
 RED_AT_CENTRE = "Place a red block on the ground at the centre."

@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 
 from iglu_marl import ConfigError, DataError
 from iglu_marl.cli import app
+from iglu_marl.core.scoring import Counts
 from iglu_marl.data import RankingTask, clarifying_questions, question_bank
 from iglu_marl.data.iglu.clarifying_questions import Bm25
 from iglu_marl.data.iglu.singleturn import Game
 from iglu_marl.evaluation.clarification import ASKERS, RANKERS, predict_questions, what_to_ask, when_to_ask
-from iglu_marl.evaluation.metrics import Counts
 
 BANK = {f"q_{n}": f"question {n}" for n in range(1, 31)}
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import iglu_marl
 from iglu_marl import ConfigError, Dialogue, GridError, Role, Task, Trajectory
-from iglu_marl.core.grid import blocks_to_grid
+from iglu_marl.core.edits import net_actions
+from iglu_marl.core.grid import NetAction, blocks_to_grid
+from iglu_marl.core.scoring import Counts, micro
 from iglu_marl.evaluation.metrics import (
     SKILLS,
-    Counts,
-    NetAction,
     action_counts,
     bootstrap,
     bootstrap_statistic,
@@ -24,8 +24,6 @@ from iglu_marl.evaluation.metrics import (
     exact_match,
     game_metrics,
     intersection_counts,
-    micro,
-    net_actions,
     share_interval,
     skills,
     talk_counts,

@@ -10,7 +10,7 @@ from requirements import ROOT, shared_folder
 
 from benchmarks.dialogues import from_true_world, read_source
 from iglu_marl.agents.llm.reader import LLMReader
-from iglu_marl.evaluation.metrics import micro
+from iglu_marl.core.scoring import micro
 
 
 @pytest.mark.parametrize("number", [7, 9, 12])
