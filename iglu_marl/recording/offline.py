@@ -63,7 +63,8 @@ def write_minari(
         metadata: further arguments of `minari.create_dataset_from_buffers`, such as `author` and `description`.
 
     Raises:
-        DataError: if there is nothing to write, or Minari is missing or cannot store a value.
+        DataError: if there is nothing to write, a game was edited from outside, or Minari is missing or cannot store a
+            value.
         ReplayError: if a game cannot be reproduced.
         ConfigError: if the recordings differ in kind, or the id or the existing dataset does not fit.
 
@@ -106,6 +107,7 @@ def _common_game(episodes: Sequence[Recording]) -> dict[str, Any]:
     first = episodes[0]
     game = {key: first.header.get(key) for key in GAME_KEYS}
     for recording in episodes:
+        recording.check_unedited("a dataset of actions")
         place = f"{recording.path}, line {recording.line}"
         for key, value in game.items():
             if recording.header.get(key) != value:

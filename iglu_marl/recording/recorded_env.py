@@ -49,7 +49,11 @@ class Script:
 
 
 def script_options(recording: Recording, agent: str) -> dict[str, Any]:
-    """Return the reset options with which `RecordedEnv` plays a recording for `agent`."""
+    """Return the reset options with which `RecordedEnv` plays a recording for `agent`.
+
+    Raises `DataError` if its world was edited from outside.
+    """
+    recording.check_unedited("a game of players alone")
     header, own = recording.header, ROLES[agent]
     if recording.view == "single":
         partner: list[Any] = [move.heard for move in recording.moves] if not header["recorded"] else []

@@ -131,6 +131,7 @@ _FIELDS: list[Any] = [
     ("target", np.int8, (9, 11, 11)),
     ("spare", np.int8),  # fills the record up, so that equal worlds are equal bytes
 ]
-# Recordings compare the fields above (see `recording.values.checksum`); further rules follow.
+# Recordings compare the fields above (see `recording.values.checksum`); further rules and fields follow.
 _ADDED = [(name, np.float64) for name in RULE_BOUNDS if name not in [field[0] for field in _FIELDS]]
+_ADDED.append(("edits", np.int64))  # changes of this episode's world from outside
 WORLD = np.dtype(_FIELDS + _ADDED, align=True)
