@@ -59,7 +59,8 @@ def write_minari(
         sees: what it observes, if other than recorded (see `make_game`).
         verify: replay each game bit for bit before anything is written.
         append: add to an existing dataset.
-        vocabulary: the codec, if the recorded one was an object; the dataset then has no environment to recover.
+        vocabulary: the codec, if the recorded one was an object. `recover_environment(vocabulary=…)` needs it again; it
+            raises `ConfigError` without it.
         metadata: further arguments of `minari.create_dataset_from_buffers`, such as `author` and `description`.
 
     Raises:
@@ -86,7 +87,7 @@ def write_minari(
             env.observation_space,
             env.action_space,
             append=append,
-            **_metadata(game, options, episodes, vocabulary, metadata),
+            **_metadata(game, options, episodes, metadata),
         )
     finally:
         env.close()
@@ -228,7 +229,6 @@ def _metadata(
     game: dict[str, Any],
     options: dict[str, Any],
     episodes: Sequence[Recording],
-    vocabulary: Any,
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
     players = sorted({str(name) for each in episodes for name in each.header.get("agents", {}).values()})
@@ -237,16 +237,15 @@ def _metadata(
         "description": f"Games of iglu_marl, recorded and simulated again: the part of {options['agent']}.",
         "requirements": [f"iglu_marl>={__version__}"],
     }
-    if vocabulary is None:
-        metadata["env"] = recorded_spec(game=game, **options)
-        if (partner := _partner(game, options["agent"], episodes)) is not None:
-            metadata["eval_env"] = recorded_spec(game=game, **options, partner=partner)
+    metadata["env"] = spec_of(RECORDED_ID, game=game, **options)
+    if (partner := _partner(game, options["agent"], episodes)) is not None:
+        metadata["eval_env"] = spec_of(RECORDED_ID, game=game, **options, partner=partner)
     return {**metadata, **given}
 
 
-def recorded_spec(**kwargs: Any) -> EnvSpec:
-    """Return the specification of a `RecordedEnv` with these arguments."""
-    spec = gymnasium.spec(RECORDED_ID)
+def spec_of(name: str, **kwargs: Any) -> EnvSpec:
+    """Return the specification of a registered environment of this package with these arguments."""
+    spec = gymnasium.spec(name)
     return EnvSpec(spec.id, spec.entry_point, order_enforce=False, disable_env_checker=True, kwargs=kwargs)
 
 
