@@ -80,6 +80,7 @@ def write_minari(
             replay(recording, vocabulary=vocabulary)
     options: dict[str, Any] = {"agent": agent, "sees": list(sees)}
     env = RecordedEnv(game, **options, vocabulary=vocabulary)
+    env.spec = spec_of(RECORDED_ID, game=game, **options)
     try:
         return write_episodes(
             dataset_id,
@@ -87,7 +88,7 @@ def write_minari(
             env.observation_space,
             env.action_space,
             append=append,
-            **_metadata(game, options, episodes, metadata),
+            **_metadata(env, game, options, episodes, metadata),
         )
     finally:
         env.close()
@@ -226,6 +227,7 @@ def _stacked_infos(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _metadata(
+    env: RecordedEnv,
     game: dict[str, Any],
     options: dict[str, Any],
     episodes: Sequence[Recording],
@@ -236,8 +238,8 @@ def _metadata(
         "algorithm_name": ", ".join(players) or "unknown",
         "description": f"Games of iglu_marl, recorded and simulated again: the part of {options['agent']}.",
         "requirements": [f"iglu_marl>={__version__}"],
+        "env": env,  # not its specification, from which Minari would make it without the codec
     }
-    metadata["env"] = spec_of(RECORDED_ID, game=game, **options)
     if (partner := _partner(game, options["agent"], episodes)) is not None:
         metadata["eval_env"] = spec_of(RECORDED_ID, game=game, **options, partner=partner)
     return {**metadata, **given}
@@ -344,9 +346,10 @@ def _existing(
     ):
         if serialize_space(space) != serialize_space(stored):
             raise ConfigError(f"the dataset {dataset_id!r} has other {name}: {stored}, expected {space}")
-    if env is not None and (dataset.env_spec is None or dataset.env_spec.to_json() != env.to_json()):
+    spec = getattr(env, "spec", env)
+    if spec is not None and (dataset.env_spec is None or dataset.env_spec.to_json() != spec.to_json()):
         raise ConfigError(
-            f"the dataset {dataset_id!r} is of another environment: {dataset.env_spec}, expected {env}"
+            f"the dataset {dataset_id!r} is of another environment: {dataset.env_spec}, expected {spec}"
         )
     return dataset
 
