@@ -61,7 +61,7 @@ class Act(NamedTuple):
 Move = Say | Act
 
 
-class Edit(NamedTuple):
+class WorldEdit(NamedTuple):
     """A change of the world from outside: cells x, y, z with their new color id, and the builder whose stock pays."""
 
     blocks: tuple[Block, ...]
@@ -110,7 +110,7 @@ class Episode:
         self.task: Task | None = None
         self.objective: Objective | None = None  # None: the target, which the kernel scores
         self.recorded = False
-        self.edits: list[Edit] = []  # of this episode
+        self.edits: list[WorldEdit] = []  # of this episode
 
     # -- course
 
@@ -282,7 +282,7 @@ class Episode:
             self._check_stock(row, builder, self.worlds.grid[0][index_of(cells.T)], colors[ids])
         self.worlds.rewrite(row, np.column_stack((cells, colors[ids])))
         rows = np.column_stack((cells, ids)).tolist()
-        self.edits.append(Edit(tuple((x, y, z, color) for x, y, z, color in rows), builder))
+        self.edits.append(WorldEdit(tuple((x, y, z, color) for x, y, z, color in rows), builder))
 
     def _check_stock(
         self, row: int, builder: str, old: npt.NDArray[np.int8], new: npt.NDArray[np.int8]

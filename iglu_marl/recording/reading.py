@@ -16,7 +16,7 @@ from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import JsonLines, atomic_write, usable_path
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
-from iglu_marl.game.episode import Edit
+from iglu_marl.game.episode import WorldEdit
 from iglu_marl.recording.games import make_game
 from iglu_marl.recording.values import (
     FORMAT,
@@ -44,7 +44,7 @@ class RecordedMove:
     heard: str | None
     state: str
     controls: dict[str, Any] | None = None
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[WorldEdit, ...] = ()
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Recording:
     moves: list[RecordedMove] = field(default_factory=list)
     end: dict[str, Any] | None = None
     chain: str | None = None
-    last_edits: tuple[Edit, ...] = ()
+    last_edits: tuple[WorldEdit, ...] = ()
 
     def __post_init__(self) -> None:
         with wrap_errors(self._place):
@@ -313,14 +313,14 @@ def _check_header(line: dict[str, Any]) -> None:
     _check_kinds(line, _HEADER)
 
 
-def _edit(line: dict[str, Any]) -> Edit:
+def _edit(line: dict[str, Any]) -> WorldEdit:
     with wrap_errors("no edit of a recording"):
         _check_kinds(line, {"edit": list, "builder": str})
-        return Edit(tuple((x, y, z, color) for x, y, z, color in line["edit"]), line["builder"])
+        return WorldEdit(tuple((x, y, z, color) for x, y, z, color in line["edit"]), line["builder"])
 
 
 def _move(
-    line: dict[str, Any], number: int, count: int, controls: Any, edits: tuple[Edit, ...]
+    line: dict[str, Any], number: int, count: int, controls: Any, edits: tuple[WorldEdit, ...]
 ) -> RecordedMove:
     if line.get("n") != count:
         raise DataError(f"move {line.get('n')!r:.20}, expected move {count}")

@@ -74,7 +74,11 @@ def script_options(recording: Recording, agent: str) -> dict[str, Any]:
 
 
 def episode_options(
-    task: Task, pose: Sequence[float], seed: int | None = None, heard: str = "", partner: Sequence[Any] = ()
+    task: Task,
+    pose: Sequence[float] | None,
+    seed: int | None = None,
+    heard: str = "",
+    partner: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Return the reset options for a task, a start pose and the partner's part as JSON (see `Script`)."""
     script = {"seed": seed, "task": task_to_json(task), "pose": pose, "heard": heard, "partner": partner}

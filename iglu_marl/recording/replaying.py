@@ -12,7 +12,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, StateError
 from iglu_marl.core.text import fix_surrogates
 from iglu_marl.envs.live import from_actions
-from iglu_marl.game.episode import Edit
+from iglu_marl.game.episode import WorldEdit
 from iglu_marl.recording.reading import RecordedMove, Recording, read_recording
 from iglu_marl.recording.rollout import Player, Trajectory, Turn, players_of
 from iglu_marl.recording.values import LAYOUT, checksum, name_of
@@ -84,7 +84,7 @@ class _Player:
         self.env.set_state(old.get_state())
         old.close()
 
-    def edit(self, edits: Sequence[Edit]) -> None:
+    def edit(self, edits: Sequence[WorldEdit]) -> None:
         """Change the world as it was changed from outside."""
         for edit in edits:
             self.env.edit(edit.blocks, builder=edit.builder)

@@ -16,7 +16,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, StateError
 from iglu_marl.core.files import PRIVATE, JsonLines, json_line
 from iglu_marl.envs.live import LiveGame, Tick, as_actions
-from iglu_marl.game.episode import Edit, Episode
+from iglu_marl.game.episode import Episode, WorldEdit
 from iglu_marl.recording.games import observes
 from iglu_marl.recording.reading import read_recording
 from iglu_marl.recording.replaying import resumed
@@ -90,7 +90,7 @@ class Recorder:
         self._moves = self._turns = 0
         self._said = 0
         self._live = False
-        self._edits: list[Edit] = []  # of the episode; those after `_edits_written` are not in the file
+        self._edits: list[WorldEdit] = []  # of the episode; those after `_edits_written` are not in the file
         self._edits_written = 0
         self._returns: dict[str, float] = {}
         self._chain: str | None = ""  # of the last line; None: the resumed game has no hash chain

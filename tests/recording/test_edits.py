@@ -31,7 +31,7 @@ from iglu_marl.benchmark.games import judged
 from iglu_marl.cli import app
 from iglu_marl.data.iglu.writer import EpisodeRecorder
 from iglu_marl.envs import LiveGame
-from iglu_marl.game.episode import Edit
+from iglu_marl.game.episode import WorldEdit
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.recorded_env import script_options
 from iglu_marl.recording.values import chained_line
@@ -109,7 +109,7 @@ def test_a_recorded_edit_replays_bit_for_bit(name: str, tmp_path: Path) -> None:
     (recording,) = read_recording(path)
     assert [len(move.edits) for move in recording.moves[:7]] == [2, 0, 0, 0, 0, 2, 2]
     assert recording.edits == recording.end["edits"] == 6  # type: ignore[index]
-    assert recording.moves[0].edits[0] == Edit(
+    assert recording.moves[0].edits[0] == WorldEdit(
         ((0, -1, -2, 3),), "builder_0"
     )  # the other cell was air already
     assert page.data["moments"] == len(editing.states)
