@@ -397,6 +397,7 @@ class Batch:
         for world in chosen.tolist():
             episode = self.load_world(world)
             episode.edit(blocks, builder)
+            episode.edits.clear()  # this episode stands for all worlds
             changed.append(episode.worlds.get_state())
         self.worlds.state[self.rows_of(chosen)] = np.concatenate(changed)
         self.show(chosen)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import gymnasium as gym
@@ -269,10 +271,10 @@ def test_aec_and_parallel_agree(expected: Any) -> None:
     assert story(parallel_step, other.edit) == expected
 
 
-@pytest.mark.parametrize("copy", [True, False])
+@pytest.mark.parametrize("copies", [True, False])
 @pytest.mark.parametrize("index", [1, [1, 2], np.array([1]), None])
-def test_the_edited_worlds_of_a_batch_agree(index: Any, copy: bool, expected: Any) -> None:
-    many = gym.make_vec("IGLUGridworldVector-v0", num_envs=3, copy=copy)
+def test_the_edited_worlds_of_a_batch_agree(index: Any, copies: bool, expected: Any) -> None:
+    many = gym.make_vec("IGLUGridworldVector-v0", num_envs=3, copy=copies)
     plain = gym.make("IGLUGridworldVector-v0")
     for env in (many, plain):
         env.reset(options=PLACES)
@@ -437,6 +439,22 @@ def test_a_player_is_sent_the_change_with_the_next_tick() -> None:
         delta = game.delta(player, 1)
         assert sorted(delta["grid"]) == [list(block) for block in GRID[:2]]
     assert game.delta(next(iter(game.agent_of)), 1)["score"] == [2, 3]
+
+
+@pytest.mark.parametrize("make", [raw_env, parallel_env, VectorGame])
+def test_the_mark_of_an_edit_is_saved(make: Any) -> None:
+    env, other = make(), make()
+    for game in (env, other):
+        game.reset(seed=0)
+    env.edit([(3, -1, 3, 1)])
+    env.edit([(3, -1, 3, 0)])
+    other.set_state(env.get_state())
+    copies = [other, pickle.loads(pickle.dumps(env)), copy.deepcopy(env)]  # noqa: S301 (own)
+    for game in copies:
+        worlds = game.worlds if make is VectorGame else game.episode.worlds
+        assert set(worlds.edits.tolist()) == {2}
+    env.reset(seed=0)
+    assert not (env.worlds if make is VectorGame else env.episode.worlds).edits.any()
 
 
 # --------------------------------------------------------------------------------------------------------- errors

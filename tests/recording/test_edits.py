@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,10 @@ from iglu_marl import (
     replay,
 )
 from iglu_marl.agents import RandomArchitect, RandomBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
-from iglu_marl.benchmark import find, make
+from iglu_marl.benchmark import find, make, verify
 from iglu_marl.benchmark.batches import BatchGame, judged_many
 from iglu_marl.benchmark.games import judged
+from iglu_marl.benchmark.results import checksum
 from iglu_marl.cli import app
 from iglu_marl.data.iglu.writer import EpisodeRecorder
 from iglu_marl.envs import LiveGame
@@ -348,6 +350,21 @@ def test_the_benchmark_refuses_edited_games() -> None:
         judged(level, env, {"builder": Edits()}, task, 0)
     with pytest.raises(AgentError):
         judged_many(level, many, None, Edits(1), [BatchGame(0, task), BatchGame(1, task)])
+
+
+RELEASED = Path(__file__).parents[1] / "golden" / "released" / "0.3.0"
+
+
+@pytest.mark.parametrize("edit", ['"edit":[[3,-1,3,1]],', '"edit":[],'])
+def test_the_benchmark_does_not_verify_a_game_with_an_edit(edit: str, tmp_path: Path) -> None:
+    result = json.loads((RELEASED / "benchmark_result.json").read_text("utf-8"))
+    lines = (RELEASED / result["recordings"][0]).read_text("utf-8").replace("{", "{" + edit, 1).encode()
+    (tmp_path / result["recordings"][0]).write_bytes(lines)
+    result["recordings"][1] = hashlib.sha256(lines).hexdigest()
+    result["checksum"] = checksum(result)
+    (tmp_path / "result.json").write_text(json.dumps(result), "utf-8")
+    with pytest.raises(DataError, match="cannot be replayed"):
+        verify(tmp_path / "result.json")
 
 
 def test_other_games_are_measured() -> None:
