@@ -63,11 +63,20 @@ class DemonstratedEnv(gymnasium.Env[Any, Any]):
         level: a level with one builder, or its name.
         split: split of the tasks.
         fold: seed of the training run, which determines what is held out.
+        digest: `Level.digest` of the fold when the demonstrations were written; None: any.
+
+    Raises `ConfigError` if the level has another digest.
 
     """
 
-    def __init__(self, level: str | Level, split: SplitName = "train", fold: int = 0) -> None:
+    def __init__(
+        self, level: str | Level, split: SplitName = "train", fold: int = 0, digest: str | None = None
+    ) -> None:
         level = one_builder(level).fold(fold)
+        if digest not in (None, level.digest):
+            raise ConfigError(
+                f"the digest of {level.name} is {level.digest}, expected {digest} as demonstrated"
+            )
         self.game = make(level, split, num_envs=1, autoreset_mode="Disabled")
         self._pair = level.is_pair
         if self._pair:
@@ -361,13 +370,14 @@ def write_demonstrations(
     level = one_builder(level).fold(fold)
     found = demonstrate(level, split, games, seed=seed, progress=progress)
     env = DemonstratedEnv(level, split, fold)
+    env.spec = spec_of(DEMONSTRATED_ID, level=level.name, split=split, fold=fold, digest=level.digest)
     env.close()
     return write_episodes(
         dataset_id,
         observed(level, split, found),
         env.observation_space,
         env.action_space,
-        env=spec_of(DEMONSTRATED_ID, level=level.name, split=split, fold=fold),
+        env=env,
         algorithm_name="the expert of iglu_marl.benchmark.demonstrations",
         description=f"{level.name} (digest {level.digest}), {split} split of fold {fold}: games of the expert.",
         requirements=[f"iglu_marl>={__version__}"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from requirements import require
 from typer.testing import CliRunner
 
-from iglu_marl import AgentError, Role, StateError, Task
+from iglu_marl import AgentError, ConfigError, Role, StateError, Task
 from iglu_marl.benchmark import find, make
 from iglu_marl.benchmark.demonstrations import demonstrate, grid_actions, observed, write_demonstrations
 from iglu_marl.benchmark.splits import in_split
@@ -104,6 +105,18 @@ def test_the_environment_of_demonstrations_is_recovered(
     again, other = env.reset(seed=5)[0], env.reset(seed=5)[0]
     assert all(np.array_equal(again[key], other[key]) for key in again)
     env.close()
+
+
+def test_the_environment_of_another_level_is_not_recovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A level of one's own has the name of another one."""
+    require("minari", importlib.util.find_spec("minari") is not None, "Minari is not installed")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    level = dataclasses.replace(find("see-place-v1"), max_steps=9)
+    dataset: Any = write_demonstrations(level, "iglu/games-v1", games=1)
+    with pytest.raises(ConfigError, match=level.fold(0).digest):
+        dataset.recover_environment()
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
