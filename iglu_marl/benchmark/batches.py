@@ -157,7 +157,11 @@ def judged_many(
         over = playing & (terminated | truncated)
         for game in np.flatnonzero(over).tolist() if over.any() else ():
             end = Trajectory(
-                tasks[game], seeds[game], terminated=bool(terminated[game]), grid=worlds.grid[game].copy()
+                tasks[game],
+                seeds[game],
+                terminated=bool(terminated[game]),
+                grid=worlds.grid[game].copy(),
+                edits=int(worlds.edits[game]),
             )
             found[game] = (
                 judgement(level, end, int(changes[game]), int(worlds.steps[game])),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 
@@ -29,13 +30,15 @@ from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import prepare
 from iglu_marl.envs.batch_observations import rows
+from iglu_marl.envs.registration import DEMONSTRATED_ID
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.agent import Agent
 from iglu_marl.planning.problem import planning_state
-from iglu_marl.recording.offline import write_episodes
-from iglu_marl.recording.recorded_env import at_rest
+from iglu_marl.recording.offline import spec_of, write_episodes
+from iglu_marl.recording.recorded_env import Script, at_rest, episode_options, read_script
 from iglu_marl.recording.rollout import Trajectory
+from iglu_marl.recording.values import to_json
 
 Array = npt.NDArray[Any]
 _MOTIONS, _PLACE = range(1, 10), 10  # numbers of GRID_ACTIONS; that of colour c is _PLACE + c
@@ -48,6 +51,70 @@ class Demonstration(NamedTuple):
     task: Task
     seed: int
     actions: Mapping[Role, Sequence[Any]]
+
+
+class DemonstratedEnv(gymnasium.Env[Any, Any]):
+    """`iglu_marl/Demonstrated-v0`: the builder's part on a level, as demonstrations of it were written.
+
+    `reset(options={"recording": …})` starts the game of an episode, with the options of its metadata. The architect of
+    a two-agent level repeats its utterances there, and is silent after the last one. Without it, a task is sampled.
+
+    Args:
+        level: a level with one builder, or its name.
+        split: split of the tasks.
+        fold: seed of the training run, which determines what is held out.
+        digest: `Level.digest` of the fold when the demonstrations were written; None: any.
+
+    Raises `ConfigError` if the level has another digest.
+
+    """
+
+    def __init__(
+        self, level: str | Level, split: SplitName = "train", fold: int = 0, digest: str | None = None
+    ) -> None:
+        level = one_builder(level).fold(fold)
+        if digest not in (None, level.digest):
+            raise ConfigError(
+                f"the digest of {level.name} is {level.digest}, expected {digest} as demonstrated"
+            )
+        self.game = make(level, split, num_envs=1, autoreset_mode="Disabled")
+        self._pair = level.is_pair
+        if self._pair:
+            self.observation_space = self.game.observation_space(BUILDER)
+            self.action_space = self.game.action_space(BUILDER)
+            self._silence = at_rest(self.game.action_space(ARCHITECT))
+        else:
+            self.observation_space = self.game.single_observation_space
+            self.action_space = self.game.single_action_space
+        self._said: Iterator[Any] = iter(())
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode; see the class for `options["recording"]`."""
+        script = read_script(options["recording"]) if options and "recording" in options else Script()
+        super().reset(seed=seed)
+        self._said = iter(script.partner)
+        seed = script.seed if seed is None else seed
+        task = None if script.task is None else {"task": [script.task]}
+        seen, _ = self.game.reset(seed=None if seed is None else [seed], options=task)
+        return self._own(seen), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Run one step."""
+        actions = _joined([action])
+        if self._pair:
+            actions = {ARCHITECT: _joined([next(self._said, self._silence)]), BUILDER: actions}
+        seen, *ends, _ = self.game.step(actions)
+        reward, terminated, truncated = (end[BUILDER][0] if self._pair else end[0] for end in ends)
+        return self._own(seen), float(reward), bool(terminated), bool(truncated), {}
+
+    def _own(self, seen: Any) -> Any:
+        return rows(seen[BUILDER] if self._pair else seen, 0)
+
+    def close(self) -> None:
+        """Close the game."""
+        self.game.close()
 
 
 class GridOracle:
@@ -167,9 +234,7 @@ def demonstrate(
         AgentError: if the expert cannot play a task.
 
     """
-    level = current(level)
-    if level.is_team:
-        raise ConfigError(f"level is {level.name!r}, expected one with one builder")
+    level = one_builder(level)
     tasks = some_of(level.tasks(split), games, seed)
     talks = level.is_live or (level.is_pair and "vocabulary" not in level.game)
     if level.controls == "grid":
@@ -199,6 +264,14 @@ def demonstrate(
     if not found:
         raise DataError(f"none of {games} games of the expert on {level.name} is a success")
     return found
+
+
+def one_builder(level: str | Level) -> Level:
+    """Return a level. Raises `ConfigError` for one of a team."""
+    level = current(level)
+    if level.is_team:
+        raise ConfigError(f"level is {level.name!r}, expected one with one builder")
+    return level
 
 
 def observed(
@@ -243,6 +316,12 @@ def _observed(env: Any, level: Level, part: Sequence[Demonstration]) -> Iterator
             "terminations": terminated,
             "truncations": truncated,
             "seed": demonstration.seed,
+            "options": episode_options(
+                demonstration.task,
+                demonstration.task.pose,
+                demonstration.seed,
+                partner=[to_json(said) for said in demonstration.actions.get(Role.ARCHITECT, ())],
+            ),
             "metadata": {"task": content_id(demonstration.task), "completed": terminated[-1]},
         }
 
@@ -271,6 +350,9 @@ def write_demonstrations(
 ) -> Any:
     """Write demonstrations of a level as a Minari dataset, and return it. Needs the extra `minari`.
 
+    `recover_environment()` of the dataset returns a `DemonstratedEnv`. An episode's `seed` and `options` are those of
+    its reset.
+
     Args:
         level: a level or its name.
         dataset_id: such as "iglu/see-place-v1".
@@ -285,18 +367,17 @@ def write_demonstrations(
         ConfigError: if Minari refuses the id, or the dataset exists.
 
     """
-    level = current(level).fold(fold)
+    level = one_builder(level).fold(fold)
     found = demonstrate(level, split, games, seed=seed, progress=progress)
-    env = make(level, split, num_envs=1)
-    kinds = ("observation_space", "action_space")
-    spaces = [
-        getattr(env, kind)(BUILDER) if level.is_pair else getattr(env, f"single_{kind}") for kind in kinds
-    ]
+    env = DemonstratedEnv(level, split, fold)
+    env.spec = spec_of(DEMONSTRATED_ID, level=level.name, split=split, fold=fold, digest=level.digest)
     env.close()
     return write_episodes(
         dataset_id,
         observed(level, split, found),
-        *spaces,
+        env.observation_space,
+        env.action_space,
+        env=env,
         algorithm_name="the expert of iglu_marl.benchmark.demonstrations",
         description=f"{level.name} (digest {level.digest}), {split} split of fold {fold}: games of the expert.",
         requirements=[f"iglu_marl>={__version__}"],

@@ -220,7 +220,8 @@ def judged(
 
 
 def judgement(level: Level, game: Trajectory, changes: int, steps: int) -> Judged:
-    """Return the outcome of a game that ended."""
+    """Return the outcome of a game that ended. Raises `AgentError` if its world was edited from outside."""
+    game.check_unedited()
     task = game.task.in_ids("iglu")
     assert game.grid is not None  # since it ended
     counts = intersection_counts(

@@ -106,4 +106,5 @@ def game_facts(game: Trajectory) -> dict[str, Any]:
         "target_blocks": game.target_blocks,
         "steps": game.builder_steps,
         "turns": game.architect_turns,
+        **({"edits": game.edits} if game.edits else {}),
     }

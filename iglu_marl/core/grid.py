@@ -171,10 +171,30 @@ def blocks_to_grid(blocks: Iterable[Any], name: str = "blocks") -> BlockGrid:
     shares its cell with another.
     """
     grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
+    for x, y, z, color in _read_blocks(blocks, name, Color.BLUE):
+        grid[index_of((x, y, z))] = color
+    grid.setflags(write=False)
+    return grid
+
+
+def set_blocks(grid: npt.NDArray[Any], blocks: Iterable[Any], name: str = "blocks") -> npt.NDArray[Any]:
+    """Return a copy of a dense grid in which these blocks (x, y, z, color id) are set; 0 makes a cell air.
+
+    Raises `GridError` as `blocks_to_grid` does.
+    """
+    changed = grid.copy()
+    for x, y, z, color in _read_blocks(blocks, name, Color.AIR):
+        changed[index_of((x, y, z))] = color
+    return changed
+
+
+def _read_blocks(blocks: Iterable[Any], name: str, lowest: int) -> list[Block]:
+    """Return blocks as integers. Raises `GridError` for one that is not valid; lowest: the least color id."""
     try:
         rows = list(blocks)
     except TypeError:
         raise GridError(f"{name} is {blocks!r}, expected a list of blocks (x, y, z, color id)") from None
+    read: dict[Cell, Block] = {}
     for number, row in enumerate(rows):
         try:
             x, y, z, color = (int(value) for value in row)
@@ -187,13 +207,12 @@ def blocks_to_grid(blocks: Iterable[Any], name: str = "blocks") -> BlockGrid:
             raise GridError(
                 f"{name}[{number}] at {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)"
             )
-        if not 1 <= color <= 6:
-            raise GridError(f"{name}[{number}] at {(x, y, z)} has colour id {color}, expected 1..6")
-        if grid[index_of((x, y, z))]:
+        if not lowest <= color <= 6:
+            raise GridError(f"{name}[{number}] at {(x, y, z)} has colour id {color}, expected {lowest:d}..6")
+        if (x, y, z) in read:
             raise GridError(f"{name}[{number}] at {(x, y, z)} is a second block in the same cell")
-        grid[index_of((x, y, z))] = color
-    grid.setflags(write=False)
-    return grid
+        read[x, y, z] = (x, y, z, color)
+    return list(read.values())
 
 
 def grid_to_blocks(grid: npt.ArrayLike) -> list[Block]:

@@ -69,6 +69,7 @@ BOUNDS: Mapping[str, tuple[Any, Any]] = {
     "start": _COLOR,
     "target": _COLOR,
     "spare": (0, 0),
+    "edits": _CLOCK,
     **RULE_BOUNDS,
 }
 """Smallest and largest value of each field of `WORLD`, by entry where they differ."""

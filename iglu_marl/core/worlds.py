@@ -23,7 +23,7 @@ from iglu_marl.core.kernels.records import (
 )
 from iglu_marl.core.kernels.score import alignment_at
 from iglu_marl.core.kernels.spawn import prepare_at, retarget_at
-from iglu_marl.core.kernels.step import sense_at, step_many
+from iglu_marl.core.kernels.step import rewrite_at, sense_at, step_many
 from iglu_marl.core.pose import POSE_HIGH as POSE_HIGH
 from iglu_marl.core.pose import POSE_LOW as POSE_LOW
 from iglu_marl.core.pose import Pose as Pose
@@ -153,6 +153,13 @@ class Worlds:
         if task.invariant is not None:
             self.invariant[index] = task.invariant
         retarget_at(self.state, index, _extent(task, rules), rules.shifts == "inside")
+
+    def rewrite(self, row: int, blocks: npt.ArrayLike) -> None:
+        """Set cells of the one world that all rows share, with blocks of the builder in a row. Nobody is paid for it.
+
+        blocks: x, y, z, color id (0: air), int [k, 4], of which no two share a cell. They are not checked.
+        """
+        rewrite_at(self.state, row, np.asarray(blocks, np.int64).reshape(-1, 4))
 
     def row(self, index: int) -> Worlds:
         """Return one world as a batch of its own. It shares its memory with this one."""

@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.two_agent import METADATA, TwoAgentGame, check_by_agent
+from iglu_marl.envs.two_agent import BUILDER, METADATA, TwoAgentGame, check_by_agent
 from iglu_marl.game.config import GameConfig, GameOptions
 
 _BY_AGENT: dict[str, type] = {
@@ -107,6 +107,11 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self.agent_selection = self._episode.next_agent
         if self.render_mode == "human":
             self.render()
+
+    def edit(self, blocks: Any, *, builder: str = BUILDER) -> None:
+        """Change the world of the running game, see `TwoAgentGame.edit`. `infos` follow."""
+        super().edit(blocks, builder=builder)
+        self.infos = {agent: self._info(agent) for agent in self.infos}
 
     def get_state(self) -> EnvState:
         """Return everything needed to resume from here: one record copy and a few values."""

@@ -6,6 +6,7 @@ unchanged views not painted again.
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -385,6 +386,33 @@ class Batch:
         episode.objective = self._objectives[world]
         episode.dialogue = self.dialogue(world)
         return episode
+
+    def edit(self, blocks: Any, index: Any, builder: str) -> None:
+        """Change the world of a game, of several, or of all (None), see `Episode.edit`; and the observations.
+
+        Raises the errors of `Episode.edit`, and `ConfigError` for an unknown index. Nothing has changed then.
+        """
+        chosen = self.everyone if index is None else self._read_index(index)
+        changed = []
+        for world in chosen.tolist():
+            episode = self.load_world(world)
+            episode.edit(blocks, builder)
+            episode.edits.clear()  # this episode stands for all worlds
+            changed.append(episode.worlds.get_state())
+        self.worlds.state[self.rows_of(chosen)] = np.concatenate(changed)
+        self.show(chosen)
+        self.refresh()
+
+    def _read_index(self, index: Any) -> Indices:
+        try:
+            chosen = [operator.index(one) for one in (index if np.iterable(index) else [index])]
+        except TypeError:
+            chosen = []
+        if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(self.count)):
+            raise ConfigError(
+                f"index is {index!r:.80}, expected one of 0..{self.count - 1}, several of them, or None for all"
+            )
+        return np.array(chosen)
 
     def _score_objectives(self) -> int:
         """Set rewards and ends of worlds with objectives, if the builder acted. Return how many are reached."""

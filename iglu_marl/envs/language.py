@@ -24,6 +24,7 @@ from iglu_marl.core.task import Task
 from iglu_marl.envs.base import EnvCore, EnvState
 from iglu_marl.envs.documentation import goal_documented, spelled
 from iglu_marl.envs.single import SingleAgentEnv
+from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.chat import ChatText
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import Episode
@@ -487,6 +488,22 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         if update_des:
             info["descriptions"], info["full_descriptions"] = self.get_description()
         return self._with_goal(observation), float(reward), terminated, truncated, self._info(info)
+
+    def edit(self, blocks: Any, *, builder: str = BUILDER) -> None:
+        """Change the world of the running game, see `SingleAgentEnv.edit`.
+
+        A goal that holds then pays in the next step. Raises `StateError` for more blocks than can be observed.
+        """
+        episode = self.episode
+        before, edits = episode.worlds.get_state(), list(episode.edits)
+        self._base.edit(blocks, builder=builder)
+        count = int(episode.worlds.blocks[0])
+        if count > MAX_BLOCKS and "blocks" in self._base.observation_space.spaces:  # type: ignore[attr-defined]
+            episode.worlds.set_state(before)
+            episode.edits[:] = edits
+            raise StateError(
+                f"the edit makes a world of {count} blocks, expected {MAX_BLOCKS} at most to observe them"
+            )
 
     def _with_goal(self, observation: Any) -> Any:
         if self._goal_in_obs is None:

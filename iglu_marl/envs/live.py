@@ -19,7 +19,7 @@ from iglu_marl.core.errors import ActionError, StateError
 from iglu_marl.core.grid import cells_of, grid_to_blocks, index_of
 from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
-from iglu_marl.envs.two_agent import TwoAgentGame
+from iglu_marl.envs.two_agent import BUILDER, TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS, Act
 
@@ -203,6 +203,11 @@ class LiveGame(TwoAgentGame):
             outcome.terminated,
             outcome.truncated,
         )
+
+    def edit(self, blocks: Any, *, builder: str = BUILDER) -> None:
+        """Change the world of the running game, see `TwoAgentGame.edit`. `delta` shows it from the next tick on."""
+        super().edit(blocks, builder=builder)
+        self.edited = self.ticks + 1
 
     def observe(self, agent: str) -> dict[str, Any]:
         """Return an agent's observation; it shares no memory with the game."""

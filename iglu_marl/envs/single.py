@@ -29,6 +29,7 @@ from iglu_marl.envs.base import FRAMES_PER_SECOND, EnvCore, EnvState, draw_view
 from iglu_marl.envs.batch import Batch
 from iglu_marl.envs.batch_observations import BatchObsSpec
 from iglu_marl.envs.documentation import builder_documented
+from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.agent import Agent, begin
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS, Episode, Say
@@ -98,6 +99,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self._architect_observer = architect_observer(config, self._episode.chat, draw_view)
         self._read_target = target_info(controls.conventions)
         self._informs = True
+        self._listening = False  # while the architect acts, within reset or step
         self._given: Any = config.tasks
         self._fixed_pose: Pose | None = None
         self._fixed_start: Task | None = None
@@ -224,7 +226,11 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         if self._architect is None:
             self._episode.architect_says("")
             return
-        action = self._architect.act(self._architect_observer.observe(self._episode))
+        self._listening = True
+        try:
+            action = self._architect.act(self._architect_observer.observe(self._episode))
+        finally:
+            self._listening = False
         text, _ = self._episode.chat.read(action, "the utterance of the architect")
         self._episode.advance({"architect_0": Say(text)})
 
@@ -242,6 +248,29 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         if self.render_mode == "human":
             self.render()
         return self._observer.observe(episode), reward, terminated, truncated, self._info()
+
+    def edit(self, blocks: Any, *, builder: str = BUILDER) -> None:
+        """Change the world of the running game. Score, stock and everything derived follow; nobody is paid.
+
+        The next observation shows it. A target that it completes ends the game with the next step. Recordings have it
+        as a move; evaluations refuse the game.
+
+        Args:
+            blocks: cells (x, y, z, color id) to set, with 0 for air; or the new world, dense [9, 11, 11]. Color ids are
+                those of actions.
+            builder: whose stock gives the new blocks and gets the old ones.
+
+        Raises:
+            GridError: for wrong blocks.
+            AgentError: for an unknown builder.
+            StateError: if the game is over or has not begun, or while its architect acts. Nothing has changed then.
+
+        """
+        if self._listening:
+            raise StateError("the architect edits the world while it acts, expected edits between two steps")
+        self._episode.edit(blocks, builder)
+        if self.render_mode == "human":
+            self.render()
 
     def _info(self) -> dict[str, Any]:
         episode = self._episode

@@ -244,6 +244,29 @@ class TwoAgentGame(SpacesByAgent):
         """The task of this episode."""
         return self._episode.task
 
+    # -- changes from outside
+
+    def edit(self, blocks: Any, *, builder: str = BUILDER) -> None:
+        """Change the world of the running game. Score, stock and everything derived follow; nobody is paid.
+
+        The next observations show it. A target that it completes ends the game with the next builder step. Recordings
+        have it as a move; evaluations refuse the game.
+
+        Args:
+            blocks: cells (x, y, z, color id) to set, with 0 for air; or the new world, dense [9, 11, 11].
+            builder: whose stock gives the new blocks and gets the old ones.
+
+        Raises:
+            GridError: for wrong blocks.
+            AgentError: for an unknown builder.
+            StateError: if the game is over or has not begun, or a builder of a team has too few blocks.
+                Nothing has changed then.
+
+        """
+        self._episode.edit(blocks, builder)
+        if self.render_mode == "human":
+            self.render()
+
     # -- pictures and saving
 
     def render(self) -> Any:

@@ -34,6 +34,7 @@ from iglu_marl.envs.single import (
     SilentBuilderEnv,
     SingleAgentEnv,
 )
+from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.agent import Agent, begin, can_rest
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
@@ -310,6 +311,22 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
             raise StateError(f"state is a {type(state).__name__}, expected what get_state returns")
         self._batch.set_state(state.batch)
         self._batch.refresh()
+
+    # -- changes from outside
+
+    @exclusive
+    def edit(self, blocks: Any, index: Any = None, *, builder: str = BUILDER) -> None:
+        """Change running worlds, as `edit` of a single environment does. The next observations show it.
+
+        Args:
+            blocks: as in a single environment, the same in all these worlds.
+            index: of a world, or of several; None: all.
+            builder: builder_0.
+
+        Raises the errors of a single environment; a world that waits for its reset is over. Nothing has changed then.
+
+        """
+        self._batch.edit(blocks, index, builder)
 
 
 class BatchOptions(TypedDict, total=False):

@@ -341,3 +341,19 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         self._lengths[:] = state.lengths
         self.agents = list(self.possible_agents) if self._batch.begun else []
         self._batch.refresh()
+
+    # -- changes from outside
+
+    @exclusive
+    def edit(self, blocks: Any, index: Any = None, *, builder: str = BUILDER) -> None:
+        """Change the worlds of running games, as `edit` of a `parallel_env` does. The next observations show it.
+
+        Args:
+            blocks: as in a `parallel_env`, the same in all these games.
+            index: of a game, or of several; None: all.
+            builder: whose stock gives the new blocks and gets the old ones.
+
+        Raises the errors of a `parallel_env`; a game that waits for its reset is over. Nothing has changed then.
+
+        """
+        self._batch.edit(blocks, index, builder)

@@ -161,6 +161,7 @@ class Arena:
             error = f"{type(fault).__name__}: {fault}"[:300]
             game = Trajectory(task, seed)
             game._finish(self.env.unwrapped.episode)
+        game.check_unedited()
         row = {
             **job._asdict(),
             "task": task.task_id or f"task-{job.task}",

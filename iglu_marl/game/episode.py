@@ -10,14 +10,16 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import PAIR, Dialogue, Role
-from iglu_marl.core.errors import StateError
+from iglu_marl.core.errors import AgentError, GridError, StateError
+from iglu_marl.core.grid import Block, as_grid, cells_of, color_name, index_of, set_blocks
 from iglu_marl.core.kernels.records import BUILDER
 from iglu_marl.core.kernels.step import speak_at, step_at
-from iglu_marl.core.task import Task
+from iglu_marl.core.task import Task, is_block_list
 from iglu_marl.core.worlds import Pose, Worlds, prepare
 from iglu_marl.game.chat import Chat
 from iglu_marl.game.config import GameConfig, Renderer
@@ -59,6 +61,13 @@ class Act(NamedTuple):
 Move = Say | Act
 
 
+class WorldEdit(NamedTuple):
+    """A change of the world from outside: cells x, y, z with their new color id, and the builder whose stock pays."""
+
+    blocks: tuple[Block, ...]
+    builder: str
+
+
 class Outcome(NamedTuple):
     """Result of a move: rewards by agent, and the end of the episode."""
 
@@ -77,6 +86,16 @@ class EpisodeState(NamedTuple):
     turn: int = 0
 
 
+def _edited(grid: npt.NDArray[np.int8], blocks: Any) -> npt.NDArray[np.int8]:
+    """Return the grid after an edit. Raises `GridError` for wrong blocks."""
+    if is_block_list(blocks):
+        return set_blocks(grid, blocks)
+    try:
+        return as_grid(blocks, "blocks")
+    except GridError as error:
+        raise GridError(f"{error}; or a list of blocks (x, y, z, color id), 0 for air") from None
+
+
 class Episode:
     """One game of an architect and a builder, advanced by moves."""
 
@@ -91,6 +110,7 @@ class Episode:
         self.task: Task | None = None
         self.objective: Objective | None = None  # None: the target, which the kernel scores
         self.recorded = False
+        self.edits: list[WorldEdit] = []  # of this episode
 
     # -- course
 
@@ -114,7 +134,7 @@ class Episode:
         if wrong_scale is not None:
             self.worlds.wrong_scale[:] = wrong_scale
         self.task, self.objective = task, task.objective
-        self.recorded = recorded
+        self.recorded, self.edits = recorded, []
         self.dialogue = task.dialogue if recorded else Dialogue()
 
     def _spawn(self, prepared: npt.NDArray[Any], pose: Pose | None) -> None:
@@ -230,6 +250,52 @@ class Episode:
             if not following.is_complete_at_start:
                 for builder in range(len(self.worlds)):
                     self.worlds.retarget(builder, following, self.rules)
+
+    def edit(self, blocks: Any, builder: str = AGENTS[-1]) -> None:
+        """Change the world from outside the game. Score, stock and everything derived follow; nobody is paid.
+
+        Args:
+            blocks: cells (x, y, z, color id) to set, with 0 for air; or the new world, dense [9, 11, 11]. Color ids are
+                those of the environment's actions. Cells that have this color already do not count.
+            builder: whose stock gives the new blocks and gets the old ones.
+
+        Raises:
+            GridError: for wrong blocks.
+            AgentError: for an unknown builder.
+            StateError: if the episode has not begun or is over, or a builder of a team has too few blocks.
+                Nothing has changed then.
+
+        """
+        if self.task is None or any(self.ended):
+            raise StateError("the episode is over or has not begun: call reset() before edit()")
+        builders = self.agents[self.config.architects :]
+        if builder not in builders:
+            raise AgentError(f"builder is {builder!r:.80}, expected one of {', '.join(builders)}")
+        colors = np.array(self.controls.conventions.color_of_action_id, np.int8)  # by the environment's ids
+        now = np.argsort(colors).astype(np.int8)[self.worlds.grid[0]]
+        wanted = _edited(now, blocks)
+        cells = cells_of(wanted != now)
+        if not len(cells):
+            return
+        ids, row = wanted[index_of(cells.T)], builders.index(builder)
+        if len(builders) > 1:
+            self._check_stock(row, builder, self.worlds.grid[0][index_of(cells.T)], colors[ids])
+        self.worlds.rewrite(row, np.column_stack((cells, colors[ids])))
+        rows = np.column_stack((cells, ids)).tolist()
+        self.edits.append(WorldEdit(tuple((x, y, z, color) for x, y, z, color in rows), builder))
+
+    def _check_stock(
+        self, row: int, builder: str, old: npt.NDArray[np.int8], new: npt.NDArray[np.int8]
+    ) -> None:
+        """Raise `StateError` if a builder of a team has too few blocks: others could take what was never there."""
+        held = self.worlds.inventory[row].tolist()
+        for color in range(1, 7):
+            taken = int(np.count_nonzero(new == color) - np.count_nonzero(old == color))
+            if taken > max(0, held[color - 1]):
+                raise StateError(
+                    f"the edit takes {taken} {color_name(color)} blocks from {builder}, which holds {held[color - 1]}, "
+                    "expected as many as it holds; name another builder"
+                )
 
     # -- saving
 

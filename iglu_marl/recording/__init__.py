@@ -10,8 +10,11 @@ One file may have several episodes. The lines of an episode:
 | | options of a single-agent game), `heard`, `agents`, `note`, `versions`, `layout`, `state` |
 | move | `n`; `act`: actions by role; `rewards` by role, without zeros; `heard`: the live architect's utterances in a |
 | | single-agent game; `state` |
+| edit | `edit`: cells x, y, z, id that were changed from outside (0 for air), in the ids of the environment; |
+| | `builder`: whose stock paid |
 | controls | `controls`: the builder's encoding from here on |
-| end | `end`: moves, terminated, truncated, returns, intersection, target_blocks |
+| end | `end`: moves, terminated, truncated, returns, intersection, target_blocks; `edits`: number of edit lines, |
+| | if there are any |
 
 The last key of each line is `chain`: a hash (BLAKE2b, 16 bytes, hexadecimal) of the `chain` of the line before ("" for
 a header) followed by the line without `,"chain":"…"}` and line feed. A changed byte is an error, as is a missing line,

@@ -24,8 +24,9 @@ from iglu_marl.core.task import Task
 from iglu_marl.data.iglu.action_log import BuildRecording, read_recording
 from iglu_marl.data.iglu.trajectory import ControlSequence, nearest_controls, trajectory_of
 from iglu_marl.data.report import Report, Skipped, SkipReason
+from iglu_marl.envs.registration import RECORDED_ID
 from iglu_marl.game.config import GameConfig
-from iglu_marl.recording.offline import minari_module, play_actions, recorded_spec, write_episodes
+from iglu_marl.recording.offline import minari_module, play_actions, spec_of, write_episodes
 from iglu_marl.recording.recorded_env import RecordedEnv, episode_options
 from iglu_marl.recording.values import config_to_json, controls_to_json
 
@@ -90,7 +91,7 @@ def write_action_logs(
             "algorithm_name": "people",
             "description": "Recorded builders of the IGLU data, followed by the nearest controls.",
             "requirements": [f"iglu_marl>={__version__}"],
-            "env": recorded_spec(game=_game(pov_size)),
+            "env": spec_of(RECORDED_ID, game=_game(pov_size)),
             **metadata,
         },
     )

@@ -59,11 +59,13 @@ def write_minari(
         sees: what it observes, if other than recorded (see `make_game`).
         verify: replay each game bit for bit before anything is written.
         append: add to an existing dataset.
-        vocabulary: the codec, if the recorded one was an object; the dataset then has no environment to recover.
+        vocabulary: the codec, if the recorded one was an object. `recover_environment(vocabulary=…)` needs it again; it
+            raises `ConfigError` without it.
         metadata: further arguments of `minari.create_dataset_from_buffers`, such as `author` and `description`.
 
     Raises:
-        DataError: if there is nothing to write, or Minari is missing or cannot store a value.
+        DataError: if there is nothing to write, a game was edited from outside, or Minari is missing or cannot store a
+            value.
         ReplayError: if a game cannot be reproduced.
         ConfigError: if the recordings differ in kind, or the id or the existing dataset does not fit.
 
@@ -78,6 +80,7 @@ def write_minari(
             replay(recording, vocabulary=vocabulary)
     options: dict[str, Any] = {"agent": agent, "sees": list(sees)}
     env = RecordedEnv(game, **options, vocabulary=vocabulary)
+    env.spec = spec_of(RECORDED_ID, game=game, **options)
     try:
         return write_episodes(
             dataset_id,
@@ -85,7 +88,7 @@ def write_minari(
             env.observation_space,
             env.action_space,
             append=append,
-            **_metadata(game, options, episodes, vocabulary, metadata),
+            **_metadata(env, game, options, episodes, metadata),
         )
     finally:
         env.close()
@@ -106,6 +109,7 @@ def _common_game(episodes: Sequence[Recording]) -> dict[str, Any]:
     first = episodes[0]
     game = {key: first.header.get(key) for key in GAME_KEYS}
     for recording in episodes:
+        recording.check_unedited("a dataset of actions")
         place = f"{recording.path}, line {recording.line}"
         for key, value in game.items():
             if recording.header.get(key) != value:
@@ -223,10 +227,10 @@ def _stacked_infos(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _metadata(
+    env: RecordedEnv,
     game: dict[str, Any],
     options: dict[str, Any],
     episodes: Sequence[Recording],
-    vocabulary: Any,
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
     players = sorted({str(name) for each in episodes for name in each.header.get("agents", {}).values()})
@@ -234,17 +238,16 @@ def _metadata(
         "algorithm_name": ", ".join(players) or "unknown",
         "description": f"Games of iglu_marl, recorded and simulated again: the part of {options['agent']}.",
         "requirements": [f"iglu_marl>={__version__}"],
+        "env": env,  # not its specification, from which Minari would make it without the codec
     }
-    if vocabulary is None:
-        metadata["env"] = recorded_spec(game=game, **options)
-        if (partner := _partner(game, options["agent"], episodes)) is not None:
-            metadata["eval_env"] = recorded_spec(game=game, **options, partner=partner)
+    if (partner := _partner(game, options["agent"], episodes)) is not None:
+        metadata["eval_env"] = spec_of(RECORDED_ID, game=game, **options, partner=partner)
     return {**metadata, **given}
 
 
-def recorded_spec(**kwargs: Any) -> EnvSpec:
-    """Return the specification of a `RecordedEnv` with these arguments."""
-    spec = gymnasium.spec(RECORDED_ID)
+def spec_of(name: str, **kwargs: Any) -> EnvSpec:
+    """Return the specification of a registered environment of this package with these arguments."""
+    spec = gymnasium.spec(name)
     return EnvSpec(spec.id, spec.entry_point, order_enforce=False, disable_env_checker=True, kwargs=kwargs)
 
 
@@ -343,9 +346,10 @@ def _existing(
     ):
         if serialize_space(space) != serialize_space(stored):
             raise ConfigError(f"the dataset {dataset_id!r} has other {name}: {stored}, expected {space}")
-    if env is not None and (dataset.env_spec is None or dataset.env_spec.to_json() != env.to_json()):
+    spec = getattr(env, "spec", env)
+    if spec is not None and (dataset.env_spec is None or dataset.env_spec.to_json() != spec.to_json()):
         raise ConfigError(
-            f"the dataset {dataset_id!r} is of another environment: {dataset.env_spec}, expected {env}"
+            f"the dataset {dataset_id!r} is of another environment: {dataset.env_spec}, expected {spec}"
         )
     return dataset
 

@@ -16,6 +16,7 @@ from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import JsonLines, atomic_write, usable_path
 from iglu_marl.core.parsing import MIB, parse_json, read_file, wrap_errors
 from iglu_marl.core.task import Task
+from iglu_marl.game.episode import WorldEdit
 from iglu_marl.recording.games import make_game
 from iglu_marl.recording.values import (
     FORMAT,
@@ -33,7 +34,8 @@ FILE_LIMIT = 4096 * MIB  # bytes
 class RecordedMove:
     """A recorded move: its line in the file, actions and rewards by player, the utterance heard, and the checksum.
 
-    `controls` is the builder's new encoding, if it changed before this move.
+    `controls` is the builder's new encoding, if it changed before this move; `edits` are the changes of the world from
+    outside before it.
     """
 
     line: int
@@ -42,11 +44,12 @@ class RecordedMove:
     heard: str | None
     state: str
     controls: dict[str, Any] | None = None
+    edits: tuple[WorldEdit, ...] = ()
 
 
 @dataclass
 class Recording:
-    """One episode of a file. `end` is None if the game is unfinished.
+    """One episode of a file. `end` is None if the game is unfinished. `last_edits` are those after the last move.
 
     `chain` is the hash of the last line, which depends on all lines of the episode. It is None in recordings of
     versions before 0.3, which have no hash chain.
@@ -58,6 +61,7 @@ class Recording:
     moves: list[RecordedMove] = field(default_factory=list)
     end: dict[str, Any] | None = None
     chain: str | None = None
+    last_edits: tuple[WorldEdit, ...] = ()
 
     def __post_init__(self) -> None:
         with wrap_errors(self._place):
@@ -67,6 +71,19 @@ class Recording:
     def view(self) -> str:
         """One of "aec", "parallel", "live" and "single"."""
         return str(self.header["view"])
+
+    @property
+    def edits(self) -> int:
+        """Number of changes of the world from outside."""
+        return sum(len(move.edits) for move in self.moves) + len(self.last_edits)
+
+    def check_unedited(self, what: str) -> None:
+        """Raise `DataError` if the world was changed from outside. what: what needs the moves of players alone."""
+        if self.edits:
+            raise DataError(
+                f"{self._place}: the world of the game was edited from outside ({self.edits} times), expected 0 edits "
+                f"in {what}"
+            )
 
     @property
     def seed(self) -> int | None:
@@ -132,9 +149,12 @@ class _Episodes:
                 found[-1].end = _checked(line, "end", _END)
             elif "controls" in line:
                 self._controls = _checked(line, "controls", _CONTROLS)
+            elif "edit" in line:
+                found[-1].last_edits += (_edit(line),)
             else:
-                found[-1].moves.append(_move(line, number, len(found[-1].moves), controls))
-                self._controls = None
+                move = _move(line, number, len(found[-1].moves), controls, found[-1].last_edits)
+                found[-1].moves.append(move)
+                self._controls, found[-1].last_edits = None, ()
             found[-1].chain = chain
 
     def _chain_of(self, line: dict[str, Any], row: bytes, previous: str | None) -> str | None:
@@ -293,7 +313,15 @@ def _check_header(line: dict[str, Any]) -> None:
     _check_kinds(line, _HEADER)
 
 
-def _move(line: dict[str, Any], number: int, count: int, controls: Any) -> RecordedMove:
+def _edit(line: dict[str, Any]) -> WorldEdit:
+    with wrap_errors("no edit of a recording"):
+        _check_kinds(line, {"edit": list, "builder": str})
+        return WorldEdit(tuple((x, y, z, color) for x, y, z, color in line["edit"]), line["builder"])
+
+
+def _move(
+    line: dict[str, Any], number: int, count: int, controls: Any, edits: tuple[WorldEdit, ...]
+) -> RecordedMove:
     if line.get("n") != count:
         raise DataError(f"move {line.get('n')!r:.20}, expected move {count}")
     with wrap_errors("no move of a recording"):
@@ -305,4 +333,5 @@ def _move(line: dict[str, Any], number: int, count: int, controls: Any) -> Recor
             line.get("heard"),
             line["state"],
             controls,
+            edits,
         )

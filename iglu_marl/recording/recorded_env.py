@@ -49,7 +49,11 @@ class Script:
 
 
 def script_options(recording: Recording, agent: str) -> dict[str, Any]:
-    """Return the reset options with which `RecordedEnv` plays a recording for `agent`."""
+    """Return the reset options with which `RecordedEnv` plays a recording for `agent`.
+
+    Raises `DataError` if its world was edited from outside.
+    """
+    recording.check_unedited("a game of players alone")
     header, own = recording.header, ROLES[agent]
     if recording.view == "single":
         partner: list[Any] = [move.heard for move in recording.moves] if not header["recorded"] else []
@@ -70,7 +74,11 @@ def script_options(recording: Recording, agent: str) -> dict[str, Any]:
 
 
 def episode_options(
-    task: Task, pose: Sequence[float], seed: int | None = None, heard: str = "", partner: Sequence[Any] = ()
+    task: Task,
+    pose: Sequence[float] | None,
+    seed: int | None = None,
+    heard: str = "",
+    partner: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Return the reset options for a task, a start pose and the partner's part as JSON (see `Script`)."""
     script = {"seed": seed, "task": task_to_json(task), "pose": pose, "heard": heard, "partner": partner}

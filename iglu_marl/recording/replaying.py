@@ -12,6 +12,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, StateError
 from iglu_marl.core.text import fix_surrogates
 from iglu_marl.envs.live import from_actions
+from iglu_marl.game.episode import WorldEdit
 from iglu_marl.recording.reading import RecordedMove, Recording, read_recording
 from iglu_marl.recording.rollout import Player, Trajectory, Turn, players_of
 from iglu_marl.recording.values import LAYOUT, checksum, name_of
@@ -83,9 +84,15 @@ class _Player:
         self.env.set_state(old.get_state())
         old.close()
 
+    def edit(self, edits: Sequence[WorldEdit]) -> None:
+        """Change the world as it was changed from outside."""
+        for edit in edits:
+            self.env.edit(edit.blocks, builder=edit.builder)
+
     def _act(self, move: RecordedMove) -> dict[Player, float]:
         if move.controls is not None:
             self._switch(move.controls)
+        self.edit(move.edits)
         env, actions = self.env, move.actions
         if self.recording.view == "single":
             if env.heard is not None:
@@ -107,12 +114,18 @@ class _Player:
         return {players[name]: float(value) for name, value in paid.items()}
 
     def end(self) -> Trajectory:
+        try:
+            self.edit(self.recording.last_edits)
+        except IgluMarlError as error:
+            raise self._differs(self.recording.line, f"the last edit cannot be made: {error}") from error
         self.trajectory._finish(self.env.episode)
         ended = self.recording.end
         if self.verify and ended is not None:
             names = ("terminated", "truncated", "intersection", "target_blocks")
             facts: dict[str, Any] = {name: getattr(self.trajectory, name) for name in names}
             facts["moves"] = len(self.recording.moves)
+            if self.trajectory.edits or "edits" in ended:
+                facts["edits"] = self.trajectory.edits
             facts["returns"] = {
                 name_of(player): self.trajectory.returns.get(player, 0.0)
                 for player in players_of(self.env).values()
@@ -188,6 +201,7 @@ def resumed(recording: Recording, *, vocabulary: Any = None) -> Any:
         if recording.moves:
             line, state = recording.moves[-1].line, recording.moves[-1].state
         player._compare(line, state, "after the last move")
+        player.edit(recording.last_edits)
     except BaseException:
         player.env.close()
         raise

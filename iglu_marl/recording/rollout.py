@@ -46,6 +46,15 @@ class Trajectory:
     target_blocks: int = 0
     builder_steps: int = 0
     architect_turns: int = 0
+    edits: int = 0  # changes of the world from outside the game
+
+    def check_unedited(self) -> None:
+        """Raise `AgentError` if the world was changed from outside the game, so that it cannot be measured."""
+        if self.edits:
+            raise AgentError(
+                f"the world of the game with seed {self.seed} was edited from outside ({self.edits} times), expected "
+                "0 edits in a game that is measured"
+            )
 
     @property
     def completed(self) -> bool:
@@ -57,6 +66,7 @@ class Trajectory:
         self.task, self.dialogue, self.grid = episode.task, episode.dialogue, worlds.grid[0].copy()
         self.intersection, self.target_blocks = int(worlds.best[0]), int(worlds.target_blocks[0])
         self.builder_steps, self.architect_turns = int(worlds.steps.max()), int(worlds.turns[0])
+        self.edits = int(worlds.edits[0])
         self.terminated, truncated = episode.ended
         self.truncated = truncated or (broken_off and not self.terminated)
 

@@ -16,7 +16,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, DataError, StateError
 from iglu_marl.core.files import PRIVATE, JsonLines, json_line
 from iglu_marl.envs.live import LiveGame, Tick, as_actions
-from iglu_marl.game.episode import Episode
+from iglu_marl.game.episode import Episode, WorldEdit
 from iglu_marl.recording.games import observes
 from iglu_marl.recording.reading import read_recording
 from iglu_marl.recording.replaying import resumed
@@ -90,6 +90,8 @@ class Recorder:
         self._moves = self._turns = 0
         self._said = 0
         self._live = False
+        self._edits: list[WorldEdit] = []  # of the episode; those after `_edits_written` are not in the file
+        self._edits_written = 0
         self._returns: dict[str, float] = {}
         self._chain: str | None = ""  # of the last line; None: the resumed game has no hash chain
         self._file: JsonLines | None = self._opened(PRIVATE if private else None)
@@ -139,9 +141,16 @@ class Recorder:
         self.note(env, {turn.role: turn.action for turn in new}, rewards)
 
     def begin(self, env: Any, seed: int | None) -> None:
-        """Write the header of an episode, after `env.reset(seed)`."""
+        """Write the header of an episode, after `env.reset(seed)`.
+
+        Raises `StateError` if its world was edited since.
+        """
         view, episode = view_of(env), env.unwrapped.episode
         worlds = episode.worlds
+        self._write_edits()  # of an unfinished episode before
+        if episode.edits:
+            raise StateError("the world was edited before the recording began, expected edits after it")
+        self._follow_edits(episode)
         self._live = view == "single" and not episode.recorded
         self._moves, self._turns, self._said = 0, int(worlds.turns[0]), len(episode.dialogue)
         self._returns, self._open_episode = {}, True
@@ -185,10 +194,20 @@ class Recorder:
         self._moves, self._turns = len(recording.moves), int(episode.worlds.turns[0])
         self._said, self._open_episode = len(episode.dialogue), True
         self._returns, self._chain = {}, recording.chain
+        self._follow_edits(episode)
         for move in recording.moves:
             self._add(move.rewards)
         self.episodes += 1
         return env
+
+    def _follow_edits(self, episode: Episode) -> None:
+        self._edits, self._edits_written = episode.edits, len(episode.edits)
+
+    def _write_edits(self) -> None:
+        """Write the edits since the last move."""
+        for edit in self._edits[self._edits_written :]:
+            self._write({"edit": [list(block) for block in edit.blocks], "builder": edit.builder})
+        self._edits_written = len(self._edits)
 
     def _add(self, rewards: Mapping[Player, float]) -> dict[str, float]:
         """Add rewards to the returns; return those that are not 0, by name."""
@@ -213,6 +232,7 @@ class Recorder:
             raise StateError("the recorder has not seen the reset that began this episode")
         episode = env.unwrapped.episode
         worlds = episode.worlds
+        self._write_edits()
         line: dict[str, Any] = {
             "n": self._moves,
             "act": {name_of(player): act for player, act in actions.items()},
@@ -231,6 +251,8 @@ class Recorder:
 
     def switch(self, env: Any) -> None:
         """Write that the game continues in an environment with another encoding of actions."""
+        self._write_edits()
+        self._follow_edits(env.unwrapped.episode)
         self._write({"controls": controls_to_json(env.unwrapped.episode.controls)})
 
     def end(self, env: Any) -> None:
@@ -239,7 +261,8 @@ class Recorder:
             return
         worlds = env.unwrapped.episode.worlds
         terminated, truncated = env.unwrapped.episode.ended
-        facts = {
+        self._write_edits()
+        facts: dict[str, Any] = {
             "moves": self._moves,
             "terminated": terminated,
             "truncated": truncated,
@@ -247,6 +270,8 @@ class Recorder:
             "intersection": int(worlds.best[0]),
             "target_blocks": int(worlds.target_blocks[0]),
         }
+        if edits := int(worlds.edits[0]):
+            facts["edits"] = edits
         self._write({"end": facts})
         self._open_episode = False
 
@@ -263,6 +288,7 @@ class Recorder:
     def close(self) -> None:
         """Close the file. May be called more than once."""
         if self._file is not None:
+            self._write_edits()
             self._file.close()
             self._file = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import json
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from requirements import require
 from typer.testing import CliRunner
 
-from iglu_marl import AgentError, Role, Task
+from iglu_marl import AgentError, ConfigError, Role, StateError, Task
 from iglu_marl.benchmark import find, make
 from iglu_marl.benchmark.demonstrations import demonstrate, grid_actions, observed, write_demonstrations
 from iglu_marl.benchmark.splits import in_split
@@ -71,6 +72,51 @@ def test_demonstrations_are_a_minari_dataset(tmp_path: Path, monkeypatch: pytest
         assert episode.terminations[-1]
         assert all(action in env.action_space for action in episode.actions)
         assert set(episode.observations) == set(env.observation_space.spaces)
+
+
+@pytest.mark.parametrize("name", ["see-place-v1", "told-place-v1", "words-place-v1", "symbols-place-v1"])
+def test_the_environment_of_demonstrations_is_recovered(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an episode's options, its actions give its observations, rewards and ends again."""
+    require("minari", importlib.util.find_spec("minari") is not None, "Minari is not installed")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    import minari
+
+    write_demonstrations(name, "iglu/games-v1", "test", games=3, fold=1)
+    dataset: Any = minari.load_dataset("iglu/games-v1")
+    env = dataset.recover_environment()
+    assert (env.observation_space, env.action_space) == (dataset.observation_space, dataset.action_space)
+    tasks = set()
+    for episode, told in zip(dataset, dataset.storage.get_episode_metadata(range(3)), strict=True):
+        observation, _ = env.reset(seed=told["seed"], options=told["options"])
+        tasks.add(told["task"])
+        for step, reward in enumerate(episode.rewards):
+            assert all(
+                np.array_equal(value[step], observation[key]) for key, value in episode.observations.items()
+            )
+            assert env.observation_space.contains(observation)
+            observation, paid, terminated, _, _ = env.step(episode.actions[step])
+            assert (paid, terminated) == (reward, episode.terminations[step])
+        assert all(np.array_equal(value[-1], observation[key]) for key, value in episode.observations.items())
+        with pytest.raises(StateError):
+            env.step(episode.actions[0])
+    assert len(tasks) > 1
+    again, other = env.reset(seed=5)[0], env.reset(seed=5)[0]
+    assert all(np.array_equal(again[key], other[key]) for key in again)
+    env.close()
+
+
+def test_the_environment_of_another_level_is_not_recovered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A level of one's own has the name of another one."""
+    require("minari", importlib.util.find_spec("minari") is not None, "Minari is not installed")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    level = dataclasses.replace(find("see-place-v1"), max_steps=9)
+    dataset: Any = write_demonstrations(level, "iglu/games-v1", games=1)
+    with pytest.raises(ConfigError, match=level.fold(0).digest):
+        dataset.recover_environment()
 
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

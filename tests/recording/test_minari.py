@@ -93,9 +93,10 @@ def assert_equal(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def check_round_trip(dataset: Any) -> list[Any]:
+def check_round_trip(dataset: Any, **options: Any) -> list[Any]:
     """The recovered environment, stepped with the stored actions, gives the stored episodes."""
-    env = dataset.recover_environment()
+    env = dataset.recover_environment(**options)
+    assert (env.observation_space, env.action_space) == (dataset.observation_space, dataset.action_space)
     episodes = list(dataset)
     for episode, told in zip(
         episodes, dataset.storage.get_episode_metadata(range(len(dataset))), strict=True
@@ -360,6 +361,20 @@ def without_chain(path: Path) -> str:
     return re.sub(r',"chain":"[0-9a-f]{32}"}', "}", path.read_text())
 
 
+def test_a_world_edited_from_outside_is_refused(tmp_path: Path, minari: Any) -> None:
+    """Its actions do not give its observations. Nothing is written, not even the games before it."""
+    env = iglu_marl.raw_env(tasks=TASKS, builder_sees=SEES)
+    with Recorder(tmp_path / "b.jsonl") as recorder:
+        wrapped = recorder.wrap(env)
+        wrapped.reset(seed=0)
+        wrapped.step("one")
+        env.edit([(3, -1, 3, 1)])
+        wrapped.step(0)
+    with pytest.raises(DataError, match="edited from outside"):
+        write_minari([games(tmp_path / "a.jsonl"), tmp_path / "b.jsonl"], "iglu/games-v0")
+    assert not minari.list_local_datasets()
+
+
 def test_another_encoding_in_the_middle_is_refused(tmp_path: Path) -> None:
     path = games(tmp_path / "a.jsonl")
     lines = without_chain(path).splitlines(keepends=True)
@@ -419,11 +434,9 @@ def test_a_codec_of_ones_own(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="codec 'symbols'"):
         write_minari(path, "iglu/none-v0")
     dataset = write_minari(path, "iglu/codec-v0", vocabulary=SymbolCodec(5))
-    assert dataset.env_spec is None
-    env = RecordedEnv(read_recording(path)[0].header, vocabulary=SymbolCodec(5))
-    (told,) = dataset.storage.get_episode_metadata([0])
-    observation, _ = env.reset(options=told["options"])
-    assert_equal(observation, at(dataset[0].observations, 0))
+    with pytest.raises(ConfigError, match="codec 'symbols'"):
+        dataset.recover_environment()
+    check_round_trip(dataset, vocabulary=SymbolCodec(5))
 
 
 def games_with_codec(path: Path) -> Path:

@@ -155,15 +155,42 @@ def set_block(s, x, y, z, color):
 
 
 @jit
+def set_for_others(team, i, x, y, z, color):
+    """Set a cell in the worlds of all members but i. Their inventories and last changes stay."""
+    for k in range(team.shape[0]):
+        if k != i:
+            s = team[k]
+            inventory, own = s["inventory"].copy(), s["change"].copy()
+            set_block(s, x, y, z, color)
+            s["inventory"][:], s["change"][:] = inventory, own
+
+
+@jit
 def share_change(team, i):
     """Apply the last edit of member i to the worlds of the other members. Their inventories and events stay."""
     change = team[i]["change"]
     if change[3] == change[4]:
         return
+    set_for_others(team, i, _wide(change[0]), _wide(change[1]), _wide(change[2]), change[4])
     for k in range(team.shape[0]):
         if k != i:
             s = team[k]
-            inventory, own = s["inventory"].copy(), s["change"].copy()
-            set_block(s, _wide(change[0]), _wide(change[1]), _wide(change[2]), change[4])
-            s["inventory"][:], s["change"][:] = inventory, own
             s["record"] = max(int(s["record"]), int(s["best"]))
+
+
+@jit
+def rewrite(team, i, blocks):
+    """Set cells from outside the game, with blocks of member i. blocks: int64 [k, 4] of x, y, z, color.
+
+    The best intersection so far moves along, so that nobody is paid for it. The last step's edit is forgotten: its cell
+    may have been set again.
+    """
+    for j in range(blocks.shape[0]):
+        x, y, z, color = blocks[j, 0], blocks[j, 1], blocks[j, 2], blocks[j, 3]
+        set_block(team[i], x, y, z, color)
+        set_for_others(team, i, x, y, z, color)
+    for k in range(team.shape[0]):
+        s = team[k]
+        s["record"] = max(int(s["record"]), int(s["best"]))
+        s["change"][:] = 0
+        s["edits"] += 1

@@ -131,6 +131,9 @@ _FIELDS: list[Any] = [
     ("target", np.int8, (9, 11, 11)),
     ("spare", np.int8),  # fills the record up, so that equal worlds are equal bytes
 ]
-# Recordings compare the fields above (see `recording.values.checksum`); further rules follow.
-_ADDED = [(name, np.float64) for name in RULE_BOUNDS if name not in [field[0] for field in _FIELDS]]
+# Recordings compare the fields above (see `recording.values.checksum`); further rules and fields follow.
+_ADDED: list[Any] = [
+    (name, np.float64) for name in RULE_BOUNDS if name not in [field[0] for field in _FIELDS]
+]
+_ADDED.append(("edits", np.int64))  # changes of this episode's world from outside
 WORLD = np.dtype(_FIELDS + _ADDED, align=True)

@@ -141,12 +141,12 @@ def aim_at_target(s, extent, inside):
 
 
 @jit
-def pay(s, best_before, blocks_before):
-    """Set the reward of this step: of its edit, and of a target completed now.
+def pay(s, best_before, blocks_before, given):
+    """Set the reward of this step: of its edit, and of a target completed now, unless it was `given` complete.
 
     The sum over edits is a potential, so no loop of edits gains reward. Completion ends the episode or the turn.
     """
-    reward = s["completion_reward"] if s["terminated"] != 0 else 0.0
+    reward = s["completion_reward"] if s["terminated"] != 0 and not given else 0.0
     if s["change"][3] != s["change"][4]:
         gain = int(s["best"]) - best_before
         if s["size_reward"] != 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iglu_marl.core.jit import jit
 from iglu_marl.core.kernels.clock import speak, tick
-from iglu_marl.core.kernels.hands import share_change, use_hands
+from iglu_marl.core.kernels.hands import rewrite, share_change, use_hands
 from iglu_marl.core.kernels.motion import jump, move, turn_camera, wrap_yaw
 from iglu_marl.core.kernels.records import FLYING, WALKING
 from iglu_marl.core.kernels.score import complete, pay
@@ -28,6 +28,7 @@ def step_one(s, c, team):
     team: the worlds of all builders in this one, which has s; None for a lone builder.
     """
     best_before, blocks_before = int(s["best"]), int(s["blocks"])
+    given = s["edits"] > 0 and complete(s)  # completed from outside
     if c["hotbar"] != 0:
         s["active"] = c["hotbar"]
     if c["mode"] == WALKING or c["mode"] == FLYING:
@@ -37,7 +38,7 @@ def step_one(s, c, team):
     move(s, c)
     wrap_yaw(s)
     s["terminated"] = complete(s)
-    pay(s, best_before, blocks_before)
+    pay(s, best_before, blocks_before, given)
     tick(s, c["yields"])
     sense(s)
 
@@ -72,3 +73,11 @@ def speak_at(state, i):
 def sense_at(state, i):
     """Run `sense` for world i, after its pose was set from outside."""
     sense(state[i])
+
+
+@jit
+def rewrite_at(team, i, blocks):
+    """Run `rewrite` for a team, or for one world, and sense what changed."""
+    rewrite(team, i, blocks)
+    for k in range(team.shape[0]):
+        sense(team[k])

@@ -132,7 +132,14 @@ class EpisodeRecorder:
         self._words, self._path, self._world = [], [], grid
 
     def session(self, name: str, structure: str | None = None) -> SessionRecord:
-        """Return the episode so far, under a name such as "1-bridge". Raises `DataError` if nothing was built."""
+        """Return the episode so far, under a name such as "1-bridge".
+
+        Raises `DataError` if nothing was built, or the world was edited from outside.
+        """
+        if self._episode is not None and self._episode.worlds.edits.any():
+            raise DataError(
+                f"the world of the episode {name!r} was edited from outside, expected changes by the builder alone"
+            )
         turns = list(self._turns)
         grid = self._path[-1][1] if self._path else self._world
         if not np.array_equal(grid, self._world):

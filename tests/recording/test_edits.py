@@ -1,0 +1,373 @@
+"""Recordings of games whose world was edited from outside: they replay bit for bit, are marked, and not measured."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import iglu_marl
+from iglu_marl import (
+    AgentError,
+    DataError,
+    Recorder,
+    ReplayError,
+    StateError,
+    Task,
+    parallel_env,
+    play,
+    raw_env,
+    replay,
+)
+from iglu_marl.agents import RandomArchitect, RandomBuilder, ScriptedArchitect, ScriptedBuilder, agents_for
+from iglu_marl.benchmark import find, make, verify
+from iglu_marl.benchmark.batches import BatchGame, judged_many
+from iglu_marl.benchmark.games import judged
+from iglu_marl.benchmark.results import checksum
+from iglu_marl.cli import app
+from iglu_marl.data.iglu.writer import EpisodeRecorder
+from iglu_marl.envs import LiveGame
+from iglu_marl.game.episode import WorldEdit
+from iglu_marl.recording import read_recording, repair
+from iglu_marl.recording.recorded_env import script_options
+from iglu_marl.recording.values import chained_line
+from iglu_marl.rendering import ReplayRecorder
+
+GRID = [(0, -1, -2, 6), (1, -1, -2, 1), (1, 0, -2, 2)]
+SEES = ("dialog", "inventory", "pose", "grid")
+PLAIN: dict[str, Any] = {"tasks": Task("", GRID), "builder_sees": SEES, "max_steps": 20}
+TEAM = {**PLAIN, "builders": 2, "architects": 2, "inventories": {"builder_1": {"red": 5}}}
+
+
+def lone(**options: Any) -> Any:
+    return gym.make("IGLUGridworldVector-v0", tasks=PLAIN["tasks"], max_steps=20, **options)
+
+
+GAMES: dict[str, Any] = {
+    "aec": lambda: iglu_marl.env(**PLAIN, turn_steps=3),
+    "parallel": lambda: parallel_env(**PLAIN),
+    "single": lone,
+    "2022": lambda: lone(compat="iglu2022"),
+    "architect": lambda: lone(architect=ScriptedArchitect(), turn_steps=4),
+    "team": lambda: raw_env(**TEAM),
+    "parallel team": lambda: parallel_env(**TEAM),
+}
+EVERY = pytest.mark.parametrize("name", GAMES)
+
+
+def agents(env: Any) -> Any:
+    if isinstance(env, gym.Env):
+        return RandomBuilder.for_env(env)
+    kinds = {"a": RandomArchitect, "b": RandomBuilder}
+    return {agent: kinds[agent[0]].for_env(env) for agent in env.possible_agents}  # type: ignore[attr-defined]
+
+
+class Editing:
+    """Edits the world after some moves, and hands each moment on."""
+
+    def __init__(self, recorder: Any = None) -> None:
+        self.recorder, self.moves, self.states = recorder, -1, []
+
+    def follow(self, trajectory: Any) -> None:
+        if self.recorder is not None:
+            self.recorder.follow(trajectory)
+
+    def __call__(self, env: Any) -> None:
+        if self.recorder is not None:
+            self.recorder(env)
+        self.moves += 1
+        self.states.append(env.unwrapped.episode.worlds.state.tobytes())
+        if any(env.unwrapped.episode.ended):
+            return
+        if self.moves in (0, 5, 6):
+            env.unwrapped.edit([(3, -1, 3, self.moves), (0, -1, -2, 3)])
+            env.unwrapped.edit([(2, -1, 3, 6), (0, -1, -2, 0)], builder=env.unwrapped.episode.agents[-1])
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@EVERY
+def test_a_recorded_edit_replays_bit_for_bit(name: str, tmp_path: Path) -> None:
+    env, path = GAMES[name](), tmp_path / "game.jsonl"
+    with Recorder(path) as recorder:
+        editing = Editing(recorder)
+        game = play(env, agents(env), seed=3, on_step=editing)
+    states: list[bytes] = []
+    again = replay(
+        path,
+        on_step=[lambda env: states.append(env.episode.worlds.state.tobytes()), page := ReplayRecorder()],
+    )
+    assert states == editing.states
+    assert (again.edits, again.returns, again.intersection) == (6, game.returns, game.intersection)
+    assert np.array_equal(again.grid, game.grid)
+    (recording,) = read_recording(path)
+    assert [len(move.edits) for move in recording.moves[:7]] == [2, 0, 0, 0, 0, 2, 2]
+    assert recording.edits == recording.end["edits"] == 6  # type: ignore[index]
+    assert recording.moves[0].edits[0] == WorldEdit(
+        ((0, -1, -2, 3),), "builder_0"
+    )  # the other cell was air already
+    assert page.data["moments"] == len(editing.states)
+
+
+@EVERY
+def test_a_wrapped_environment_records_its_edits(name: str, tmp_path: Path) -> None:
+    env, path = GAMES[name](), tmp_path / "game.jsonl"
+    with Recorder(path) as recorder:
+        wrapped = recorder.wrap(env)
+        play(wrapped, agents(env), seed=3, on_step=Editing())
+    with Recorder(tmp_path / "other.jsonl") as recorder:
+        play(env, agents(env), seed=3, on_step=Editing(recorder))
+    assert replay(path).edits == 6
+    keys = ("edit", "builder", "n", "act")
+    stories = [
+        [{key: line.get(key) for key in keys} for line in lines_of(file)] for file in (path, recorder.path)
+    ]
+    assert stories[0] == stories[1]
+
+
+def test_a_real_time_game_replays(tmp_path: Path) -> None:
+    game, path = LiveGame(**PLAIN), tmp_path / "live.jsonl"
+    with Recorder(path) as recorder:
+        wrapped = recorder.wrap(game)
+        wrapped.reset(seed=0)
+        for number in range(20):
+            wrapped.tick(act=17)
+            if number in (3, 9):
+                wrapped.edit([(3, -1, 3, number // 3)])
+    assert replay(path).edits == 2
+    assert "edits" in read_recording(path)[0].end  # type: ignore[operator]
+
+
+def test_games_without_an_edit_are_written_as_before(tmp_path: Path) -> None:
+    env = parallel_env(**PLAIN)
+    with Recorder(tmp_path / "game.jsonl") as recorder:
+        assert play(env, agents(env), seed=3, on_step=recorder).edits == 0
+    head, *_, end = lines_of(tmp_path / "game.jsonl")
+    assert end["end"].keys() == {
+        "moves",
+        "terminated",
+        "truncated",
+        "returns",
+        "intersection",
+        "target_blocks",
+    }
+    assert "edits" not in head
+
+
+def test_an_unfinished_game_resumes_after_its_last_edit(tmp_path: Path) -> None:
+    env, path = raw_env(**PLAIN), tmp_path / "game.jsonl"
+    with Recorder(path) as recorder:
+        wrapped = recorder.wrap(env)
+        wrapped.reset(seed=0)
+        wrapped.step("one")
+        env.edit(GRID[:1])
+        wrapped.step(0)
+        env.edit(GRID[1:2])
+    assert [edit.blocks for edit in read_recording(path)[0].last_edits] == [tuple(GRID[1:2])]
+    with Recorder(path) as recorder:
+        again = recorder.resume()
+        assert np.array_equal(again.episode.worlds.state, env.episode.worlds.state)
+        wrapped = recorder.wrap(again)
+        again.edit([(3, -1, 3, 4)])
+        wrapped.step(0)
+    assert replay(path).edits == 3
+    assert [len(move.edits) for move in read_recording(path)[0].moves] == [0, 1, 2]
+
+
+def test_the_edits_of_a_game_broken_off_stay_in_it(tmp_path: Path) -> None:
+    env, path = raw_env(**PLAIN), tmp_path / "game.jsonl"
+    with Recorder(path) as recorder:
+        wrapped = recorder.wrap(env)
+        wrapped.reset(seed=0)
+        env.edit(GRID[:1])
+        wrapped.reset(seed=1)
+        wrapped.step("two")
+    first, second = read_recording(path)
+    assert (first.edits, len(first.moves), second.edits, len(second.moves)) == (1, 0, 0, 1)
+    assert replay(path).edits == 1
+    assert replay(path, episode=1).edits == 0
+
+
+def test_an_edit_before_the_recording_is_refused(tmp_path: Path) -> None:
+    env = raw_env(**PLAIN)
+    env.reset(seed=0)
+    env.edit(GRID[:1])
+    with Recorder(tmp_path / "game.jsonl") as recorder, pytest.raises(StateError):
+        recorder.begin(env, 0)
+
+
+def test_another_encoding_after_an_edit(tmp_path: Path) -> None:
+    walking, flying = (raw_env(**PLAIN, controls=name) for name in ("human-level", "flying"))  # type: ignore[misc]
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        walking.reset(seed=0)
+        recorder.begin(walking, 0)
+        walking.step("one")
+        recorder.note(walking, {"architect": "one"})
+        walking.edit(GRID[:1])
+        flying.reset(options={"task": walking.task})
+        flying.set_state(walking.get_state())
+        recorder.switch(flying)
+        flying.edit(GRID[1:2])
+        action = flying.action_space("builder_0").sample() | {"yield": 0}
+        flying.step(action)
+        recorder.note(flying, {"builder": action})
+    assert replay(tmp_path / "a.jsonl").edits == 2
+
+
+def edited(path: Path) -> Path:
+    env = parallel_env(**PLAIN)
+    with Recorder(path) as recorder:
+        play(env, agents(env), seed=3, on_step=Editing(recorder))
+    return path
+
+
+def changed(path: Path, change: Any) -> Path:
+    """Change the second edit, with a right hash chain."""
+    chain, rows, edits = "", b"", 0
+    for line in lines_of(path):
+        edits += "edit" in line
+        if "edit" in line and edits == 2:
+            change(line)
+        row, chain = chained_line({key: value for key, value in line.items() if key != "chain"}, chain)
+        rows += row
+    path.write_bytes(rows)
+    return path
+
+
+def test_another_edit_is_a_difference(tmp_path: Path) -> None:
+    assert replay(changed(edited(tmp_path / "same.jsonl"), lambda line: None)).edits == 6
+    path = changed(edited(tmp_path / "a.jsonl"), lambda line: line["edit"][1].__setitem__(3, 2))
+    with pytest.raises(ReplayError):
+        replay(path)
+    path = changed(edited(tmp_path / "b.jsonl"), lambda line: line.update(builder="builder_7"))
+    with pytest.raises(ReplayError, match="builder_7"):
+        replay(path)
+    path = edited(tmp_path / "c.jsonl")
+    path.write_text(path.read_text().replace('"edit":[[', '"edit":[[0,', 1))
+    with pytest.raises(DataError):
+        read_recording(path)
+    kept = repair(path)
+    assert kept.damaged is not None
+
+
+@pytest.mark.parametrize(
+    "value", [{"edit": 3}, {"edit": [[1, 2]]}, {"edit": [3]}, {"builder": 5}, {"edit": [[0, 0, 0, 9]]}]
+)
+def test_a_line_that_is_no_edit_is_refused(value: Any, tmp_path: Path) -> None:
+    path = changed(edited(tmp_path / "a.jsonl"), lambda line: line.update(value))
+    with pytest.raises((DataError, ReplayError)):
+        replay(path)
+
+
+def test_exports_of_actions_refuse_edited_games(tmp_path: Path) -> None:
+    path = edited(tmp_path / "a.jsonl")
+    (recording,) = read_recording(path)
+    with pytest.raises(DataError, match="edited from outside"):
+        script_options(recording, "builder_0")
+    session = EpisodeRecorder()
+    replay(path, on_step=session)
+    with pytest.raises(DataError, match="edited from outside"):
+        session.session("1-bridge")
+
+
+def test_the_command_tells_of_edits(tmp_path: Path) -> None:
+    path = edited(tmp_path / "a.jsonl")
+    assert "edited from outside 6 times" in CliRunner().invoke(app, ["replay", str(path)]).stdout
+    (facts,) = json.loads(CliRunner().invoke(app, ["replay", str(path), "--json"]).stdout)["episodes"]
+    assert (facts["edits"], facts["same"]) == (6, True)
+
+
+# --------------------------------------------------------------------------------------------------- not measured
+
+
+class Helpful(ScriptedBuilder):
+    """Gets some of its blocks from outside, and then acts, or fails."""
+
+    env: Any = None
+    fails = False
+
+    @classmethod
+    def for_env(cls, env: Any) -> Any:
+        made = super().for_env(env)
+        made.env = env
+        return made
+
+    def act(self, observation: Any) -> Any:
+        if not self.env.unwrapped.episode.edits:
+            self.env.unwrapped.edit(self.env.unwrapped.episode.task.target_grid)
+            if self.fails:
+                raise RuntimeError("after the edit")
+        return super().act(observation)
+
+
+class Failing(Helpful):
+    """Raises after the edit."""
+
+    fails = True
+
+
+@pytest.mark.parametrize("on_error", ["raise", "count"])
+@pytest.mark.parametrize("view", ["aec", "parallel"])
+@pytest.mark.parametrize("builder", [Helpful, Failing])
+def test_an_evaluation_refuses_edited_games(builder: Any, view: str, on_error: str) -> None:
+    error = RuntimeError if builder is Failing and on_error == "raise" else AgentError
+    with pytest.raises(error):
+        iglu_marl.evaluate("scripted", builder, PLAIN["tasks"], view=view, on_error=on_error, progress=False)
+
+
+def test_the_benchmark_refuses_edited_games() -> None:
+    level = find("see-place-v1")
+    env, many = make(level), make(level, num_envs=2)
+    (task,) = (level.tasks("train").sample(np.random.default_rng(0)),)
+
+    class Edits:
+        """Edits the world of its game, or of the second one."""
+
+        def __init__(self, *index: int) -> None:
+            self.index, self.done = index, False
+
+        def reset(self, role: Any, seed: int | None) -> None: ...
+
+        def begin(self, count: int, seed: int) -> None: ...
+
+        def act(self, observation: Any) -> Any:
+            if not self.done:
+                (many if self.index else env).unwrapped.edit([(3, -1, 3, 1)], *self.index)
+            self.done = True
+            return np.zeros(2, np.int64) if self.index else 0
+
+        def close(self) -> None: ...
+
+    with pytest.raises(AgentError):
+        judged(level, env, {"builder": Edits()}, task, 0)
+    with pytest.raises(AgentError):
+        judged_many(level, many, None, Edits(1), [BatchGame(0, task), BatchGame(1, task)])
+
+
+RELEASED = Path(__file__).parents[1] / "golden" / "released" / "0.3.0"
+
+
+@pytest.mark.parametrize("edit", ['"edit":[[3,-1,3,1]],', '"edit":[],'])
+def test_the_benchmark_does_not_verify_a_game_with_an_edit(edit: str, tmp_path: Path) -> None:
+    result = json.loads((RELEASED / "benchmark_result.json").read_text("utf-8"))
+    lines = (RELEASED / result["recordings"][0]).read_text("utf-8").replace("{", "{" + edit, 1).encode()
+    (tmp_path / result["recordings"][0]).write_bytes(lines)
+    result["recordings"][1] = hashlib.sha256(lines).hexdigest()
+    result["checksum"] = checksum(result)
+    (tmp_path / "result.json").write_text(json.dumps(result), "utf-8")
+    with pytest.raises(DataError, match="cannot be replayed"):
+        verify(tmp_path / "result.json")
+
+
+def test_other_games_are_measured() -> None:
+    env = raw_env(**PLAIN)
+    assert play(env, agents_for(env), seed=0).edits == 0
+    assert len(iglu_marl.evaluate("scripted", "scripted", PLAIN["tasks"], progress=False).rows) == 1
