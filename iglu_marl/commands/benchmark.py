@@ -134,7 +134,7 @@ def run_level(
     budget: Annotated[int, opt.integer(0, "Environment steps of training, for the file.")] = 0,
     command: Annotated[str, Option(help="Command that trained the agent, for the file.")] = "",
     controls: Annotated[
-        bool, Option("--controls/--no-controls", help="Also measure it muted, scrambled or hidden.")
+        bool, Option("--control-runs/--no-control-runs", help="Also measure it muted, scrambled or hidden.")
     ] = True,
     output: Annotated[Path | None, opt.output_to("The result file to write (JSON).")] = None,
     record: Annotated[bool, Option("--keep-games", help="Keep all games beside it, for `verify`.")] = False,

@@ -141,21 +141,48 @@ def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None
     assert said in str(caught.value)
 
 
+@pytest.mark.parametrize("words", [(), ("benchmark",), *dict(commands())], ids=" ".join)
+def test_switches_show_no_type(words: tuple[str, ...]) -> None:
+    assert "<bool>" not in CliRunner().invoke(app, [*words, "-h"], env={"COLUMNS": "200"}).output
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("evaluate --view side", "--api is 'side'"),
-        ("record x.jsonl --view=side", "--api is 'side'"),
-        ("play --view side", "--llm-view is 'side'"),
-        ("play --tasks nowhere.json", "nowhere.json"),
-        ("predict --model x --llm-view side", "--llm-view is 'side'"),
-        ("render structure kite --view side", "--view is 'side', expected one of sheet"),
+        ("agents --json true", "--json takes no value, but 'true' follows it; leave the value out"),
+        ("agents --json=false", "--json takes no value, but 'false'"),
+        ("tasks --json kite", "--json takes no value, but 'kite'"),
+        ("evaluate --ask False", "--ask takes no value, but 'False' follows it; leave the value out, or use --no-ask"),
+        ("evaluate --no-ask=1", "--no-ask takes no value, but '1' follows it; leave the value out, or use --ask"),
+        ("record --append true game.jsonl", "--append takes no value, but 'true'"),
     ],
-)
-def test_short_names_of_options_work(words: str, said: str) -> None:
-    with pytest.raises(IgluMarlError) as caught:
+)  # fmt: skip
+def test_a_value_of_a_switch_is_explained(words: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
+
+
+def test_an_argument_may_follow_a_switch() -> None:
+    done = CliRunner().invoke(app, ["benchmark", "list", "--json", "see-place-v1"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "see-place-v1" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("demo --tasks bridge", "--task-source"),
+        ("evaluate --model x", "--llm-model"),
+        ("play --endpoint x", "--llm-endpoint"),
+        ("llm export bundled -o x --view layers", "--text-view"),
+    ],
+)
+def test_a_former_option_is_unknown(words: str, said: str) -> None:
+    done = CliRunner().invoke(app, words.split(), env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert "No such option" in done.output
+    assert said in done.output
 
 
 def test_an_option_has_one_type_in_every_command() -> None:
@@ -169,7 +196,7 @@ def test_an_option_has_one_type_in_every_command() -> None:
                 )
     several = {option for option, types in found.items() if option.startswith("-") and len(types) > 1}
     # A Minari dataset has a name, other outputs are paths; sessions have names or numbers; studies have one folder.
-    assert several <= {"--output", "-o", "--session", "--upstream", "--controls", "--task-source"}
+    assert several <= {"--output", "-o", "--session", "--upstream", "--task-source"}
 
 
 def test_every_command_is_in_a_panel() -> None:
