@@ -13,7 +13,7 @@ from typer import Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.game_video import write_game_video
-from iglu_marl.commands.options import Data, Json, Seed, TaskId, Tasks, choice, output_to
+from iglu_marl.commands.options import Data, Json, Seed, TaskId, TaskSource, choice, output_to
 from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
@@ -38,7 +38,7 @@ def demo(
         str, opt.agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")
     ] = SCRIPTED,
     builder: Annotated[str, opt.agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")] = SCRIPTED,
-    tasks: Tasks = None,
+    tasks: TaskSource = None,
     data: Data = None,
     task: TaskId = None,
     replay: Annotated[

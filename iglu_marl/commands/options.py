@@ -195,21 +195,19 @@ TableForm = Annotated[
 ]
 Seed = Annotated[int, integer(0, "Seed of all randomness.")]
 
+
 # tasks and corpora
-Tasks = Annotated[
-    Path | None,
-    Option(
+def task_source(default: str) -> Any:
+    """Return the option for a source of tasks, by name (see `iglu_marl.tasks.named`)."""
+    return Option(
         "--task-source",
-        help="Tasks: bundled, or a JSON file of structures. Default: bundled.",
-        callback=lambda value: None if value == Path("bundled") else value,
-    ),
-]
-TaskSource = Annotated[
-    str,
-    Option(
-        "--task-source", help="Tasks: bundled, turns, random, a JSON file of structures, or FILE.py:Class."
-    ),
-]
+        help="Tasks: bundled, turns, random, a JSON file of structures, FILE.py:Class or module:Class. "
+        f"Default: {default}.",
+        autocompletion=completed_from(lambda: pkgutil.resolve_name("iglu_marl.tasks.named:NAMES")),
+    )
+
+
+TaskSource = Annotated[str | None, task_source("bundled")]
 TaskId = Annotated[
     str | None, Option(help="Task, by key or id. Default: chosen by the seed.", autocompletion=a_structure)
 ]

@@ -58,7 +58,7 @@ def _views() -> dict[str, tuple[Callable[..., Picture], tuple[int, int]]]:
 def render_structure(
     name: StructureName,
     output: PngFile = None,
-    tasks: opt.Tasks = None,
+    tasks: opt.TaskSource = None,
     data: opt.Data = None,
     view: Annotated[str, opt.choice("sheet", "orbit", "top", "layers", about="kind of picture")] = "sheet",
     width: Width = None,
@@ -106,7 +106,7 @@ def render_diff(
     ] = None,
     session: Annotated[int, Option(help="Number of a bundled session of NAME, from 1.")] = 1,
     turn: Annotated[int | None, Option(help="Number of a turn of the session, from 1.")] = None,
-    tasks: opt.Tasks = None,
+    tasks: opt.TaskSource = None,
     data: opt.Data = None,
     width: Width = None,
     as_json: opt.Json = False,
@@ -148,7 +148,7 @@ def render_replay(
     output: Annotated[Path, opt.output_to("Page (.html) or its data (.json) to write.")] = Path(
         "replay.html"
     ),
-    tasks: opt.Tasks = None,
+    tasks: opt.TaskSource = None,
     data: opt.Data = None,
     task: opt.TaskId = None,
     controls: opt.ScriptedControls = "walking",

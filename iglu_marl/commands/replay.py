@@ -94,7 +94,7 @@ def _line(facts: dict[str, Any], verify: bool) -> str:
     how += "" if facts["chain"] else " (no hash chain: recorded before 0.3)"
     end = "complete" if facts["completed"] else "not complete" if facts["ended"] else "broken off"
     return (
-        f"episode {facts['episode']}: {facts['task']}, {facts['moves']} moves {how}; {end}, "
+        f"episode {facts['episode']}: {facts['task'] or 'structure'}, {facts['moves']} moves {how}; {end}, "
         f"{facts['intersection']} of {facts['target_blocks']} blocks, {facts['steps']} builder steps"
     )
 

@@ -17,7 +17,7 @@ from iglu_marl.commands.options import (
     Json,
     MinariAgent,
     Seed,
-    Tasks,
+    TaskSource,
     output_to,
 )
 from iglu_marl.commands.output import print_json, text_console
@@ -53,7 +53,7 @@ def rehearse(
     reloads: Annotated[float, Option(help="Share who lose the connection once.")] = 0.1,
     pay: Annotated[float, Option(help="Pay per hour.")] = 12.0,
     seed: Seed = 0,
-    tasks: Tasks = None,
+    tasks: TaskSource = None,
     data: Data = None,
     output: Annotated[
         Path | None, output_to("New folder with the data, as `study export` writes them.")

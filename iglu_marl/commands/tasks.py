@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 from typer import Option
 
-from iglu_marl.commands.options import Data, Json, Tasks
+from iglu_marl.commands.options import Data, Json, TaskSource
 from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
@@ -18,7 +18,7 @@ SIZE = (480, 480)  # of a picture
 
 
 def tasks(
-    tasks: Tasks = None,
+    tasks: TaskSource = None,
     data: Data = None,
     pictures: Annotated[
         Path | None, Option(help="Folder for a picture of each structure, NAME.png, and of all, all.png.")
