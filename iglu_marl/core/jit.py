@@ -117,19 +117,19 @@ class _Progress:
 
     def __init__(self) -> None:
         self._open = self._done = 0
+        self._text = ""
         self._counts: bool | None = None  # decided at the first kernel
 
     def begin(self, kept: bool) -> None:
         """Count a kernel that is not in the cache, perhaps one that another calls. kept: whether it will be."""
         self._open += 1
         if self._counts is None:
-            wanted = (
-                os.environ.get(PROGRESS_VARIABLE) != "0" and sys.stderr is not None and not sys.stderr.closed
-            )
-            self._counts = wanted and sys.stderr.isatty()
+            how = "once for this version" if kept else "in every process: no cache folder can be written"
+            self._text = f"iglu_marl: compiling kernels, {how}"
+            wanted = os.environ.get(PROGRESS_VARIABLE) != "0"
+            self._counts = wanted and _is_terminal()
             if wanted and not self._counts:
-                how = "once for this version" if kept else "in every process: no cache folder can be written"
-                _write(f"iglu_marl: compiling kernels, {how} (up to half a minute)\n")
+                _write(f"{self._text} (up to half a minute)\n")
         self._count()
 
     def end(self) -> None:
@@ -139,14 +139,22 @@ class _Progress:
 
     def _count(self) -> None:
         if self._counts:
-            line = f"iglu_marl: compiling kernels, once for this version ({self._done} done)"
-            _write(f"\r{line}" if self._open else "\r\x1b[K")
+            _write(f"\r{self._text} ({self._done} done)" if self._open else "\r\x1b[K")
+
+
+def _is_terminal() -> bool:
+    """Whether the error stream is a terminal. It may be missing, closed, or an object of the user's."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, OSError, ValueError):
+        return False
 
 
 def _write(text: str) -> None:
-    """Write to the error stream, if it is open."""
-    with suppress(OSError, ValueError):
-        print(text, end="", file=sys.stderr, flush=True)
+    """Write to the error stream, if that is possible."""
+    with suppress(AttributeError, OSError, ValueError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 _progress = _Progress()

@@ -194,7 +194,9 @@ def test_one_line_is_written_where_there_is_no_terminal(cache: Path) -> None:
     assert errors(NUMBA_CACHE_DIR=str(cache.with_name("other")), IGLU_MARL_PROGRESS="0") == ""
 
 
-@pytest.mark.parametrize("stream", ["None", "open('log', 'w')"])
+@pytest.mark.parametrize(
+    "stream", ["None", "open('log', 'w')", "type('Own', (), dict.fromkeys(['write', 'flush', 'close'], lambda *_: None))()"]
+)
 def test_a_lost_error_stream_stops_no_kernel(cache: Path, stream: str) -> None:
     code = f"import sys; sys.stderr = {stream}; sys.stderr and sys.stderr.close()" + KERNEL
     assert run(code, cache=cache, IGLU_MARL_PROGRESS="") == ["False", "0 loaded"]
@@ -214,10 +216,7 @@ def test_without_a_place_for_it_everything_goes_on(tmp_path: Path) -> None:
     process = start(KERNEL, cache=tmp_path / "file", IGLU_MARL_PROGRESS="")
     out, error = process.communicate(timeout=300)
     assert out.split() == ["False", "0", "loaded"]
-    assert (
-        error
-        == "iglu_marl: compiling kernels, in every process: no cache folder can be written (up to half a minute)\n"
-    )
+    assert error == LINE.replace("once for this version", "in every process: no cache folder can be written")
 
 
 def test_a_disk_that_refuses_to_save_does_not_stop_a_kernel(cache: Path) -> None:
