@@ -62,7 +62,7 @@ def evaluate(
     seed: opt.Seed = 0,
     output: Annotated[
         Path | None,
-        opt.output_to(
+        opt.output_folder(
             "Output folder. An evaluation in it is resumed. Default: a new one in iglu-marl-evaluation/."
         ),
     ] = None,

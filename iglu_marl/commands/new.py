@@ -13,7 +13,7 @@ from typing import Annotated
 
 from typer import Argument
 
-from iglu_marl.commands.options import one_of, output_to
+from iglu_marl.commands.options import one_of, output_folder
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import made_folder, usable_path, write_text
@@ -31,7 +31,7 @@ def new(
         str, Argument(metavar="KIND", help="builder, architect or task-source.", callback=one_of(*SCORED))
     ],
     name: Annotated[str, Argument(metavar="NAME", help="Name of the file and, in CamelCase, of the class.")],
-    output: Annotated[Path, output_to("Folder for NAME.py and test_NAME.py.")] = Path(),
+    output: Annotated[Path, output_folder("Folder for NAME.py and test_NAME.py.")] = Path(),
 ) -> None:
     """Write a builder, architect or task source that runs, with its test, and print what to do with it."""
     class_name = "".join(part.capitalize() for part in name.split("_"))

@@ -38,7 +38,8 @@ def play(
     seed: opt.Seed = 0,
     engine: opt.Engine = "auto",
     output: Annotated[
-        Path | None, opt.output_to("Recording to write. Default: a new one in iglu-marl-play/.")
+        Path | None,
+        opt.output_file("Recording to write. Default: a new one in iglu-marl-play/.", parents=True),
     ] = None,
     keep: Annotated[bool, Option("--keep/--no-keep", help="Record the game.")] = True,
     as_json: opt.Json = False,

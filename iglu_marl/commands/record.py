@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def record(
-    output: Annotated[Path, Argument(metavar="FILE", help="Recording to write (JSON lines, one per move).")],
+    output: Annotated[
+        Path,
+        Argument(
+            metavar="FILE",
+            help="Recording to write (JSON lines, one per move).",
+            callback=opt.writable_file,
+        ),
+    ],
     architect: Annotated[
         str,
         Option(help="Name (scripted, terse, vague, …) or FILE.py:Class.", autocompletion=opt.an_architect),

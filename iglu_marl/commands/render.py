@@ -28,7 +28,7 @@ StructureName = Annotated[
         autocompletion=opt.a_structure,
     ),
 ]
-PngFile = Annotated[Path | None, opt.output_to("Picture to write, .png. Default: NAME.png.")]
+PngFile = Annotated[Path | None, opt.output_file("Picture to write, .png. Default: NAME.png.")]
 Width = Annotated[
     int | None, Option(help="Width in pixels; the height follows.", callback=opt.within(128, 4096, "pixels"))
 ]
@@ -145,7 +145,7 @@ def render_replay(
         Argument(metavar="[GAME]", help="Recording, or replay data (.json, .html). Default: play a game."),
     ] = None,
     episode: opt.Episode = 0,
-    output: Annotated[Path, opt.output_to("Page (.html) or its data (.json) to write.")] = Path(
+    output: Annotated[Path, opt.output_file("Page (.html) or its data (.json) to write.")] = Path(
         "replay.html"
     ),
     tasks: opt.TaskSource = None,

@@ -18,7 +18,8 @@ from iglu_marl.commands.options import (
     MinariAgent,
     Seed,
     TaskSource,
-    output_to,
+    output_file,
+    output_folder,
 )
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.extras import extra
@@ -56,7 +57,7 @@ def rehearse(
     tasks: TaskSource = None,
     data: Data = None,
     output: Annotated[
-        Path | None, output_to("New folder with the data, as `study export` writes them.")
+        Path | None, output_folder("New folder with the data, as `study export` writes them.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -135,7 +136,7 @@ def links(
 
 def export(
     file: StudyFile,
-    output: Annotated[Path, output_to("New folder.")] = Path("study"),
+    output: Annotated[Path, output_folder("New folder.")] = Path("study"),
     upstream: Annotated[
         bool, Option("--upstream", help="Also write the games in the IGLU multi-turn layout.")
     ] = False,
@@ -165,7 +166,7 @@ def export(
 
 def backup(
     file: StudyFile,
-    output: Annotated[Path, output_to("New file.")] = Path("studies-backup.db"),
+    output: Annotated[Path, output_file("New file.")] = Path("studies-backup.db"),
     db: Database = None,
     folder: GamesFolder = GAMES_FOLDER,
 ) -> None:

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 from rich.table import Table
-from typer import Option
 
-from iglu_marl.commands.options import Data, Json, TaskSource
+from iglu_marl.commands.options import Data, Json, TaskSource, output_folder
 from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
@@ -21,7 +20,8 @@ def tasks(
     tasks: TaskSource = None,
     data: Data = None,
     pictures: Annotated[
-        Path | None, Option(help="Folder for a picture of each structure, NAME.png, and of all, all.png.")
+        Path | None,
+        output_folder("Folder for a picture of each structure, NAME.png, and of all, all.png.", "--pictures"),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -141,6 +141,36 @@ def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None
     assert said in str(caught.value)
 
 
+def written_options() -> Iterator[tuple[str, str]]:
+    """Every command with an option or argument for a file or folder to write."""
+    names = {"--output", "--pictures", "--video", "--html", "--upstream", "--save"}
+    arguments = {"folder": "benchmark site {}", "output": "record {}"}
+    for words, command in commands():
+        for param in command.params:
+            if "PATH" not in str(param.type_descriptor.annotation).upper():
+                continue
+            if param.param_type_name == "argument" and param.name in arguments:
+                yield arguments[param.name], param.name
+            elif names & set(param.opts):
+                needed = [one.name for one in command.params if one.required and one is not param]
+                (option,) = names & set(param.opts)
+                yield " ".join([*words, option, "{}", *("x" for _ in needed)]), option
+
+
+@pytest.mark.parametrize("words", [words for words, _ in written_options()])
+@pytest.mark.parametrize("place", ["/proc/nothing", "file/below"])
+def test_an_output_that_cannot_be_written_is_refused_first(
+    words: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is played or read: nothing else of these commands is right, and that is noticed later."""
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    suffix = ".mp4" if words.startswith("film") else ""
+    with pytest.raises(ConfigError, match=rf"{place}{suffix}'? cannot be (written|used as a path): "):
+        CliRunner().invoke(app, words.format(place + suffix).split(), catch_exceptions=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 @pytest.mark.parametrize("words", [(), ("benchmark",), *dict(commands())], ids=" ".join)
 def test_switches_show_no_type(words: tuple[str, ...]) -> None:
     assert "<bool>" not in CliRunner().invoke(app, [*words, "-h"], env={"COLUMNS": "200"}).output

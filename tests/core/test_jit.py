@@ -195,7 +195,12 @@ def test_one_line_is_written_where_there_is_no_terminal(cache: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "stream", ["None", "open('log', 'w')", "type('Own', (), dict.fromkeys(['write', 'flush', 'close'], lambda *_: None))()"]
+    "stream",
+    [
+        "None",
+        "open('log', 'w')",
+        "type('Own', (), dict.fromkeys(['write', 'flush', 'close'], lambda *_: None))()",
+    ],
 )
 def test_a_lost_error_stream_stops_no_kernel(cache: Path, stream: str) -> None:
     code = f"import sys; sys.stderr = {stream}; sys.stderr and sys.stderr.close()" + KERNEL
