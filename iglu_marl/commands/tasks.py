@@ -34,7 +34,7 @@ def tasks(
         _draw(found, pictures, as_json)
     if print_json(as_json, rows):
         return
-    table = Table("name", "blocks", "colours", "height")
+    table = Table("name", "blocks", "colors", "height")
     for row in rows:
         table.add_row(row["name"], str(row["blocks"]), ", ".join(row["colours"]), str(row["height"]))
     console = text_console(as_json)

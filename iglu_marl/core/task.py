@@ -111,14 +111,14 @@ class Task:
 
     dialog: the conversation up to and including the current instruction, as text (`<Architect> …` lines), a
         `Dialogue` or a list of utterances.
-    target_grid: int8 [9, 11, 11] with colour ids 0..6 (any integer type or integral floats), axes [y, x, z].
+    target_grid: int8 [9, 11, 11] with color ids 0..6 (any integer type or integral floats), axes [y, x, z].
     instruction: the current instruction; by default the architect's last utterance. It may span several
         utterances (an instruction, a clarifying question, its answer). One that the dialog lacks is appended.
     starting_grid: None, a dense grid, or a list of blocks (x, y, z, id).
     full_grid: the final structure of the session, when this is one turn of several.
     invariant: whether the build may be rotated and shifted; None: only without starting blocks.
     task_id: a name for messages and reports.
-    ids: the colour ids of the grids: "iglu" (this project's), "iglu2022", or None for those of the environment.
+    ids: the color ids of the grids: "iglu" (this project's), "iglu2022", or None for those of the environment.
     pose: where episodes begin (see `Pose`), unless `reset` gets another pose; None: at the origin.
 
     Tasks are equal and hash by content. Raises `TaskError` for wrong grids, blocks, texts or options.
@@ -303,7 +303,7 @@ class Task:
         return following if self.ids is None else following.in_ids(self.ids)
 
     def in_ids(self, table: str) -> Task:
-        """Return the same task with its grids in another id table ("iglu" or "iglu2022"), translated by colour name.
+        """Return the same task with its grids in another id table ("iglu" or "iglu2022"), translated by color name.
 
         A task without `ids` is returned unchanged.
         """

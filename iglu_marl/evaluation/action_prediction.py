@@ -224,7 +224,7 @@ def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) 
         if not in_zone(x, y, z):
             raise GridError(f"action at {x, y, z} lies outside the build zone (x, z in -5..5, y in -1..7)")
         if place and color not in range(1, 7):
-            raise GridError(f"action at {x, y, z} places colour {color!r}, expected 1..6")
+            raise GridError(f"action at {x, y, z} places color {color!r}, expected 1..6")
         after[index_of((x, y, z))] = color if place else 0
     return after
 
@@ -751,7 +751,7 @@ def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:
                 continue
             name, actions = row["name"], [(bool(place), *rest) for place, *rest in row["made"]]
             if not all(len(one) == 5 and all(type(value) is int for value in one[1:]) for one in actions):
-                raise DataError(f"actions are {row['made']!r:.80}, expected [place, x, y, z, colour] of each")
+                raise DataError(f"actions are {row['made']!r:.80}, expected [place, x, y, z, color] of each")
             if not isinstance(name, str) or name in found:
                 raise DataError(f"the id is {name!r:.80}, expected a text, and each once")
             found[name] = actions

@@ -369,7 +369,7 @@ class GameConfig:
         None, "who hears the messages of an agent, by speaker; None = all agents"
     )
     inventories: Mapping[str, Mapping[str, int] | Sequence[int]] | None = _option(
-        None, "blocks by builder and color, 0..20; None = 20 of each color"
+        None, "blocks by builder and colour, 0..20; None = 20 of each colour"
     )
 
     def __post_init__(self) -> None:

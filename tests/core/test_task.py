@@ -77,7 +77,7 @@ def bad(value, cell=(0, 0, 0), dtype=np.int8):
         ({"target_grid": bad(259, dtype=np.int64)}, "target_grid holds .*259"),
         ({"starting_grid": [(6, -1, 0, 1)]}, r"starting_grid\[0\] at \(6, -1, 0\) lies outside"),
         ({"starting_grid": [(0, -1, 0, 1), (0, -1, 0, 2)]}, r"starting_grid\[1\] .* second block"),
-        ({"starting_grid": [(0, -1, 0, 0)]}, "colour id 0"),
+        ({"starting_grid": [(0, -1, 0, 0)]}, "color id 0"),
         ({"starting_grid": [(0, -1, 0)]}, r"\(0, -1, 0\)"),
         ({"starting_grid": [(0.5, -1, 0, 1)]}, "four integers"),
         ({"starting_grid": [[1], [1, 2]]}, "starting_grid"),
@@ -268,7 +268,7 @@ def test_replace_keeps_the_rest_and_refuses_unknown_names():
     assert changed.replace(invariant=None) == task
     assert changed.previous_dialog == ""
     assert task.replace(dialog="<Architect> d").instruction == "d"
-    with pytest.raises(TaskError, match="colour"):
+    with pytest.raises(TaskError, match="color"):
         task.replace(colour=3)
 
 
