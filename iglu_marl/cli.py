@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -94,7 +95,7 @@ class _Command(_WithoutFlagTypes, TyperCommand):
         """Parse. Raises `ConfigError` for `--json true` and `--json=true`."""
         flags = {name: param for param in self.params if _is_flag(param) for name in _names(param)}
         takes_arguments = any(param.param_type_name == "argument" for param in self.params)
-        for word, following in zip(args, [*args[1:], "--"], strict=True):
+        for word, following in zip_longest(args, args[1:], fillvalue="--"):
             name, equals, value = word.partition("=")
             if name not in flags:
                 continue

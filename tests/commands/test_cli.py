@@ -171,11 +171,6 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.parametrize("words", [(), ("benchmark",), *dict(commands())], ids=" ".join)
-def test_switches_show_no_type(words: tuple[str, ...]) -> None:
-    assert "<bool>" not in CliRunner().invoke(app, [*words, "-h"], env={"COLUMNS": "200"}).output
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -191,6 +186,17 @@ def test_a_value_of_a_switch_is_explained(words: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [words for words, command in commands() if any(param.required for param in command.params)],
+    ids=" ".join,
+)
+def test_what_is_missing_is_named(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, [*words])
+    assert done.exit_code == 2
+    assert re.search("Missing (argument|option)", done.output)
 
 
 def test_an_argument_may_follow_a_switch() -> None:
@@ -348,12 +354,13 @@ def test_the_ways_to_decode_are_those_of_the_code() -> None:
     assert all(name in param.help for name in get_args(Decoding))
 
 
-@pytest.mark.parametrize("words", [(), *dict(commands())], ids=" ".join)
+@pytest.mark.parametrize("words", [(), ("benchmark",), *dict(commands())], ids=" ".join)
 def test_every_command_explains_itself(words: tuple[str, ...]) -> None:
     told = [CliRunner().invoke(app, [*words, option]) for option in ("-h", "--help")]
     assert [done.exit_code for done in told] == [0, 0], told[0].output
     assert told[0].output == told[1].output
     assert "Usage: " in told[0].output
+    assert "<bool>" not in told[0].output  # switches take no value
 
 
 @pytest.mark.parametrize(
