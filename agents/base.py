@@ -37,7 +37,7 @@ class BuilderBase:
         compat = compat_of(unwrap_game(env).episode.controls.conventions)
         if compat is not None and not cls.any_conventions:
             raise AgentError(
-                f"the environment has compat={compat!r}, whose colours and camera {cls.__name__} does not support; "
+                f"the environment has compat={compat!r}, whose colors and camera {cls.__name__} does not support; "
                 "expected an environment without compat"
             )
         settings = Settings.in_words(env, cls.__name__) if cls.reads == "words" else Settings.of(env)

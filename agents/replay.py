@@ -10,6 +10,7 @@ import numpy.typing as npt
 from iglu_marl import AgentError, Dialogue, Role, Subtasks, Task, maximal_intersection
 from iglu_marl.agents.scripted.dialogue_tracker import SHOW_ARCHITECT, require_entry
 from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Settings
+from iglu_marl.core.task import of_task
 
 PATIENCE = 2
 
@@ -84,8 +85,8 @@ class ReplayArchitect:
         """Raise `AgentError` if a task has no recorded utterances of an architect."""
         if not any(self._messages(words) for words, _ in _recorded_turns(self.session, task)):
             raise AgentError(
-                f"the task {task.task_id!r} has no utterances of an architect, expected a recorded dialogue, "
-                "as in the tasks 'turns'"
+                "the task has no utterances of an architect, expected a recorded dialogue, as in the tasks "
+                f"'turns'{of_task(task.task_id)}"
             )
 
     def reset(self, role: Role, seed: int | None, task: Task | None = None) -> None:

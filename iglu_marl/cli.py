@@ -12,11 +12,12 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from iglu_marl._version import __version__
 from iglu_marl.commands import study
@@ -54,7 +55,7 @@ from iglu_marl.commands.serve_openenv import serve_openenv
 from iglu_marl.commands.tasks import tasks
 from iglu_marl.commands.train import train_edits, train_llm
 from iglu_marl.commands.watch import watch
-from iglu_marl.core.errors import IgluMarlError
+from iglu_marl.core.errors import ConfigError, IgluMarlError
 from iglu_marl.core.files import usable_path
 
 PANELS = {
@@ -66,28 +67,51 @@ PANELS = {
 }
 _PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names}
 
-# Short names of options, which are not shown, and the options of a command that they stand for.
-SHORT_NAMES = {
-    "--endpoint": ("--llm-endpoint",),
-    "--model": ("--trained", "--llm-model"),
-    "--tasks": ("--task-source",),
-    "--view": ("--text-view", "--api", "--llm-view"),
-}
+
+def _is_flag(param: Any) -> bool:
+    return getattr(param, "is_flag", False)  # arguments have none
 
 
-class _Command(TyperCommand):
-    """A command that also accepts the short names of its options."""
+def _names(param: Any) -> list[str]:
+    return [*param.opts, *param.secondary_opts]
+
+
+class _WithoutFlagTypes:
+    """A command or group whose help shows no `<bool>` beside its flags: they take no value."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters of Typer."""
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # of the command or group beside it
+        for param in params:
+            if _is_flag(param):
+                param.metavar = ""
+        return params
+
+
+class _Command(_WithoutFlagTypes, TyperCommand):
+    """A command that explains a value after a flag."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Replace short names, and parse."""
-        known = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
-
-        def whole(word: str) -> str:
+        """Parse. Raises `ConfigError` for `--json true` and `--json=true`."""
+        flags = {name: param for param in self.params if _is_flag(param) for name in _names(param)}
+        takes_arguments = any(param.param_type_name == "argument" for param in self.params)
+        for word, following in zip_longest(args, args[1:], fillvalue="--"):
             name, equals, value = word.partition("=")
-            names = () if name in known else SHORT_NAMES.get(name, ())
-            return next((one for one in names if one in known), name) + equals + value
+            if name not in flags:
+                continue
+            if not equals and not following.startswith("-"):
+                # Where a command takes arguments, another word can be one of them.
+                value = following if not takes_arguments or following.lower() in ("true", "false") else ""
+            if equals or value:
+                others = "".join(f", or use {other}" for other in _names(flags[name]) if other != name)
+                raise ConfigError(
+                    f"{name} takes no value, but {value!r} follows it; leave the value out{others}"
+                )
+        return super().parse_args(ctx, args)
 
-        return super().parse_args(ctx, [whole(word) for word in args])
+
+class _Group(_WithoutFlagTypes, TyperGroup):
+    """A group of commands."""
 
 
 def _exit_with(result: Any, **_: Any) -> None:
@@ -95,6 +119,7 @@ def _exit_with(result: Any, **_: Any) -> None:
 
 
 app = typer.Typer(
+    cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"]},  # of the commands below, too
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -136,7 +161,7 @@ def _with_option_names(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _add_group(name: str, summary: str, **commands: Callable[..., Any]) -> None:
-    group = typer.Typer(no_args_is_help=True, help=summary)
+    group = typer.Typer(cls=_Group, no_args_is_help=True, help=summary)
     for own_name, command in commands.items():
         group.command(own_name, cls=_Command)(_with_option_names(command))
     app.add_typer(group, name=name, rich_help_panel=_PANEL_OF[name])

@@ -130,7 +130,7 @@ IGLU_TASKS = [
 # CLEVR-Robot is not imitated but followed: its README on a builder and its blocks.
 CLEVR_ROBOT = [
     Row("`ClevrEnv()`: objects on a table, MuJoCo", "differs", '`iglu_marl.compat.clevr_robot.ClevrEnv()`, or `gym.make("iglu_marl/LanguageGoal-v0")`: a builder and blocks', f"{_GOALS}::test_a_goal_is_drawn_that_does_not_hold_yet"),
-    Row("objects of customizable color, shape, size and material, up to 5", "differs", "blocks of six colours, and rows, towers and squares of them; there is no material", f"{_GOALS}::test_resets_place_the_same_things_again"),
+    Row("objects of customizable colour, shape, size and material, up to 5", "differs", "blocks of six colours, and rows, towers and squares of them; there is no material", f"{_GOALS}::test_resets_place_the_same_things_again"),
     Row("text and program; programs are executed on the scene graph", "as documented", "", f"{_GOALS}::test_questions_in_words"),
     Row("descriptions resemble questions, but need not be questions", "as documented", "`describe=` says which", f"{_GOALS}::test_questions_can_be_descriptions"),
     Row("the standard OpenAI gym interface: `env.reset()`, `env.step(action)`, `action_space`", "as documented", "with `ClevrEnv`; else Gymnasium's, of two and five values", f"{_CLEVR}::test_the_readme_of_clevr_robot"),

@@ -15,6 +15,8 @@ from requirements import ROOT, require, shared_folder
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 os.environ.setdefault("SDL_AUDIODRIVER", "dummy")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+# No line while kernels are compiled: some tests read the error stream.
+os.environ.setdefault("IGLU_MARL_PROGRESS", "0")
 
 # No deadlines: the first call of a kernel compiles it. "ci" draws the same examples every time.
 hypothesis.settings.register_profile(

@@ -37,7 +37,7 @@ ZERO = np.zeros((9, 11, 11))
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: axes_view(ZERO + 127), GridError, r"holds .*127.* at cell \(-5, -1, -5\).* expected a colour id"),
+        (lambda: axes_view(ZERO + 127), GridError, r"holds .*127.* at cell \(-5, -1, -5\).* expected a color id"),
         (lambda: axes_view(ZERO + np.inf), GridError, "holds .*inf"),
         (lambda: axes_view(ZERO[0]), GridError, r"\(11, 11\)"),
         (lambda: TextGames(count=10**9), ConfigError, r"count is 1000000000, expected an integer in 1\.\.10000"),

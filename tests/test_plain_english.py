@@ -113,6 +113,57 @@ def test_a_private_word_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert len(complaints(code)) == 2
 
 
+SPELLINGS = re.compile(r"\b(?:colour|color)", re.IGNORECASE)
+# Code, what players say, names of functions and links have a spelling of their own.
+QUOTED = re.compile(r"`[^`]*`|\"[^\"\n]*\"|\]\([^)\n]*\)|<[^>\n]*>|^:::.*$", re.MULTILINE)
+
+
+def spellings_of(path: Path) -> set[str]:
+    """Return "colour", "color" or both: how a page spells it."""
+    text = QUOTED.sub("", "\n".join(line for _, line in prose_of(path)))
+    return {word.lower() for word in SPELLINGS.findall(text)}
+
+
+def test_a_page_has_one_spelling() -> None:
+    pages = [path for name in ("docs", *PAGES) for path in files_of(ROOT / name) if path.suffix == ".md"]
+    assert len(pages) > 40
+    assert [str(path.relative_to(ROOT)) for path in pages if len(spellings_of(path)) > 1] == []
+
+
+def errors_of(tree: ast.AST) -> list[str]:
+    """Return the texts of all exceptions that a file raises. What is `Unresolved` is asked a person in a chat."""
+    return [
+        part.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and getattr(node.exc.func, "id", "") != "Unresolved"
+        for part in ast.walk(node.exc)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+
+
+def test_errors_have_one_spelling() -> None:
+    """That of the code; `'colours'` is a key of files."""
+    paths = [
+        path for name in ("iglu_marl", "agents") for path in files_of(ROOT / name) if path.suffix == ".py"
+    ]
+    texts = {path: errors_of(ast.parse(path.read_text(encoding="utf-8"))) for path in paths}
+    assert sum(map(len, texts.values())) > 1000
+    found = [(str(path), text) for path, given in texts.items() for text in given if "colour" in text]
+    assert [(path, text) for path, text in found if "'colours'" not in text] == []
+
+
+def test_two_spellings_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text('Colours of `color` in "what color?", [here](color.md)\n')
+    assert spellings_of(page) == {"colour"}
+    page.write_text("Colours, and their color.\n")
+    assert spellings_of(page) == {"colour", "color"}
+    assert errors_of(ast.parse("raise ValueError(f'a colour {x}')")) == ["a colour "]
+
+
 if __name__ == "__main__":
     for given in sys.argv[1:] or [*FOLDERS, *PAGES]:
         for each in files_of((ROOT / given).resolve()):

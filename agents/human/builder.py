@@ -333,7 +333,7 @@ class HumanBuilder(BuilderBase):
             ("Space", "rise (Shift: sink)" if self.inputs.is_flying else "jump"),
             ("left click, Q", "break the block in sight"),
             ("right click, E", "place a block there"),
-            ("1 to 6, wheel", "choose a colour"),
+            ("1 to 6, wheel", "choose a color"),
         ]
         rows += [("T", f"talk to {self._hearer}: Enter sends, Esc cancels")] if self.can_ask else []
         rows += [("Y", "end your turn: ask what comes next")] if self.inputs.can_yield else []

@@ -123,7 +123,7 @@ class InputMapper:
     def choose(self, color: int) -> None:
         """Take a colour in hand (1..6)."""
         if type(color) is not int or not 1 <= color <= 6:
-            raise ActionError(f"the colour is {color!r:.40}, expected an integer in 1..6")
+            raise ActionError(f"the color is {color!r:.40}, expected an integer in 1..6")
         self._ask("hotbar", color)
 
     def place(self) -> None:

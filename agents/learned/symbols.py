@@ -19,6 +19,7 @@ from iglu_marl.agents.learned.zoo import Pretrained
 from iglu_marl.agents.settings import unwrap_game
 from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.grid import grid_to_blocks
+from iglu_marl.core.task import of_task
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
@@ -99,8 +100,8 @@ def _check_task(name: str, task: Any) -> None:
     for x, y, z, _ in (*grid_to_blocks(found.target_grid), *grid_to_blocks(found.start_grid)):
         if y != -1 or (x, z) not in RING:
             raise AgentError(
-                f"{name} sees the eight cells around the start and no others: the task {task.task_id!r} has a block at "
-                f"{(x, y, z)}, expected blocks beside (0, -1, 0), as in the tasks of symbols-two-v1"
+                f"{name} sees the eight cells around the start and no others: the task has a block at {(x, y, z)}, "
+                f"expected blocks beside (0, -1, 0), as in the tasks of symbols-two-v1{of_task(task.task_id)}"
             )
 
 

@@ -82,7 +82,7 @@ def audit_levels(
     tasks: Annotated[int, opt.integer(2, "Number of tasks of the test split.")] = 128,
     games: Annotated[int, opt.integer(1, "Games of scripted builder and oracle.")] = 16,
     quick: Annotated[bool, Option("--quick", help="10,000 steps, 16 tasks, 2 games.")] = False,
-    output: Annotated[Path | None, opt.output_to("JSON file; other levels in it are kept.")] = None,
+    output: Annotated[Path | None, opt.output_file("JSON file; other levels in it are kept.")] = None,
     as_json: opt.Json = False,
 ) -> bool:
     """Compute the shortcut baselines and references of levels. Exit code 1 if a baseline beats chance."""
@@ -134,9 +134,9 @@ def run_level(
     budget: Annotated[int, opt.integer(0, "Environment steps of training, for the file.")] = 0,
     command: Annotated[str, Option(help="Command that trained the agent, for the file.")] = "",
     controls: Annotated[
-        bool, Option("--controls/--no-controls", help="Also measure it muted, scrambled or hidden.")
+        bool, Option("--control-runs/--no-control-runs", help="Also measure it muted, scrambled or hidden.")
     ] = True,
-    output: Annotated[Path | None, opt.output_to("The result file to write (JSON).")] = None,
+    output: Annotated[Path | None, opt.output_file("The result file to write (JSON).")] = None,
     record: Annotated[bool, Option("--keep-games", help="Keep all games beside it, for `verify`.")] = False,
     ray: opt.Ray = "",
     as_json: opt.Json = False,
@@ -235,7 +235,9 @@ def report_results(
     published: Annotated[
         list[Path] | None, Option(help="A result file to compare with; several times for several.")
     ] = None,
-    output: Annotated[Path | None, opt.output_to("Folder for benchmark.md, benchmark.csv and plots.")] = None,
+    output: Annotated[
+        Path | None, opt.output_folder("Folder for benchmark.md, benchmark.csv and plots.")
+    ] = None,
     form: opt.TableForm = None,
     as_json: opt.Json = False,
 ) -> None:
@@ -261,7 +263,7 @@ def report_results(
 
 
 def write_leaderboard(
-    folder: Annotated[Path, Argument(help="Folder of the pages.")],
+    folder: Annotated[Path, Argument(help="Folder of the pages.", callback=opt.writable_folder)],
     results: Annotated[
         list[Path] | None, Argument(help="Result files, or folders of them. Default: none.")
     ] = None,

@@ -11,7 +11,7 @@ from typer import Option
 from iglu_marl import data
 from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
 from iglu_marl.commands.films import Film, film_of_timeline, film_of_turns, replay_of
-from iglu_marl.commands.options import Json, PackPath, output_to
+from iglu_marl.commands.options import Json, PackPath, output_folder
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.dialogue import Dialogue, Role, Utterance
 from iglu_marl.core.errors import ConfigError, DataError
@@ -31,7 +31,7 @@ Named = tuple[str, str, str, Film | None]  # session, structure, split, film
 
 def browse(
     source: Annotated[str, source_argument(*CORPORA)],
-    output: Annotated[Path, output_to("Output folder.")] = Path("corpus"),
+    output: Annotated[Path, output_folder("Output folder.")] = Path("corpus"),
     path: PackPath = None,
     structure: Annotated[
         list[str] | None, Option(help="Structure, such as C7; may be repeated. Default: all.")

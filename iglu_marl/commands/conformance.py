@@ -10,7 +10,7 @@ from typing import Annotated
 from rich.table import Table
 from typer import Option
 
-from iglu_marl.commands.options import Json
+from iglu_marl.commands.options import Json, output_file
 from iglu_marl.commands.output import print_json, text_console
 
 
@@ -20,7 +20,7 @@ def conformance(
         Option(metavar="CHECKOUT", help="Checkout of a tool, repeatable. Default: recorded results."),
     ] = None,
     python: Annotated[str | None, Option(help="Interpreter for the tools. Default: made with pip.")] = None,
-    save: Annotated[Path | None, Option("--save", help="JSON file to save the tools' results in.")] = None,
+    save: Annotated[Path | None, output_file("JSON file to save the tools' results in.", "--save")] = None,
     as_json: Json = False,
 ) -> bool:
     """Run the documented parts of the older tools beside this package, and print a table.

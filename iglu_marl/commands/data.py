@@ -11,7 +11,7 @@ from rich.progress import TextColumn
 from rich.table import Column, Table
 from typer import Argument, Option
 
-from iglu_marl.commands.options import FollowLinks, Json, PackPath, output_to
+from iglu_marl.commands.options import FollowLinks, Json, PackPath, output_folder
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import PlaceholderError
@@ -69,7 +69,7 @@ def fetch_packs(
         list[str] | None, Argument(metavar="PACK...", help="Packs to download. Default: all.")
     ] = None,
     url: Annotated[str | None, Option(help="URL of the pack, if only one is named.")] = None,
-    output: Annotated[Path | None, output_to("Download folder. Default: the cache of this user.")] = None,
+    output: Annotated[Path | None, output_folder("Download folder. Default: the cache of this user.")] = None,
     force: Annotated[bool, Option("--force", help="Download existing packs again.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -13,7 +13,7 @@ from typer import Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.game_video import write_game_video
-from iglu_marl.commands.options import Data, Json, Seed, TaskId, Tasks, choice, output_to
+from iglu_marl.commands.options import Data, Json, Seed, TaskId, TaskSource, choice, output_folder
 from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
@@ -38,7 +38,7 @@ def demo(
         str, opt.agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")
     ] = SCRIPTED,
     builder: Annotated[str, opt.agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")] = SCRIPTED,
-    tasks: Tasks = None,
+    tasks: TaskSource = None,
     data: Data = None,
     task: TaskId = None,
     replay: Annotated[
@@ -47,7 +47,7 @@ def demo(
     controls: opt.Controls = None,
     max_steps: opt.MaxSteps = MAX_STEPS,
     seed: Seed = 0,
-    output: Annotated[Path, output_to("Folder for pictures, replay page, transcript and videos.")] = Path(
+    output: Annotated[Path, output_folder("Folder for pictures, replay page, transcript and videos.")] = Path(
         "iglu-marl-demo"
     ),
     video_format: Annotated[str, choice("mp4", "gif", "both", "none", about="videos to write")] = "none",
@@ -62,8 +62,6 @@ def demo(
     """
     from iglu_marl.commands.task_selection import choose_session, choose_task
 
-    if output.exists() and not output.is_dir():
-        raise ConfigError(f"--output is {str(output)!r}, which is a file; expected a folder")
     if replay and (architect, builder) != (SCRIPTED, SCRIPTED):
         raise ConfigError(
             "--replay plays a recorded dialogue to a builder that knows its targets; it takes no other agents"

@@ -35,7 +35,7 @@ def _agent_names(completion: opt.Completion) -> Any:
 def evaluate(
     architect: Annotated[list[str] | None, _agent_names(opt.an_architect)] = None,
     builder: Annotated[list[str] | None, _agent_names(opt.a_builder)] = None,
-    tasks: opt.TaskSource = "bundled",
+    tasks: opt.TaskSource = None,
     count: Annotated[int | None, opt.integer(1, "Maximum number of tasks.")] = None,
     episodes: Annotated[int, opt.integer(1, "Games per pair and task.")] = 1,
     controls: opt.Controls = None,
@@ -62,7 +62,7 @@ def evaluate(
     seed: opt.Seed = 0,
     output: Annotated[
         Path | None,
-        opt.output_to(
+        opt.output_folder(
             "Output folder. An evaluation in it is resumed. Default: a new one in iglu-marl-evaluation/."
         ),
     ] = None,
@@ -86,7 +86,7 @@ def evaluate(
         result = evaluation.evaluate(
             architects,
             builders,
-            tasks,
+            "bundled" if tasks is None else tasks,
             count=count,
             episodes=episodes,
             seed=seed,

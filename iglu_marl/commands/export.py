@@ -10,9 +10,10 @@ from typer import Option
 
 from iglu_marl import data
 from iglu_marl.commands.corpora import CORPORA, open_corpus, source_argument
-from iglu_marl.commands.options import Json, PackPath, integer, one_of, output_to
+from iglu_marl.commands.options import Json, PackPath, integer, one_of
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.files import check_writable
 from iglu_marl.core.parsing import PlaceholderError
 from iglu_marl.data.dataset import Dataset
 from iglu_marl.data.packs.archive import MemberError
@@ -60,7 +61,10 @@ def _minari(
 
 def export(
     source: Annotated[str, source_argument(*CORPORA)],
-    output: Annotated[str, output_to("File (tasks), new folder (layout, parquet) or dataset id (minari).")],
+    output: Annotated[
+        str,
+        Option("--output", "-o", help="File (tasks), new folder (layout, parquet) or dataset id (minari)."),
+    ],
     form: Annotated[
         str,
         Option(
@@ -78,6 +82,8 @@ def export(
 ) -> None:
     """Write tasks, sessions or recordings of a corpus in a format of other tools."""
     console = text_console(as_json)
+    if form != "minari":
+        check_writable(output, folder=form != "tasks")
     facts: dict[str, Any] = {"source": source, "format": form, "output": output}
     if form == "minari":
         if source not in ("iglu-multiturn", "iglu-singleturn"):

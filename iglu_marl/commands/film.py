@@ -12,7 +12,7 @@ import numpy as np
 from typer import Option
 
 from iglu_marl.commands.films import Film, FilmScene, Moments, film_of_session, film_of_world_file, replay_of
-from iglu_marl.commands.options import Json, PackPath, choice, ends_in, output_to, positive
+from iglu_marl.commands.options import Json, PackPath, choice, ends_in, output_file, positive
 from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import made_folder
@@ -37,7 +37,12 @@ def film(
     session: Annotated[str | None, Option(help="Session of the Minecraft Dialogue Corpus, by name.")] = None,
     data: PackPath = None,
     output: Annotated[
-        Path, output_to("Video (.mp4, .gif) or page (.html) to write.", ends_in(".mp4", ".gif", ".html"))
+        Path,
+        output_file(
+            "Video (.mp4, .gif) or page (.html) to write.",
+            check=ends_in(".mp4", ".gif", ".html"),
+            parents=True,
+        ),
     ] = Path("recording.mp4"),
     view: Annotated[
         str, choice("composed", "eyes", about="kind of picture; eyes is what the person saw")

@@ -45,7 +45,7 @@ _HELP = (
 
 
 def live_game(
-    tasks: Path | None = None,
+    tasks: str | None = None,
     task: str | None = None,
     seed: int = 0,
     controls: str | None = None,

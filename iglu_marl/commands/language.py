@@ -10,7 +10,7 @@ import numpy as np
 from rich.table import Table
 from typer import Argument, Option
 
-from iglu_marl.commands.options import Json, Seed, Tasks, choice, integer
+from iglu_marl.commands.options import Json, Seed, TaskSource, choice, integer
 from iglu_marl.commands.output import print_json, styled, text_console
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _shown(value: Any) -> str:
 def parse(
     text: Annotated[str, Argument(help="Question or statement.")],
     structure: Annotated[str | None, Option(help="Structure to answer about, by name.")] = None,
-    tasks: Tasks = None,
+    tasks: TaskSource = None,
     yaw: Annotated[float, Option(help="Direction of the builder in degrees; 90 is east.")] = 0.0,
     as_json: Json = False,
 ) -> bool:

@@ -24,7 +24,7 @@ GENERATED = 200  # games
 
 def export_prompts(
     source: Annotated[str, source_argument(*SOURCES)],
-    output: Annotated[Path, opt.output_to("New folder for JSON lines and a data card.")],
+    output: Annotated[Path, opt.output_folder("New folder for JSON lines and a data card.")],
     data: opt.PackPath = None,
     split: Annotated[str, opt.choice("all", "train", "val", "test", about="part of the source")] = "all",
     role: Annotated[
@@ -93,7 +93,7 @@ def run_benchmark(
     references: Annotated[
         bool, Option("--references/--no-references", help="Also play ask, guess and silent, for comparison.")
     ] = False,
-    output: Annotated[Path, opt.output_to("Output folder. An existing run in it is resumed.")] = Path(
+    output: Annotated[Path, opt.output_folder("Output folder. An existing run in it is resumed.")] = Path(
         "iglu-marl-models"
     ),
     as_json: opt.Json = False,
@@ -168,7 +168,7 @@ def mcp(
     ] = "models-clarification-v1",
     seed: Annotated[int, opt.integer(0, "Seed of the tasks. 0: the public ones.")] = 0,
     name: Annotated[str, Option(help="Name of the player in the result.")] = "MCP client",
-    output: Annotated[Path | None, opt.output_to("Folder for the result file.")] = None,
+    output: Annotated[Path | None, opt.output_folder("Folder for the result file.")] = None,
 ) -> None:
     """Serve games to an assistant over MCP, by standard input and output.
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import keyword
+import re
+import sys
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument
 
-from iglu_marl.commands.options import one_of, output_to
+from iglu_marl.commands.options import one_of, output_folder
 from iglu_marl.commands.output import text_console
 from iglu_marl.core.errors import ConfigError
-from iglu_marl.core.files import made_folder, write_text
+from iglu_marl.core.files import made_folder, usable_path, write_text
 
 # Command that scores what was written, by kind.
 SCORED = {
@@ -26,21 +31,29 @@ def new(
         str, Argument(metavar="KIND", help="builder, architect or task-source.", callback=one_of(*SCORED))
     ],
     name: Annotated[str, Argument(metavar="NAME", help="Name of the file and, in CamelCase, of the class.")],
-    output: Annotated[Path, output_to("Folder for NAME.py and test_NAME.py.")] = Path(),
+    output: Annotated[Path, output_folder("Folder for NAME.py and test_NAME.py.")] = Path(),
 ) -> None:
     """Write a builder, architect or task source that runs, with its test, and print what to do with it."""
-    if not name.isidentifier() or name != name.lower() or name.startswith("_"):
-        raise ConfigError(f"NAME is {name!r}, expected a Python name in lower case, such as my_builder")
     class_name = "".join(part.capitalize() for part in name.split("_"))
-    paths = [output / f"{name}.py", output / f"test_{name}.py"]
-    for path in paths:
-        if path.exists():
-            raise ConfigError(f"{path} exists; choose another NAME or another folder (--output)")
-    made_folder(output)
+    if not re.fullmatch("[a-z][a-z0-9_]*", name) or keyword.iskeyword(name) or keyword.iskeyword(class_name):
+        raise ConfigError(f"NAME is {name!r}, expected a Python name in lower case, such as my_builder")
     templates = files("iglu_marl.commands") / "templates"
-    for path, template in zip(paths, (f"{kind}.txt", f"test_{kind}.txt"), strict=True):
-        text = (templates / template).read_text(encoding="utf-8")
+    texts = {
+        output / f"{prefix}{name}.py": (templates / f"{prefix}{kind}.txt").read_text(encoding="utf-8")
+        for prefix in ("", "test_")
+    }
+    for path in [output / name, *texts]:
+        if usable_path(path, ConfigError).exists():
+            raise ConfigError(f"{path} exists; choose another NAME or another folder (--output)")
+    for path, text in texts.items():
+        if hidden := _module(path.stem, output) or _imported_as(class_name, text):
+            raise ConfigError(
+                f"NAME is {name!r}, which would hide {hidden}; choose another, such as my_{name}"
+            )
+    made_folder(output)
+    for path, text in texts.items():
         write_text(path, text.replace("NAME", name).replace("CLASS", class_name))
+    paths = list(texts)
     console = text_console()
     console.print(f"Written: {paths[0]} (class {class_name}) and {paths[1]}")
     console.print(f"Test it:   python -m pytest {paths[1]}  (needs pytest: pip install pytest)")
@@ -48,3 +61,27 @@ def new(
     console.print(f"Score it:  {SCORED[kind].format(place=place)}")
     if kind != "task-source":
         console.print(f"Watch it:  iglu-marl demo --{kind} {place}")
+
+
+def _module(name: str, folder: Path) -> str:
+    """Return what a module of this name hides from other files in the folder, or "". Its own files do not count."""
+    if name in {*sys.stdlib_module_names, "test"}:
+        return f"Python's module {name}"
+    if name == "conftest":
+        return "the settings of pytest"
+    spec = find_spec(name)
+    if spec is None:
+        return ""
+    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    here = {folder.resolve(), Path.cwd()}
+    if all(here.intersection(Path(place).resolve().parents[:1]) for place in places):
+        return ""
+    return f"the installed {name} ({places[0]})"
+
+
+def _imported_as(name: str, text: str) -> str:
+    """Return the import of a file that a class of this name replaces, or ""."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
+            return f"{node.module}.{name} in it"
+    return ""

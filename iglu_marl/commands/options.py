@@ -21,6 +21,7 @@ from typer.models import OptionInfo
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.files import check_writable
 from iglu_marl.core.text import TABLE_FORMS, similar
 from iglu_marl.game.profiles import TEAMS
 
@@ -178,9 +179,28 @@ def integer(least: int, about: str) -> Any:
     return Option(help=about, callback=at_least(least))
 
 
-def output_to(about: str, check: Check | None = None) -> Any:
-    """Return the option for the file or folder to write."""
-    return Option("--output", "-o", help=about, callback=check)
+def _writable(check: Check | None = None, **form: bool) -> Check:
+    def test(param: CallbackParam, value: Path | None) -> Path | None:
+        if value is not None:
+            if check is not None:
+                check(param, value)
+            check_writable(value, ConfigError, **form)
+        return value
+
+    return test
+
+
+writable_file, writable_folder = _writable(), _writable(folder=True)
+
+
+def output_file(about: str, *names: str, check: Check | None = None, parents: bool = False) -> Any:
+    """Return an option for a file to write. Default name: --output. parents: whether its folder may be missing."""
+    return Option(*(names or ("--output", "-o")), help=about, callback=_writable(check, parents=parents))
+
+
+def output_folder(about: str, *names: str) -> Any:
+    """Return an option for a folder to write. Default name: --output."""
+    return Option(*(names or ("--output", "-o")), help=about, callback=writable_folder)
 
 
 Json = Annotated[bool, Option("--json", help="Print the result as JSON only.")]
@@ -195,21 +215,19 @@ TableForm = Annotated[
 ]
 Seed = Annotated[int, integer(0, "Seed of all randomness.")]
 
+
 # tasks and corpora
-Tasks = Annotated[
-    Path | None,
-    Option(
+def task_source(default: str) -> Any:
+    """Return the option for a source of tasks, by name (see `iglu_marl.tasks.named`)."""
+    return Option(
         "--task-source",
-        help="Tasks: bundled, or a JSON file of structures. Default: bundled.",
-        callback=lambda value: None if value == Path("bundled") else value,
-    ),
-]
-TaskSource = Annotated[
-    str,
-    Option(
-        "--task-source", help="Tasks: bundled, turns, random, a JSON file of structures, or FILE.py:Class."
-    ),
-]
+        help="Tasks: bundled, turns, random, a JSON file of structures, FILE.py:Class or module:Class. "
+        f"Default: {default}.",
+        autocompletion=completed_from(lambda: pkgutil.resolve_name("iglu_marl.tasks.named:NAMES")),
+    )
+
+
+TaskSource = Annotated[str | None, task_source("bundled")]
 TaskId = Annotated[
     str | None, Option(help="Task, by key or id. Default: chosen by the seed.", autocompletion=a_structure)
 ]

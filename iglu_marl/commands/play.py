@@ -22,7 +22,7 @@ def play(
     seat: Annotated[
         str | None, Option(help="Your seat in a team, such as builder_1. Default: the first of your role.")
     ] = None,
-    tasks: opt.Tasks = None,
+    tasks: opt.TaskSource = None,
     data: opt.Data = None,
     task: opt.TaskId = None,
     controls: Annotated[
@@ -38,7 +38,8 @@ def play(
     seed: opt.Seed = 0,
     engine: opt.Engine = "auto",
     output: Annotated[
-        Path | None, opt.output_to("Recording to write. Default: a new one in iglu-marl-play/.")
+        Path | None,
+        opt.output_file("Recording to write. Default: a new one in iglu-marl-play/.", parents=True),
     ] = None,
     keep: Annotated[bool, Option("--keep/--no-keep", help="Record the game.")] = True,
     as_json: opt.Json = False,
@@ -95,7 +96,7 @@ def _summary(facts: dict[str, Any]) -> None:
     how = {"complete": "complete", "truncated": "out of steps", "left": "left before the end"}[facts["end"]]
     console = text_console()
     console.print(
-        f"{facts['task']}: {how}, {facts['intersection']} of {facts['target_blocks']} blocks right."
+        f"{facts['task'] or 'structure'}: {how}, {facts['intersection']} of {facts['target_blocks']} blocks right."
     )
     console.print(f"{facts['builder_steps']} builder steps, {facts['architect_turns']} architect turns.")
     if "model" in facts:

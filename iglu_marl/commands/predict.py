@@ -61,7 +61,7 @@ def predict(
     keep_going: opt.KeepGoing = False,
     output: Annotated[
         Path | None,
-        opt.output_to(
+        opt.output_folder(
             "Output folder. Predictions in it are resumed. Default: a new one in iglu-marl-predictions/."
         ),
     ] = None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.table import Column, Table
 from typer import Option
 
-from iglu_marl.commands.options import Json, PackPath, choice, expect, output_to
+from iglu_marl.commands.options import Json, PackPath, choice, expect, output_file
 from iglu_marl.commands.output import score, text_console
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import write_text
@@ -30,7 +30,9 @@ def questions(
     data: PackPath = None,
     split: Annotated[str, choice("train", "val", "test", "all", about="part of the corpus")] = "test",
     protocol: Annotated[str, choice("games", "iglu2022", about="scoring protocol")] = "games",
-    output: Annotated[Path | None, output_to("File for the predictions (JSON lines, one per game).")] = None,
+    output: Annotated[
+        Path | None, output_file("File for the predictions (JSON lines, one per game).")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score when to ask (F1) and what to ask (MRR@20) on the clarifying questions of IGLU."""

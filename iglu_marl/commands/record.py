@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 
 def record(
-    output: Annotated[Path, Argument(metavar="FILE", help="Recording to write (JSON lines, one per move).")],
+    output: Annotated[
+        Path,
+        Argument(
+            metavar="FILE",
+            help="Recording to write (JSON lines, one per move).",
+            callback=opt.writable_file,
+        ),
+    ],
     architect: Annotated[
         str,
         Option(help="Name (scripted, terse, vague, …) or FILE.py:Class.", autocompletion=opt.an_architect),
@@ -26,7 +33,7 @@ def record(
     builder: Annotated[
         str, Option(help="Name (scripted, hasty, oracle, …) or FILE.py:Class.", autocompletion=opt.a_builder)
     ] = "scripted",
-    tasks: opt.TaskSource = "bundled",
+    tasks: opt.TaskSource = None,
     task: opt.TaskId = None,
     data: opt.Data = None,
     episodes: Annotated[int, opt.integer(1, "Number of games.")] = 1,
@@ -108,17 +115,17 @@ def _repair(path: Path, as_json: bool) -> bool:
     return True
 
 
-def _chosen(source: str, data: Path | None, name: str | None, seed: int) -> list[Task]:
+def _chosen(source: str | None, data: Path | None, name: str | None, seed: int) -> list[Task]:
     """Return the tasks to play in turn: the named one, or all of the source from a position that the seed decides."""
     from iglu_marl.commands.task_selection import corpus_tasks
     from iglu_marl.evaluation import tasks_of
 
     if data is not None:
-        if source != "bundled":
+        if source is not None:
             raise ConfigError("--task-source and --data exclude each other, but both are given")
         tasks = corpus_tasks(data, name, dialog=True)
     else:
-        tasks = tasks_of(source, seed=seed)
+        tasks = tasks_of("bundled" if source is None else source, seed=seed)
         if name is not None:
             opt.expect_one_of("--task", name, [str(task.task_id) for task in tasks])
             return [task for task in tasks if task.task_id == name]

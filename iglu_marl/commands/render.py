@@ -28,7 +28,7 @@ StructureName = Annotated[
         autocompletion=opt.a_structure,
     ),
 ]
-PngFile = Annotated[Path | None, opt.output_to("Picture to write, .png. Default: NAME.png.")]
+PngFile = Annotated[Path | None, opt.output_file("Picture to write, .png. Default: NAME.png.")]
 Width = Annotated[
     int | None, Option(help="Width in pixels; the height follows.", callback=opt.within(128, 4096, "pixels"))
 ]
@@ -58,7 +58,7 @@ def _views() -> dict[str, tuple[Callable[..., Picture], tuple[int, int]]]:
 def render_structure(
     name: StructureName,
     output: PngFile = None,
-    tasks: opt.Tasks = None,
+    tasks: opt.TaskSource = None,
     data: opt.Data = None,
     view: Annotated[str, opt.choice("sheet", "orbit", "top", "layers", about="kind of picture")] = "sheet",
     width: Width = None,
@@ -106,7 +106,7 @@ def render_diff(
     ] = None,
     session: Annotated[int, Option(help="Number of a bundled session of NAME, from 1.")] = 1,
     turn: Annotated[int | None, Option(help="Number of a turn of the session, from 1.")] = None,
-    tasks: opt.Tasks = None,
+    tasks: opt.TaskSource = None,
     data: opt.Data = None,
     width: Width = None,
     as_json: opt.Json = False,
@@ -145,10 +145,10 @@ def render_replay(
         Argument(metavar="[GAME]", help="Recording, or replay data (.json, .html). Default: play a game."),
     ] = None,
     episode: opt.Episode = 0,
-    output: Annotated[Path, opt.output_to("Page (.html) or its data (.json) to write.")] = Path(
+    output: Annotated[Path, opt.output_file("Page (.html) or its data (.json) to write.")] = Path(
         "replay.html"
     ),
-    tasks: opt.Tasks = None,
+    tasks: opt.TaskSource = None,
     data: opt.Data = None,
     task: opt.TaskId = None,
     controls: opt.ScriptedControls = "walking",

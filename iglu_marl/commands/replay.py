@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from iglu_marl.commands.game_video import write_game_video
-from iglu_marl.commands.options import Json, MinariAgent
+from iglu_marl.commands.options import Json, MinariAgent, output_file, output_folder
 from iglu_marl.commands.output import game_facts, print_json, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, ReplayError
@@ -29,9 +29,11 @@ def replay(
         bool,
         Option("--verify/--no-verify", help="Compare the hash of each line, and the state after each move."),
     ] = True,
-    video: Annotated[Path | None, Option(help="Video to write, .mp4 or .gif.")] = None,
-    html: Annotated[Path | None, Option(help="Replay page to write.")] = None,
-    upstream: Annotated[Path | None, Option(help="Folder to write in the IGLU multi-turn layout.")] = None,
+    video: Annotated[Path | None, output_file("Video to write, .mp4 or .gif.", "--video")] = None,
+    html: Annotated[Path | None, output_file("Replay page to write.", "--html")] = None,
+    upstream: Annotated[
+        Path | None, output_folder("Folder to write in the IGLU multi-turn layout.", "--upstream")
+    ] = None,
     minari: Annotated[
         str | None, Option(metavar="ID", help="Minari dataset to write, such as iglu/games-v0.")
     ] = None,
@@ -95,7 +97,7 @@ def _line(facts: dict[str, Any], verify: bool) -> str:
     how += f", edited from outside {facts['edits']} times" if "edits" in facts else ""
     end = "complete" if facts["completed"] else "not complete" if facts["ended"] else "broken off"
     return (
-        f"episode {facts['episode']}: {facts['task']}, {facts['moves']} moves {how}; {end}, "
+        f"episode {facts['episode']}: {facts['task'] or 'structure'}, {facts['moves']} moves {how}; {end}, "
         f"{facts['intersection']} of {facts['target_blocks']} blocks, {facts['steps']} builder steps"
     )
 

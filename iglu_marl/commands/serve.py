@@ -33,7 +33,7 @@ def serve(
         list[str] | None, Option(help="Host name under which others reach the server; may be repeated.")
     ] = None,
     folder: opt.GamesFolder = opt.GAMES_FOLDER,
-    tasks: opt.Tasks = None,
+    tasks: opt.TaskSource = None,
     data: opt.Data = None,
     architect: Annotated[
         list[str] | None, Option(help="Architect on offer; may be repeated. Default: the scripted ones.")

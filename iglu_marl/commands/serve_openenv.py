@@ -21,7 +21,7 @@ def serve_openenv(
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
-    tasks: opt.TaskSource = "",
+    tasks: Annotated[str | None, opt.task_source("those of the team, else random")] = None,
     observations: Annotated[
         str, opt.choice("full", "delta", about="the whole chat, or only new messages after the first")
     ] = "full",
@@ -51,7 +51,7 @@ def serve_openenv(
 
     print("Getting ready …", flush=True)
     app = create_app(
-        sessions=sessions, role=role, team=team, partner=partner, tasks=tasks or None, observations=observations,
+        sessions=sessions, role=role, team=team, partner=partner, tasks=tasks, observations=observations,
         view=text_view, answers=answers, show_changes=show_changes, reward=reward, question_cost=question_cost,
         word_cost=word_cost, error_cost=error_cost,
     )  # fmt: skip

@@ -17,8 +17,9 @@ from iglu_marl.commands.options import (
     Json,
     MinariAgent,
     Seed,
-    Tasks,
-    output_to,
+    TaskSource,
+    output_file,
+    output_folder,
 )
 from iglu_marl.commands.output import print_json, text_console
 from iglu_marl.core.extras import extra
@@ -53,10 +54,10 @@ def rehearse(
     reloads: Annotated[float, Option(help="Share who lose the connection once.")] = 0.1,
     pay: Annotated[float, Option(help="Pay per hour.")] = 12.0,
     seed: Seed = 0,
-    tasks: Tasks = None,
+    tasks: TaskSource = None,
     data: Data = None,
     output: Annotated[
-        Path | None, output_to("New folder with the data, as `study export` writes them.")
+        Path | None, output_folder("New folder with the data, as `study export` writes them.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -135,7 +136,7 @@ def links(
 
 def export(
     file: StudyFile,
-    output: Annotated[Path, output_to("New folder.")] = Path("study"),
+    output: Annotated[Path, output_folder("New folder.")] = Path("study"),
     upstream: Annotated[
         bool, Option("--upstream", help="Also write the games in the IGLU multi-turn layout.")
     ] = False,
@@ -165,7 +166,7 @@ def export(
 
 def backup(
     file: StudyFile,
-    output: Annotated[Path, output_to("New file.")] = Path("studies-backup.db"),
+    output: Annotated[Path, output_file("New file.")] = Path("studies-backup.db"),
     db: Database = None,
     folder: GamesFolder = GAMES_FOLDER,
 ) -> None:

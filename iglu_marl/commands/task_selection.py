@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,50 +15,60 @@ from iglu_marl.core.grid import BlockGrid
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.text import similar
 from iglu_marl.data import bundled
+from iglu_marl.evaluation import tasks_of
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet
+from iglu_marl.tasks.named import as_source
 
 SAMPLES = 20  # structures of a team that come from a generator
 
 
 def choose_task(
-    tasks: Path | None = None,
+    tasks: str | None = None,
     data: Path | None = None,
     task: str | None = None,
     seed: int = 0,
     *,
     progress: bool | None = None,
 ) -> Task:
-    """Return a structure of a file, the Minecraft Dialogue Corpus or the bundled set, by name or seed."""
-    return _drawn(_found(tasks, data, task, progress), seed)
+    """Return a task of a source, the Minecraft Dialogue Corpus or the bundled set, by name or seed."""
+    found = _found(tasks, data, task, seed, progress)
+    if task is None:
+        return _drawn(list(found.values()), seed)
+    expect_one_of("--task", task, found)
+    return found[task]
 
 
 def all_tasks(
-    tasks: Path | None = None, data: Path | None = None, *, progress: bool | None = None
+    tasks: str | None = None, data: Path | None = None, *, progress: bool | None = None
 ) -> dict[str, Task]:
-    """Return all structures of a file, the Minecraft Dialogue Corpus or the bundled set, by name."""
-    return {str(task.task_id): task for task in _found(tasks, data, None, progress)}
+    """Return all tasks of a source, the Minecraft Dialogue Corpus or the bundled set, by name."""
+    return _found(tasks, data, None, 0, progress)
 
 
-def tasks_of_game(game: Mapping[str, Any], tasks: Path | None, data: Path | None) -> dict[str, Task]:
+def tasks_of_game(game: Mapping[str, Any], tasks: str | None, data: Path | None) -> dict[str, Task]:
     """Return all structures that are chosen, or else those of a game of a team that has its own."""
     if tasks is None and data is None and (source := game.get("tasks")) is not None:
         return {f"Number {k}": source.sample(np.random.default_rng(k)) for k in range(1, SAMPLES + 1)}
     return all_tasks(tasks, data)
 
 
-def _found(tasks: Path | None, data: Path | None, task: str | None, progress: bool | None) -> list[Task]:
+def _found(
+    tasks: str | None, data: Path | None, task: str | None, seed: int, progress: bool | None
+) -> dict[str, Task]:
+    """Return tasks by id, or "ID (2)" where an id is repeated. task: the only one needed, of the corpus."""
     if tasks is not None and data is not None:
         raise ConfigError("--task-source and --data exclude each other, but both are given")
+    found: dict[str, Task] = {}
     if data is not None:
-        return corpus_tasks(data, task, progress)
-    if tasks is not None:
-        return list(StructureTasks(tasks, None if task is None else [task]))
-    found = list(BundledTasks(mode="structures"))
-    if task is None:
-        return found
-    names = [str(each.task_id) for each in found]
-    expect_one_of("--task", task, names)
-    return [found[names.index(task)]]
+        listed = corpus_tasks(data, task, progress)
+    else:
+        listed = tasks_of("bundled" if tasks is None else tasks, seed=seed)
+    repeats: Counter[str] = Counter()
+    for each in listed:
+        name = str(each.task_id)
+        repeats[name] += 1
+        found[name if repeats[name] == 1 else f"{name} ({repeats[name]})"] = each
+    return found
 
 
 def _drawn(found: list[Any], seed: int) -> Any:
@@ -78,7 +89,7 @@ def corpus_tasks(
 
 
 def choose_session(
-    tasks: Path | None = None,
+    tasks: str | None = None,
     data: Path | None = None,
     task: str | None = None,
     seed: int = 0,
@@ -86,9 +97,9 @@ def choose_session(
     progress: bool | None = None,
 ) -> Subtasks:
     """Return a recorded session by structure and seed. Each turn continues the one before."""
-    if tasks is not None:
+    if tasks not in (None, "bundled", "turns"):
         raise ConfigError(
-            "--task-source has structures without dialogues, but a recorded dialogue is expected"
+            f"--task-source is {tasks!r}, expected bundled or turns: a recorded dialogue is played"
         )
     if data is None:
         sessions = bundled.load()
@@ -107,12 +118,12 @@ def choose_session(
     return Subtasks(session.turns, session.structures, task_id=session.task_id, ids="iglu", **kept)
 
 
-def find_structure(name: str, tasks: Path | None = None, data: Path | None = None) -> tuple[str, BlockGrid]:
+def find_structure(name: str, tasks: str | None = None, data: Path | None = None) -> tuple[str, BlockGrid]:
     """Return the title and grid of a structure by name.
 
     Args:
         name: Name in the file, in the bundled set, or in the Minecraft Dialogue Corpus (C1..C157).
-        tasks: File of structures.
+        tasks: Source of tasks, by name.
         data: Place of the corpus. Default: where `TaskSet` looks for it.
 
     Raises:
@@ -120,7 +131,13 @@ def find_structure(name: str, tasks: Path | None = None, data: Path | None = Non
         DataError: If the corpus is missing.
 
     """
-    if tasks is None:
+    if tasks is not None:
+        source = as_source(tasks)
+        known = source.structures if isinstance(source, StructureTasks) else all_tasks(tasks)
+        expect_one_of("NAME", name, known)
+        if not isinstance(source, StructureTasks):
+            return name, known[name].target_grid
+    else:
         bundled_tasks = {str(task.task_id): task for task in BundledTasks(mode="structures")}
         if name in bundled_tasks:
             return name, bundled_tasks[name].target_grid
@@ -129,7 +146,7 @@ def find_structure(name: str, tasks: Path | None = None, data: Path | None = Non
                 f"there is no structure {name!r}{similar(name, bundled_tasks)}, expected C1..C{len(TaskSet.LISTED)} or "
                 f"one of {', '.join(bundled_tasks)}"
             )
-    source = StructureTasks(tasks, name) if tasks is not None else TaskSet([name], path=data, dialog=False)
-    (structure,) = source.structures.values()
+        source = TaskSet([name], path=data, dialog=False)
+    structure = source.structures[name]
     title = structure.key if structure.key == structure.name else f"{structure.key}: {structure.name}"
     return title, structure.grid

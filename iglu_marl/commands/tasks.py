@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import numpy as np
 from rich.table import Table
-from typer import Option
 
-from iglu_marl.commands.options import Data, Json, Tasks
+from iglu_marl.commands.options import Data, Json, TaskSource, output_folder
 from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.files import made_folder
 from iglu_marl.core.task import Task
@@ -18,10 +17,11 @@ SIZE = (480, 480)  # of a picture
 
 
 def tasks(
-    tasks: Tasks = None,
+    tasks: TaskSource = None,
     data: Data = None,
     pictures: Annotated[
-        Path | None, Option(help="Folder for a picture of each structure, NAME.png, and of all, all.png.")
+        Path | None,
+        output_folder("Folder for a picture of each structure, NAME.png, and of all, all.png.", "--pictures"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -34,7 +34,7 @@ def tasks(
         _draw(found, pictures, as_json)
     if print_json(as_json, rows):
         return
-    table = Table("name", "blocks", "colours", "height")
+    table = Table("name", "blocks", "colors", "height")
     for row in rows:
         table.add_row(row["name"], str(row["blocks"]), ", ".join(row["colours"]), str(row["height"]))
     console = text_console(as_json)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from iglu_marl.commands.options import Json, PackPath, Seed, choice, integer, output_to, positive
+from iglu_marl.commands.options import Json, PackPath, Seed, choice, integer, output_folder, positive
 from iglu_marl.commands.output import print_json, stoppable, text_console
 from iglu_marl.core.extras import extra
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 HELD_OUT = 0.15  # share of the structures of the training split
 SALT = "iglu_marl held out "
 
-Output = Annotated[Path, output_to("Folder for model, checkpoint and curve.")]
+Output = Annotated[Path, output_folder("Folder for model, checkpoint and curve.")]
 Epochs = Annotated[int, integer(1, "Number of passes over the data.")]
 BatchSize = Annotated[int, integer(1, "Samples per step.")]
 LearningRate = Annotated[float, Option(help="Maximum learning rate.", callback=positive)]

@@ -16,7 +16,7 @@ def watch(
         str, opt.agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")
     ] = "scripted",
     builder: Annotated[str, opt.agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")] = "scripted",
-    tasks: opt.Tasks = None,
+    tasks: opt.TaskSource = None,
     task: opt.TaskId = None,
     team: opt.Team = None,
     controls: opt.Controls = None,

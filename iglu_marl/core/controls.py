@@ -170,7 +170,7 @@ class _Encoding(NamedTuple):
     Attributes:
         mode: of `CONTROL`.
         parts: entries besides `camera`: number of choices, or shape of numbers in -1..1.
-        color: the key of the colour.
+        color: the key of the color.
         one: returns the motion (x, y, z) of `CONTROL`, whether to place, and whether to break.
         many: writes the motions of many worlds, float64 [n, 3]; returns whether to place and to break, bool [n] each.
 
@@ -263,10 +263,10 @@ class Controls:
 
     Args:
         name: the encoding.
-        select_and_place: whether choosing a colour also places, and cancels a break in the same step.
+        select_and_place: whether choosing a color also places, and cancels a break in the same step.
         camera_limit: largest camera change in degrees of the Dict encodings; default 5 for flying, else 180.
         can_yield: whether the builder can end its turn (`Discrete(19)`, or the key `yield`).
-        conventions: colour ids and camera directions of actions.
+        conventions: color ids and camera directions of actions.
 
     """
 
@@ -427,7 +427,7 @@ class Controls:
 class CellControls(Controls):
     """Actions on cells without reach or aim, the "perfect" encoding of language goals.
 
-    An action is four integers: the indices (y, x, z) of a cell in a dense grid, and its new colour id, 0 for air. The
+    An action is four integers: the indices (y, x, z) of a cell in a dense grid, and its new color id, 0 for air. The
     other conditions of placing and breaking hold (docs/dynamics.md). The builder does not walk, but can fall.
     """
 
@@ -446,7 +446,7 @@ class CellControls(Controls):
 
     def encode_many(self, actions: Any, count: int, out: Array | None = None) -> tuple[Array, Array]:
         """Translate the actions of `count` worlds at once, integers [count, 4], as `Controls.encode_many` does."""
-        expected = f"expected {count} times four integers (y, x, z, colour) below {self._SIZES}"
+        expected = f"expected {count} times four integers (y, x, z, color) below {self._SIZES}"
         array = _many(actions, (count, 4), "iu", "actions are", expected)
         bad = (array < 0) | (array >= self._SIZES)
         if bad.any():

@@ -29,13 +29,13 @@ def net_edits(before: npt.ArrayLike, after: npt.ArrayLike) -> list[NetAction]:
 def edited(grid: BlockGrid, actions: Iterable[tuple[bool, int, int, int, int]]) -> BlockGrid:
     """Return a grid after actions in their order; a removal empties its cell, whatever is there.
 
-    Raises `GridError` if a cell is outside the zone or a colour outside 1..6.
+    Raises `GridError` if a cell is outside the zone or a color outside 1..6.
     """
     after = as_grid(grid).copy()
     for place, x, y, z, color in actions:
         if not in_zone(x, y, z):
             raise GridError(f"action at {x, y, z} lies outside the build zone (x, z in -5..5, y in -1..7)")
         if place and color not in range(1, 7):
-            raise GridError(f"action at {x, y, z} places colour {color!r}, expected 1..6")
+            raise GridError(f"action at {x, y, z} places color {color!r}, expected 1..6")
         after[index_of((x, y, z))] = color if place else 0
     return after

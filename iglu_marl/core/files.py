@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
 import shutil
 import socket
 import stat
+import tempfile
 import uuid
 import warnings
 import weakref
@@ -72,6 +74,36 @@ def usable_path(
         reason = error_reason(fault) if isinstance(fault, OSError) else str(fault)
         raise error(f"{str(found)!r:.200} cannot be used as a path: {reason}") from None
     return found
+
+
+def check_writable(
+    path: str | os.PathLike[str],
+    error: type[IgluMarlError] = DataError,
+    *,
+    folder: bool = False,
+    parents: bool = False,
+) -> Path:
+    """Return the path. Raise `error` if nothing can be written there, before the work that is to be written.
+
+    Args:
+        path: a file or folder to write, which may exist.
+        error: raised instead of an `OSError`.
+        folder: whether it is a folder, which is created with its parents.
+        parents: whether the parents of a file are created; otherwise its folder must exist.
+
+    """
+    place = usable_path(path, error, named=not folder)
+    existing = place.parent
+    if folder or parents:
+        existing = next(one for one in (place, *place.parents) if os.path.lexists(one))
+    try:
+        if place.is_dir() and not folder:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as fault:
+        raise error(f"{place} cannot be written: {error_reason(fault)}") from None
+    return place
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Build zone, colours, and validation of dense and sparse structures.
+"""Build zone, colors, and validation of dense and sparse structures.
 
 A *dense grid* is an integer array of shape (9, 11, 11) with axes [y, x, z]: the cell (x, y, z) lies at
 `grid[y + 1, x + 5, z + 5]`, with x and z in -5..5 and y in -1..7 (y = -1 is the layer on the ground).
@@ -44,7 +44,7 @@ class NetAction(NamedTuple):
 
 
 class Color(IntEnum):
-    """Block colours, numbered as the IGLU documentation does (`iglu.const.id2color`)."""
+    """Block colors, numbered as the IGLU documentation does (`iglu.const.id2color`)."""
 
     AIR = 0
     BLUE = 1
@@ -58,7 +58,7 @@ class Color(IntEnum):
 COLORS = tuple(Color)[1:]
 COLOR_NAMES = tuple(color.name.lower() for color in Color)
 
-# The 2022 tools number the same six colours differently: blue, green, red, orange, purple, yellow.
+# The 2022 tools number the same six colors differently: blue, green, red, orange, purple, yellow.
 _COLOR_OF_IGLU2022_ID = (
     Color.AIR,
     Color.BLUE,
@@ -73,17 +73,17 @@ IGLU2022_ID_OF_IGLU = np.argsort(IGLU_ID_OF_IGLU2022).astype(np.int8)
 
 
 def color_id(name: str) -> int:
-    """Return the id of a colour name, in any case: `color_id("red") == 6`. Raises `GridError` for other names."""
+    """Return the id of a color name, in any case: `color_id("red") == 6`. Raises `GridError` for other names."""
     try:
         return COLOR_NAMES.index(name.strip().lower())
     except (ValueError, AttributeError):
-        raise GridError(f"unknown colour {name!r}; expected one of {', '.join(COLOR_NAMES)}") from None
+        raise GridError(f"unknown color {name!r}; expected one of {', '.join(COLOR_NAMES)}") from None
 
 
 def color_name(color: int) -> str:
-    """Return the lower-case name of a colour id 0..6: `color_name(6) == "red"`."""
+    """Return the lower-case name of a color id 0..6: `color_name(6) == "red"`."""
     if not 0 <= color < len(COLOR_NAMES):
-        raise GridError(f"unknown colour id {color!r}; expected 0..{len(COLOR_NAMES) - 1}")
+        raise GridError(f"unknown color id {color!r}; expected 0..{len(COLOR_NAMES) - 1}")
     return COLOR_NAMES[color]
 
 
@@ -106,7 +106,7 @@ def index_of(cell: Any) -> tuple[Any, Any, Any]:
 
 
 def color_at(grid: npt.NDArray[Any], cell: Any) -> int:
-    """Return the colour id at a cell (x, y, z) of the zone, 0 for air."""
+    """Return the color id at a cell (x, y, z) of the zone, 0 for air."""
     return int(grid[index_of(cell)])
 
 
@@ -157,7 +157,7 @@ def as_grid(value: npt.ArrayLike, name: str = "grid") -> BlockGrid:
         iy, ix, iz = index_of((x, y, z))
         raise GridError(
             f"{name} holds {array[iy, ix, iz]!r} at cell {(x, y, z)} "
-            f"(index [{iy}, {ix}, {iz}]), expected a colour id 0..6"
+            f"(index [{iy}, {ix}, {iz}]), expected a color id 0..6"
         )
     grid = array.astype(np.int8)
     grid.setflags(write=False)
@@ -208,7 +208,7 @@ def _read_blocks(blocks: Iterable[Any], name: str, lowest: int) -> list[Block]:
                 f"{name}[{number}] at {(x, y, z)} lies outside the build zone (x, z in -5..5, y in -1..7)"
             )
         if not lowest <= color <= 6:
-            raise GridError(f"{name}[{number}] at {(x, y, z)} has colour id {color}, expected {lowest:d}..6")
+            raise GridError(f"{name}[{number}] at {(x, y, z)} has color id {color}, expected {lowest:d}..6")
         if (x, y, z) in read:
             raise GridError(f"{name}[{number}] at {(x, y, z)} is a second block in the same cell")
         read[x, y, z] = (x, y, z, color)
@@ -228,10 +228,10 @@ def grid_to_blocks(grid: npt.ArrayLike) -> list[Block]:
 def _mapped(grid: npt.ArrayLike, table: npt.NDArray[np.int8], convention: str) -> npt.NDArray[Any]:
     array = np.asarray(grid)
     if array.dtype.kind not in "iub":
-        raise GridError(f"grid has dtype {array.dtype}, expected integer colour ids 0..6")
+        raise GridError(f"grid has dtype {array.dtype}, expected integer color ids 0..6")
     if array.size and (array.min() < 0 or array.max() > 6):
         bad = array.min() if array.min() < 0 else array.max()
-        raise GridError(f"grid holds {bad!r}, expected {convention} colour ids 0..6")
+        raise GridError(f"grid holds {bad!r}, expected {convention} color ids 0..6")
     return table[array.astype(np.intp)].astype(array.dtype)
 
 

@@ -45,6 +45,11 @@ def is_block_list(value: Any) -> bool:
     return not any(isinstance(part, (list, tuple, np.ndarray)) for part in first)
 
 
+def of_task(task_id: str | None) -> str:
+    """Return the end of an error about a task, such as "; task 'kite'"; "" for a task without id."""
+    return "" if task_id is None else f"; task {task_id!r}"
+
+
 def _checked_grid(value: Any, name: str, task_id: str | None) -> BlockGrid:
     """Return a read-only int8 copy of a dense grid or block list; raises `TaskError` naming the task."""
     if type(value) is np.ndarray and value.dtype == np.int8 and value.shape == ZONE_SHAPE:
@@ -56,7 +61,7 @@ def _checked_grid(value: Any, name: str, task_id: str | None) -> BlockGrid:
     try:
         return blocks_to_grid(value, name) if is_block_list(value) else as_grid(value, name)
     except GridError as error:
-        raise TaskError(f"{error}; task {task_id!r}") from None
+        raise TaskError(f"{error}{of_task(task_id)}") from None
 
 
 def _checked_optional(value: Any, name: str, task_id: str | None) -> BlockGrid | None:
@@ -65,28 +70,28 @@ def _checked_optional(value: Any, name: str, task_id: str | None) -> BlockGrid |
 
 def _checked_ids(ids: str | None, task_id: str | None) -> str | None:
     if ids is not None and not (isinstance(ids, str) and ids in ID_TABLES):
-        raise TaskError(f"ids is {ids!r}, expected None, 'iglu' or 'iglu2022'; task {task_id!r}")
+        raise TaskError(f"ids is {ids!r}, expected None, 'iglu' or 'iglu2022'{of_task(task_id)}")
     return ids
 
 
 def _checked_flag(invariant: bool | None, task_id: str | None) -> bool | None:
     if invariant is None or isinstance(invariant, (bool, np.bool_)):
         return None if invariant is None else bool(invariant)
-    raise TaskError(f"invariant is {invariant!r}, expected None, True or False; task {task_id!r}")
+    raise TaskError(f"invariant is {invariant!r}, expected None, True or False{of_task(task_id)}")
 
 
 def _checked_pose(value: Any, task_id: str | None) -> Pose | None:
     try:
         return None if value is None else as_pose(value)
     except PoseError as error:
-        raise TaskError(f"{error}; task {task_id!r}") from None
+        raise TaskError(f"{error}{of_task(task_id)}") from None
 
 
 def _checked_dialogue(value: Any, name: str, task_id: str | None) -> Dialogue:
     try:
         return Dialogue.of(value)
     except DialogueError as error:
-        raise TaskError(f"{name} of task {task_id!r}: {error}") from None
+        raise TaskError(f"{name}: {error}{of_task(task_id)}") from None
 
 
 def _find_last(part: Dialogue, whole: Dialogue) -> int | None:
@@ -106,14 +111,14 @@ class Task:
 
     dialog: the conversation up to and including the current instruction, as text (`<Architect> …` lines), a
         `Dialogue` or a list of utterances.
-    target_grid: int8 [9, 11, 11] with colour ids 0..6 (any integer type or integral floats), axes [y, x, z].
+    target_grid: int8 [9, 11, 11] with color ids 0..6 (any integer type or integral floats), axes [y, x, z].
     instruction: the current instruction; by default the architect's last utterance. It may span several
         utterances (an instruction, a clarifying question, its answer). One that the dialog lacks is appended.
     starting_grid: None, a dense grid, or a list of blocks (x, y, z, id).
     full_grid: the final structure of the session, when this is one turn of several.
     invariant: whether the build may be rotated and shifted; None: only without starting blocks.
     task_id: a name for messages and reports.
-    ids: the colour ids of the grids: "iglu" (this project's), "iglu2022", or None for those of the environment.
+    ids: the color ids of the grids: "iglu" (this project's), "iglu2022", or None for those of the environment.
     pose: where episodes begin (see `Pose`), unless `reset` gets another pose; None: at the origin.
 
     Tasks are equal and hash by content. Raises `TaskError` for wrong grids, blocks, texts or options.
@@ -298,7 +303,7 @@ class Task:
         return following if self.ids is None else following.in_ids(self.ids)
 
     def in_ids(self, table: str) -> Task:
-        """Return the same task with its grids in another id table ("iglu" or "iglu2022"), translated by colour name.
+        """Return the same task with its grids in another id table ("iglu" or "iglu2022"), translated by color name.
 
         A task without `ids` is returned unchanged.
         """
@@ -436,11 +441,11 @@ class Subtasks(TaskSource):
         full_grid: npt.ArrayLike | None = None,
     ) -> None:
         if isinstance(dialog, (str, Dialogue)):
-            raise TaskError(f"the dialog of session {task_id!r} is one text, expected a list of turns")
+            raise TaskError(f"dialog is one text, expected a list of turns{of_task(task_id)}")
         if len(dialog) != len(structure_seq) or not len(dialog):
             raise TaskError(
-                f"session {task_id!r} has {len(dialog)} turns of dialog and {len(structure_seq)} structures, "
-                "expected as many of one as of the other, and at least one"
+                f"there are {len(dialog)} turns of dialog and {len(structure_seq)} structures, expected as many of one "
+                f"as of the other, and at least one{of_task(task_id)}"
             )
         self.task_id = task_id
         self.progressive = bool(progressive)

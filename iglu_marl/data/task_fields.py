@@ -17,7 +17,7 @@ from iglu_marl.core.grid import (
     color_name,
     grid_to_blocks,
 )
-from iglu_marl.core.task import ID_TABLES, Subtasks, Task
+from iglu_marl.core.task import ID_TABLES, Subtasks, Task, of_task
 
 Entry = Any  # a `Task` or a `Subtasks`
 Record = dict[str, Any]
@@ -235,7 +235,9 @@ def entry_fields(entry: Entry) -> dict[str, Any]:
     grids = {"start": entry.starting_grid, "full": entry.full_grid}
     if isinstance(entry, Task):
         if entry.objective is not None:
-            raise DataError(f"the task {entry.task_id!r} has an objective, which no file of tasks can hold")
+            raise DataError(
+                f"the task has an objective, which no file of tasks can hold{of_task(entry.task_id)}"
+            )
         row |= {"dialog": entry.dialog, "instruction": _instruction_field(entry)}
         grids["target"] = entry.target_grid
     else:

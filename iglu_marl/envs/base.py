@@ -24,7 +24,8 @@ from iglu_marl.game.config import GameConfig, Renderer
 from iglu_marl.game.episode import Episode, EpisodeState
 from iglu_marl.game.team import TeamEpisode
 from iglu_marl.tasks import TaskSource, sample_task
-from iglu_marl.tasks.source import StatefulSources, is_source
+from iglu_marl.tasks.named import as_source
+from iglu_marl.tasks.source import StatefulSources
 
 FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
 
@@ -124,11 +125,8 @@ class EnvCore:
 
     @tasks.setter
     def tasks(self, source: Any) -> None:
-        if source is not None and not is_source(source):
-            raise ConfigError(
-                f"tasks is {source!r:.80}, expected a Task, a source with sample(), a non-empty list, or a function"
-            )
-        self._tasks, self.sources = source, StatefulSources(source)
+        self._tasks = None if source is None else as_source(source)
+        self.sources = StatefulSources(self._tasks)
 
     def seed(self, seed: int | None) -> None:
         """Seed the generator; without a seed, once from the system.

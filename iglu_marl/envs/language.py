@@ -52,7 +52,8 @@ from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.scene.random_scenes import Piece, are_pieces, arrange, draw_pieces
 from iglu_marl.tasks import sample_task
-from iglu_marl.tasks.source import StatefulSources, is_source
+from iglu_marl.tasks.named import as_source
+from iglu_marl.tasks.source import StatefulSources
 
 ObsType = Literal["direct", "order_invariant", "image"]
 GoalForm = Literal["text", "tokens", "multi-hot"]
@@ -180,8 +181,8 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
         )
         if isinstance(description_num, bool) or not isinstance(description_num, int) or description_num < 0:
             raise ConfigError(f"description_num is {description_num!r}, expected an integer of 0 or more")
-        if not (scenes is None or (isinstance(scenes, str) and scenes == "empty") or is_source(scenes)):
-            raise ConfigError(f"scenes is {scenes!r:.80}, expected None, 'empty' or a source of tasks")
+        if not (scenes is None or (isinstance(scenes, str) and scenes == "empty")):
+            scenes = as_source(scenes, "scenes")
         if not isinstance(goals, GoalSpace | None):
             raise ConfigError(f"goals is {goals!r:.80}, expected a GoalSpace")
         if scenes is not None and (num_object is not None or not variable_scene_content):

@@ -42,6 +42,7 @@ from iglu_marl.game.observations import (
 )
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, read_options
 from iglu_marl.tasks.bundled import default_tasks
+from iglu_marl.tasks.named import as_source
 
 MAX_ARCHITECT_SEED = 2**31 - 1
 
@@ -158,11 +159,11 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         return self._setup.tasks if isinstance(self._setup.tasks, Task) else None
 
     def set_task(self, task: Any) -> None:
-        """Play this task from the next reset on; for a session (`Subtasks`) or another source, a random one at each.
+        """Play this task from the next reset on; for a session (`Subtasks`), a source or its name, a random one each.
 
         With `compat="iglu2022"`, grids of a task without `ids` are in 2022 ids.
         """
-        self._given = task if isinstance(task, TaskSource) else as_task(task)
+        self._given = as_source(task, "task") if isinstance(task, (str, TaskSource)) else as_task(task)
         self.set_task_generator(self._given)
 
     def set_task_generator(self, generator: Any) -> None:

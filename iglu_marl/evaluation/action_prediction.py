@@ -665,7 +665,7 @@ def _lines_of(path: Path) -> dict[str, list[tuple[bool, int, int, int, int]]]:
                 continue
             name, actions = row["name"], [(bool(place), *rest) for place, *rest in row["made"]]
             if not all(len(one) == 5 and all(type(value) is int for value in one[1:]) for one in actions):
-                raise DataError(f"actions are {row['made']!r:.80}, expected [place, x, y, z, colour] of each")
+                raise DataError(f"actions are {row['made']!r:.80}, expected [place, x, y, z, color] of each")
             if not isinstance(name, str) or name in found:
                 raise DataError(f"the id is {name!r:.80}, expected a text, and each once")
             found[name] = actions

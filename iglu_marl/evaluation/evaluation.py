@@ -147,7 +147,7 @@ def evaluate(
         **plan.settings(),
         "architects": list(plan.architects),
         "builders": list(plan.builders),
-        "tasks": [task.task_id or f"task-{number}" for number, task in enumerate(found)],
+        "tasks": [task.task_id for task in found],
         "episodes": episodes,
         "iglu_marl": __version__,
     }

@@ -313,7 +313,7 @@ def _example(evaluation: Evaluation, row: dict[str, Any]) -> str:
     if len(lines) > _LINES:
         listed += f"<li>… {len(lines) - _LINES} more</li>"
     pictures = [_picture(row["grid"], "the build")]
-    names = [task.task_id or f"task-{number}" for number, task in enumerate(evaluation.tasks)]
+    names = [task.task_id for task in evaluation.tasks]
     if row["task"] in names:
         target = evaluation.tasks[names.index(row["task"])].in_ids("iglu").target_grid
         pictures.insert(0, _picture(grid_to_blocks(target), "the target"))

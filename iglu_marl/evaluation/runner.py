@@ -164,7 +164,7 @@ class Arena:
         game.check_unedited()
         row = {
             **job._asdict(),
-            "task": task.task_id or f"task-{job.task}",
+            "task": task.task_id,
             "seed": seed,
             "skills": list(skills(task.in_ids("iglu").target_grid, task.in_ids("iglu").start_grid)),
             **game_metrics(game, shifts=self.env.unwrapped.config.shifts),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -13,10 +12,9 @@ from iglu_marl.agents.registry import factory as factory
 from iglu_marl.core.arguments import as_rng
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError
-from iglu_marl.core.imports import imported
 from iglu_marl.core.task import Task, as_task, is_task
-from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSource, sample_task
-from iglu_marl.tasks.random_tasks import RandomTasks
+from iglu_marl.tasks import TaskSource, sample_task
+from iglu_marl.tasks.named import as_source
 
 DRAWN = 20  # tasks of an infinite source
 
@@ -77,11 +75,11 @@ def games_at_once(specs: Mapping[str, Any], role: Role) -> int:
 
 
 def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Task]:
-    """Return the tasks to play.
+    """Return the tasks to play. One without id is called "task-0" and so on.
 
     Args:
         tasks: "bundled" (structures), "turns" (turns of the bundled sessions), "random" (up to 8 blocks, 3 layers, 6
-            colours), a file of structures, FILE.py:Class or module:Class of a task source, a `Task`, a session, a
+            colors), a file of structures, FILE.py:Class or module:Class of a task source, a `Task`, a session, a
             list, or a task source.
         count: largest number of tasks; an infinite source is sampled this often (default 20).
         seed: seed of a task source.
@@ -90,8 +88,7 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
         ConfigError: if there are no tasks.
 
     """
-    if isinstance(tasks, (str, os.PathLike)):
-        tasks = _tasks_by_name(os.fspath(tasks))
+    tasks = as_source(tasks)
     if count is not None and count < 1:
         raise ConfigError(f"count is {count}, expected 1 or more")
     rng = as_rng("seed", seed)
@@ -103,9 +100,14 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
         found = list(tasks)
     else:
         found = [sample_task(tasks, rng) for _ in range(count or DRAWN)]
-    if not found or not all(map(is_task, found)):
-        raise ConfigError(f"tasks is {tasks!r:.80}, expected tasks, at least one")
-    return [as_task(task) for task in found[:count]]
+    for number, task in enumerate(found):
+        if not is_task(task):
+            raise ConfigError(f"tasks[{number}] is {task!r:.80}, expected a Task")
+    return [_with_name(as_task(task), number) for number, task in enumerate(found[:count])]
+
+
+def _with_name(task: Task, number: int) -> Task:
+    return task if task.task_id else task.replace(task_id=f"task-{number}")
 
 
 def _ends(tasks: Any) -> bool:
@@ -114,21 +116,6 @@ def _ends(tasks: Any) -> bool:
         return len(tasks) >= 0 and hasattr(tasks, "__iter__")
     except TypeError:
         return False
-
-
-def _tasks_by_name(name: str) -> Any:
-    if name == "bundled":
-        return BundledTasks(mode="structures")
-    if name == "turns":
-        return BundledTasks(mode="turns")
-    if name == "random":
-        return RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
-    if name.rpartition(":")[2].isidentifier() and ":" in name:
-        try:
-            return imported(name)()
-        except (ImportError, AttributeError, ValueError) as error:
-            raise ConfigError(f"tasks is {name!r}, which cannot be imported: {error}") from None
-    return StructureTasks(name)
 
 
 def digest(task: Task) -> str:

@@ -82,7 +82,8 @@ class ResetsTasks(Protocol):
 
 Game = Literal["pair", "builder", "goal"]
 TasksOption = (
-    Task
+    str
+    | Task
     | TaskSource
     | list[Any]
     | tuple[Any, ...]
@@ -93,7 +94,7 @@ TasksOption = (
     | ResetsTasks
     | None
 )
-"""What `sample_task` of `iglu_marl.tasks` takes a task from; None: the bundled tasks."""
+"""What `as_source` of `iglu_marl.tasks.named` accepts; None: the bundled tasks."""
 
 
 class GameOptions(TypedDict, total=False):
@@ -248,7 +249,11 @@ class GameConfig:
 
     """
 
-    tasks: TasksOption = _option(None, "task source, `Task`, or list of tasks; None = the bundled ones")
+    tasks: TasksOption = _option(
+        None,
+        "task source, `Task`, list of tasks, or a name: bundled, turns, random, FILE.json, FILE.py:Class; None = the "
+        "bundled ones",
+    )
     controls: ControlsName = _option(
         "walking", "the builder's action encoding: " + ", ".join(CONTROLS), _choice(*CONTROLS)
     )
@@ -364,7 +369,7 @@ class GameConfig:
         None, "who hears the messages of an agent, by speaker; None = all agents"
     )
     inventories: Mapping[str, Mapping[str, int] | Sequence[int]] | None = _option(
-        None, "blocks by builder and color, 0..20; None = 20 of each color"
+        None, "blocks by builder and colour, 0..20; None = 20 of each colour"
     )
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ class EditKind(str, Enum):
 
 def _checked_color(color: Any, name: str, cell: Cell) -> int:
     if not isinstance(color, (int, np.integer)) or not 1 <= color <= 6:
-        raise GridError(f"{name} of the edit at {cell} is {color!r}, expected a colour id 1..6")
+        raise GridError(f"{name} of the edit at {cell} is {color!r}, expected a color id 1..6")
     return int(color)
 
 
@@ -85,13 +85,13 @@ class CellEdit(Instruction):
                 )
             object.__setattr__(self, "old_color", _checked_color(self.old_color, "old_color", self.cell))
             if self.old_color == self.color:
-                raise GridError(f"the edit at {self.cell} replaces colour {self.color} by itself")
+                raise GridError(f"the edit at {self.cell} replaces color {self.color} by itself")
 
     @classmethod
     def between(cls, cell: Cell, before: int, after: int) -> CellEdit:
         """Return the edit that changes a cell from colour id `before` to a different `after`; 0 is air."""
         if before == after:
-            raise GridError(f"edit at {cell} changes {before} to {after}, expected two different colour ids")
+            raise GridError(f"edit at {cell} changes {before} to {after}, expected two different color ids")
         if before == Color.AIR:
             return cls(EditKind.PLACE, cell, color=after)
         if after == Color.AIR:

@@ -92,7 +92,7 @@ def say(
         ) from None
     form: str = forms[0] if rng is None else forms[int(rng.integers(len(forms)))]
     if ("{color}" in form) != (color is not None):
-        expected = "a colour id 1..6" if color is None else "None, since it names no colour"
+        expected = "a color id 1..6" if color is None else "None, since it names no color"
         raise DialogueError(f"talk {str(talk)!r} got color={color!r}, expected {expected}")
     if ("{word}" in form) != bool(word) or ("{other}" in form) != bool(other):
         raise DialogueError(

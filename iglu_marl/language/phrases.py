@@ -117,7 +117,7 @@ class Phrase:
             raise LanguageError(f"colors is {self.colors!r}, expected two different ones at most")
         for color in self.colors:
             if color not in COLOR_WORDS:
-                raise LanguageError(f"unknown colour {color!r}, expected one of {', '.join(COLOR_WORDS)}")
+                raise LanguageError(f"unknown color {color!r}, expected one of {', '.join(COLOR_WORDS)}")
         if self.size is not None and not (self.shape != "block" and 2 <= self.size <= MAX_SIZE):
             raise LanguageError(
                 f"size of a {self.shape} is {self.size!r}, expected None, or 2..{MAX_SIZE} for other than blocks"

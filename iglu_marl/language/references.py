@@ -761,9 +761,9 @@ class Blocks(Reference):
     one: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
-        colors = tuple(as_color(color, "a colour of a description") for color in self.colors)
+        colors = tuple(as_color(color, "a color of a description") for color in self.colors)
         if len(set(colors)) < len(colors):
-            raise DialogueError(f"colours {colors} of a description, expected each once")
+            raise DialogueError(f"colors {colors} of a description, expected each once")
         try:
             if not isinstance(self.kind, Noun):
                 object.__setattr__(self, "kind", Kind(self.kind))

@@ -324,7 +324,7 @@ def outermost(cells: Iterable[Cell], vector: Cell) -> list[Cell]:
 def as_color(value: Any, what: str) -> int:
     """Return a colour id 1..6; raises `DialogueError` if the value is not one."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= int(value) <= 6:
-        raise DialogueError(f"{what} is {value!r}, expected a colour id 1..6")
+        raise DialogueError(f"{what} is {value!r}, expected a color id 1..6")
     return int(value)
 
 

@@ -144,11 +144,11 @@ class Build(Instruction):
     def __post_init__(self) -> None:
         if not isinstance(self.shape, Shape):
             raise DialogueError(f"shape is {self.shape!r}, expected a Shape")
-        colors = tuple(as_color(color, "a colour of a shape") for color in self.colors)
+        colors = tuple(as_color(color, "a color of a shape") for color in self.colors)
         size = self.shape.sizes[0]
         if not colors or (len(colors) > 1 and not (self.shape.line and len(colors) in (2, size))):
             expected = f"1, 2 or {size}" if self.shape.line else "1"
-            raise DialogueError(f"a {self.shape.kind} of {len(colors)} colours, expected {expected}")
+            raise DialogueError(f"a {self.shape.kind} of {len(colors)} colors, expected {expected}")
         if len(colors) > 1 and len(set(colors)) == 1:
             colors = colors[:1]
         if len(colors) == size > 2 and len(set(colors[:2])) > 1 and colors == (colors[:2] * size)[:size]:
@@ -218,8 +218,8 @@ class Replace(Instruction):
     like: Reference | None = None
 
     def __post_init__(self) -> None:
-        _check_blocks(self.blocks, "a change of colour")
-        _check_no_cell(self.blocks, "recoloured")
+        _check_blocks(self.blocks, "a change of color")
+        _check_no_cell(self.blocks, "recolored")
         if self.like is None:
             object.__setattr__(self, "color", as_color(self.color, "color of a change"))
 

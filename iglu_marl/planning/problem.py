@@ -127,7 +127,7 @@ def check_level(level: PlanLevel) -> PlanLevel:
 
 
 def planning_state(world: Any) -> WorldArray:
-    """Return a state for planning from the argument `world` of `plan`; an unknown active colour is 0."""
+    """Return a state for planning from the argument `world` of `plan`; an unknown active color is 0."""
     if isinstance(world, Worlds):
         state = world.state[:1].copy()
     else:
@@ -139,7 +139,7 @@ def planning_state(world: Any) -> WorldArray:
             names = " ".join(COLOR_NAMES[1:])
             shown = observed_numbers(seen, "inventory", names, 0, BLOCKS_PER_COLOR, PlanningError)
             held = np.where(shown > 0, shown, np.minimum(held, 0))
-        hand = observed_numbers(seen, "hotbar", "colour", 1, 6, PlanningError) if "hotbar" in seen else 0
+        hand = observed_numbers(seen, "hotbar", "color", 1, 6, PlanningError) if "hotbar" in seen else 0
         state["inventory"], state["active"] = held, hand
     # No score is needed here: an empty target saves its cost per edit.
     for name in ("target", "invariant", "matches", "target_blocks", "best", "completion"):
@@ -183,9 +183,9 @@ def as_edits(edits: Any) -> list[Edit]:
                 f"edits[{number}] at {edit.cell} lies outside the build zone (x, z in -5..5, y in -1..7)"
             )
         if not 0 <= edit.color <= 6:
-            raise PlanningError(f"edits[{number}] at {edit.cell} has colour id {edit.color}, expected 0..6")
+            raise PlanningError(f"edits[{number}] at {edit.cell} has color id {edit.color}, expected 0..6")
         if checked.setdefault(edit.cell, edit) != edit:
-            raise PlanningError(f"edits[{number}] asks for a second colour at {edit.cell}")
+            raise PlanningError(f"edits[{number}] asks for a second color at {edit.cell}")
     return list(checked.values())
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from iglu_marl.core.errors import StateError, TaskError
 from iglu_marl.core.task import Task
-from iglu_marl.tasks.source import StatefulSources, TaskSource, is_source, sample_task
+from iglu_marl.tasks.named import as_source
+from iglu_marl.tasks.source import StatefulSources, TaskSource, sample_task
 
 
 class CurriculumState(NamedTuple):
@@ -28,7 +29,7 @@ class Curriculum(TaskSource):
     the tasks. Environments save and restore the curriculum's state with their own.
 
     Args:
-        stages: at least one task source (see `sample_task`), the easiest first.
+        stages: at least one task source (see `sample_task`) or name of one, the easiest first.
         threshold: share of successes among the latest `window` episodes to pass a stage, in (0, 1].
         window: number of episodes; the count restarts after each stage.
         rehearsal: probability of a task from an earlier stage, in [0, 1).
@@ -43,16 +44,16 @@ class Curriculum(TaskSource):
     ) -> None:
         if isinstance(stages, (str, bytes)) or not isinstance(stages, Sequence) or not stages:
             raise TaskError(f"Curriculum got stages={stages!r:.80}, expected a list of at least one source")
-        for number, stage in enumerate(stages):
-            if not is_source(stage):
-                raise TaskError(f"Curriculum got stages[{number}]={stage!r:.80}, expected a source of tasks")
         if not 0 < threshold <= 1:
             raise TaskError(f"Curriculum got threshold={threshold!r}, expected a share in (0, 1]")
         if isinstance(window, bool) or not isinstance(window, (int, np.integer)) or window < 1:
             raise TaskError(f"Curriculum got window={window!r}, expected an integer, at least 1")
         if not 0 <= rehearsal < 1:
             raise TaskError(f"Curriculum got rehearsal={rehearsal!r}, expected a share in [0, 1)")
-        self.stages = tuple(stages)
+        self.stages = tuple(
+            as_source(stage, f"Curriculum: stages[{number}]", TaskError)
+            for number, stage in enumerate(stages)
+        )
         self.threshold, self.window, self.rehearsal = float(threshold), int(window), float(rehearsal)
         self.stage = 0
         self._latest: deque[bool] = deque(maxlen=self.window)

@@ -17,6 +17,7 @@ MAX_SKIPS = 1000
 """`sample_task` raises an error after this number of tasks in a row that ask for no change."""
 
 _CALLS = ("sample", "reset", "sample_task")
+_LISTS = (list, tuple, Mapping)
 
 
 class StatefulSources:
@@ -141,47 +142,82 @@ def _sampling_method(source: Any) -> Callable[..., Any] | None:
     return None
 
 
-def is_source(value: Any) -> bool:
-    """Whether `sample_task` accepts a value as a source."""
-    if isinstance(value, (str, bytes, type)):
-        return False
-    if isinstance(value, (list, tuple, Mapping)):
-        parts = value.values() if isinstance(value, Mapping) else value
-        return len(value) > 0 and all(is_source(part) for part in parts)
-    if is_task(value) or _sampling_method(value) is not None:
+def source_fault(value: Any, place: str, inside: bool = False) -> str:
+    """Return what is wrong with a source of tasks, "" if nothing. A wrong element of a list is named by its place.
+
+    Names are no sources here (see `iglu_marl.tasks.named`).
+
+    inside: whether the value is part of a list or was given by a source. Then a list of values that are neither sources
+        nor lists is itself the wrong element, such as a block.
+    """
+    if not isinstance(value, _LISTS):
+        return "" if _is_source(value) else _expected(value, place)
+    if not value:
+        return f"{place} is {value!r}, expected at least one task"
+    items = list(value.items() if isinstance(value, Mapping) else enumerate(value))
+    if inside and not any(isinstance(part, _LISTS) or _is_source(part) for _, part in items):
+        return _expected(value, place)
+    faults = (source_fault(part, f"{place}[{key!r}]", inside=True) for key, part in items)
+    return next(filter(None, faults), "")
+
+
+def _is_source(value: Any) -> bool:
+    """Whether a value is a source, apart from lists: its function can be called without arguments, or with one."""
+    if is_task(value) or isinstance(value, (str, bytes, type)):
+        return is_task(value)
+    method = _sampling_method(value)
+    function = value if method is None else method
+    if not callable(function):
+        return isinstance(function, Iterator)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of a builtin
         return True
-    return callable(value) or isinstance(value, Iterator)
+    required = [
+        p for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    return len(required) <= 1
 
 
-def _sample_once(source: Any, rng: np.random.Generator) -> Task:
+def _expected(value: Any, place: str) -> str:
+    shown = f"{value!r:.80}"
+    if isinstance(value, type):
+        shown = f"the class {value.__name__}, not an object of it"
+    elif isinstance(value, np.ndarray):
+        shown = f"an array of shape {value.shape}"
+    return (
+        f'{place} is {shown}, expected a Task, such as Task("", [(x, y, z, color)]), a source with sample(), a list '
+        "of them, or a function"
+    )
+
+
+def _sample_once(source: Any, rng: np.random.Generator, place: str) -> Task:
     if is_task(source):
         return as_task(source)
-    if isinstance(source, (str, bytes, type)):
-        raise TaskError(
-            f"{source!r} is no source of tasks; expected a Task, a source object, a list or a function"
-        )
-    if isinstance(source, (list, tuple, Mapping)):
-        parts = list(source.values()) if isinstance(source, Mapping) else source
-        if not parts:
-            raise TaskError("the list of tasks is empty, expected at least one")
-        return _sample_once(parts[int(rng.integers(len(parts)))], rng)
-    method = _sampling_method(source)
+    if isinstance(source, _LISTS):
+        if not source:
+            raise TaskError(source_fault(source, place))
+        keys = list(source) if isinstance(source, Mapping) else range(len(source))
+        key = keys[int(rng.integers(len(keys)))]
+        return _sample_once(source[key], rng, f"{place}[{key!r}]")
+    method = None if isinstance(source, (str, bytes, type)) else _sampling_method(source)
     if method is not None:
         drawn = _call(method, rng, source)
     elif isinstance(source, Iterator):
         drawn = next(source, None)
         if drawn is None:
             raise TaskError(f"the task generator {source!r} has run out of tasks")
-    elif callable(source):
+    elif callable(source) and not isinstance(source, type):
         drawn = _call(source, rng)
     else:
-        raise TaskError(
-            f"{source!r} is no source of tasks; expected a Task, a source object, a list or a function"
-        )
-    if drawn is not source and isinstance(drawn, (TaskSource, list, tuple, Mapping)):
-        return _sample_once(drawn, rng)
+        raise TaskError(_expected(source, place))
+    if drawn is not source and isinstance(drawn, (TaskSource, *_LISTS)):
+        given = f"what {source!r:.80} gave"
+        if fault := source_fault(drawn, given, inside=True):
+            raise TaskError(fault)
+        return _sample_once(drawn, rng, given)
     if not is_task(drawn):
-        raise TaskError(f"the task source {source!r} gave {drawn!r}, expected a Task")
+        raise TaskError(_expected(drawn, f"what {source!r:.80} gave"))
     task = as_task(drawn)
     if isinstance(source, TaskSource) and task.is_complete_at_start:
         source.skipped += 1
@@ -204,7 +240,7 @@ def sample_task(source: Any, rng: np.random.Generator) -> Task:
     if is_task(source):
         return as_task(source)
     for _ in range(MAX_SKIPS):
-        task = _sample_once(source, rng)
+        task = _sample_once(source, rng, "the source")
         if not task.is_complete_at_start:
             return task
     raise TaskError(f"{MAX_SKIPS} tasks in a row from {source!r} were complete at their start")

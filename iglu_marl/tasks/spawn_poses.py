@@ -9,8 +9,9 @@ import numpy as np
 from iglu_marl.core.errors import PoseError, TaskError
 from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, BlockGrid, in_zone
 from iglu_marl.core.pose import Pose, as_pose
-from iglu_marl.core.task import Task
-from iglu_marl.tasks.source import StatefulSources, TaskSource, is_source, sample_task
+from iglu_marl.core.task import Task, of_task
+from iglu_marl.tasks.named import as_source
+from iglu_marl.tasks.source import StatefulSources, TaskSource, sample_task
 
 MAX_DRAWS = 1000
 """`SpawnPoses` raises an error after this number of poses in a row inside starting blocks."""
@@ -24,7 +25,7 @@ class SpawnPoses(TaskSource):
     The task is sampled first, then the coordinates with a range, in the order of the arguments.
 
     Args:
-        source: a task source (see `sample_task`).
+        source: a task source (see `sample_task`), or its name.
         x: eye position in cells, a number or (low, high).
         y: as `x`.
         z: as `x`.
@@ -48,20 +49,18 @@ class SpawnPoses(TaskSource):
         pitch_deg: Range = 0.0,
         clear: bool = True,
     ) -> None:
-        if not is_source(source):
-            raise TaskError(f"SpawnPoses got source={source!r:.80}, expected a source of tasks")
         if not isinstance(clear, bool):
             raise TaskError(f"SpawnPoses got clear={clear!r}, expected True or False")
         given = {"x": x, "y": y, "z": z, "yaw_deg": yaw_deg, "pitch_deg": pitch_deg}
         ranges = [_read_range(name, value) for name, value in given.items()]
-        self.source, self.clear = source, clear
+        self.source, self.clear = as_source(source, "SpawnPoses: source", TaskError), clear
         self.low, self.high = (Pose(*ends) for ends in zip(*ranges, strict=True))
         for end in (self.low, self.high):
             try:
                 as_pose(end)
             except PoseError as error:
                 raise TaskError(f"SpawnPoses: {error}") from None
-        self._within = StatefulSources((source,))
+        self._within = StatefulSources((self.source,))
 
     def sample(self, rng: np.random.Generator | None = None) -> Task:
         """Sample a task and its pose."""
@@ -77,7 +76,7 @@ class SpawnPoses(TaskSource):
             if not self.clear or task.starting_grid is None or _fits(task.starting_grid, pose):
                 return task.replace(pose=pose)
         raise TaskError(
-            f"{MAX_DRAWS} poses in a row in {self!r} were inside starting blocks; task {task.task_id!r}"
+            f"{MAX_DRAWS} poses in a row in {self!r} were inside starting blocks{of_task(task.task_id)}"
         )
 
     def get_state(self) -> tuple[Any, ...]:

@@ -41,7 +41,7 @@ def _colors(table: Any, path: Path) -> dict[int, int]:
     try:
         return {int(number): color_id(name) for number, name in table.items()}
     except (GridError, ValueError) as error:
-        raise DataError(f"{path}: the colour table is wrong: {error!s:.200}") from None
+        raise DataError(f"{path}: the color table is wrong: {error!s:.200}") from None
 
 
 def _order(order: Any, path: Path) -> list[int]:
@@ -64,7 +64,7 @@ def _structure(
         if not whole or row[order[3]] not in colors:
             raise DataError(
                 f"{path}: block {number} of structure {key!r} is {row!r:.80}, "
-                f"expected four integers with a colour id of {sorted(colors)}"
+                f"expected four integers with a color id of {sorted(colors)}"
             )
         blocks.append((row[order[0]], row[order[1]] + lift, row[order[2]], colors[row[order[3]]]))
     try:

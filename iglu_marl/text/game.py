@@ -27,7 +27,7 @@ from iglu_marl.evaluation.selection import tasks_of
 from iglu_marl.game.config import TEAM_OPTIONS, GameConfig
 from iglu_marl.planning import Edit
 from iglu_marl.tasks import TaskSource, sample_task
-from iglu_marl.tasks.random_tasks import RandomTasks
+from iglu_marl.tasks.named import as_source
 from iglu_marl.text.partners import FREE, Architects, Builders
 from iglu_marl.text.seats import TextSeat, block_counts
 
@@ -418,7 +418,7 @@ def _task_source(tasks: Any, config: GameConfig) -> Any:
     if tasks is None:
         tasks = "random" if config.tasks is None else config.tasks
     if isinstance(tasks, str) and tasks == "random":
-        return RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
+        return as_source(tasks)
     if isinstance(tasks, TaskSource) and not is_task(tasks):
         return tasks
     return tasks_of(tasks)

@@ -49,7 +49,7 @@ def read_frame(message: Mapping[str, Any]) -> CommandFrame:
         if not all(type(value) in (int, float) and abs(value) <= 720 for value in event[1:]):  # nor nan
             raise ActionError(f"an event is {event!r:.60}, expected numbers in -720..720")
         if event[0] == "choose" and event[1] not in range(1, 7):
-            raise ActionError(f"the colour is {event[1]!r:.40}, expected 1..6")
+            raise ActionError(f"the color is {event[1]!r:.40}, expected 1..6")
     return CommandFrame(number, held, tuple(map(tuple, events)))
 
 

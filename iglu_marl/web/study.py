@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_type_hints
 
 from iglu_marl.core.dialogue import Role, role_of
-from iglu_marl.core.errors import ConfigError
+from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.parsing import read_file
 from iglu_marl.game.config import GameConfig
 from iglu_marl.game.profiles import team_options
@@ -362,6 +362,8 @@ def read_study(path: str | os.PathLike[str]) -> Study:
                 if re.fullmatch(r"[^\n]+\.md", str(row.get(key, ""))):  # a file beside the study's
                     row[key] = read_file(file.parent / row[key], FILE_LIMIT).decode("utf-8")
         return _study(content)
+    except DataError as error:  # it names the file, which may be another one
+        raise ConfigError(str(error)) from None
     except (ConfigError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError, ValueError) as error:
         raise ConfigError(f"{file}: {error}") from None
 

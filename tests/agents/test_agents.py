@@ -55,7 +55,7 @@ def test_builders_refuse_what_they_would_misread(env_id: str, compat: str) -> No
     env, own = (gym.make(env_id, compat=said) for said in (compat, None))
     for name in ("scripted", "oracle", "careful"):
         with pytest.raises(
-            AgentError, match=f"compat='{compat}', whose colours and camera .*Builder does not support"
+            AgentError, match=f"compat='{compat}', whose colors and camera .*Builder does not support"
         ):
             agents_for(env, builder=name)
         agents_for(own, builder=name)

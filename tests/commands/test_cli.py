@@ -141,21 +141,84 @@ def test_wrong_values_are_named_as_they_are_typed(words: str, said: str) -> None
     assert said in str(caught.value)
 
 
+def written_options() -> Iterator[tuple[str, str]]:
+    """Every command with an option or argument for a file or folder to write."""
+    names = {"--output", "--pictures", "--video", "--html", "--upstream", "--save"}
+    arguments = {"folder": "benchmark site {}", "output": "record {}"}
+    for words, command in commands():
+        for param in command.params:
+            if "PATH" not in str(param.type_descriptor.annotation).upper():
+                continue
+            if param.param_type_name == "argument" and param.name in arguments:
+                yield arguments[param.name], param.name
+            elif names & set(param.opts):
+                needed = [one.name for one in command.params if one.required and one is not param]
+                (option,) = names & set(param.opts)
+                yield " ".join([*words, option, "{}", *("x" for _ in needed)]), option
+
+
+@pytest.mark.parametrize("words", [words for words, _ in written_options()])
+@pytest.mark.parametrize("place", ["/proc/nothing", "file/below"])
+def test_an_output_that_cannot_be_written_is_refused_first(
+    words: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is played or read: nothing else of these commands is right, and that is noticed later."""
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    suffix = ".mp4" if words.startswith("film") else ""
+    with pytest.raises(ConfigError, match=rf"{place}{suffix}'? cannot be (written|used as a path): "):
+        CliRunner().invoke(app, words.format(place + suffix).split(), catch_exceptions=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("evaluate --view side", "--api is 'side'"),
-        ("record x.jsonl --view=side", "--api is 'side'"),
-        ("play --view side", "--llm-view is 'side'"),
-        ("play --tasks nowhere.json", "nowhere.json"),
-        ("predict --model x --llm-view side", "--llm-view is 'side'"),
-        ("render structure kite --view side", "--view is 'side', expected one of sheet"),
+        ("agents --json true", "--json takes no value, but 'true' follows it; leave the value out"),
+        ("agents --json=false", "--json takes no value, but 'false'"),
+        ("tasks --json kite", "--json takes no value, but 'kite'"),
+        ("evaluate --ask False", "--ask takes no value, but 'False' follows it; leave the value out, or use --no-ask"),
+        ("evaluate --no-ask=1", "--no-ask takes no value, but '1' follows it; leave the value out, or use --ask"),
+        ("record --append true game.jsonl", "--append takes no value, but 'true'"),
     ],
-)
-def test_short_names_of_options_work(words: str, said: str) -> None:
-    with pytest.raises(IgluMarlError) as caught:
+)  # fmt: skip
+def test_a_value_of_a_switch_is_explained(words: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [words for words, command in commands() if any(param.required for param in command.params)],
+    ids=" ".join,
+)
+def test_what_is_missing_is_named(words: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, [*words])
+    assert done.exit_code == 2
+    assert re.search("Missing (argument|option)", done.output)
+
+
+def test_an_argument_may_follow_a_switch() -> None:
+    done = CliRunner().invoke(app, ["benchmark", "list", "--json", "see-place-v1"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert "see-place-v1" in done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("demo --tasks bridge", "--task-source"),
+        ("evaluate --model x", "--llm-model"),
+        ("play --endpoint x", "--llm-endpoint"),
+        ("llm export bundled -o x --view layers", "--text-view"),
+    ],
+)
+def test_a_former_option_is_unknown(words: str, said: str) -> None:
+    done = CliRunner().invoke(app, words.split(), env={"COLUMNS": "200"})
+    assert done.exit_code == 2
+    assert "No such option" in done.output
+    assert said in done.output
 
 
 def test_an_option_has_one_type_in_every_command() -> None:
@@ -169,7 +232,7 @@ def test_an_option_has_one_type_in_every_command() -> None:
                 )
     several = {option for option, types in found.items() if option.startswith("-") and len(types) > 1}
     # A Minari dataset has a name, other outputs are paths; sessions have names or numbers; studies have one folder.
-    assert several <= {"--output", "-o", "--session", "--upstream", "--controls", "--task-source"}
+    assert several <= {"--output", "-o", "--session", "--upstream", "--task-source"}
 
 
 def test_every_command_is_in_a_panel() -> None:
@@ -291,12 +354,13 @@ def test_the_ways_to_decode_are_those_of_the_code() -> None:
     assert all(name in param.help for name in get_args(Decoding))
 
 
-@pytest.mark.parametrize("words", [(), *dict(commands())], ids=" ".join)
+@pytest.mark.parametrize("words", [(), ("benchmark",), *dict(commands())], ids=" ".join)
 def test_every_command_explains_itself(words: tuple[str, ...]) -> None:
     told = [CliRunner().invoke(app, [*words, option]) for option in ("-h", "--help")]
     assert [done.exit_code for done in told] == [0, 0], told[0].output
     assert told[0].output == told[1].output
     assert "Usage: " in told[0].output
+    assert "<bool>" not in told[0].output  # switches take no value
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_differences_are_scored_whole_and_played_without_what_goes() -> None:
     assert (game.reset()[0]["target_grid"] == other).all()
     game.set_task(tasks.Task("", ONE - TWO))
     assert not game.reset()[0]["target_grid"].any()
-    with pytest.raises(TaskError, match=r"holds .*9.* expected a colour id"):
+    with pytest.raises(TaskError, match=r"holds .*9.* expected a color id"):
         game.set_task(tasks.Task("", 3 * ONE))
 
 

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from iglu_marl.core.files import PRIVATE, JsonLines, atomic_write, new_folder, private_folder, write_text
+from iglu_marl.core.errors import DataError
+from iglu_marl.core.files import (
+    PRIVATE,
+    JsonLines,
+    atomic_write,
+    check_writable,
+    new_folder,
+    private_folder,
+    write_text,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +59,36 @@ def test_a_replaced_file_is_as_private_as_before(tmp_path: Path) -> None:
         assert mode(partial) == 0o640
         partial.write_text("2")
     assert (path.read_text(), mode(path)) == ("2", 0o640)
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "writable"),
+    [
+        ("new", {}, True),
+        ("old", {}, True),
+        ("new", {"folder": True}, True),
+        ("there", {"folder": True}, True),
+        ("new/below/it", {"folder": True}, True),
+        ("new/below/it", {"parents": True}, True),
+        ("new/below", {}, False),
+        ("there", {}, False),
+        ("old", {"folder": True}, False),
+        ("old/below", {"folder": True}, False),
+        ("/proc/new", {}, False),
+        ("/proc/new", {"folder": True}, False),
+        ("/proc/new/below", {"parents": True}, False),
+    ],
+)
+def test_what_can_be_written_is_known_before(
+    name: str, form: dict[str, bool], writable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("old").touch()
+    Path("there").mkdir()
+    if writable:
+        assert check_writable(name, **form) == Path(name)
+    else:
+        with pytest.raises(DataError, match=f"{name}'? cannot be (written|used as a path): "):
+            check_writable(name, **form)
+    assert {path.name for path in tmp_path.iterdir()} == {"old", "there"}
+    assert not list(Path("there").iterdir())

@@ -154,7 +154,7 @@ def test_several_processes_compile_the_same_and_different_things(cache: Path) ->
 def on_a_terminal(code: str, cache: Path, **environment: str) -> str:
     """What a process writes to an error stream that is a terminal."""
     ours, theirs = pty.openpty()
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment}
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "IGLU_MARL_PROGRESS": "", **environment}
     process = subprocess.Popen(
         [sys.executable, "-c", code], env=env, stdout=subprocess.DEVNULL, stderr=theirs
     )
@@ -181,9 +181,30 @@ def test_a_terminal_shows_that_kernels_are_compiled(cache: Path) -> None:
     assert "compiling" in on_a_terminal(KERNEL.replace('["9"]', '["12"]'), cache)  # something else
 
 
-def test_nothing_is_told_where_there_is_no_terminal(cache: Path) -> None:
-    process = start(KERNEL, cache=cache)
-    assert process.communicate(timeout=300)[1] == ""
+LINE = "iglu_marl: compiling kernels, once for this version (up to half a minute)\n"
+
+
+def test_one_line_is_written_where_there_is_no_terminal(cache: Path) -> None:
+    def errors(**environment: str) -> str:
+        process = start(KERNEL, "9", "10", cache=cache, **{"IGLU_MARL_PROGRESS": "", **environment})
+        return process.communicate(timeout=300)[1]
+
+    assert errors() == LINE  # two kernels for two types of array
+    assert errors() == ""  # loaded
+    assert errors(NUMBA_CACHE_DIR=str(cache.with_name("other")), IGLU_MARL_PROGRESS="0") == ""
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        "None",
+        "open('log', 'w')",
+        "type('Own', (), dict.fromkeys(['write', 'flush', 'close'], lambda *_: None))()",
+    ],
+)
+def test_a_lost_error_stream_stops_no_kernel(cache: Path, stream: str) -> None:
+    code = f"import sys; sys.stderr = {stream}; sys.stderr and sys.stderr.close()" + KERNEL
+    assert run(code, cache=cache, IGLU_MARL_PROGRESS="") == ["False", "0 loaded"]
 
 
 def test_a_damaged_cache_is_made_anew(cache: Path) -> None:
@@ -197,7 +218,10 @@ def test_a_damaged_cache_is_made_anew(cache: Path) -> None:
 
 def test_without_a_place_for_it_everything_goes_on(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file, not a folder")
-    assert run(KERNEL, cache=tmp_path / "file") == ["False", "0 loaded"]
+    process = start(KERNEL, cache=tmp_path / "file", IGLU_MARL_PROGRESS="")
+    out, error = process.communicate(timeout=300)
+    assert out.split() == ["False", "0", "loaded"]
+    assert error == LINE.replace("once for this version", "in every process: no cache folder can be written")
 
 
 def test_a_disk_that_refuses_to_save_does_not_stop_a_kernel(cache: Path) -> None:

@@ -77,15 +77,15 @@ def bad(value, cell=(0, 0, 0), dtype=np.int8):
         ({"target_grid": bad(259, dtype=np.int64)}, "target_grid holds .*259"),
         ({"starting_grid": [(6, -1, 0, 1)]}, r"starting_grid\[0\] at \(6, -1, 0\) lies outside"),
         ({"starting_grid": [(0, -1, 0, 1), (0, -1, 0, 2)]}, r"starting_grid\[1\] .* second block"),
-        ({"starting_grid": [(0, -1, 0, 0)]}, "colour id 0"),
+        ({"starting_grid": [(0, -1, 0, 0)]}, "color id 0"),
         ({"starting_grid": [(0, -1, 0)]}, r"\(0, -1, 0\)"),
         ({"starting_grid": [(0.5, -1, 0, 1)]}, "four integers"),
         ({"starting_grid": [[1], [1, 2]]}, "starting_grid"),
         ({"starting_grid": 5}, "starting_grid"),
         ({"full_grid": np.zeros((2, 2))}, "full_grid"),
-        ({"dialog": 12}, "dialog of task 'C7': .*12"),
-        ({"dialog": None}, "dialog of task"),
-        ({"instruction": 3.5}, "instruction of task 'C7'"),
+        ({"dialog": 12}, "^dialog: .*12.*; task 'C7'$"),
+        ({"dialog": None}, "^dialog: "),
+        ({"instruction": 3.5}, "^instruction: .*; task 'C7'$"),
         ({"invariant": "yes"}, "invariant is 'yes'"),
         ({"ids": "iglu2021"}, "ids is 'iglu2021'"),
     ],
@@ -94,7 +94,10 @@ def test_bad_input_names_the_value_and_the_task(arguments, named):
     arguments = {"dialog": "", "target_grid": ONE, **arguments}
     with pytest.raises(TaskError, match=named) as caught:
         Task(**arguments, task_id="C7")
-    assert "'C7'" in str(caught.value)
+    assert str(caught.value).endswith("; task 'C7'")
+    with pytest.raises(TaskError) as without:
+        Task(**arguments)
+    assert str(without.value) == str(caught.value).removesuffix("; task 'C7'")
 
 
 # -- texts
@@ -265,7 +268,7 @@ def test_replace_keeps_the_rest_and_refuses_unknown_names():
     assert changed.replace(invariant=None) == task
     assert changed.previous_dialog == ""
     assert task.replace(dialog="<Architect> d").instruction == "d"
-    with pytest.raises(TaskError, match="colour"):
+    with pytest.raises(TaskError, match="color"):
         task.replace(colour=3)
 
 
@@ -435,7 +438,7 @@ def test_a_starting_world_of_the_session():
         (lambda: Subtasks([], []), "0 turns"),
         (lambda: Subtasks(["a"], [ONE, TWO]), "1 turns of dialog and 2 structures"),
         (lambda: Subtasks("a", [ONE]), "one text"),
-        (lambda: Subtasks([None], [ONE], task_id="c9"), "turn 0 of task 'c9'"),
+        (lambda: Subtasks([None], [ONE], task_id="c9"), "^turn 0: .*; task 'c9'$"),
         (lambda: Subtasks(["a"], [np.zeros(3)], task_id="c9"), r"structure_seq\[0\].*'c9'"),
         (lambda: Subtasks(["a"], [ONE], starting_grid=[(9, 9, 9, 1)]), "outside"),
         (lambda: Subtasks(["a"], [ONE], ids="mdc"), "ids is 'mdc'"),

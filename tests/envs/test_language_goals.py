@@ -459,7 +459,7 @@ def test_acting_on_a_cell_directly() -> None:
     grid[1, 2, 3] = red
     assert (env.episode.worlds.grid[0] == grid).all()
     for wrong in (3, (0, 0, 0), (9, 0, 0, 1), (0, 0, 0, 7), (0, 0, 0, -1), (0.0, 0.0, 0.0, 1.0), "red"):
-        with pytest.raises(ActionError, match=r"four integers \(y, x, z, colour\) below \(9, 11, 11, 7\)"):
+        with pytest.raises(ActionError, match=r"four integers \(y, x, z, color\) below \(9, 11, 11, 7\)"):
             env.step(wrong)
     assert (env.episode.worlds.grid[0] == grid).all()
 

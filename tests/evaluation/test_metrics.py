@@ -167,7 +167,7 @@ def test_talk_is_counted() -> None:
 def test_bad_grids_are_refused() -> None:
     with pytest.raises(GridError, match="before has shape"):
         net_actions(np.zeros((3, 3)), np.zeros((9, 11, 11)))
-    with pytest.raises(GridError, match="colour id"):
+    with pytest.raises(GridError, match="color id"):
         change_counts(np.full((9, 11, 11), 9), np.zeros((9, 11, 11)), np.zeros((9, 11, 11)))
     with pytest.raises(GridError, match="no grid"):
         game_metrics(Trajectory(Task("", [(0, -1, 0, 1)]), 0))

@@ -226,7 +226,7 @@ def test_questions_are_checked_values() -> None:
         (lambda: Question.of("count_is", STATEMENT, A=RED, N=0), "0 does not fit slot N"),
         (lambda: Question.of("color", QUESTION, A=RED), "does not fit slot A"),
         (lambda: Phrase("pyramid"), "unknown shape"),
-        (lambda: Phrase(colors=("pink",)), "unknown colour"),
+        (lambda: Phrase(colors=("pink",)), "unknown color"),
         (lambda: Phrase("block", size=2), "size of a block"),
         (lambda: Phrase(height=10), "height is 10"),
         (lambda: Phrase(links=(Link("on", RED), Link("on", RED))), "2 links joined by None"),

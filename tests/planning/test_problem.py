@@ -11,11 +11,11 @@ from iglu_marl.planning import plan
 
 BAD = {
     "outside": ([(6, -1, 0, 1)], r"edits\[0\] at \(6, -1, 0\) lies outside the build zone"),
-    "colour": ([(0, -1, 0, 1), (1, -1, 0, 7)], r"edits\[1\] at \(1, -1, 0\) has colour id 7, expected 0..6"),
+    "colour": ([(0, -1, 0, 1), (1, -1, 0, 7)], r"edits\[1\] at \(1, -1, 0\) has color id 7, expected 0..6"),
     "fraction": ([(0, -1, 0.5, 1)], r"edits\[0\] is .* expected four integers"),
     "short": ([(0, -1, 1)], r"edits\[0\] is \(0, -1, 1\), expected four integers"),
     "no list": (7, r"edits is 7, expected a list"),
-    "twice": ([(0, -1, 0, 1), (0, -1, 0, 2)], r"edits\[1\] asks for a second colour at \(0, -1, 0\)"),
+    "twice": ([(0, -1, 0, 1), (0, -1, 0, 2)], r"edits\[1\] asks for a second color at \(0, -1, 0\)"),
     "shape": (np.zeros((9, 11, 10), int), r"target has shape \(9, 11, 10\), expected \(9, 11, 11\)"),
 }
 

@@ -103,7 +103,7 @@ def with_sources(saved: Any, states: tuple[Any, ...]) -> Any:
     [
         ({"stages": []}, "at least one source"),
         ({"stages": DUMMY_TASK}, "a list of at least one"),
-        ({"stages": [DUMMY_TASK, 3]}, r"stages\[1\]=3"),
+        ({"stages": [DUMMY_TASK, 3]}, r"^Curriculum: stages\[1\] is 3"),
         ({"stages": [DUMMY_TASK], "threshold": 0}, "threshold=0"),
         ({"stages": [DUMMY_TASK], "threshold": 1.5}, "threshold=1.5"),
         ({"stages": [DUMMY_TASK], "threshold": math.nan}, "threshold=nan"),

@@ -14,22 +14,28 @@ from hypothesis import strategies as st
 
 import iglu_marl
 from iglu_marl import const
-from iglu_marl.core.errors import DataError, TaskError
+from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid, grid_to_blocks
 from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.envs import VectorGame
+from iglu_marl.envs.language import LanguageGoal
+from iglu_marl.evaluation import tasks_of
 from iglu_marl.tasks import (
     DUMMY_TASK,
     BundledTasks,
+    Curriculum,
     CustomTasks,
     RandomTasks,
     SessionTasks,
+    SpawnPoses,
     StructureTasks,
     TaskSet,
     TaskSource,
     sample_task,
 )
 from iglu_marl.tasks.bundled import default_tasks
-from iglu_marl.tasks.source import MAX_SKIPS, is_source
+from iglu_marl.tasks.named import NAMES, as_source
+from iglu_marl.tasks.source import MAX_SKIPS
 from iglu_marl.tasks.structures import load_structures
 
 # ruff: noqa: S301 - only what was pickled a moment ago is read
@@ -326,7 +332,7 @@ def patched():
     ],
 )
 def test_draw_honours_whatever_gives_tasks(source, expected):
-    assert is_source(source)
+    assert as_source(source) is source
     assert sample_task(source, rng()) == expected
 
 
@@ -336,10 +342,134 @@ def test_draw_honours_whatever_gives_tasks(source, expected):
 )
 def test_what_gives_no_tasks_is_refused(source):
     if not callable(source) or isinstance(source, type):
-        assert not is_source(source)
+        with pytest.raises(ConfigError):
+            as_source(source)
     generator = rng()
     with pytest.raises(TaskError):
         _ = [sample_task(source, generator) for _ in range(20)]  # twenty: a list may give its only task first
+
+
+class ResettingAgent:
+    def reset(self, role, seed):
+        """Reset, as agents do."""
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ([(0, -1, 0, 1)], "tasks[0] is (0, -1, 0, 1)"),
+        (((0, -1, 0, 1),), "tasks[0] is (0, -1, 0, 1)"),
+        ([[(0, -1, 0, 1)]], "tasks[0][0] is (0, -1, 0, 1)"),
+        ([TASK, [TASK, (0, -1, 0, 1)]], "tasks[1][1] is (0, -1, 0, 1)"),
+        ({"a": TASK, "b": (0, -1, 0, 1)}, "tasks['b'] is (0, -1, 0, 1)"),
+        ((0, -1, 0, 1), "tasks[0] is 0"),
+        ([TASK, 3], "tasks[1] is 3"),
+        ([TASK, []], "tasks[1] is [], expected at least one task"),
+        ([], "tasks is [], expected at least one task"),
+        ([("<Architect> hi", ONE)], "tasks[0] is ('<Architect> hi', array"),
+        ([ONE], "tasks[0] is an array of shape (9, 11, 11)"),
+        ([TASK, "random"], "tasks[1] is 'random'"),
+        ([ResettingAgent()], "tasks[0] is <"),
+        (lambda role, seed: TASK, "tasks is <function"),
+        (RandomTasks, "tasks is the class RandomTasks, not an object of it"),
+    ],
+)
+def test_a_wrong_element_is_named_with_the_form_of_a_task(source, place):
+    form = "" if "at least" in place else ', expected a Task, such as Task("", [(x, y, z, color)])'
+    with pytest.raises(ConfigError) as caught:
+        iglu_marl.env(tasks=source)
+    assert str(caught.value).startswith(place)
+    assert form in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [lambda: [(0, -1, 0, 1)], iter([[(0, -1, 0, 1)]]), iter([(0, -1, 0, 1)])])
+def test_a_wrong_element_that_a_function_or_iterator_gives_is_named(given):
+    with pytest.raises(TaskError, match=r"^what <.*> gave(\[0\])? is \(0, -1, 0, 1\), expected a Task"):
+        sample_task(given, rng())
+
+
+# -- sources by name
+
+OWN = "from iglu_marl import Task\ntasks = [Task('', [(0, -1, 0, 1)], task_id='own')]\ndef make(): return tasks\n"
+STRUCTURES = '{"colours": {"1": "blue"}, "structures": {"own": {"blocks": [[0, -1, 0, 1]]}}}'
+
+
+def games_of(tasks):
+    """The task of the first game by every API."""
+    env = iglu_marl.env(tasks=tasks)
+    env.reset(seed=0)
+    yield env.unwrapped.episode.task
+    parallel = iglu_marl.parallel_env(config=iglu_marl.GameConfig(tasks=tasks))
+    parallel.reset(seed=0)
+    yield parallel.unwrapped.episode.task
+    single = gym.make("IGLUGridworldVector-v0", tasks=tasks)
+    single.reset(seed=0)
+    yield single.unwrapped.task
+    single.unwrapped.set_task_generator(tasks)
+    single.unwrapped.set_task(tasks)
+    single.reset(seed=0)
+    yield single.unwrapped.task
+    vector = gym.make_vec("IGLUGridworldVector-v0", num_envs=2, tasks=tasks)
+    vector.reset(seed=0)
+    yield vector.unwrapped.tasks[0]
+    game = VectorGame(2, tasks=tasks, chat="tokens")
+    game.reset(seed=0)
+    yield game.tasks[0]
+    yield SpawnPoses(tasks).sample(rng()).replace(pose=None)
+    yield Curriculum([tasks]).sample(rng())
+
+
+@pytest.mark.parametrize("name", [*NAMES, "own.json", "own.py:make", "own.py:tasks"])
+def test_a_name_works_wherever_a_source_does(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.json").write_text(STRUCTURES)
+    for task in games_of(name):
+        blocks = int((task.target_grid != 0).sum())
+        if name in NAMES:
+            assert blocks <= (8 if name == "random" else 99)
+            assert bool(task.dialogue) == (name == "turns")
+        else:
+            assert (task.task_id, blocks) == ("own", 1)
+    counts = {"bundled": 32, "turns": 364, "random": 20}
+    assert len(tasks_of(name)) == counts.get(name, 1)
+    assert LanguageGoal(gym.make("IGLUGridworldVector-v0"), scenes=name).reset(seed=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "randm",
+            "tasks is 'randm' (did you mean 'random'?), expected bundled, turns, random, an existing JSON file",
+        ),
+        ("", "tasks is '', expected bundled, turns, random"),
+        ("nowhere.json", "tasks is 'nowhere.json', expected bundled"),
+        ("nowhere.py:Tasks", "tasks is 'nowhere.py:Tasks', which cannot be imported"),
+        ("iglu_marl.tasks:CustomTasks", "which cannot be called without arguments"),
+        ("iglu_marl:Role", "which cannot be called without arguments"),
+        ("iglu_marl.agents:RandomArchitect", "tasks is 'iglu_marl.agents:RandomArchitect': what"),
+        (
+            "iglu_marl:__version__",
+            "tasks is 'iglu_marl:__version__': what iglu_marl:__version__ gives is '0.3",
+        ),
+    ],
+)
+def test_unknown_names_list_the_choices(name, said):
+    for enter in (lambda: iglu_marl.env(tasks=name), lambda: tasks_of(name)):
+        with pytest.raises(ConfigError) as caught:
+            enter()
+        assert said in str(caught.value)
+
+
+def test_tasks_without_an_id_are_numbered_in_an_evaluation():
+    assert [task.task_id for task in tasks_of([TASK, OTHER.replace(task_id="b"), TASK])] == [
+        "task-0",
+        "b",
+        "task-2",
+    ]
+    with pytest.raises(ConfigError, match=r"^tasks\[1\] is RandomTasks"):
+        tasks_of([TASK, RandomTasks()])
 
 
 def test_a_generator_runs_out_with_an_error():
