@@ -67,7 +67,7 @@ def test_each_game_is_a_parallel_game(options: Any) -> None:
     count, rng = 3, np.random.default_rng(1)
     many = VectorGame(count, autoreset_mode="SameStep", **options)
     ones = [parallel_env(chat="tokens", **options) for _ in range(count)]
-    poses = POSES[: options["builders"]]
+    poses = dict(zip(("builder_0", "builder_1", "builder_2"), POSES[: options["builders"]], strict=False))
     seen, infos = many.reset(seed=5, options={"pose": poses})
     shown = [one.reset(seed=5 + game, options={"pose": poses}) for game, one in enumerate(ones)]
     for number, agent in enumerate(many.possible_agents):
@@ -104,7 +104,7 @@ def test_a_team_is_restored() -> None:
         "sees": {"architect_0": "half:west"}, "hearers": {"builder_0": ()},
     }  # fmt: skip
     many, fresh = (VectorGame(4, **options) for _ in range(2))
-    many.reset(seed=1, options={"pose": POSES[:2]})
+    many.reset(seed=1, options={"pose": dict(zip(("builder_0", "builder_1"), POSES, strict=False))})
     rng = np.random.default_rng(2)
     for _ in range(30):
         many.step(sampled(many, rng))
@@ -130,5 +130,3 @@ def test_what_many_games_of_a_team_do_not_have() -> None:
     )
     with pytest.raises(ConfigError, match="a goal in words"):
         VectorGame(2, builders=2, tasks=goals).reset(seed=0)
-    with pytest.raises(ConfigError, match="pose has the shape"):
-        VectorGame(2, builders=2).reset(seed=0, options={"pose": POSES})
