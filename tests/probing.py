@@ -60,6 +60,8 @@ def frozen(value: Any) -> Any:
         return ("dict", *((key, frozen(value[key])) for key in sorted(value)))
     if isinstance(value, (list, tuple)):
         return (type(value).__name__, *(frozen(part) for part in value))
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return ("objects", value.shape, frozen(value.tolist()))
     if isinstance(value, np.ndarray):
         return ("array", value.dtype.str, value.shape, value.tobytes())
     if isinstance(value, np.generic):

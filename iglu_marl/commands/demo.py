@@ -1,9 +1,10 @@
-"""`iglu-marl demo`: play one game of two agents; with --replay a recorded dialogue is the architect."""
+"""`iglu-marl demo`: play one game of two agents or a team; with --replay a recorded dialogue is the architect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rich.console import Console
@@ -13,7 +14,7 @@ from typer import Option
 
 from iglu_marl.commands import options as opt
 from iglu_marl.commands.game_video import write_game_video
-from iglu_marl.commands.options import Data, Json, Seed, TaskId, TaskSource, choice, output_folder
+from iglu_marl.commands.options import Data, Json, Seed, TaskId, choice, output_folder
 from iglu_marl.commands.output import print_json, progress_bar, stoppable, styled, text_console
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
@@ -38,14 +39,17 @@ def demo(
         str, opt.agent_name(Role.ARCHITECT, "Architect, by name or FILE.py:Class.")
     ] = SCRIPTED,
     builder: Annotated[str, opt.agent_name(Role.BUILDER, "Builder, by name or FILE.py:Class.")] = SCRIPTED,
-    tasks: TaskSource = None,
+    team: opt.Team = None,
+    architects: opt.Architects = None,
+    builders: opt.Builders = None,
+    tasks: opt.GameTasks = None,
     data: Data = None,
     task: TaskId = None,
     replay: Annotated[
         bool, Option("--replay", help="Replay a recorded dialogue to a builder that knows its targets.")
     ] = False,
     controls: opt.Controls = None,
-    max_steps: opt.MaxSteps = MAX_STEPS,
+    max_steps: Annotated[int | None, opt.steps_of_game(MAX_STEPS)] = None,
     seed: Seed = 0,
     output: Annotated[Path, output_folder("Folder for pictures, replay page, transcript and videos.")] = Path(
         "iglu-marl-demo"
@@ -58,7 +62,7 @@ def demo(
 ) -> bool:
     """Play one game: an architect explains a structure, a builder builds it.
 
-    Exit code 1 if incomplete.
+    With --team division, two builders who hold different colors build it. Exit code 1 if incomplete.
     """
     from iglu_marl.commands.task_selection import choose_session, choose_task
 
@@ -69,19 +73,26 @@ def demo(
     if video_format in ("mp4", "both"):  # it says what is missing before the game
         with extra("video"):
             import imageio_ffmpeg  # noqa: F401
-    choose: Callable[..., Any] = choose_session if replay else choose_task
-    chosen = choose(tasks, data, task, seed, progress=False if as_json else None)
+    game = opt.game_of_team(team, architects, builders)
+    if replay and game:
+        raise ConfigError("--replay has one architect and one builder; it takes no team")
+    loading = False if as_json else None
+    if replay:
+        chosen: Any = choose_session(tasks, data, task, seed, progress=loading)
+    else:
+        chosen = choose_task(tasks, data, task, seed, own=game.get("tasks"), progress=loading)
     console = text_console(as_json)
     files: list[Path] = []
     kept = lambda: f"Saved in {output.resolve()}: {', '.join(file.name for file in files) or 'nothing'}"  # noqa: E731
     with stoppable(kept), progress_bar(as_json, console) as progress:
         if replay:
             env, trajectory, watcher, more = _replayed_game(
-                chosen, controls, max_steps, seed, console, progress
+                chosen, controls, max_steps or MAX_STEPS, seed, console, progress
             )
         else:
-            env, agents = game_of(chosen, controls, architect, builder, max_steps)
-            trajectory, watcher, more = *_played_game(env, agents, chosen, seed, console, progress), {}
+            env, agents = game_of(chosen, controls, architect, builder, max_steps, game)
+            trajectory, watcher = _played_game(env, agents, chosen, seed, console, progress)
+            more = {"team": watcher.tally.counts} if env.unwrapped.config.is_team else {}
         for file in save(output, video_format, env, watcher.states, trajectory.dialogue.text, progress):
             files.append(file)
             if file.suffix == ".html":
@@ -103,17 +114,22 @@ class _Watcher:
         what: str = "blocks",
         counted: Callable[[Any], int] = lambda episode: episode.worlds.best[0],
     ) -> None:
+        from iglu_marl.evaluation.team import TeamTally
+
         self.console, self.progress, self.counted = console, progress, counted
         self.bar = progress.add_task(what, total=total)
         self.heard = 0
         self.states: list[Any] = []
+        self.tally = TeamTally()
 
     def __call__(self, env: Any) -> None:
         episode = env.unwrapped.episode
         for utterance in episode.dialogue[self.heard :]:
-            name = utterance.role.value.capitalize()
+            name = utterance.speaker.capitalize()
             self.console.print(styled(f"{name:>9}", _STYLE[utterance.role]), utterance.text, sep="  ")
         self.heard = len(episode.dialogue)
+        if env.unwrapped.config.is_team:
+            self.tally(env)
         self.progress.update(self.bar, completed=int(self.counted(episode)))
         self.states.append(env.unwrapped.get_state())
 
@@ -141,6 +157,7 @@ def save(
 def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:
     """Return the figures of the game, JSON-ready."""
     from iglu_marl.core.scoring import intersection_scores
+    from iglu_marl.recording.rollout import role_of
 
     task = trajectory.task
     assert trajectory.grid is not None
@@ -153,7 +170,9 @@ def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) 
         "intersection": trajectory.intersection,
         "target_blocks": trajectory.target_blocks,
         **{name: round(value, 4) for name, value in scores._asdict().items() if name != "intersection"},
-        "return": trajectory.returns[Role.BUILDER],
+        "return": next(
+            paid for player, paid in trajectory.returns.items() if role_of(player) is Role.BUILDER
+        ),
         "builder_steps": trajectory.builder_steps,
         "architect_turns": trajectory.architect_turns,
         "files": [str(path) for path in files],
@@ -161,7 +180,7 @@ def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) 
 
 
 def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
-    table = Table(title=f"{facts['task']}, {facts['controls']}", show_header=False)
+    table = Table(title=f"{facts['task'] or 'a structure'}, {facts['controls']}", show_header=False)
     verdict, color = ("complete", "green") if facts["completed"] else ("not complete", "red")
     built = f"{verdict}, {facts['intersection']} of {facts['target_blocks']} blocks"
     table.add_row("structure", styled(built, color))
@@ -172,6 +191,9 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
         table.add_row("turns of the recorded dialogue", f"{facts['turns_done']} of {facts['turns']}")
     table.add_row("return", f"{facts['return']:g}")
     table.add_row("builder steps, architect turns", f"{facts['builder_steps']}, {facts['architect_turns']}")
+    for agent, counts in facts.get("team", {}).items():
+        shown = [f"{counts[name]:g} {name}" for name in ("placed", "removed", "messages") if name in counts]
+        table.add_row(agent, ", ".join(shown))
     console.print(table)
     names = ", ".join(Path(name).name for name in facts["files"])
     console.print(f"Saved in {output.resolve()}: {names}")
@@ -187,24 +209,28 @@ def game_of(
     controls: str | None,
     architect: str = SCRIPTED,
     builder: str = SCRIPTED,
-    max_steps: int = MAX_STEPS,
+    max_steps: int | None = None,
+    team: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Any, dict[Any, Agent]]:
-    """Return an environment for a task, and the agents of these names to play it."""
+    """Return an environment for a task, and the agents of these names to play it. team: options of its game."""
     from iglu_marl.agents.registry import agents_for, game_options
     from iglu_marl.envs.aec import raw_env
 
     own = {
         "controls": "walking",
         "builder_sees": ("inventory", "compass", "dialog", "pose", "grid"),
-        "builder_can_ask": builder != SCRIPTED,  # that one only says that it is done
-        "max_steps": max_steps,
+        "builder_can_ask": bool(team) or builder != SCRIPTED,  # that one only says that it is done
+        "max_steps": MAX_STEPS,
         "max_turns": MAX_TURNS_PER_BLOCK * max(1, task.target_size),
         "turn_steps": 200,
+        **team,
     }
-    options = game_options(
-        {Role.ARCHITECT: [architect], Role.BUILDER: [builder]}, own, {"controls": controls}
+    playing, asked = (
+        {Role.ARCHITECT: [architect], Role.BUILDER: [builder]},
+        {"controls": controls, "max_steps": max_steps},
     )
-    env: Any = raw_env(tasks=task, render_mode="rgb_array", **options)
+    options = {**game_options(playing, own, asked), "tasks": task, "render_mode": "rgb_array"}
+    env: Any = raw_env(**options)
     return env, agents_for(env, architect, builder)
 
 
@@ -213,9 +239,12 @@ def _played_game(
 ) -> tuple[Trajectory, _Watcher]:
     from iglu_marl.recording.rollout import play
 
-    console.print(
-        f"The architect sees {task.task_id} ({task.target_size} blocks); the builder sees only its world."
-    )
+    config, what = env.unwrapped.config, f"{task.task_id or 'a structure'} ({task.target_size} blocks)"
+    if config.is_team:
+        seen = (f"{agent} {' and '.join(config.parts_of(agent))}" for agent in config.agents)
+        console.print(f"The task is {what}. What each agent sees of it: {', '.join(seen)}.")
+    else:
+        console.print(f"The architect sees {what}; the builder sees only its world.")
     watcher = _Watcher(console, progress, task.target_size)
     return play(env, agents, seed=seed, on_step=watcher), watcher
 

@@ -35,7 +35,10 @@ def _agent_names(completion: opt.Completion) -> Any:
 def evaluate(
     architect: Annotated[list[str] | None, _agent_names(opt.an_architect)] = None,
     builder: Annotated[list[str] | None, _agent_names(opt.a_builder)] = None,
-    tasks: opt.TaskSource = None,
+    team: opt.Team = None,
+    architects: opt.Architects = None,
+    builders: opt.Builders = None,
+    tasks: opt.GameTasks = None,
     count: Annotated[int | None, opt.integer(1, "Maximum number of tasks.")] = None,
     episodes: Annotated[int, opt.integer(1, "Games per pair and task.")] = 1,
     controls: opt.Controls = None,
@@ -49,7 +52,7 @@ def evaluate(
             callback=opt.each_in("iglu_marl.game.config:BUILDER_SIGHTS"),
         ),
     ] = None,
-    max_steps: opt.MaxSteps = 5000,
+    max_steps: Annotated[int | None, opt.steps_of_game(5000)] = None,
     ask: Annotated[bool, Option("--ask/--no-ask", help="Let the builder send messages.")] = True,
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
@@ -71,22 +74,25 @@ def evaluate(
 ) -> bool:
     """Play every architect with every builder on the same tasks; write tables, plots and games.
 
-    Exit code 1 after errors.
+    With --team division, each agent plays all seats of its role in a game of a team. Exit code 1 after errors.
     """
     from iglu_marl import evaluation
     from iglu_marl.core.text import tables_as
     from iglu_marl.evaluation.report import markdown, model_lines, played, shown
     from iglu_marl.evaluation.results import is_scored
 
-    architects, builders = architect or ["scripted"], builder or ["scripted"]
-    output = output or new_path("iglu-marl-evaluation", architects[0], builders[0])
+    names = architect or ["scripted"], builder or ["scripted"]
+    game = opt.game_of_team(team, architects, builders)
+    given = {"controls": controls, "max_steps": max_steps, "builder_sees": tuple(sees) if sees else None}
+    game |= {"builder_can_ask": ask, **{name: value for name, value in given.items() if value is not None}}
+    own_tasks = game.pop("tasks", "bundled")
+    output = output or new_path("iglu-marl-evaluation", names[0][0], names[1][0])
     resumes = f"the same command with --output {output} plays"
     kept = f"Finished games are in {output}; {resumes} the others."
     with stoppable(lambda: kept):
         result = evaluation.evaluate(
-            architects,
-            builders,
-            "bundled" if tasks is None else tasks,
+            *names,
+            tasks or own_tasks,
             count=count,
             episodes=episodes,
             seed=seed,
@@ -94,14 +100,9 @@ def evaluate(
             concurrency=concurrency,
             ray=ray,
             output=output,
-            controls=controls,
             chat=chat,
             view=api,
-            config={
-                "max_steps": max_steps,
-                "builder_can_ask": ask,
-                **({"builder_sees": tuple(sees)} if sees else {}),
-            },
+            config=game,
             examples=examples,
             on_error="count" if keep_going else "raise",
             progress=False if as_json else None,
@@ -110,9 +111,9 @@ def evaluate(
         print(json.dumps(result.to_json()) if as_json else tables_as(str(form), markdown(result)))
         return not any(row["error"] for row in result.rows)
     console = text_console()
-    names = (Column(title, overflow="fold") for title in ("architect", "builder"))
+    roles = (Column(title, overflow="fold") for title in ("architect", "builder"))
     table = Table(
-        *names, "games", *IN_TABLE.values(), caption="words and questions (messages with ?): per instruction"
+        *roles, "games", *IN_TABLE.values(), caption="words and questions (messages with ?): per instruction"
     )
     for entry in result.summary("architect", "builder"):
         averages = (shown(name, entry[name].value) for name in IN_TABLE)

@@ -23,7 +23,7 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import check_writable
 from iglu_marl.core.text import TABLE_FORMS, similar
-from iglu_marl.game.profiles import TEAMS
+from iglu_marl.game.profiles import TEAMS, team_options
 
 # ------------------------------------------------------------------------------------------------------ checks
 
@@ -228,6 +228,7 @@ def task_source(default: str) -> Any:
 
 
 TaskSource = Annotated[str | None, task_source("bundled")]
+GameTasks = Annotated[str | None, task_source("those of the team, else bundled")]
 TaskId = Annotated[
     str | None, Option(help="Task, by key or id. Default: chosen by the seed.", autocompletion=a_structure)
 ]
@@ -259,6 +260,8 @@ Controls = Annotated[
     ),
 ]
 Team = Annotated[str | None, choice(*TEAMS, about="game of a team, by name")]
+Architects = Annotated[int | None, integer(0, "Number of architects. Default: that of the team, else 1.")]
+Builders = Annotated[int | None, integer(1, "Number of builders. Default: that of the team, else 1.")]
 ScriptedControls = Annotated[str, choice("walking", "flying", about="action encoding of the builder")]
 Chat = Annotated[str | None, choice("text", "tokens", about=f"form of the messages. {AS_TRAINED} text.")]
 Api = Annotated[
@@ -279,6 +282,20 @@ MinariAgent = Annotated[
 Host = Annotated[str, Option(help="Address to listen at. Default: this machine only.")]
 Port = Annotated[int, Option(help="Port to listen at.", callback=within(0, 65_535))]
 MaxSteps = Annotated[int, integer(1, "Maximum number of builder steps per game.")]
+
+
+def steps_of_game(usual: int) -> Any:
+    """Return the option for the length of games, whose default is that of the team, or the usual one."""
+    return integer(1, f"Maximum number of builder steps per game. Default: that of the team, else {usual:,}.")
+
+
+def game_of_team(team: str | None, architects: int | None, builders: int | None) -> dict[str, Any]:
+    """Return the options of the game of a team, by its name and the numbers of its agents; {} for a pair."""
+    numbers = {"architects": architects, "builders": builders}
+    given = {name: number for name, number in numbers.items() if number is not None}
+    return given if team is None else team_options(team, given)
+
+
 KeepGoing = Annotated[
     bool, Option("--keep-going", help="Count an error of an agent as a failure, and continue.")
 ]

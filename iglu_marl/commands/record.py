@@ -16,6 +16,8 @@ from iglu_marl.core.errors import ConfigError
 if TYPE_CHECKING:
     from iglu_marl.core.task import Task
 
+MAX_STEPS = 10_000
+
 
 def record(
     output: Annotated[
@@ -33,7 +35,10 @@ def record(
     builder: Annotated[
         str, Option(help="Name (scripted, hasty, oracle, …) or FILE.py:Class.", autocompletion=opt.a_builder)
     ] = "scripted",
-    tasks: opt.TaskSource = None,
+    team: opt.Team = None,
+    architects: opt.Architects = None,
+    builders: opt.Builders = None,
+    tasks: opt.GameTasks = None,
     task: opt.TaskId = None,
     data: opt.Data = None,
     episodes: Annotated[int, opt.integer(1, "Number of games.")] = 1,
@@ -43,7 +48,7 @@ def record(
     model: opt.LLMModel = None,
     endpoint: opt.LLMEndpoint = None,
     llm_view: opt.LLMView = None,
-    max_steps: opt.MaxSteps = 10_000,
+    max_steps: Annotated[int | None, opt.steps_of_game(MAX_STEPS)] = None,
     append: Annotated[bool, Option("--append", help="Append to an existing recording.")] = False,
     repair: Annotated[
         bool, Option("--repair", help="Do not play: repair FILE. The damaged file is kept as FILE.damaged.")
@@ -51,33 +56,34 @@ def record(
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
 ) -> bool:
-    """Play games of two agents and write every move to a file.
+    """Play games of two agents, or with --team NAME of a team, and write every move to a file.
 
     Exit code 1 if a structure is incomplete.
     """
     if repair:
         return _repair(output, as_json)
-    from iglu_marl.agents.registry import game_options
+    from iglu_marl.agents.registry import agents_for, game_options
     from iglu_marl.envs.aec import raw_env
     from iglu_marl.envs.parallel import parallel_env
     from iglu_marl.evaluation.evaluation import DEFAULTS
-    from iglu_marl.evaluation.selection import factory
     from iglu_marl.recording import Recorder
-    from iglu_marl.recording.rollout import play
+    from iglu_marl.recording.rollout import play, role_of
 
     if output.exists() and not append:
         raise ConfigError(f"{output} exists; choose another name, or add to it with --append")
-    chosen = _chosen(tasks, data, task, seed)
     names = {Role.ARCHITECT: architect, Role.BUILDER: builder}
+    own = {**DEFAULTS, "max_steps": MAX_STEPS, **opt.game_of_team(team, architects, builders)}
     asked = {"max_steps": max_steps, "controls": controls, "chat": chat}
-    config = game_options({role: [name] for role, name in names.items()}, DEFAULTS, asked)
-    env: Any = (parallel_env if api == "parallel" else raw_env)(tasks=chosen, **config)
-    agents = {role: factory(name, role)(env) for role, name in names.items()}
+    config = game_options({role: [name] for role, name in names.items()}, own, asked)
+    chosen = config["tasks"] = _chosen(tasks, data, task, seed, own.get("tasks"))
+    env: Any = (parallel_env if api == "parallel" else raw_env)(**config)
+    agents = agents_for(env, architect, builder)
+    players = {str(player): names[role_of(player)] for player in env.unwrapped.config.players.values()}
     games: list[dict[str, Any]] = []
     kept = lambda: f"{len(games)} complete games are in {output}; --append adds more."  # noqa: E731
     with (
         stoppable(kept),
-        Recorder(output, agents={role.value: name for role, name in names.items()}) as recorder,
+        Recorder(output, agents=players) as recorder,
         progress_bar(as_json) as progress,
     ):
         for number in progress.track(range(episodes), description="games"):
@@ -115,8 +121,13 @@ def _repair(path: Path, as_json: bool) -> bool:
     return True
 
 
-def _chosen(source: str | None, data: Path | None, name: str | None, seed: int) -> list[Task]:
-    """Return the tasks to play in turn: the named one, or all of the source from a position that the seed decides."""
+def _chosen(
+    source: str | None, data: Path | None, name: str | None, seed: int, own: Any = None
+) -> list[Task]:
+    """Return the tasks to play in turn: the named one, or all of the source from a position that the seed decides.
+
+    own: source of the game of a team, if nothing else is chosen.
+    """
     from iglu_marl.commands.task_selection import corpus_tasks
     from iglu_marl.evaluation import tasks_of
 
@@ -125,7 +136,8 @@ def _chosen(source: str | None, data: Path | None, name: str | None, seed: int) 
             raise ConfigError("--task-source and --data exclude each other, but both are given")
         tasks = corpus_tasks(data, name, dialog=True)
     else:
-        tasks = tasks_of("bundled" if source is None else source, seed=seed)
+        usual = "bundled" if own is None or name is not None else own
+        tasks = tasks_of(source or usual, seed=seed)
         if name is not None:
             opt.expect_one_of("--task", name, [str(task.task_id) for task in tasks])
             return [task for task in tasks if task.task_id == name]

@@ -16,7 +16,7 @@ from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.text import similar
 from iglu_marl.data import bundled
 from iglu_marl.evaluation import tasks_of
-from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet
+from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet, sample_task
 from iglu_marl.tasks.named import as_source
 
 SAMPLES = 20  # structures of a team that come from a generator
@@ -28,9 +28,15 @@ def choose_task(
     task: str | None = None,
     seed: int = 0,
     *,
+    own: Any = None,
     progress: bool | None = None,
 ) -> Task:
-    """Return a task of a source, the Minecraft Dialogue Corpus or the bundled set, by name or seed."""
+    """Return a task of a source, the Minecraft Dialogue Corpus or the bundled set, by name or seed.
+
+    own: source of the game of a team, if nothing else is chosen.
+    """
+    if own is not None and tasks is None and data is None and task is None:
+        return sample_task(own, np.random.default_rng(seed))
     found = _found(tasks, data, task, seed, progress)
     if task is None:
         return _drawn(list(found.values()), seed)

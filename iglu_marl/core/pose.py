@@ -1,7 +1,8 @@
-"""The pose of a builder."""
+"""The pose of a builder, and where the builders of a game start."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,3 +67,69 @@ def as_pose(value: Any, lowest: float = -3.0) -> Pose:
         if not low <= number <= high:
             raise PoseError(f"pose {name} is {number}, expected a number in {low:g}..{high:g}")
     return pose
+
+
+class TeamPose(Mapping[str, Pose]):
+    """A start pose for each builder of a team, by name. Immutable, and equal to a dict of the same poses."""
+
+    __slots__ = ("_poses",)
+
+    def __init__(self, poses: Mapping[str, Pose]) -> None:
+        self._poses = dict(poses)
+
+    def __getitem__(self, builder: str) -> Pose:
+        return self._poses[builder]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._poses)
+
+    def __len__(self) -> int:
+        return len(self._poses)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._poses.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._poses)
+
+
+def is_several(value: Any) -> bool:
+    """Return whether a value is a list of poses rather than one pose."""
+    if not isinstance(value, (list, tuple)) and getattr(value, "ndim", 0) == 0:
+        return False
+    first = value[0] if len(value) else None
+    return isinstance(first, (list, tuple, Mapping)) or getattr(first, "ndim", 0) > 0
+
+
+def as_start(value: Any, lowest: float = -3.0, builders: int | None = None) -> Pose | TeamPose:
+    """Return where a game starts: a validated pose of all builders, or one for each.
+
+    Args:
+        value: five numbers, a dict of such poses by the names of all builders, or a list of them in this order.
+        lowest: as of `as_pose`.
+        builders: number of builders; None: any.
+
+    Raises:
+        PoseError: if a pose is invalid, a builder is missing or unknown.
+
+    """
+    if not isinstance(value, Mapping):
+        if not is_several(value):
+            return as_pose(value, lowest)
+        value = {f"builder_{number}": pose for number, pose in enumerate(value)}
+    names = [f"builder_{number}" for number in range(builders or len(value) or 1)]
+    if value.keys() != set(names):
+        given = ", ".join(map(str, value)) or "nobody"
+        raise PoseError(f"pose is for {given:.200}, expected a pose for each of {', '.join(names)}")
+    poses = {}
+    for name in names:
+        try:
+            poses[name] = as_pose(value[name], lowest)
+        except PoseError as error:
+            raise PoseError(f"{name}: {error}") from None
+    return TeamPose(poses)
+
+
+def poses_of(start: Pose | TeamPose, builders: int) -> list[Pose]:
+    """Return the start poses of that many builders, in order."""
+    return [start] * builders if isinstance(start, Pose) else list(start.values())

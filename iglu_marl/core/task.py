@@ -5,7 +5,7 @@ Both are immutable; grids are read-only copies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast, overload
 
 import numpy as np
@@ -21,7 +21,7 @@ from iglu_marl.core.grid import (
     as_grid,
     blocks_to_grid,
 )
-from iglu_marl.core.pose import Pose, as_pose
+from iglu_marl.core.pose import Pose, TeamPose, as_start
 from iglu_marl.core.task_source import TaskSource
 from iglu_marl.core.text import fix_surrogates
 
@@ -80,9 +80,9 @@ def _checked_flag(invariant: bool | None, task_id: str | None) -> bool | None:
     raise TaskError(f"invariant is {invariant!r}, expected None, True or False{of_task(task_id)}")
 
 
-def _checked_pose(value: Any, task_id: str | None) -> Pose | None:
+def _checked_pose(value: Any, task_id: str | None) -> Pose | TeamPose | None:
     try:
-        return None if value is None else as_pose(value)
+        return None if value is None else as_start(value)
     except PoseError as error:
         raise TaskError(f"{error}{of_task(task_id)}") from None
 
@@ -119,7 +119,8 @@ class Task:
     invariant: whether the build may be rotated and shifted; None: only without starting blocks.
     task_id: a name for messages and reports.
     ids: the color ids of the grids: "iglu" (this project's), "iglu2022", or None for those of the environment.
-    pose: where episodes begin (see `Pose`), unless `reset` gets another pose; None: at the origin.
+    pose: where episodes begin (see `Pose`), unless `reset` gets another pose; None: at the origin. For a team one pose
+        of all builders, or a dict with a pose for each: {"builder_0": …, "builder_1": …}.
 
     Tasks are equal and hash by content. Raises `TaskError` for wrong grids, blocks, texts or options.
     """
@@ -146,7 +147,7 @@ class Task:
     full_grid: BlockGrid | None
     ids: str | None
     invariant: bool | None
-    pose: Pose | None
+    pose: Pose | TeamPose | None
     starting_grid: BlockGrid | None
     target_grid: BlockGrid
     task_id: str | None
@@ -169,7 +170,7 @@ class Task:
         *,
         task_id: str | None = None,
         ids: str | None = None,
-        pose: Sequence[float] | None = None,
+        pose: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
     ) -> None:
         put = object.__setattr__
         put(self, "task_id", task_id)

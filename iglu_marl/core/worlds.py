@@ -46,7 +46,7 @@ def prepare(task: Task, rules: EpisodeRules = DEFAULT_RULES) -> npt.NDArray[Any]
     """Return the first state of an episode, WORLD[1], read-only. `Worlds.spawn` copies it."""
     if task.pose is not None:  # scored once for all poses
         state = prepare(task.replace(pose=None), rules).copy()
-        state["pose"] = task.pose
+        state["pose"] = task.pose if isinstance(task.pose, Pose) else task.pose["builder_0"]
         sense_at(state, 0)
         state.setflags(write=False)
         return state

@@ -63,7 +63,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
         self._skip_agent_selection = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`; or a dict by builder)."""
         self._setup.start(seed, options)
         agents = self.possible_agents
         self.agents = list(agents)

@@ -15,10 +15,10 @@ from gymnasium.utils import seeding
 
 from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.core.errors import ConfigError, PoseError, StateError
+from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.pose import Pose, as_pose, as_start, poses_of
 from iglu_marl.core.schedule import TrainingClock
 from iglu_marl.core.task import Task, as_task
-from iglu_marl.core.worlds import Pose, as_pose
 from iglu_marl.game.chat import make_chat
 from iglu_marl.game.config import GameConfig, Renderer
 from iglu_marl.game.episode import Episode, EpisodeState
@@ -163,23 +163,22 @@ class EnvCore:
             pose: default of `options["pose"]`; then the task's.
 
         """
-        task, asked_pose = self._read_options(options)
-        pose = asked_pose or pose
+        task, poses = self._read_options(options)
         self.seed(seed)
         assert self.rng is not None
         if task is None:
             task = sample_task(self.tasks, self.rng)
         if adapt is not None:
             task = adapt(task)
-        if pose is None and task.pose is not None:
-            self.read_pose(task.pose)
+        if poses is None and (start := pose or task.pose) is not None:
+            poses = self.read_start(start)
         schedule, wrong_scale = self.config.wrong_schedule, None
         if schedule is not None:
             self.clock.close(0, int(self.episode.worlds.steps[0]))
             wrong_scale = float(self.clock.value(schedule, 0))
-        self.episode.begin(task, pose, from_recording, wrong_scale)
+        self.episode.begin(task, poses, from_recording, wrong_scale)
 
-    def _read_options(self, options: Mapping[str, Any] | None) -> tuple[Task | None, Pose | None]:
+    def _read_options(self, options: Mapping[str, Any] | None) -> tuple[Task | None, list[Pose] | None]:
         if options is None:
             return None, None
         if not isinstance(options, Mapping):
@@ -187,25 +186,17 @@ class EnvCore:
         for name in options:
             if name not in ("task", "pose"):
                 warnings.warn(f"unknown reset option {name!r}, expected 'task' or 'pose'", stacklevel=4)
-        task, pose = options.get("task"), options.get("pose")
-        return None if task is None else as_task(task), None if pose is None else self._read_poses(pose)
-
-    def _read_poses(self, value: Any) -> Any:
-        """Return a valid start pose, or one for each builder of a team."""
-        several = isinstance(value, (list, tuple)) and isinstance(
-            [*value, None][0], (list, tuple, np.ndarray)
-        )
-        if several and self.config.builders > 1:
-            if len(value) != self.config.builders:
-                raise PoseError(
-                    f"there are {len(value)} poses, expected one for each of {self.config.builders} builders"
-                )
-            return [self.read_pose(pose) for pose in value]
-        return self.read_pose(value)
+        task, start = options.get("task"), options.get("pose")
+        return None if task is None else as_task(task), None if start is None else self.read_start(start)
 
     def read_pose(self, value: Any) -> Pose:
         """Return a valid start pose. Raises `PoseError` for others."""
         return as_pose(value, self.controls.lowest_start)
+
+    def read_start(self, value: Any) -> list[Pose]:
+        """Return the valid start poses of all builders of a game, see `as_start`. Raises `PoseError` for others."""
+        builders = self.config.builders
+        return poses_of(as_start(value, self.controls.lowest_start, builders), builders)
 
     # -- pictures
 

@@ -17,15 +17,16 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from iglu_marl.core.dialogue import Dialogue
-from iglu_marl.core.errors import ConfigError, RenderError, StateError
+from iglu_marl.core.errors import ConfigError, PoseError, RenderError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import begin_many, show_many
 from iglu_marl.core.kernels.sights import see_many
 from iglu_marl.core.kernels.step import sense_at
+from iglu_marl.core.pose import Pose, is_several
 from iglu_marl.core.schedule import TrainingClock
 from iglu_marl.core.task import Task, as_task
 from iglu_marl.core.threads import Kernel, ThreadPool
-from iglu_marl.core.worlds import Pose, Worlds
+from iglu_marl.core.worlds import Worlds
 from iglu_marl.envs.base import EnvCore
 from iglu_marl.envs.batch_observations import BatchObsSpec
 from iglu_marl.envs.task_sampling import (
@@ -143,7 +144,7 @@ class Batch:
         self.chat = setup.episode.chat
         self.tasks, self.dialogues = np.empty(self.count, object), np.empty(self.count, object)
         self.dialogs = rows_of_dialogs(self.chat, self.count)
-        self.prepared = Prepared(setup.episode.rules, self.chat, recorded)
+        self.prepared = Prepared(setup.episode.rules, self.chat, recorded, team)
         self._adapt = adapt
         self.sampling = TaskSampling(self.count, self._played, self.prepared)
         self.clock, self.schedule = TrainingClock(self.count), setup.config.wrong_schedule
@@ -228,8 +229,8 @@ class Batch:
     def reset(self, seed: Any, options: Mapping[str, Any] | None, pose: Pose | None = None) -> Indices:
         """Start an episode in every world, or in those of `options["reset_mask"]`. Return the indices of these worlds.
 
-        options: `task` (a `Task`, or one for each world), `pose` (five numbers, or five for each world), `reset_mask`
-        (bool [n]). `pose`: default pose of these and all later episodes.
+        options: `task` (a `Task`, or one for each world), `pose` (see `_read_poses`), `reset_mask` (bool [n]); task and
+        pose are those of the episodes that start now. `pose`: default pose of these and all later episodes.
         """
         if options is not None and not isinstance(options, Mapping):
             raise ConfigError(
@@ -257,7 +258,7 @@ class Batch:
         """Return the adapted task. Raises `PoseError` if the game cannot start from its pose."""
         task = self._adapt(task)
         if task.pose is not None:
-            self.setup.read_pose(task.pose)
+            self.setup.read_start(task.pose)
         return task
 
     def _use_source(self) -> None:
@@ -285,22 +286,32 @@ class Batch:
                     f"there are {len(tasks)} tasks, expected one, or one for each of {self.count} worlds"
                 )
             tasks = [as_task(one) for one in tasks]
-        if pose is None:
-            return tasks, None
-        if self.team > 1:
-            return tasks, self._read_poses(pose)
-        if np.ndim(pose) == 2 and len(pose) == self.count:
-            return tasks, np.array([self.setup.read_pose(one) for one in pose], np.float64)
-        return tasks, np.broadcast_to(np.array(self.setup.read_pose(pose), np.float64), (self.count, 5))
+        return tasks, None if pose is None else self._read_poses(pose)
 
     def _read_poses(self, pose: Any) -> Array:
-        """Return the poses of all builders of all teams, float64 [count, team, 5]."""
-        given = np.asarray(pose, object)
-        known = ((5,), (self.team, 5), (self.count, self.team, 5))
-        if given.shape not in known:
-            raise ConfigError(f"pose has the shape {given.shape}, expected one of {known}")
-        read = [self.setup.read_pose(one) for one in given.reshape(-1, 5).tolist()]
-        return np.broadcast_to(np.array(read, np.float64).reshape(given.shape), known[2])
+        """Return where the builders start, float64 [count, team, 5].
+
+        pose: of one game (see `as_start`), or a list of these, one for each world. In a dict by builder, the values may
+        be lists, too.
+        """
+        read = self.setup.read_start
+        if isinstance(pose, Mapping) and any(map(is_several, pose.values())):
+            columns = {name: self._by_world(poses) for name, poses in pose.items()}
+            pose = [{name: poses[world] for name, poses in columns.items()} for world in range(self.count)]
+        if not is_several(pose):
+            return np.broadcast_to(np.array(read(pose), np.float64), (self.count, self.team, 5))
+        return np.array([read(start) for start in self._by_world(pose)], np.float64)
+
+    def _by_world(self, poses: Any) -> Any:
+        """Return poses by world, of a list or of one pose."""
+        if not is_several(poses):
+            return [poses] * self.count
+        if len(poses) != self.count:
+            by_name = "; poses of builders are given by name" if self.team > 1 else ""
+            raise PoseError(
+                f"there are {len(poses)} poses, expected one, or one for each of {self.count} worlds{by_name}"
+            )
+        return poses
 
     def rows_of(self, chosen: Indices) -> Indices:
         """Return the rows of the builders in these episodes, one after the other."""
@@ -325,16 +336,25 @@ class Batch:
         self._objectives[chosen] = prepared.objectives[numbers]
         self._any_objective |= prepared.any_objective
         self.over[chosen] = False
-        if poses is None and self._pose is not None:
-            poses = np.broadcast_to(np.array(self._pose, np.float64), (self.count, 5))
         if poses is not None:
-            self.worlds.pose[rows] = poses[chosen].reshape(-1, 5)
-            for row in rows.tolist():
-                sense_at(self.worlds.state, row)
+            self._place(chosen, poses[chosen])
+        elif self._pose is not None:
+            self._place(chosen, np.array(self._pose, np.float64))
+        elif self.team > 1:
+            starts = prepared.starts[numbers]
+            apart = ~np.isnan(starts[:, 0, 0])
+            self._place(chosen[apart], starts[apart])
         self.dialogues[chosen] = prepared.dialogues[numbers]
         self.dialogs[chosen] = prepared.seen[numbers]
         if self.on_begin is not None:
             self.on_begin(chosen)
+
+    def _place(self, chosen: Indices, poses: Array) -> None:
+        """Move the builders of these episodes to their start poses, [chosen, team, 5] or one for all."""
+        rows = self.rows_of(chosen)
+        self.worlds.pose[rows] = poses.reshape(-1, 5)
+        for row in rows.tolist():
+            sense_at(self.worlds.state, row)
 
     def begin_next(self, mode: AutoresetMode) -> Indices:
         """Before a step, start the next episodes of worlds that are over. They are idle in this step."""

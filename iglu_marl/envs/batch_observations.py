@@ -159,6 +159,37 @@ _HELD = [object()]
 _NOBODY_ELSE = getrefcount(_HELD[0])  # of an object that only one list refers to
 
 
+def final_infos(views: Mapping[str, Any], infos: Mapping[str, Any], over: Array) -> dict[str, Any]:
+    """Return the last observations and infos of episodes that are over, as Gymnasium's vector environments do.
+
+    `final_obs` is an object array of observations; other arrays are empty in the rows of running episodes.
+    """
+    final = np.full(len(over), None, object)
+    chosen = np.flatnonzero(over)
+    last = rows(views, chosen)
+    for number, world in enumerate(chosen.tolist()):
+        final[world] = rows(last, number)
+    return {
+        "final_obs": final,
+        "_final_obs": over.copy(),
+        "final_info": _masked(infos, over),
+        "_final_info": over.copy(),
+    }
+
+
+def _masked(infos: Mapping[str, Any], mask: Array) -> dict[str, Any]:
+    """Return infos with None or 0 in other rows, and `_key` beside each key."""
+    masked: dict[str, Any] = {}
+    for key, values in infos.items():
+        if isinstance(values, Mapping):
+            masked[key] = _masked(values, mask)
+        else:
+            masked[key] = np.full_like(values, None if values.dtype == object else 0)
+            masked[key][mask] = values[mask]
+        masked[f"_{key}"] = mask.copy()
+    return masked
+
+
 def rows(values: Any, chosen: Any) -> Any:
     """Return rows of the arrays in nested dicts; an integer gives views of one row."""
     if isinstance(values, dict):

@@ -152,7 +152,7 @@ class LiveGame(TwoAgentGame):
     # -- course
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`; or a list by builder)."""
+        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`; or a dict by builder)."""
         self._setup.start(seed, options)
         self.agents = list(self.possible_agents)
         self.ticks = 0

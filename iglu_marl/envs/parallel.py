@@ -41,7 +41,7 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ByAgent, ByAgent]:
-        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`)."""
+        """Start an episode. options: `task` (a `Task`) and `pose` (five numbers, see `Pose`; or a dict by builder)."""
         self._setup.start(seed, options)
         agents = self.possible_agents
         self.agents = list(agents)

@@ -13,6 +13,7 @@ from iglu_marl.core.dialogue import Dialogue
 from iglu_marl.core.errors import ConfigError, StateError, TaskError
 from iglu_marl.core.kernels.records import WORLD, EpisodeRules
 from iglu_marl.core.kernels.step import speak_at
+from iglu_marl.core.pose import TeamPose, poses_of
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import prepare
 from iglu_marl.envs.base import put_generator
@@ -23,7 +24,7 @@ from iglu_marl.tasks.source import MAX_SKIPS, TaskSource, finite_tasks
 INDEX_BUFFER = 32  # indices sampled at once per world from a finite source
 KEPT = 4096  # prepared tasks, 7 KB each, cached for other sources
 
-_COLUMNS = ("words", "tasks", "dialogues", "has_next", "objectives", "seen")
+_COLUMNS = ("words", "tasks", "dialogues", "has_next", "objectives", "seen", "starts")
 
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
@@ -64,10 +65,11 @@ class Prepared:
     | `objectives` | object [capacity] | None if the target is the objective |
     | `dialogues` | object [capacity] | dialogues at the start |
     | `seen` | object [capacity] or int32 [capacity, length] | the same as observed, texts or tokens |
+    | `starts` | float64 [capacity, team, 5] | where the builders of a team start; nan: all as in the record |
     """
 
-    def __init__(self, rules: EpisodeRules, chat: Chat, recorded: bool) -> None:
-        self.rules, self.chat, self.recorded = rules, chat, recorded
+    def __init__(self, rules: EpisodeRules, chat: Chat, recorded: bool, team: int) -> None:
+        self.rules, self.chat, self.recorded, self.team = rules, chat, recorded, team
         self.numbers: dict[tuple[Task, Task | None, int], int] = {}
         self.limit = KEPT
         self.any_objective = False
@@ -81,6 +83,7 @@ class Prepared:
         self.tasks, self.dialogues = np.empty(capacity, object), np.empty(capacity, object)
         self.has_next, self.objectives = np.zeros(capacity, np.bool_), np.full(capacity, None, object)
         self.seen = rows_of_dialogs(self.chat, capacity)
+        self.starts = np.full((capacity, self.team, 5), np.nan)
         for name, values in zip(_COLUMNS, kept, strict=False):
             getattr(self, name)[:count] = values
 
@@ -100,6 +103,9 @@ class Prepared:
                 dialogue, written = task.dialogue, task.dialog
             self.tasks[number], self.dialogues[number] = task, dialogue
             self.seen[number] = self.chat.show(dialogue, written)
+            self.starts[number] = np.nan
+            if self.team > 1 and isinstance(task.pose, TeamPose):
+                self.starts[number] = poses_of(task.pose, self.team)
             self.has_next[number] = following is not None
             self.objectives[number] = objective
             self.any_objective |= objective is not None

@@ -25,7 +25,7 @@ from iglu_marl.core.kernels.sights import Sights
 from iglu_marl.core.kernels.step import speak_at
 from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
-from iglu_marl.envs.batch_observations import Copies, batched, rows, shown_space
+from iglu_marl.envs.batch_observations import Copies, batched, final_infos, shown_space
 from iglu_marl.envs.documentation import batch_documented
 from iglu_marl.envs.single import (
     MAX_ARCHITECT_SEED,
@@ -201,7 +201,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
 
         seed: s seeds world i as `reset(seed=s + i)` seeds a single environment; or a list with a seed for each world.
         options: `task` (a `Task`, or a list of one for each world), `pose` (five numbers, or five for each world), and
-        `reset_mask` (bool [num_envs]: only these worlds).
+        `reset_mask` (bool [num_envs]: only these worlds). Task and pose hold for the episodes that start now.
         """
         chosen = self._batch.reset(seed, options, self._prototype.first_pose)
         if self._live is not None:
@@ -230,7 +230,7 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
             return self._observations(), reward, terminated, truncated, self._infos()
         reward, terminated, truncated = shown.reward.copy(), shown.terminated.copy(), shown.truncated.copy()
         chosen = np.flatnonzero(batch.over)
-        final = self._final(chosen)
+        final = self._final()
         batch.reset_done(chosen)
         if self._live is not None:
             self._live.begin(chosen)
@@ -274,17 +274,10 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
             infos[f"_{key}"] = np.ones(self.num_envs, np.bool_)
         return infos
 
-    def _final(self, chosen: Array) -> dict[str, Any]:
-        """Return the last observations and infos of ended episodes, in Gymnasium's format."""
-        mask = self._batch.over.copy()
-        last = rows(self._views(), chosen)
-        final = np.full(self.num_envs, None, object)
-        for number, world in enumerate(chosen.tolist()):
-            final[world] = rows(last, number)
-        infos = self._infos()
-        for key in self.info_keys:
-            infos[f"_{key}"] = mask.copy()
-        return {"final_obs": final, "_final_obs": mask, "final_info": infos, "_final_info": mask.copy()}
+    def _final(self) -> dict[str, Any]:
+        """Return the last observations and infos of ended episodes."""
+        infos = {key: self._infos()[key] for key in self.info_keys}
+        return final_infos(self._views(), infos, self._batch.over)
 
     def render(self) -> tuple[Any, ...] | None:
         """Return the composed frame or text of each world, one after the other."""

@@ -26,7 +26,7 @@ from iglu_marl.core.kernels.talk import Talk
 from iglu_marl.core.threads import exclusive
 from iglu_marl.envs.aec import AECGame
 from iglu_marl.envs.batch import Batch, BatchState, HasBatch, read_mode
-from iglu_marl.envs.batch_observations import BatchObsSpec, Copies, rows, shown_space
+from iglu_marl.envs.batch_observations import BatchObsSpec, Copies, final_infos, shown_space
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.parallel import ParallelGame
 from iglu_marl.envs.task_sampling import check_like
@@ -64,7 +64,8 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         agent moves, and the action of the other is ignored. `infos[agent]["floor"]`, bool [num_games]: whether it is
         the agent's turn next.
     autoreset_mode: "NextStep" (default: the step after the end of a game ignores the actions and begins the next),
-        "SameStep" (the same step begins the next; the end is in `infos[agent]["final_obs"]`), or "Disabled".
+        "SameStep" (the same step begins the next; the end is in `infos[agent]["final_obs"]`, an object array of
+        observations, and `infos[agent]["final_info"]`), or "Disabled".
     num_threads, copy, grid_dtype, pov_layout: as of `iglu_marl.envs.vector.BuilderVectorEnv`.
 
     actions: {"architect_0": int [num_games, words] (0 = padding; all 0 = silence), "builder_0": a batch of the
@@ -175,7 +176,8 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         """Start all games. Return observations and infos by agent.
 
         seed: s seeds game i as `reset(seed=s + i)` seeds a `parallel_env`; or a list with a seed for each game.
-        options: `task`, `pose` and `reset_mask` as in the vector environments.
+        options: `task`, `pose` and `reset_mask` as in the vector environments. Poses of a team are dicts by builder; a
+        list has one entry for each game.
         """
         self._batch.reset(seed, options)
         self._batch.refresh()
@@ -203,9 +205,8 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         )
         if not (any_over and self.autoreset_mode is AutoresetMode.SAME_STEP):
             return self._observations(), rewards, *ends, self._infos()
-        chosen = np.flatnonzero(batch.over)
-        final = self._final(chosen)
-        batch.reset_done(chosen)
+        final = self._final()
+        batch.reset_done(np.flatnonzero(batch.over))
         batch.refresh()
         infos = self._infos()
         for agent in agents:
@@ -291,21 +292,10 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
                 infos[agent]["floor"] = self._batch.worlds.floor == number
         return infos
 
-    def _final(self, chosen: Array) -> dict[str, dict[str, Any]]:
-        """Return the last observations and infos of games that ended: `final_obs` object [num_games], `final_info`."""
-        views, infos = self._views(), self._infos()
-        final: dict[str, dict[str, Any]] = {}
-        for agent in self.possible_agents:
-            last = rows(views[agent], chosen)
-            entries = np.full(self.num_games, None, object)
-            for number, game in enumerate(chosen.tolist()):
-                entries[game] = rows(last, number)
-            final[agent] = {
-                "final_obs": entries,
-                "_final_obs": self._batch.over.copy(),
-                "final_info": infos[agent],
-            }
-        return final
+    def _final(self) -> dict[str, dict[str, Any]]:
+        """Return the last observations and infos of games that ended."""
+        views, infos, over = self._views(), self._infos(), self._batch.over
+        return {agent: final_infos(views[agent], infos[agent], over) for agent in self.possible_agents}
 
     def state(self) -> npt.NDArray[np.float32]:
         """Return states for a centralised critic, float32 [num_games, n]; columns as in `parallel_env().state()`."""

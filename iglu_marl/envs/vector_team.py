@@ -5,7 +5,6 @@ The builders of a game are neighbouring rows of the batch, which share one build
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -179,6 +178,6 @@ class VectorTeam(VectorGame):
         self._earned[:] = 0.0
         self._learn(self._batch.everyone)
 
-    def reset(self, seed: Any = None, options: Mapping[str, Any] | None = None) -> tuple[ByAgent, ByAgent]:
-        """Start all games, as in `VectorGame`. options: `pose` may also have a row for each builder."""
-        return super().reset(seed, options)
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.__dict__.update(saved)
+        self._batch.dialogs = self._dialogs[0]  # has to be a view of these

@@ -172,7 +172,9 @@ class Evaluation:
         for row in self.rows:
             pairs.setdefault((row["architect"], row["builder"]), []).append(row)
         for (architect, builder), rows in pairs.items():
-            silent = sum(not row["instructions"] for row in rows)
+            silent = sum(
+                not row["instructions"] for row in rows if self.settings["config"].get("architects") != 0
+            )
             unread = sum(not row.get("read", 1) for row in rows if row["instructions"])
             for count, what in (
                 (silent, "the architect sent no message"),

@@ -19,8 +19,9 @@ from iglu_marl.core.errors import AgentError, GridError, StateError
 from iglu_marl.core.grid import Block, as_grid, cells_of, color_name, index_of, set_blocks
 from iglu_marl.core.kernels.records import BUILDER
 from iglu_marl.core.kernels.step import speak_at, step_at
+from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task, is_block_list
-from iglu_marl.core.worlds import Pose, Worlds, prepare
+from iglu_marl.core.worlds import Worlds, prepare
 from iglu_marl.game.chat import Chat
 from iglu_marl.game.config import GameConfig, Renderer
 from iglu_marl.game.knowledge import agents_of
@@ -117,7 +118,7 @@ class Episode:
     def begin(
         self,
         task: Task,
-        pose: Pose | None = None,
+        poses: Sequence[Pose] | None = None,
         recorded: bool = False,
         wrong_scale: float | None = None,
     ) -> None:
@@ -125,20 +126,21 @@ class Episode:
 
         Args:
             task: the task.
-            pose: of the builder; default: the task's.
+            poses: of each builder; None: where the task has no pose.
             recorded: whether the dialogue is the task's; else it begins empty.
             wrong_scale: of this episode, if the configuration has a schedule of it.
 
         """
-        self._spawn(prepare(task, self.rules), pose)
+        self._spawn(prepare(task, self.rules), poses)
         if wrong_scale is not None:
             self.worlds.wrong_scale[:] = wrong_scale
         self.task, self.objective = task, task.objective
         self.recorded, self.edits = recorded, []
         self.dialogue = task.dialogue if recorded else Dialogue()
 
-    def _spawn(self, prepared: npt.NDArray[Any], pose: Pose | None) -> None:
-        self.worlds.spawn_prepared(0, prepared, pose)
+    def _spawn(self, prepared: npt.NDArray[Any], poses: Sequence[Pose] | None) -> None:
+        for row in range(len(self.worlds)):
+            self.worlds.spawn_prepared(row, prepared, None if poses is None else poses[row])
 
     def view(self, agent: str) -> Any:
         """Return what the observer of an agent reads: an object with the attributes of this one."""

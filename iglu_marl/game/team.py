@@ -20,7 +20,8 @@ from iglu_marl.core.errors import StateError
 from iglu_marl.core.grid import BLOCKS_PER_COLOR
 from iglu_marl.core.kernels.records import BUILDER
 from iglu_marl.core.kernels.step import sense_at, speak_at, step_member_at
-from iglu_marl.core.worlds import Pose, Worlds
+from iglu_marl.core.pose import Pose
+from iglu_marl.core.worlds import Worlds
 from iglu_marl.game.chat import Chat
 from iglu_marl.game.config import GameConfig, Renderer
 from iglu_marl.game.episode import Act, Episode, EpisodeState, Move, Outcome, Say
@@ -99,12 +100,10 @@ class TeamEpisode(Episode):
 
     # -- course
 
-    def _spawn(self, prepared: Array, pose: Pose | list[Pose] | None) -> None:
+    def _spawn(self, prepared: Array, poses: Sequence[Pose] | None) -> None:
+        super()._spawn(prepared, poses)
         worlds, config = self.worlds, self.config
-        builders = self.agents[config.architects :]
-        poses: Any = pose if isinstance(pose, list) else [pose] * len(builders)
-        for row, builder in enumerate(builders):
-            worlds.spawn_prepared(row, prepared, poses[row])
+        for row, builder in enumerate(self.agents[config.architects :]):
             held = (config.inventories or {}).get(builder)
             if held is not None:
                 worlds.inventory[row] += np.array(held, np.int16) - BLOCKS_PER_COLOR

@@ -22,6 +22,7 @@ from iglu_marl.core.files import json_line
 from iglu_marl.core.grid import blocks_to_grid, grid_to_blocks
 from iglu_marl.core.kernels.records import WORLD
 from iglu_marl.core.parsing import wrap_errors
+from iglu_marl.core.pose import TeamPose
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.game.config import TEAM_OPTIONS, GameConfig
 from iglu_marl.game.episode import Episode
@@ -131,7 +132,7 @@ def _fields_of(task: Task) -> dict[str, Any]:
         "invariant": task.invariant,
         "task_id": task.task_id,
         "ids": task.ids,
-        "pose": task.pose,
+        "pose": dict(task.pose) if isinstance(task.pose, TeamPose) else task.pose,
     }
 
 

@@ -32,6 +32,7 @@ class SpawnPoses(TaskSource):
         yaw_deg: gaze (see `Pose`), a number or (low, high).
         pitch_deg: as `yaw_deg`.
         clear: sample again if the body is inside a starting block.
+        builders: number of builders of a team, who each get a pose of their own.
 
     Raises:
         TaskError: if the source or a range is wrong, or no free pose is found.
@@ -48,12 +49,16 @@ class SpawnPoses(TaskSource):
         yaw_deg: Range = (0.0, 360.0),
         pitch_deg: Range = 0.0,
         clear: bool = True,
+        builders: int = 1,
     ) -> None:
         if not isinstance(clear, bool):
             raise TaskError(f"SpawnPoses got clear={clear!r}, expected True or False")
+        if isinstance(builders, bool) or not isinstance(builders, int) or builders < 1:
+            raise TaskError(f"SpawnPoses got builders={builders!r}, expected an integer of 1 or more")
         given = {"x": x, "y": y, "z": z, "yaw_deg": yaw_deg, "pitch_deg": pitch_deg}
         ranges = [_read_range(name, value) for name, value in given.items()]
         self.source, self.clear = as_source(source, "SpawnPoses: source", TaskError), clear
+        self.builders = builders
         self.low, self.high = (Pose(*ends) for ends in zip(*ranges, strict=True))
         for end in (self.low, self.high):
             try:
@@ -66,15 +71,19 @@ class SpawnPoses(TaskSource):
         """Sample a task and its pose."""
         generator = self.rng if rng is None else rng
         task = sample_task(self.source, generator)
+        poses: Any = [self._sample_pose(task, generator) for _ in range(self.builders)]
+        return task.replace(pose=poses if self.builders > 1 else poses[0])
+
+    def _sample_pose(self, task: Task, rng: np.random.Generator) -> Pose:
         for _ in range(MAX_DRAWS):
             pose = Pose(
                 *(
-                    low if low == high else float(generator.uniform(low, high))
+                    low if low == high else float(rng.uniform(low, high))
                     for low, high in zip(self.low, self.high, strict=True)
                 )
             )
             if not self.clear or task.starting_grid is None or _fits(task.starting_grid, pose):
-                return task.replace(pose=pose)
+                return pose
         raise TaskError(
             f"{MAX_DRAWS} poses in a row in {self!r} were inside starting blocks{of_task(task.task_id)}"
         )

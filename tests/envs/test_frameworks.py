@@ -592,6 +592,74 @@ def test_torchrl_turns(masked: bool) -> None:
     assert acting[:5].tolist() == [[True, False], *[[False, True]] * 3, [True, False]] or acting[1, 1]
 
 
+TEAMS: dict[str, tuple[str | None, dict[str, Any]]] = {
+    "1x2": (None, {"builders": 2}),
+    "2x1": (None, {"architects": 2, "sees": {"architect_1": "none"}}),
+    "2x2": (None, {"architects": 2, "builders": 2, "builder_can_ask": True}),
+    "1x3": (None, {"builders": 3, "controls": "flying"}),
+    "craft": ("craft", {}),
+    "division": ("division", {}),
+    "assistant": ("assistant", {}),
+    "relay": ("relay", {}),
+    "16x16": (None, {"architects": 16, "builders": 16}),
+}
+TEAM_GAME = {**{name: value for name, value in GAME.items() if name != "tasks"}, "max_steps": 6}
+
+
+def team_game(make: Any, team: str, **options: Any) -> Any:
+    name, own = TEAMS[team]
+    return make(name, **{**TEAM_GAME, **own, **options})
+
+
+@torchrl_filters
+@pytest.mark.parametrize("team", TEAMS)
+def test_torchrl_plays_teams(team: str) -> None:
+    """Groups by role, all in one group, and one for each agent; parallel and in turns."""
+    needs("torchrl")
+    one_thread()
+    from torchrl.envs import PettingZooWrapper
+    from torchrl.envs.utils import MarlGroupMapType, check_env_specs
+
+    turns = discretize(team_game(iglu_marl.env, team), "multidiscrete")
+    agents = turns.possible_agents
+    by_role = {role: [one for one in agents if one.startswith(role)] for role in ("architect", "builder")}
+    env = PettingZooWrapper(align(discretize(team_game(iglu_marl.parallel_env, team), "multidiscrete")))
+    assert env.group_map == {role: group for role, group in by_role.items() if group}
+    check_env_specs(env)
+    data = env.rollout(9)
+    for group, members in env.group_map.items():
+        assert data[group, "observation"].shape[:2] == (len(data), len(members))
+    flat = flatten(discretize(team_game(iglu_marl.parallel_env, team), "multidiscrete"))
+    alike = team != "assistant"  # where the builders of one group see different things
+    env = PettingZooWrapper(flat, group_map=None if alike else MarlGroupMapType.ONE_GROUP_PER_AGENT)
+    check_env_specs(env)
+    data = env.rollout(9)
+    builders = by_role["builder"]
+    acted = data["builder", "info", "event"] if alike else data["builder_1", "info", "event"]
+    assert acted.shape == (len(data), len(builders) if alike else 1)
+    if len(builders) > 1 and by_role["architect"]:
+        events = data["next", "architect", "info", "events"]
+        assert (events == data["next", "builder", "info", "event"][:, None]).all(), "seen by each architect"
+    env = PettingZooWrapper(align(turns), use_mask=True, group_map=MarlGroupMapType.ALL_IN_ONE_GROUP)
+    check_env_specs(env)
+    assert (env.rollout(9)["agents", "mask"].sum(dim=-1) == 1).all(), "one at a time"
+
+
+@torchrl_filters
+def test_torchrl_keeps_to_the_masks_of_a_team() -> None:
+    needs("torchrl")
+    one_thread()
+    from torchrl.envs import PettingZooWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    env = PettingZooWrapper(mask(align(team_game(iglu_marl.parallel_env, "1x2"), actions="discrete")))
+    check_env_specs(env)
+    data = env.rollout(9)
+    assert data["builder", "action_mask"].shape == (6, 2, 19)
+    assert data["builder", "action_mask"].gather(-1, data["builder", "action"].unsqueeze(-1)).all()
+    assert not data["builder", "action_mask"].all()
+
+
 @torchrl_filters
 def test_torchrl_example(tmp_path: Path) -> None:
     needs("torchrl")
@@ -640,6 +708,33 @@ def test_supersuit_concatenates(actions: Any) -> None:
         assert rewards.shape == (4,)
     assert alike.observation_space("builder_0").contains(observations[1])
     assert observations[:, -2:].tolist() == [[1, 0], [0, 1]] * 2
+
+
+@pytest.mark.parametrize("team", TEAMS)
+def test_supersuit_takes_teams(team: str) -> None:
+    needs("supersuit")
+    import supersuit
+
+    flat = flatten(discretize(team_game(iglu_marl.parallel_env, team)))
+    env = supersuit.pad_observations_v0(flat)
+    assert len({env.observation_space(agent).shape for agent in env.possible_agents}) == 1
+    env.reset(seed=0)
+    turns = supersuit.frame_stack_v1(align(discretize(team_game(iglu_marl.env, team))), 2)
+    turns.reset(seed=0)
+    turns.step(turns.action_space(turns.agent_selection).sample())
+    alike = align(discretize(team_game(iglu_marl.parallel_env, team)))
+    one = supersuit.pettingzoo_env_to_vec_env_v1(alike)
+    many = supersuit.concat_vec_envs_v1(one, 2, base_class="gymnasium")
+    observations, _ = many.reset(seed=1)
+    agents = len(alike.possible_agents)
+    many.action_space.seed(0)
+    for _ in range(14):  # beyond the end of episodes
+        observations, rewards, *_ = many.step(
+            np.stack([many.action_space.sample() for _ in range(2 * agents)])
+        )
+    assert observations.shape == (2 * agents, *alike.observation_space("builder_0").shape)
+    assert observations[:, -agents:].tolist() == np.eye(agents).tolist() * 2
+    assert rewards.shape == (2 * agents,)
 
 
 def test_one_policy_of_sb3_plays_both_by_supersuit() -> None:

@@ -74,6 +74,14 @@ def test_rllib_trains_a_policy_for_each_role() -> None:
     assert answer["printed"].startswith("1: ")
 
 
+def test_rllib_plays_teams() -> None:
+    """Its check of every kind of team, and an iteration of PPO of two architects and two builders."""
+    answer = told("teams")
+    assert answer["checked"] == ["1x2", "2x1", "2x2", "1x3", "craft", "division", "assistant", "relay"]
+    assert answer["agents"] == ["architect_0", "architect_1", "builder_0", "builder_1"]
+    assert all(steps >= 120 for steps in answer["learned"].values()), "two agents a policy"
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"), [line for line in documented() if line[0] == "rllib_two_agents"]
 )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.vector import VectorEnv
+from probing import frozen
 
 from iglu_marl import ConfigError, RenderError, StateError, parallel_env
 from iglu_marl.envs import VectorGame
@@ -67,7 +71,7 @@ def test_each_game_is_a_parallel_game(options: Any) -> None:
     count, rng = 3, np.random.default_rng(1)
     many = VectorGame(count, autoreset_mode="SameStep", **options)
     ones = [parallel_env(chat="tokens", **options) for _ in range(count)]
-    poses = POSES[: options["builders"]]
+    poses = dict(zip(("builder_0", "builder_1", "builder_2"), POSES[: options["builders"]], strict=False))
     seen, infos = many.reset(seed=5, options={"pose": poses})
     shown = [one.reset(seed=5 + game, options={"pose": poses}) for game, one in enumerate(ones)]
     for number, agent in enumerate(many.possible_agents):
@@ -104,7 +108,7 @@ def test_a_team_is_restored() -> None:
         "sees": {"architect_0": "half:west"}, "hearers": {"builder_0": ()},
     }  # fmt: skip
     many, fresh = (VectorGame(4, **options) for _ in range(2))
-    many.reset(seed=1, options={"pose": POSES[:2]})
+    many.reset(seed=1, options={"pose": dict(zip(("builder_0", "builder_1"), POSES, strict=False))})
     rng = np.random.default_rng(2)
     for _ in range(30):
         many.step(sampled(many, rng))
@@ -120,6 +124,94 @@ def test_a_team_is_restored() -> None:
         fresh.set_state(state._replace(heard=None))
 
 
+COPIES: dict[str, Any] = {
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda value: pickle.loads(pickle.dumps(value)),  # noqa: S301 (our own bytes)
+}
+TOKENS: dict[str, Any] = {"vocabulary": 6, "max_message_length": 2, "dialog_length": 12}
+COPIED: dict[str, tuple[str | None, dict[str, Any]]] = {
+    "craft": ("craft", {}),
+    "division": ("division", {"builders": 3, "builder_sees": ("pov", "inventory", "dialog"), "pov_size": (12, 12)}),
+    "assistant": ("assistant", {"autoreset_mode": "SameStep"}),
+    "relay": ("relay", {"num_threads": 2}),
+    "2x1": (None, {"architects": 2, "copy": False}),
+    "0x3": (None, {"architects": 0, "builders": 3, "builder_can_ask": True, "builder_sees": (*PLAIN, "aim")}),
+    "2x2": (None, {
+        "architects": 2, "builders": 2, "hearers": {"builder_0": ()},
+        "sees": {"architect_0": ("half:west", "color:red")},
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize("team", COPIED)
+def test_a_copy_of_a_team_continues_as_the_original(team: str, way: str) -> None:
+    """In the middle of games, and beyond their end; what one does then changes nothing in the other."""
+    name, options = COPIED[team]
+    many = VectorGame(3, name, **{"max_steps": 8, "max_turns": None, **TOKENS, **options})
+    COPIES[way](many)  # before the first reset, too
+    many.reset(seed=1)
+    for number, agent in enumerate(many.possible_agents):
+        many.batched_action_space(agent).seed(number)
+    rng = np.random.default_rng(2)
+    moves = [
+        {agent: many.batched_action_space(agent).sample() for agent in many.possible_agents} for _ in range(5)
+    ]
+    for each in moves:
+        many.step(each)
+    twin = COPIES[way](many)
+    moves += [moves[number] for number in rng.permutation(5)] * 4
+    story = [frozen((many.step(each), many.state())) for each in moves]
+    assert [frozen((twin.step(each), twin.state())) for each in moves] == story
+    assert frozen(twin.reset(seed=4)) == frozen(many.reset(seed=4))
+
+
+@pytest.mark.parametrize("team", ["division", "assistant", "craft"])
+def test_same_step_gives_the_end_as_gymnasium_does(team: str) -> None:
+    """`infos` of each agent are what Gymnasium's vector environments make of the infos of single games."""
+    options: dict[str, Any] = {**TOKENS, "max_steps": 3, "max_turns": None}
+    many = VectorGame(3, team, **options, autoreset_mode="SameStep")
+    ones = [parallel_env(team, chat="tokens", **options) for _ in range(3)]
+    gymnasium_s = VectorEnv()
+    gymnasium_s.num_envs = 3
+    many.reset(seed=1)
+    for number, one in enumerate(ones):
+        one.reset(seed=1 + number)
+    many.step(still(many))
+    ones[1].step({agent: row(still(many)[agent], 1) for agent in many.possible_agents})
+    mask = np.array([False, True, False])
+    many.reset(options={"reset_mask": ~mask})  # only game 1 ends after three steps
+    for _ in range(2):
+        infos = many.step(still(many))[4]
+        seen, *_, last = ones[1].step({agent: row(still(many)[agent], 1) for agent in many.possible_agents})
+    for agent in many.possible_agents:
+        expected = gymnasium_s._add_info({}, {"final_obs": seen[agent], "final_info": last[agent]}, 1)
+        ours = {key: value for key, value in infos[agent].items() if "final" in key}
+        equal_infos(ours, expected)
+
+
+def still(many: VectorGame) -> Any:
+    spaces = {agent: many.batched_action_space(agent) for agent in many.possible_agents}
+    for space in spaces.values():
+        space.seed(0)
+    return {agent: space.sample() for agent, space in spaces.items()}
+
+
+def equal_infos(ours: Any, theirs: Any) -> None:
+    assert type(ours) is type(theirs)
+    if isinstance(ours, dict):
+        assert ours.keys() == theirs.keys()
+        for key in ours:
+            equal_infos(ours[key], theirs[key])
+    elif isinstance(ours, np.ndarray):
+        assert (ours.shape, ours.dtype.kind) == (theirs.shape, theirs.dtype.kind)
+        for mine, his in zip(ours.tolist(), theirs.tolist(), strict=True):
+            if isinstance(his, dict):
+                same(mine, his)
+            else:
+                assert mine == his
+
+
 def test_what_many_games_of_a_team_do_not_have() -> None:
     with pytest.raises(ConfigError, match="turn_steps is 5, expected none"):
         VectorGame(2, builders=2, turn_steps=5)
@@ -130,5 +222,3 @@ def test_what_many_games_of_a_team_do_not_have() -> None:
     )
     with pytest.raises(ConfigError, match="a goal in words"):
         VectorGame(2, builders=2, tasks=goals).reset(seed=0)
-    with pytest.raises(ConfigError, match="pose has the shape"):
-        VectorGame(2, builders=2).reset(seed=0, options={"pose": POSES})

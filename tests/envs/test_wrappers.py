@@ -601,42 +601,168 @@ def test_pettingzoo_of_flattened_games() -> None:
 
 
 COMMON = {"tasks", "architects", "builders", "builder_can_ask", "controls", "builder_sees", "max_steps"}
+SEES = {"architect_0": ("half:north", "side:west"), "builder_1": "color:red"}
+TEAMS: dict[str, dict[str, Any]] = {
+    "1x2": {"builders": 2},
+    "2x1": {"architects": 2, "sees": {"architect_1": "none"}},
+    "2x2": {"architects": 2, "builders": 2, "sees": SEES, "inventories": {"builder_1": {"red": 2}}},
+    "0x2": {"architects": 0, "builders": 2, "sees": {"builder_0": "all"}},
+    "1x3": {"builders": 3, "hearers": {"builder_2": ()}},
+    "16x16": {"architects": 16, "builders": 16, "max_steps": 5},
+}
+
+
+def numbers_only(info: dict[str, Any]) -> bool:
+    return all(np.asarray(value).dtype.kind in "biuf" for value in info.values())
 
 
 @pytest.mark.filterwarnings("ignore:unknown reset option 'options'")
 @pytest.mark.filterwarnings("ignore:(Observation|Action) space for each agent")
 @pytest.mark.filterwarnings("ignore:Agents have different observation space sizes")
 @pytest.mark.filterwarnings("ignore:Observations are different shapes")
-def test_wrapped_teams(capsys: pytest.CaptureFixture[str]) -> None:
-    """All but masks wrap games of several builders; many games are as one."""
-    team = {**GAME, "architects": 2, "builders": 2, "builder_can_ask": True, "controls": "continuous"}
-    parallel_api_test(align(discretize(iglu_marl.parallel_env(**team)), drop=("agentPos",)), num_cycles=30)
-    spoken: dict[str, Any] = {name: value for name, value in team.items() if name in COMMON}
-    api_test(flatten(discretize(tokenize(iglu_marl.env(**spoken), vocabulary=5))), num_cycles=20)
-    with pytest.raises(ConfigError, match="several builders"):
-        mask(discretize(iglu_marl.parallel_env(**team)))
-    mask(discretize(iglu_marl.parallel_env(**{**team, "builders": 1, "builder_can_ask": False})))
+@pytest.mark.parametrize("team", TEAMS)
+def test_wrapped_teams(team: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Infos have numbers only, and the same keys for all agents that a library puts together."""
+    options = {**GAME, "controls": "continuous", **TEAMS[team]}
+    asking = {**options, "builder_can_ask": True}
+    parallel_api_test(align(discretize(iglu_marl.parallel_env(**asking))), num_cycles=20)
+    spoken: dict[str, Any] = {name: value for name, value in asking.items() if name in COMMON}
+    api_test(flatten(discretize(tokenize(iglu_marl.env(**spoken), vocabulary=5))), num_cycles=10)
+    one_word = {**options, "max_message_length": 1}
+    api_test(mask(align(discretize(iglu_marl.env(**one_word)), actions="discrete")), num_cycles=10)
+    builders = [agent for agent in iglu_marl.parallel_env(**options).possible_agents if agent[0] == "b"]
+    for wrap, roles in ((align, ("",)), (flatten, ("architect", "builder"))):
+        env = wrap(discretize(iglu_marl.parallel_env(**options)))
+        rng = np.random.default_rng(0)
+        _, infos = env.reset(seed=3)
+        seen = set()
+        while env.agents:
+            space = {agent: env.action_space(agent) for agent in env.agents}
+            for agent in env.agents:
+                space[agent].seed(int(rng.integers(99)))
+            *_, infos = env.step({agent: space[agent].sample() for agent in env.agents})
+            assert all(map(numbers_only, infos.values()))
+            for role in roles:
+                keys = [set(info) for agent, info in infos.items() if agent.startswith(role)]
+                assert all(each == keys[0] for each in keys)
+            if wrap is flatten and len(builders) > 1 and "architect_0" in infos:
+                events = infos["architect_0"]["events"]
+                assert events.tolist() == [infos[builder]["event"] for builder in builders]
+                seen |= set(events.tolist())
+        assert len(seen) != 1
 
-    many = align(discretize(VectorGame(2, **team)), drop=("agentPos",))
-    ones = [align(discretize(iglu_marl.parallel_env(**team)), drop=("agentPos",)) for _ in range(2)]
+
+@pytest.mark.parametrize("team", TEAMS)
+def test_what_the_agents_of_a_team_see_lies_at_the_same_place(team: str) -> None:
+    """In `align`, each agent has the numbers of `flatten` at the places that the layout names, and 0 elsewhere."""
+    alike, own = (wrap(iglu_marl.parallel_env(**{**GAME, **TEAMS[team]})) for wrap in (align, flatten))
+    rng = np.random.default_rng(1)
+    seen, alone = alike.reset(seed=2)[0], own.reset(seed=2)[0]
+    agents = alike.possible_agents
+    assert (
+        len({alike.observation_space(agent) == alike.observation_space(agents[0]) for agent in agents}) == 1
+    )
+    for _ in range(5):
+        for number, agent in enumerate(agents):
+            vector = seen[agent].copy()
+            assert alike.observation_space(agent).contains(vector)
+            assert entries(alike, vector, agent)["role"].tolist() == np.eye(len(agents))[number].tolist()
+            vector[-len(agents) :] = 0
+            mine = entries(own, alone[agent], agent)
+            for key, numbers in entries(alike, vector, agent).items():
+                if key in mine:
+                    np.testing.assert_array_equal(numbers[: len(mine[key])], mine[key])
+                    numbers[: len(mine[key])] = 0
+            assert not vector.any()
+        actions = {agent: rng.integers(alike.action_space(agent).nvec) for agent in agents}
+        seen = alike.step(actions)[0]
+        parts = {
+            agent: row[:-1] if agent.startswith("architect") else row[-1] for agent, row in actions.items()
+        }
+        alone = own.step(parts)[0]
+
+
+@pytest.mark.parametrize("team", ["1x2", "0x2", "2x2"])
+def test_many_games_of_a_team_are_wrapped_as_one_is(team: str) -> None:
+    options = {**SYMBOL, **TEAMS[team], "max_steps": 6}
+
+    def wrapped(env: Any) -> Any:
+        return mask(align(env, actions="discrete"))
+
+    many = wrapped(VectorGame(2, **options, autoreset_mode="SameStep"))
+    ones = [wrapped(iglu_marl.parallel_env(**options)) for _ in range(2)]
     agents = many.possible_agents
-    spaces_of_agents = [(many.observation_space(agent), many.action_space(agent)) for agent in agents]
-    assert all(each == spaces_of_agents[0] for each in spaces_of_agents)
-    seen, _ = many.reset(seed=4)
-    shown = [one.reset(seed=4 + number)[0] for number, one in enumerate(ones)]
+    seen, infos = many.reset(seed=4)
+    shown = [one.reset(seed=4 + number) for number, one in enumerate(ones)]
+    ended = 0
     for number, agent in enumerate(agents):
-        assert seen[agent][0, -4:].tolist() == np.eye(4)[number].tolist()
         many.batched_action_space(agent).seed(number)
     for _ in range(20):
         for number in range(2):
             for agent in agents:
-                np.testing.assert_array_equal(seen[agent][number], shown[number][agent])
+                np.testing.assert_array_equal(seen[agent][number], shown[number][0][agent])
+                own = shown[number][1][agent]["action_mask"]
+                np.testing.assert_array_equal(infos[agent]["action_mask"][number], own)
         actions = {agent: many.batched_action_space(agent).sample() for agent in agents}
-        seen, *_ = many.step(actions)
-        shown = [
-            one.step({agent: actions[agent][number] for agent in agents})[0]
-            for number, one in enumerate(ones)
-        ]
+        seen, _, _, _, infos = many.step(actions)
+        assert all(
+            numbers_only({key: value for key, value in info.items() if "final" not in key})
+            for info in infos.values()
+        )
+        for number, one in enumerate(ones):
+            last, *_, info = one.step({agent: actions[agent][number] for agent in agents})
+            shown[number] = last, info
+            if not one.agents:
+                ended += 1
+                for agent in agents:
+                    np.testing.assert_array_equal(infos[agent]["final_obs"][number], last[agent])
+                    assert numbers_only(infos[agent]["final_info"])
+                shown[number] = one.reset()
+    assert ended
+
+
+def test_masks_of_a_team() -> None:
+    """An action is masked if it has no effect in a step in which the other builders do nothing."""
+    task = Task("", [(5, 7, 5, 1), (5, 6, 5, 2)])
+    poses = {
+        "builder_0": (0, -0.25, 0, 0, -50),
+        "builder_1": (0, -0.25, -1, 180, -40),
+        "builder_2": (4, 0, 4, 0, 0),
+    }
+    options = {
+        **GAME,
+        "builders": 3,
+        "tasks": task,
+        "max_steps": None,
+        "inventories": {"builder_1": {"blue": 1}},
+    }
+    env = mask(iglu_marl.parallel_env(**options))
+    _, infos = env.reset(seed=0, options={"pose": poses})
+    builders, silence = ("builder_0", "builder_1", "builder_2"), {ARCHITECT: np.zeros(2, int)}
+
+    def after(agent: str, number: int) -> Any:
+        env.unwrapped.set_state(state)
+        story = [env.step({**silence, **dict.fromkeys(builders, 0), agent: number})[0]]
+        story += [env.step({**silence, **dict.fromkeys(builders, 0)})[0] for _ in range(2)]
+        worlds = env.unwrapped.episode.worlds
+        return frozen(
+            [story, worlds.active.copy(), worlds.pose.copy(), worlds.speed.copy(), worlds.slices.copy()]
+        )
+
+    rng, masked = np.random.default_rng(2), set()
+    assert infos["builder_0"]["action_mask"][17] == 0, "builder_1 stands there"
+    assert infos["builder_1"]["action_mask"][17] == 0, "builder_0 stands there"
+    for _ in range(12):
+        state = env.unwrapped.get_state()
+        for agent in builders:
+            stories = [after(agent, number) for number in range(19)]
+            changes = np.array([story != stories[0] for story in stories])
+            np.testing.assert_array_equal(infos[agent]["action_mask"][1:], changes[1:])
+            masked |= set(np.flatnonzero(~changes[1:]).tolist())
+        env.unwrapped.set_state(state)
+        acts = {agent: int(rng.choice([1, 2, 3, 7, 13, 15, 16, 17])) for agent in builders}
+        infos = env.step({**silence, **acts})[4]
+    assert len(masked) > 3
 
 
 def test_copies_go_on_alike() -> None:

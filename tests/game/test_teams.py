@@ -440,7 +440,7 @@ def test_each_sees_where_the_others_are() -> None:
     }
     assert yaw == {"builder_0": [20, 30], "builder_1": [10, 30], "builder_2": [10, 20]}
     assert seen["architect_0"]["agentPos"][:, 4].tolist() == [10, 20, 30]
-    with pytest.raises(PoseError, match="2 poses, expected one for each of 3 builders"):
+    with pytest.raises(PoseError, match="a pose for each of builder_0, builder_1, builder_2"):
         game.reset(options={"pose": poses[:2]})
     for wrong in ([], [1, [2]], [poses[0], [0, [1]], poses[2]]):
         with pytest.raises(PoseError):

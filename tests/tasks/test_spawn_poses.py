@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from typing import Any
 
@@ -14,6 +15,7 @@ import iglu_marl
 from iglu_marl import Pose, PoseError, Subtasks, Task, TaskError
 from iglu_marl.core.grid import MIN_X, MIN_Y, MIN_Z, blocks_to_grid
 from iglu_marl.envs import VectorGame
+from iglu_marl.envs.live import LiveGame
 from iglu_marl.recording.values import task_from_json, task_to_json
 from iglu_marl.tasks import Curriculum, RandomTasks, SpawnPoses, sample_task
 
@@ -68,6 +70,120 @@ def test_every_view_begins_there() -> None:
     drawn = starts(SpawnPoses([Task("", RED)]), {})
     assert drawn == [drawn[0]] * 5
     assert drawn[0] != [0, 0, 0, 0, 0]
+
+
+def team_starts(tasks: Any, builders: int, options: dict[str, Any]) -> list[list[list[float]]]:
+    """Where the builders start in each view, in two episodes: [view][2 * builders][x, y, z, yaw, pitch]."""
+    team: dict[str, Any] = {"builders": builders, "tasks": tasks, "max_steps": 1, "max_turns": None}
+    seen: list[list[list[float]]] = []
+    for make in (iglu_marl.env, iglu_marl.parallel_env, LiveGame):
+        game = make(**team)
+        game.reset(seed=3, options=options)
+        poses = game.unwrapped.episode.worlds.pose.tolist()
+        game.reset()
+        seen.append(poses + game.unwrapped.episode.worlds.pose.tolist())
+    for mode in ("NextStep", "SameStep", "Disabled"):
+        games = VectorGame(1, chat="tokens", **team, autoreset_mode=mode)
+        games.reset(seed=3, options=options)
+        poses = games.worlds.pose.tolist()
+        still = {agent: np.zeros(1, int) for agent in games.possible_agents[1:]}
+        for _ in range(1 + (mode == "NextStep")):
+            games.step({"architect_0": np.zeros((1, 16), int), **still})
+        if mode == "Disabled":
+            games.reset(options={"reset_mask": np.array([True])})
+        seen.append(poses + games.worlds.pose.tolist())
+    return seen
+
+
+@pytest.mark.parametrize("builders", [2, 3, 16])
+def test_the_builders_of_a_team_start_apart(builders: int) -> None:
+    """A task's poses hold in all its episodes, those of `reset` in the episode that it starts."""
+    poses = {f"builder_{k}": Pose(-4 + k / 2, 0, k % 4, 10 * k, -k) for k in range(builders)}
+    apart = [list(pose) for pose in poses.values()]
+    task = Task("", RED, pose=poses)
+    assert team_starts([task], builders, {}) == [apart + apart] * 6
+    backwards = {name: poses[name] for name in reversed(poses)}
+    origin = [[0.0] * 5] * builders
+    for named in (poses, backwards, {name: list(pose) for name, pose in poses.items()}):
+        assert team_starts([Task("", RED)], builders, {"pose": named}) == [apart + origin] * 6
+    together = [list(THERE)] * builders
+    assert team_starts([task], builders, {"pose": THERE}) == [together + apart] * 6
+    assert team_starts([Task("", RED, pose=THERE)], builders, {}) == [together + together] * 6
+    spawned = team_starts(SpawnPoses([Task("", RED)], builders=builders), builders, {})
+    assert spawned == [spawned[0]] * 6
+    assert len({tuple(pose) for pose in spawned[0]}) == 2 * builders
+
+
+def test_poses_of_a_team_are_part_of_a_task() -> None:
+    poses = {"builder_0": THERE, "builder_1": Pose(1)}
+    task = Task("", RED, pose=poses)
+    assert task.pose == poses
+    assert task != Task("", RED, pose=THERE)
+    assert task == Task("", RED, pose=dict(reversed(poses.items())))
+    assert hash(task) == hash(Task("", RED, pose=dict(reversed(poses.items()))))
+    for other in (copy.deepcopy(task), pickle.loads(pickle.dumps(task)), task_from_json(task_to_json(task))):  # noqa: S301 (our own)
+        assert other == task
+    assert json.loads(json.dumps(task_to_json(task)))["pose"]["builder_1"] == [1, 0, 0, 0, 0]
+    poses["builder_0"] = Pose()
+    assert task.pose["builder_0"] == THERE  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("poses", "words"),
+    [
+        ({"builder_0": THERE}, "pose is for builder_0, expected a pose for each of builder_0, builder_1"),
+        ({"builder_0": THERE, "builder_2": THERE}, "builder_2"),
+        ({"builder_0": THERE, "builder_1": THERE, "architect_0": THERE}, "architect_0"),
+        ({"builder_0": THERE, 1: THERE}, "pose is for builder_0, 1"),
+        ({}, "nobody"),
+        ({"builder_0": THERE, "builder_1": (9, 0, 0, 0, 0)}, "builder_1: pose x is 9"),
+        ({"builder_0": THERE, "builder_1": (0, -2, 0, 0, 0)}, "builder_1: pose y is -2"),
+        ({"builder_0": THERE, "builder_1": [THERE, (0, 0)]}, "pose"),
+        ([THERE, THERE, THERE], "pose"),
+        ([THERE], "pose"),
+    ],
+)
+def test_poses_that_do_not_fit_a_team(poses: Any, words: str) -> None:
+    team: dict[str, Any] = {"builders": 2, "tasks": [Task("", RED)]}
+    aec, parallel, games = iglu_marl.env(**team), iglu_marl.parallel_env(**team), VectorGame(2, **team)
+    for game in (aec, parallel, games):
+        game.reset(seed=0, options={"pose": {"builder_0": THERE, "builder_1": Pose(1)}})
+        with pytest.raises(PoseError, match=words):
+            game.reset(options={"pose": poses})
+        worlds = game.worlds if isinstance(game, VectorGame) else game.unwrapped.episode.worlds
+        assert worlds.pose[:2].tolist() == [list(THERE), [1, 0, 0, 0, 0]], "nothing has changed"
+
+
+def test_a_task_for_another_number_of_builders() -> None:
+    task = Task("", RED, pose={"builder_0": THERE, "builder_1": THERE})
+    for make in (iglu_marl.env, iglu_marl.parallel_env, lambda **options: VectorGame(2, **options)):
+        for builders in (1, 3):
+            with pytest.raises(PoseError, match="pose is for builder_0, builder_1"):
+                make(builders=builders, tasks=[task]).reset(seed=0)
+    with pytest.raises(TaskError, match=r"builder_1.*; task 'x'"):
+        Task("", RED, pose={"builder_1": THERE}, task_id="x")
+
+
+def test_poses_by_world_and_by_builder() -> None:
+    """A list has one start for each world, a dict one pose (or one for each world) for each builder."""
+    games = VectorGame(2, builders=2, tasks=[Task("", RED)])
+    one, two = Pose(1), Pose(2)
+    for given, expected in (
+        ([one, two], [1, 1, 2, 2]),
+        (np.array([one, two]), [1, 1, 2, 2]),
+        ([[one, two], [two, two]], [1, 2, 2, 2]),
+        ([{"builder_0": one, "builder_1": two}, two], [1, 2, 2, 2]),
+        ({"builder_0": one, "builder_1": two}, [1, 2, 1, 2]),
+        ({"builder_0": [one, two], "builder_1": two}, [1, 2, 2, 2]),
+    ):
+        games.reset(seed=0, options={"pose": given})
+        assert games.worlds.pose[:, 0].tolist() == expected
+    pairs = VectorGame(2, tasks=[Task("", RED)])
+    pairs.reset(seed=0, options={"pose": {"builder_0": [one, two]}})
+    assert pairs.worlds.pose[:, 0].tolist() == [1, 2]
+    games = VectorGame(3, builders=2, tasks=[Task("", RED)])
+    with pytest.raises(PoseError, match="there are 2 poses, expected one, or one for each of 3 worlds"):
+        games.reset(seed=0, options={"pose": [one, two]})
 
 
 def test_what_the_world_was_begun_with_comes_first() -> None:

@@ -34,6 +34,7 @@ from iglu_marl.envs.wrappers.adapters import (
     MaskedHost,
     Recipe,
     spaces_of,
+    uncommon_infos,
     wrap,
 )
 from iglu_marl.envs.wrappers.flatten import Grids, Style, Vector, Words
@@ -106,12 +107,18 @@ def flatten(env: Any, *, drop: Iterable[str] = (), grids: Grids = "one-hot", wor
             one-hot token at each position; "scaled": the id at each position as a fraction.
 
     Other entries are scaled from their bounds to 0..1. Entries are in the order of their keys, see
-    `env.changes[agent].layout`. In infos, `event` becomes its index in `iglu_marl.game.episode.EVENTS`. Raises
-    `ConfigError` for texts (see `tokenize`).
+    `env.changes[agent].layout`. In infos, `event` becomes its index in `iglu_marl.game.episode.EVENTS`, and `events` an
+    array of these by builder. Infos of a single game have the keys of all agents of the role only. Raises `ConfigError`
+    for texts (see `tokenize`).
 
     """
     style = Style(_keys(drop), grids, words).check()
-    return wrap(env, lambda given: Vector(given, (given,), style), Recipe("flatten", style._asdict()))
+
+    def change(given: AgentSpaces) -> AgentChange:
+        role = given.agent.rpartition("_")[0]
+        return Vector(given, (given,), style, uncommon_infos(env, role))
+
+    return wrap(env, change, Recipe("flatten", style._asdict()))
 
 
 def _keys(drop: Any) -> tuple[str, ...]:
@@ -159,11 +166,12 @@ def align(
 ) -> Any:
     """Give all agents the same Box and the same action space, for one network or for stacking.
 
-    Observations are those of `flatten`, with all entries of all agents (0 if the agent does not observe one), and the
-    one-hot role at the end. actions: "multidiscrete": the digits of messages, then of the builder's acts, of which each
-    agent uses its own; "discrete": for agents with one number each; actions that an agent lacks count as 0 (see
-    `mask`). Infos of a single game have the keys of all agents only. Raises `ConfigError` for a single builder, texts
-    and Dict actions.
+    Observations are those of `flatten`, with all entries of all agents, and the one-hot agent at the end. An entry that
+    an agent does not observe is 0; a shorter one (a builder's own pose, where an architect sees those of a team) ends
+    in 0.
+    actions: "multidiscrete": the digits of messages, then of the builder's acts, of which each agent uses its own;
+    "discrete": for agents with one number each; actions that an agent lacks count as 0 (see `mask`). Infos of a single
+    game have the keys of all agents only. Raises `ConfigError` for a single builder, texts and Dict actions.
     """
     if actions not in KINDS:
         raise ConfigError(f"actions is {actions!r}, expected one of {', '.join(map(repr, KINDS))}")
@@ -172,9 +180,8 @@ def align(
         raise ConfigError("env has one agent, expected more to align; use flatten() for one")
 
     def change(given: AgentSpaces) -> AgentChange:
-        return CombinedChange(
-            Vector(given, tuple(all_spaces.values()), style), Shared(given, all_spaces, actions)
-        )
+        seen = Vector(given, tuple(all_spaces.values()), style, uncommon_infos(env))
+        return CombinedChange(seen, Shared(given, all_spaces, actions))
 
     return wrap(env, change, Recipe("align", {**style._asdict(), "actions": actions}))
 
@@ -184,15 +191,12 @@ def mask(env: Any, *, in_observation: bool = False) -> Any:
 
     An action is masked if the world after it equals the world after doing nothing, or if it duplicates an earlier
     action (as with `align`). The first action that does nothing is allowed. Architects with token rows have no mask.
+    The mask of a builder in a team is that of a step in which the other builders do nothing.
 
     in_observation: whether observations become {"observation": …, "action_mask": …}; else the mask is in the infos, and
     a Gymnasium environment has `action_masks()`, for sb3-contrib. Costs about 60 µs per world and step. Raises
     `ConfigError` if the builder's actions are not Discrete, and for masks in observations of vector environments.
     """
-    if not isinstance(env, (VectorEnv, gymnasium.Env)) and env.unwrapped.config.builders > 1:
-        raise ConfigError(
-            "the game has several builders, expected one: what others do next decides on a mask"
-        )
     many = isinstance(env, (VectorEnv, VectorGame, GameHost))
     if many and in_observation:
         raise ConfigError(

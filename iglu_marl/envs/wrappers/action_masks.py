@@ -2,7 +2,7 @@
 
 An action is masked if the world after it equals the world after doing nothing, bit for bit: walking against a wall,
 placing a block that is used up or out of reach, choosing the selected colour. The reported `event` is ignored. A mask
-does not depend on the target, which is only scored when a block changes.
+does not depend on the target, which is only scored when a block changes. Other builders of a team stand still in it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.kernels.records import WORLD
-from iglu_marl.core.kernels.step import step_many
+from iglu_marl.core.kernels.step import step_many, step_members
 from iglu_marl.envs.wrappers.adapters import AgentChange, AgentSpaces
 
 Array = npt.NDArray[Any]
@@ -26,22 +26,29 @@ _PASSING = ("event", "hit", "before")  # what a step reports and no later step r
 _AT_ONCE = 512  # copies of worlds that are tried together
 
 
-def effective(state: Array, controls: Array, noop: Array) -> npt.NDArray[np.bool_]:
-    """Return whether each control has an effect, bool [worlds, controls].
+def effective(
+    state: Array, controls: Array, noop: Array, builder: int = 0, team: int = 1
+) -> npt.NDArray[np.bool_]:
+    """Return whether each control of a builder has an effect, bool [games, controls]. Other builders stand still.
 
-    state: WORLD[worlds]; controls: CONTROL[controls]; noop: CONTROL[1].
+    state: WORLD[games * team]; controls: CONTROL[controls]; noop: CONTROL[1].
     """
     tried = np.concatenate([noop[:1], controls])
-    found = np.empty((len(state), len(controls)), np.bool_)
+    records = state.view(np.uint8).reshape(len(state) // team, -1)
+    found = np.empty((len(records), len(controls)), np.bool_)
     step = max(1, _AT_ONCE // len(tried))
-    records = state.view(np.uint8).reshape(len(state), -1)
-    for first in range(0, len(state), step):
+    for first in range(0, len(records), step):
         some = records[first : first + step]
-        copies = np.repeat(some, len(tried), axis=0).reshape(-1).view(WORLD)
-        step_many(copies, np.tile(tried, len(some)))
+        copies = np.repeat(some, len(tried), axis=0).reshape(-1).view(WORLD).reshape(-1, team)
+        moves = np.tile(tried, len(some))
+        if team == 1:
+            step_many(copies[:, 0], moves)
+        else:
+            step_members(copies, builder, moves)
+        own = np.ascontiguousarray(copies[:, builder])
         for name in _PASSING:
-            copies[name] = 0
-        after = copies.view(np.uint64).reshape(len(some), len(tried), -1)
+            own[name] = 0
+        after = own.view(np.uint64).reshape(len(some), len(tried), -1)
         found[first : first + step] = (after[:, 1:] != after[:, :1]).any(axis=2)
     return found
 
@@ -71,7 +78,7 @@ class ActionMask(AgentChange):
         self._first = np.array([keys.index(key) == number for number, key in enumerate(keys)])
         if given.agent.startswith("builder"):
             controls = env.unwrapped.setup.controls
-            self._controls = controls.encode_batch(inner)
+            self._controls, self._builder = controls.encode_batch(inner), int(given.agent.rpartition("_")[2])
             self._noop = controls.noop()[0][:1].copy()
             quiet = self._controls == self._noop[0]
             self._kept = quiet & (np.cumsum(quiet) == 1)  # the first action that does nothing
@@ -86,11 +93,12 @@ class ActionMask(AgentChange):
     def mask(self, env: Any) -> Mask:
         """Return the current mask, int8 [n], or [worlds, n]."""
         many = not hasattr(env, "episode")
-        worlds = env.worlds if many else env.episode.worlds
+        worlds, team = env.worlds if many else env.episode.worlds, env.config.builders
         if self._controls is None:
-            found = np.tile(self._first, (len(worlds), 1))
+            found = np.tile(self._first, (len(worlds) // team, 1))
         else:
-            found = effective(worlds.state, self._controls, self._noop) & self._first | self._kept
+            found = effective(worlds.state, self._controls, self._noop, self._builder, team)
+            found = found & self._first | self._kept
             found |= ~found.any(axis=1, keepdims=True)  # one must be allowed
         return found.astype(np.int8) if many else found[0].astype(np.int8)
 

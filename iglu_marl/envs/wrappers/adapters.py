@@ -23,7 +23,7 @@ from iglu_marl.envs.two_agent import BUILDER, BatchedSpacesByAgent, SpacesByAgen
 from iglu_marl.envs.vector_game import VectorGame
 
 Space = spaces.Space[Any]
-ARCHITECTS_INFO = ("intersection", "target_blocks", "blocks")
+SCORE = ("intersection", "target_blocks", "blocks")  # in infos of architects who see the whole target
 
 
 class AgentSpaces(NamedTuple):
@@ -72,12 +72,8 @@ class CombinedChange(AgentChange):
         return self.done.act(action)
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
-        """Return the agent's info; in a single game, only keys of all agents."""
-        info = self.seen.inform(info, env)
-        if not hasattr(env, "episode"):
-            return info
-        some = ARCHITECTS_INFO if env.config.builders == 1 else (*ARCHITECTS_INFO, "event", "events")
-        return {key: value for key, value in info.items() if key not in some}
+        """Return the agent's info."""
+        return self.seen.inform(info, env)
 
 
 Make = Callable[[AgentSpaces], AgentChange]
@@ -311,6 +307,19 @@ def wrap(env: Any, make: Make, recipe: Recipe) -> Any:
         if isinstance(env, kind):
             return host(env, make, recipe)
     raise _strange(env)
+
+
+def uncommon_infos(env: Any, role: str = "") -> set[str]:
+    """Return the keys of infos that some agents of a single game have, and others not. role: only its agents."""
+    if not isinstance(env, (AECEnv, ParallelEnv)):
+        return set()
+    config, keys = env.unwrapped.config, []
+    for agent in config.agents:
+        if agent.startswith(role):
+            builds = agent.startswith("builder")
+            scored = not builds and "all" in config.parts_of(agent)
+            keys.append({"event" if builds or config.builders == 1 else "events", *(SCORE if scored else ())})
+    return set.union(*keys) - set.intersection(*keys)
 
 
 def _strange(env: Any) -> ConfigError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -113,20 +113,24 @@ class Vector(AgentChange):
     """Observations of one agent as one float32 vector.
 
     alike: agents with a common layout. An entry has the same position for all, with zeros for agents that do not
-    observe it. With several agents, the one-hot agent comes last.
+    observe it, and at the end where it is shorter (a builder's own pose where an architect sees those of a team). With
+    several agents, the one-hot agent comes last.
+    left_out: keys of infos to leave out.
     layout: (path, first, last) of each entry, in order; the path of the agent is ("role",).
     """
 
-    def __init__(self, given: AgentSpaces, alike: tuple[AgentSpaces, ...], style: Style) -> None:
+    def __init__(
+        self, given: AgentSpaces, alike: tuple[AgentSpaces, ...], style: Style, left_out: Collection[str] = ()
+    ) -> None:
         super().__init__(given)
+        self._left_out = left_out
         found: dict[tuple[str, ...], Entry] = {}
         for other in alike:
             if not isinstance(other.observation_space, spaces.Dict):
                 raise ConfigError(f"observations are {other.observation_space}, expected a Dict")
             for entry in _entries(other.observation_space, style):
-                same = found.setdefault(entry.path, entry)
-                if same.size != entry.size:
-                    raise ConfigError(f"{entry.path[-1]!r} has another length for {other.agent}")
+                if entry.path not in found or entry.size > found[entry.path].size:
+                    found[entry.path] = entry
         if not found:
             raise ConfigError(f"drop is {style.drop!r}, which leaves nothing to observe")
         ends = np.cumsum([found[path].size for path in sorted(found)]).tolist()
@@ -141,32 +145,45 @@ class Vector(AgentChange):
             self.layout.append((("role",), ends[-1], ends[-1] + len(agents)))
             high = np.concatenate([high, np.ones(len(agents))])
         own = {entry.path: entry for entry in _entries(given.observation_space, style)}
-        self._parts = [(path, first, last, own[path]) for path, first, last in self.layout if path in own]
+        self._parts = [(first, own[path]) for path, first, _ in self.layout if path in own]
         self.observation_space = spaces.Box(0, high.astype(np.float32), dtype=np.float32)
         self._length = len(high)
 
     def observe(self, observation: Any, env: Any) -> Any:
         """Return the observation as float32 [length], or [worlds, length]."""
         vector: Array | None = None
-        for path, first, last, entry in self._parts:
+        for first, entry in self._parts:
             value = observation
-            for key in path:
+            for key in entry.path:
                 value = value[key]
             numbers = entry.write(np.asarray(value))
             if vector is None:
                 vector = np.zeros((*numbers.shape[:-1], self._length), np.float32)
-            vector[..., first:last] = numbers
+            vector[..., first : first + entry.size] = numbers
         assert vector is not None
         if self._role is not None:
             vector[..., self._role] = 1
         return vector
 
     def inform(self, info: dict[str, Any], env: Any) -> dict[str, Any]:
-        """Return the info with events as their numbers, for libraries that expect numbers."""
+        """Return the info with events as their numbers, for libraries that expect numbers.
 
-        def number(event: Any) -> Any:
-            return _EVENT_NUMBERS[event] if isinstance(event, str) else event
+        `events`, by builder, becomes an array with the number of each, in order.
+        """
+        numbered = {key: value for key, value in info.items() if key not in self._left_out}
+        if "event" in numbered:
+            numbered["event"] = _event_numbers(info["event"])
+        if "events" in numbered:
+            builders = [agent for agent in info["events"] if not agent.startswith("_")]
+            numbers = [_event_numbers(info["events"][agent]) for agent in builders]
+            numbered["events"] = np.stack(numbers, axis=-1)
+        if "final_info" in numbered:
+            numbered["final_info"] = self.inform(info["final_info"], env)
+        return numbered
 
-        if "events" in info:
-            return {**info, "events": {agent: number(event) for agent, event in info["events"].items()}}
-        return {**info, "event": number(info["event"])} if "event" in info else info
+
+def _event_numbers(events: Any) -> Any:
+    """Return the numbers of events: of a name, or int64 [worlds] of an array of names (0 for None)."""
+    if isinstance(events, str):
+        return _EVENT_NUMBERS[events]
+    return np.array([_EVENT_NUMBERS.get(event, 0) for event in events], np.int64)

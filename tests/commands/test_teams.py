@@ -1,0 +1,109 @@
+"""Commands that play games of a team: demo, evaluate, record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from iglu_marl import ConfigError, replay
+from iglu_marl.cli import app
+from iglu_marl.recording.reading import read_recording
+
+# options, agents, and whether scripted agents can complete the first task
+TEAMS: dict[str, tuple[tuple[str, ...], bool]] = {
+    "--team craft": (("architect_0", "architect_1", "architect_2", "builder_0"), False),
+    "--team division --controls flying": (("architect_0", "builder_0", "builder_1"), True),
+    "--team assistant --controls flying": (("builder_0", "builder_1"), True),
+    "--team relay --controls flying": (("architect_0", "architect_1", "builder_0"), True),
+    "--team division --builders 3 --controls flying": (
+        ("architect_0", "builder_0", "builder_1", "builder_2"),
+        True,
+    ),
+    "--architects 2 --builders 2 --controls flying": (
+        ("architect_0", "architect_1", "builder_0", "builder_1"),
+        True,
+    ),
+}
+CRAFT = {"controls": "flying", "turn_steps": 100, "max_turns": 20, "max_steps": 2000}
+
+
+def run(*words: str) -> Any:
+    done = CliRunner().invoke(app, [*words, "--json"])
+    assert done.exit_code in (0, 1), done.output
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("options", TEAMS)
+def test_a_team_is_recorded(options: str, tmp_path: Path) -> None:
+    agents, completed = TEAMS[options]
+    path = tmp_path / "team.jsonl"
+    (facts,) = run("record", str(path), *options.split())["games"]
+    header = read_recording(path)[0].header
+    assert header["agents"] == dict.fromkeys(agents, "scripted")
+    assert facts["completed"] == completed
+    again = replay(path)
+    assert set(again.returns) == set(agents)
+    assert (again.intersection, again.builder_steps) == (facts["intersection"], facts["steps"])
+    if "craft" in options:
+        assert header["config"].items() >= CRAFT.items()
+        assert 21 <= facts["target_blocks"] <= 25
+
+
+@pytest.mark.parametrize("options", TEAMS)
+def test_a_team_is_shown(options: str, tmp_path: Path) -> None:
+    agents, completed = TEAMS[options]
+    facts = run("demo", *options.split(), "-o", str(tmp_path))
+    assert tuple(facts["team"]) == agents
+    assert facts["completed"] == completed
+    builders = [counts for agent, counts in facts["team"].items() if agent.startswith("builder")]
+    assert sum(counts["placed"] - counts["removed"] for counts in builders) >= facts["intersection"]
+    assert {"demo.png", "dialogue.txt", "replay.html"} <= {file.name for file in tmp_path.iterdir()}
+    lines = (tmp_path / "dialogue.txt").read_text(encoding="utf-8").splitlines()
+    several = "<Architect 0>" if "architect_1" in agents else "<Builder 0>"
+    assert any(line.startswith(several) for line in lines)
+
+
+@pytest.mark.parametrize("options", TEAMS)
+def test_a_team_is_evaluated(options: str, tmp_path: Path) -> None:
+    agents, completed = TEAMS[options]
+    found = run("evaluate", *options.split(), "--count", "1", "-o", str(tmp_path))
+    assert tuple(one["agent"] for one in found["teams"]) == agents
+    (pair,) = found["pairs"]
+    assert pair["completed"][0] == completed
+    assert not found["silences"]
+    page = (tmp_path / "evaluation.md").read_text(encoding="utf-8")
+    assert all(agent in page for agent in agents)
+    if "craft" in options:
+        assert found["settings"]["config"].items() >= CRAFT.items()
+
+
+def test_options_replace_those_of_the_team(tmp_path: Path) -> None:
+    path = tmp_path / "team.jsonl"
+    craft = "--team craft --architects 2 --max-steps 9 --controls walking --task bridge --api parallel"
+    (facts,) = run("record", str(path), *craft.split())["games"]
+    config = read_recording(path)[0].header["config"]
+    assert (config["architects"], config["max_steps"], config["controls"]) == (2, 9, "walking")
+    assert (facts["task"], facts["steps"]) == ("bridge", 9)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("demo --team chess", "--team is 'chess', expected one of craft, division, assistant, relay"),
+        ("demo --replay --team division", "--replay has one architect"),
+        ("record x.jsonl --builders 99", r"--builders is 99, expected an integer in 1\.\.16"),
+        ("evaluate --architects -1 -o x", "--architects is -1, expected an integer of 0 or more"),
+        ("evaluate --team division --builders 7 -o x", r"--builders is 7, expected an integer in 1\.\.6"),
+    ],
+)
+def test_teams_that_there_are_not(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=said):
+        CliRunner().invoke(app, words.split(), catch_exceptions=False)
+    assert not list(tmp_path.iterdir())
