@@ -71,8 +71,6 @@ GRID_ACTIONS: tuple[dict[str, Any], ...] = (
 """The 17 grid actions: nothing; turn right, left or round; look down or up by 45°; go one cell forward, back, left or
 right; break; place one of six colours."""
 
-_KEYS = {"pose": "agentPos", "target": "target_grid"}  # observation keys that differ from the names in `sees`
-
 
 @dataclass(frozen=True)
 class Level:
@@ -221,7 +219,7 @@ def make(
     """
     level = current(level) if fold is None else current(level).fold(fold)
     if level.is_pair:
-        config = level.config(split)
+        config = level.config(split).for_view("parallel")
         env: Any = parallel_env(config) if num_envs is None else VectorGame(num_envs, config, **options)
     else:
         env = builder_env(level, split, num_envs=num_envs, **options)
@@ -245,22 +243,20 @@ def builder_env(
     of `GameConfig` that replace the level's. options: passed to the environment.
     """
     shown = (*level.sees, *(("target",) * level.sees_target)) if sees is None else sees
-    chosen: dict[str, Any] = {
-        "render": "pov" in shown,
-        "vector_state": "pose" in shown or "grid" in shown,
-        "target_in_obs": "target" in shown,
-        "config": level.config(split, builder_can_ask=False, **(fields or {})),
-    }
+    fields = {"builder_sees": tuple(name for name in shown if name != "target"), **(fields or {})}
+    chosen: dict[str, Any] = {"target_in_obs": "target" in shown}
     batch, own = ({}, options) if num_envs is None else split_options(options)
+    config, kind = level.config(split, **fields), "single"
     if level.is_live and not alone:
         speaker = partial(
-            factory(level.architects[split][0], Role.ARCHITECT), parallel_env(level.config(split))
+            factory(level.architects[split][0], Role.ARCHITECT),
+            parallel_env(level.config(split).for_view("parallel")),
         )
         chosen["architect"] = speaker()
-        chosen["config"] = level.config(split, builder_can_ask=False, turn_steps=50, **(fields or {}))
+        config, kind = level.config(split, **{"turn_steps": 50, **fields}), "instructed"
         batch["make_architect"] = speaker
-    env = GridworldEnv(**chosen, **own)
-    env.show_only([_KEYS.get(name, name) for name in shown])
+    env = GridworldEnv(config=config.for_view(kind), **chosen, **own)
+    env.hide_infos()
     return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)
 
 

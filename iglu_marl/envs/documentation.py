@@ -19,7 +19,7 @@ from gymnasium import spaces
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls, ControlsName
 from iglu_marl.core.conventions import Conventions
 from iglu_marl.game.chat import make_chat
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, Game, GameConfig
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, Game, GameConfig
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -135,25 +135,24 @@ def builder_tables(
 ) -> list[str]:
     """Return tables of actions, observations, rewards and ends of a single builder.
 
-    The observations are those of `make_observer`, whose flags are parameters of `thing` with their defaults.
+    The observations are those of `make_observer`, by names of `builder_sees` and by its flags.
     """
-    given = inspect.signature(thing).parameters
-    asked = inspect.signature(make_observer).parameters.values()
-    flags = {one.name: given[one.name].default for one in asked if one.kind is inspect.Parameter.KEYWORD_ONLY}
+    parameters = inspect.signature(make_observer).parameters.values()
+    flags = [one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    default = inspect.signature(thing).parameters["default_sees"].default
 
-    def shown(config: GameConfig, /, **chosen: bool) -> dict[str, spaces.Space[Any]]:
-        return dict(make_observer(config, make_chat(config, None), conventions, **{**flags, **chosen}).space)
+    def shown(name: str, /, **flags: bool) -> dict[str, spaces.Space[Any]]:
+        config = GameConfig(builder_sees=(name,))
+        return dict(make_observer(config, make_chat(config, None), conventions, **flags).space)
 
-    where = {key: (space, "always") for key, space in shown(GameConfig()).items()}
+    rows = []
+    for name in BUILDER_SIGHTS:
+        ((key, space),) = shown(name).items()
+        rows.append((key, f"{name!r} in builder_sees" + ", by default" * (name in default), spelled(space)))
     for flag in flags:
-        for value in (True, False):
-            only = shown(GameConfig(), **{flag: value})
-            for key in only.keys() - shown(GameConfig(), **{flag: not value}).keys():
-                where[key] = only[key], f"{flag}={value}"
-    for key, space in shown(GameConfig(builder_sees=COMPUTED_SIGHTS)).items():
-        where.setdefault(key, (space, "in builder_sees"))
-    seen = [(key, when, spelled(space)) for key, (space, when) in sorted(where.items())]
-    return _lone_tables(action_rows(controls), seen, "builder", BUILDER_ENDS)
+        seen = shown("hotbar", **{flag: True})
+        rows += [(key, f"{flag}=True", spelled(space)) for key, space in seen.items() if key != "hotbar"]
+    return _lone_tables(action_rows(controls), sorted(rows), "builder", BUILDER_ENDS)
 
 
 def action_rows(default: ControlsName) -> list[tuple[str, str, str]]:
