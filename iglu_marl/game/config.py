@@ -540,7 +540,8 @@ class GameConfig:
 
         Args:
             setting: the environment.
-            config: as in `of`. Its fields that differ from their defaults are given, those of a named team are not.
+            config: as in `of`. Its fields that differ from their defaults, and from what the kind fixes, are given;
+                those of a named team are not.
             options: as in `of`.
             given: the names of `options` that count as given; None: all.
 
@@ -551,8 +552,7 @@ class GameConfig:
         read, given = cls.of(config, options), set(options if given is None else given)
         chosen = config._chosen(setting.kind) - options.keys() if isinstance(config, cls) else set()
         for name in (item.name for item in fields(cls) if item.name in given | chosen):
-            why = None if read._is_fixed(name, setting.kind) else read.idle_reason(name, setting)
-            if why is not None:
+            if (why := read.idle_reason(name, setting)) is not None:
                 other = f", or config.for_view({setting.kind!r})" if name in chosen else ""
                 value = getattr(read, name)
                 raise _error(name, value, f"no such option in {setting.name}: it has {why}{other}")
@@ -587,11 +587,12 @@ class GameConfig:
     def _chosen(self, kind: Kind) -> set[str]:
         """Return the names of the fields with other values than the defaults and those that a kind fixes."""
         defaults = {**_DEFAULTS, **LENGTHS[self.chat]}
-        changed = {name for name, default in defaults.items() if not _same(getattr(self, name), default)}
-        return {name for name in changed if not self._is_fixed(name, kind)}
-
-    def _is_fixed(self, name: str, kind: Kind) -> bool:
-        return name in FIXED.get(kind, {}) and _same(getattr(self, name), FIXED[kind][name])
+        fixed = FIXED.get(kind, {})
+        return {
+            name
+            for name, default in defaults.items()
+            if not any(_same(getattr(self, name), usual) for usual in (default, fixed.get(name, default)))
+        }
 
     def _with(self, options: Mapping[str, Any]) -> GameConfig:
         """Return a copy with some fields replaced. Default lengths follow `chat`."""

@@ -30,7 +30,7 @@ FIXED: Mapping[Kind, Mapping[str, Any]] = {
     "single": {"turn_steps": None, "max_turns": None},
     "goal": {"turn_steps": None, "max_turns": None},
 }
-"""Values that a kind of environment sets itself. Giving the same value is no error."""
+"""Values that a kind of environment sets itself. A config may have them, too."""
 
 
 class Setting(NamedTuple):

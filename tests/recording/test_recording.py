@@ -91,7 +91,8 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     "make", [iglu_marl.raw_env, iglu_marl.env, iglu_marl.parallel_env], ids=lambda m: m.__name__
 )
 def test_two_agents_come_back(make: Any, chat: str, tmp_path: Path) -> None:
-    env = game(make, chat=chat, builder_can_ask=True, message_cost=0.01, step_cost=0.001, turn_steps=7)
+    turns = {} if make is iglu_marl.parallel_env else {"turn_steps": 7}
+    env = game(make, chat=chat, builder_can_ask=True, message_cost=0.01, step_cost=0.001, **turns)
     with Recorder(tmp_path / "game.jsonl") as recorder:
         played = iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
     assert played.completed
