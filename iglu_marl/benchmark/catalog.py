@@ -172,7 +172,6 @@ class Level:
             "builder_sees": self.sees,
             "max_steps": self.max_steps,
             "max_turns": None,
-            "turn_steps": None,
             "wrong_scale": 0.02,  # small enough that an untrained builder explores placing
         }
         return GameConfig(**{**chosen, **self.game, **fields})
@@ -219,7 +218,7 @@ def make(
     """
     level = current(level) if fold is None else current(level).fold(fold)
     if level.is_pair:
-        config = level.config(split).for_view("parallel")
+        config = level.config(split)
         env: Any = parallel_env(config) if num_envs is None else VectorGame(num_envs, config, **options)
     else:
         env = builder_env(level, split, num_envs=num_envs, **options)
@@ -250,10 +249,10 @@ def builder_env(
     if level.is_live and not alone:
         speaker = partial(
             factory(level.architects[split][0], Role.ARCHITECT),
-            parallel_env(level.config(split).for_view("parallel")),
+            parallel_env(level.config(split)),
         )
         chosen["architect"] = speaker()
-        config, kind = level.config(split, **{"turn_steps": 50, **fields}), "instructed"
+        kind = "instructed"
         batch["make_architect"] = speaker
     env = GridworldEnv(config=config.for_view(kind), **chosen, **own)
     env.hide_infos()

@@ -109,7 +109,7 @@ SCALES = Need(
 )
 SPEECH = Need("where somebody speaks", _speaks)
 TALK = Need(
-    "where `dialog` is observed",
+    "of a lone builder, where `dialog` is observed",
     lambda config, setting: setting.kind != "single" or setting.shows(config, "dialog"),
 )
 TOKENS = Need("with `chat='tokens'`", lambda config, setting: config.chat == "tokens")
