@@ -339,7 +339,7 @@ def environments() -> dict[str, Environment]:
 
 
 class Result(NamedTuple):
-    """What became of an option: "counts" with the parts that differ, "raises" with the message, "holds", or "silent"."""
+    """What became of an option: "counts" (the parts that differ), "raises" (the message), "holds", or "silent"."""
 
     outcome: str
     detail: str = ""

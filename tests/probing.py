@@ -27,7 +27,7 @@ SHORT = {
 }  # so that long plays see many turns, ends and resets
 
 
-def short(view: str) -> dict[str, Any]:
+def short_of(view: str) -> dict[str, Any]:
     """`SHORT`, as far as a view of two agents has these options."""
     return {name: value for name, value in SHORT.items() if (view, name) != ("parallel_env", "turn_steps")}
 
@@ -49,7 +49,7 @@ def story_options(view: str) -> dict[str, Any]:
     if view in TWO_AGENT_VIEWS:
         sights = ("pov", "inventory", "compass", "dialog", "pose", "grid")
         return {
-            **short(view),
+            **short_of(view),
             "builder_sees": sights,
             "builder_can_ask": True,
             "message_cost": 0.25,

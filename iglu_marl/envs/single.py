@@ -387,6 +387,7 @@ class GridworldEnv(SingleAgentEnv):
             f"IGLUGridworld{'-v0' if 'pov' in default_sees else 'Vector-v0'}"
             f" with a {'recorded dialogue' if architect is None else 'live architect'}",
             besides=("target_egocentric",) * target_egocentric,
+            aliases={} if render_size is None else {"pov_size": "render_size"},
         )
         sights = {"render": (render, True, ("pov",)), "vector_state": (vector_state, True, ("pose", "grid"))}
         config = _choose(

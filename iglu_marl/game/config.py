@@ -554,8 +554,8 @@ class GameConfig:
         for name in (item.name for item in fields(cls) if item.name in given | chosen):
             if (why := read.idle_reason(name, setting)) is not None:
                 other = f", or config.for_view({setting.kind!r})" if name in chosen else ""
-                value = getattr(read, name)
-                raise _error(name, value, f"no such option in {setting.name}: it has {why}{other}")
+                alias, value = setting.aliases.get(name, name), getattr(read, name)
+                raise _error(alias, value, f"no such option in {setting.name}: it has {why}{other}")
         return read._with(FIXED.get(setting.kind, {}))
 
     def for_view(self, view: Kind) -> GameConfig:

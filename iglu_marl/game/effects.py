@@ -42,6 +42,7 @@ class Setting(NamedTuple):
         sees: what the builder observes, as names of `builder_sees`; None: what that option says.
         besides: further observations of the builder, by key.
         without: further options without effect, with what to use instead.
+        aliases: names of options as they were given, if those are others.
 
     """
 
@@ -50,6 +51,7 @@ class Setting(NamedTuple):
     sees: tuple[str, ...] | None = None
     besides: tuple[str, ...] = ()
     without: Mapping[str, str] = {}
+    aliases: Mapping[str, str] = {}
 
     def shows(self, config: GameConfig, *names: str) -> bool:
         """Return whether the builder observes one of these."""

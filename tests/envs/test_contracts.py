@@ -29,7 +29,7 @@ from probing import (
     digest,
     fingerprints,
     frozen,
-    short,
+    short_of,
     story,
     story_options,
 )
@@ -153,7 +153,7 @@ VARIANTS: list[dict[str, Any]] = [
     *({"action_space": name} for name in CONTROLS),
     {"select_and_place": True},
     {"chat": "tokens"},
-    {"chat": "tokens", "vocabulary": 5, "max_message_length": 3, "dialog_length": 40},
+    {"chat": "tokens", "vocabulary": 5, "dialog_length": 40},
     {"completion": "cover", "shifts": "inside", "size_reward": True, "step_cost": 0.5},
 ]
 GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
@@ -164,7 +164,7 @@ GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
     {"compat": "iglu2022", "vector_state": True, "target_in_obs": True},
     {"compat": "iglu2022", "discretize": False},
     {"render": False},
-    {"render_size": (32, 48)},
+    {"render": True, "render_size": (32, 48)},
     {"builder_sees": COMPUTED_SIGHTS, "target_egocentric": True},
     {
         "builder_sees": COMPUTED_SIGHTS,
@@ -581,7 +581,7 @@ def test_observations_of_both_lie_in_their_spaces(controls: str, chat: str, asks
         "builder_sees": ("pov", "inventory", "compass", "dialog", "pose", "grid"),
     }
     options = {
-        **short("parallel_env"),
+        **short_of("parallel_env"),
         **CHATS[chat],
         **sights,
         "controls": controls,
@@ -660,7 +660,7 @@ def test_the_first_observation_has_the_true_pose() -> None:
 
 @pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
 def test_one_config_or_its_fields(view: str) -> None:
-    options = {**short(view), "controls": "flying", "builder_can_ask": True}
+    options = {**short_of(view), "controls": "flying", "builder_can_ask": True}
     config = GameConfig(**options)
     by_config, by_fields = VIEWS[view](config), VIEWS[view](**options)
     by_config.reset(seed=1)
