@@ -14,15 +14,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["aec", "parallel", "live", "vector", "single", "instructed", "goal"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-KIND_NAMES: Mapping[Kind, str] = {
-    "aec": "`iglu_marl.env`",
-    "parallel": "`parallel_env`",
-    "live": "`LiveGame`",
-    "vector": "`VectorGame`",
-    "single": "lone builder, recorded dialogue",
-    "instructed": "lone builder, live architect",
-    "goal": "`LanguageGoal-v0`",
-}
 FIXED: Mapping[Kind, Mapping[str, Any]] = {
     "parallel": {"turn_steps": 1},
     "vector": {"turn_steps": 1},
@@ -111,7 +102,7 @@ SCALES = Need(
 )
 SPEECH = Need("where somebody speaks", _speaks)
 TALK = Need(
-    "of a lone builder, where `dialog` is observed",
+    "where `dialog` is observed",
     lambda config, setting: setting.kind != "single" or setting.shows(config, "dialog"),
 )
 TOKENS = Need("with `chat='tokens'`", lambda config, setting: config.chat == "tokens")
