@@ -242,7 +242,8 @@ def builder_env(
     of `GameConfig` that replace the level's. options: passed to the environment.
     """
     shown = (*level.sees, *(("target",) * level.sees_target)) if sees is None else sees
-    fields = {"builder_sees": tuple(name for name in shown if name != "target"), **(fields or {})}
+    seen = tuple(name for name in shown if name != "target") or ("compass",)  # which players without sights ignore
+    fields = {"builder_sees": seen, **(fields or {})}
     chosen: dict[str, Any] = {"target_in_obs": "target" in shown}
     batch, own = ({}, options) if num_envs is None else split_options(options)
     config, kind = level.config(split, **fields), "single"
