@@ -23,7 +23,7 @@ from iglu_marl.envs.documentation import (
 from iglu_marl.envs.language import make_language_goal, observation_rows
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, Game, GameConfig
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, Game, GameConfig
 
 Rows = list[list[str]]
 
@@ -58,6 +58,7 @@ ARGUMENTS = {
     "architect": "an agent instead of the recorded dialogue",
     "compat": "profile of [an older tool](../environments.md#profiles-of-older-tools)",
     "config": "a `GameConfig`; keyword arguments take precedence",
+    "default_sees": "`builder_sees`, if it is not given",
     "describe": "kinds of descriptions: statements, questions",
     "description_num": "number of descriptions per scene",
     "direct_obs": "False is `obs_type='image'`",
@@ -67,7 +68,7 @@ ARGUMENTS = {
     "maximum_episode_steps": "CLEVR-Robot's name of `max_steps`",
     "num_object": "number of things in a world",
     "obs_type": "blocks and pose, blocks as a set, or a picture",
-    "render": "adds `pov`",
+    "render": "True adds `pov` to `default_sees`, False removes it",
     "render_size": "height and width of `pov`",
     "scenes": 'source of the worlds: None, "empty", a task source',
     "systematic_generalization": "sample goals of the training split only",
@@ -75,7 +76,7 @@ ARGUMENTS = {
     "target_in_obs": "adds `target_grid`",
     "terminate_on_success": "whether an episode ends when its goal holds",
     "variable_scene_content": "`reset` samples other things",
-    "vector_state": "adds `agentPos` and `grid`",
+    "vector_state": "True adds `pose` and `grid` to `default_sees`, False removes them",
 }
 
 
@@ -196,9 +197,7 @@ def observations(environment: Environment) -> Rows:
         [cell(key), cell(spelled(space)), "by default", MEANINGS[key]] for key, space in own.spaces.items()
     ]
     flags = [
-        name
-        for name, one in inspect.signature(environment.maker).parameters.items()
-        if one.default is False and name not in ("visual",)
+        name for name, one in inspect.signature(environment.maker).parameters.items() if one.default is False
     ]
     for flag in (name for name in flags if name not in _fields()):
         more = environment.make(**{flag: True}).observation_space
@@ -207,11 +206,11 @@ def observations(environment: Environment) -> Rows:
             for key in more.spaces
             if key not in own.spaces
         ]
-    more = environment.make(builder_sees=COMPUTED_SIGHTS).observation_space
-    return rows + [
-        [cell(key), cell(spelled(more[key])), cell(f'"{key}" in builder_sees'), MEANINGS[key]]
-        for key in COMPUTED_SIGHTS
-    ]
+    for name in BUILDER_SIGHTS:
+        ((key, space),) = environment.make(builder_sees=(name,)).observation_space.spaces.items()
+        if key not in own.spaces:
+            rows.append([cell(key), cell(spelled(space)), cell(f'"{name}" in builder_sees'), MEANINGS[key]])
+    return rows
 
 
 def actions(environment: Environment) -> Rows:

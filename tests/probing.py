@@ -27,6 +27,11 @@ SHORT = {
 }  # so that long plays see many turns, ends and resets
 
 
+def short_of(view: str) -> dict[str, Any]:
+    """`SHORT`, as far as a view of two agents has these options."""
+    return {name: value for name, value in SHORT.items() if (view, name) != ("parallel_env", "turn_steps")}
+
+
 def views() -> dict[str, Callable[..., Any]]:
     """Every view by name, as a function of further options."""
     made: dict[str, Callable[..., Any]] = {"env": env, "raw_env": raw_env, "parallel_env": parallel_env}
@@ -44,7 +49,7 @@ def story_options(view: str) -> dict[str, Any]:
     if view in TWO_AGENT_VIEWS:
         sights = ("pov", "inventory", "compass", "dialog", "pose", "grid")
         return {
-            **SHORT,
+            **short_of(view),
             "builder_sees": sights,
             "builder_can_ask": True,
             "message_cost": 0.25,

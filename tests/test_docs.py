@@ -57,7 +57,7 @@ from iglu_marl.compat import conformance as tools
 from iglu_marl.const import color2id, id2color, id2color_iglu2022
 from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
-from iglu_marl.envs.documentation import sight_rows
+from iglu_marl.envs.documentation import effect_rows, sight_rows
 from iglu_marl.envs.documentation import spelled as in_one_line
 from iglu_marl.envs.language import SPELLINGS, make_language_goal
 from iglu_marl.envs.registration import GYMNASIUM_IDS, LANGUAGE_ID, PETTINGZOO_ID
@@ -595,6 +595,7 @@ TABLES: dict[str, Callable[[], list[list[str]]]] = {
     "builder": lambda: sights("builder_sees", BUILDER_SIGHTS),
     "colours": colours,
     "config": config,
+    "effects": effect_rows,
     "functions": functions,
     "events": lambda: [[cell(name), str(number)] for number, name in enumerate(EVENTS)],
     "goal-options": goal_options,

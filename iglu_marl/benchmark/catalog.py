@@ -58,8 +58,6 @@ FAMILIES: dict[Family, str] = {
 }
 PAIRS: tuple[Family, ...] = ("symbols", "words", "partners", "team")
 
-_KEYS = {"pose": "agentPos", "target": "target_grid"}  # observation keys that differ from the names in `sees`
-
 
 @dataclass(frozen=True)
 class Level:
@@ -161,7 +159,6 @@ class Level:
             "builder_sees": self.sees,
             "max_steps": self.max_steps,
             "max_turns": None,
-            "turn_steps": None,
             "wrong_scale": 0.02,  # small enough that an untrained builder explores placing
         }
         return GameConfig(**{**chosen, **self.game, **fields})
@@ -232,22 +229,23 @@ def builder_env(
     of `GameConfig` that replace the level's. options: passed to the environment.
     """
     shown = (*level.sees, *(("target",) * level.sees_target)) if sees is None else sees
-    chosen: dict[str, Any] = {
-        "render": "pov" in shown,
-        "vector_state": "pose" in shown or "grid" in shown,
-        "target_in_obs": "target" in shown,
-        "config": level.config(split, builder_can_ask=False, **(fields or {})),
-    }
+    seen = tuple(name for name in shown if name != "target") or (
+        "compass",
+    )  # which players without sights ignore
+    fields = {"builder_sees": seen, **(fields or {})}
+    chosen: dict[str, Any] = {"target_in_obs": "target" in shown}
     batch, own = ({}, options) if num_envs is None else split_options(options)
+    config, kind = level.config(split, **fields), "single"
     if level.is_live and not alone:
         speaker = partial(
-            factory(level.architects[split][0], Role.ARCHITECT), parallel_env(level.config(split))
+            factory(level.architects[split][0], Role.ARCHITECT),
+            parallel_env(level.config(split)),
         )
         chosen["architect"] = speaker()
-        chosen["config"] = level.config(split, builder_can_ask=False, turn_steps=50, **(fields or {}))
+        kind = "instructed"
         batch["make_architect"] = speaker
-    env = GridworldEnv(**chosen, **own)
-    env.show_only([_KEYS.get(name, name) for name in shown])
+    env = GridworldEnv(config=config.for_view(kind), **chosen, **own)
+    env.hide_infos()
     return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)
 
 

@@ -37,7 +37,9 @@ class ClevrEnv(gym.FourValueEnv):
         **options: Any,
     ) -> None:
         options |= {"num_object": num_object, "description_num": description_num}
-        options |= {"variable_scene_content": variable_scene_content, "pov_size": (resolution, resolution)}
+        options |= {"variable_scene_content": variable_scene_content}
+        if options.get("obs_type") == "image" or options.get("direct_obs") is False:
+            options["pov_size"] = resolution, resolution
         options = {"action_type": "continuous", "terminate_on_success": False, **options}
         super().__init__(make_language_goal(maximum_episode_steps=maximum_episode_steps, **options))
         self.reward_scale = reward_scale

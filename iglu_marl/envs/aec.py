@@ -14,6 +14,7 @@ from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.two_agent import BUILDER, METADATA, TwoAgentGame, check_by_agent
 from iglu_marl.game.config import GameConfig, GameOptions
+from iglu_marl.game.effects import Setting
 
 _BY_AGENT: dict[str, type] = {
     "rewards": Real,  # PettingZoo writes whole zeros when an episode is over
@@ -51,7 +52,7 @@ class AECGame(TwoAgentGame, AECEnv[str, Any, Any]):  # type: ignore[misc]
 
     def __init__(self, config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> None:
         super().__init__()
-        self._set_up(GameConfig.of(config, options))
+        self._set_up(GameConfig.read(Setting("aec", "iglu_marl.env"), config, options))
         # PettingZoo's conversion needs agents that step in a cycle.
         self.metadata = {**METADATA, "is_parallelizable": self.config.turn_steps == 1}
         self.rewards: dict[str, float] = {}

@@ -46,6 +46,12 @@ class BatchObsSpec:
             raise ConfigError(f"grid_dtype is {self.grid_dtype!r}, expected 'int8' or 'int32'")
         if self.layout not in LAYOUTS:
             raise ConfigError(f"pov_layout is {self.layout!r}, expected 'hwc', 'chw' or 'index'")
+        if self.layout != "hwc" and not self.pov:
+            raise ConfigError(f"pov_layout is {self.layout!r}, expected none where nobody observes pov")
+        if self.grid_dtype != "int8" and not (self.grid or self.target or self.computed):
+            raise ConfigError(
+                f"grid_dtype is {self.grid_dtype!r}, expected none where nobody observes colour ids"
+            )
 
     def arrays(self, count: int) -> ObsBuffers:
         """Return the observation arrays of `count` worlds."""

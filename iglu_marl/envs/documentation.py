@@ -19,7 +19,8 @@ from gymnasium import spaces
 from iglu_marl.core.controls import CONTROLS, CellControls, Controls, ControlsName
 from iglu_marl.core.conventions import Conventions
 from iglu_marl.game.chat import make_chat
-from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, COMPUTED_SIGHTS, Game, GameConfig
+from iglu_marl.game.config import ARCHITECT_SIGHTS, BUILDER_SIGHTS, Game, GameConfig
+from iglu_marl.game.effects import KINDS, Kind
 from iglu_marl.game.observations import Observer, architect_observer, builder_observer
 
 Documented = TypeVar("Documented", bound=Callable[..., Any])
@@ -35,6 +36,8 @@ BUILDER_ENDS = (
     _TERMINATED,
     "rotation and shift; truncated: max_steps builder steps are over, or max_turns turns of a live architect.",
 )
+_GAMES: tuple[Kind, ...] = ("aec", "parallel", "live", "vector")
+_LONE: tuple[Kind, ...] = ("single", "instructed")
 _GOAL_REWARDS = [("the goal holds after the step", "", 1.0), ("it does not", "", 0.0)]
 GOAL_ENDS = (
     "terminated: the goal holds, unless terminate_on_success=False; truncated: max_steps builder steps are over.",
@@ -95,16 +98,37 @@ def _table(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
     return [f"{title}:", *(f"    {line}".rstrip() for line in lines), ""]
 
 
+def _fields(kinds: Iterable[Kind]) -> list[dataclasses.Field[Any]]:
+    """Return the fields of `GameConfig` that have an effect in one of these kinds of environments."""
+    return [
+        item
+        for item in dataclasses.fields(GameConfig)
+        if not all(kind in item.metadata["without"] for kind in kinds)
+    ]
+
+
 @cache
-def options_table(**defaults: Any) -> list[str]:
+def options_table(*kinds: Kind, **defaults: Any) -> list[str]:
     """Return the fields of `GameConfig` with default and meaning; `defaults`: different ones."""
     return _table(
         "Options (keyword arguments, the fields of GameConfig)",
         [
             (item.name, repr(defaults.get(item.name, item.default)), item.metadata["doc"])
-            for item in dataclasses.fields(GameConfig)
+            for item in _fields(kinds)
         ],
     )
+
+
+def effect_rows() -> list[list[str]]:
+    """Return for each option where it has an effect, by the kinds in `KINDS`, and what it needs besides."""
+    return [
+        [
+            f"`{item.name}`",
+            *("raises" if kind in item.metadata["without"] else "" for kind in KINDS),
+            " and ".join(need.text for need in item.metadata["needs"]),
+        ]
+        for item in dataclasses.fields(GameConfig)
+    ]
 
 
 @cache
@@ -135,25 +159,24 @@ def builder_tables(
 ) -> list[str]:
     """Return tables of actions, observations, rewards and ends of a single builder.
 
-    The observations are those of `make_observer`, whose flags are parameters of `thing` with their defaults.
+    The observations are those of `make_observer`, by names of `builder_sees` and by its flags.
     """
-    given = inspect.signature(thing).parameters
-    asked = inspect.signature(make_observer).parameters.values()
-    flags = {one.name: given[one.name].default for one in asked if one.kind is inspect.Parameter.KEYWORD_ONLY}
+    parameters = inspect.signature(make_observer).parameters.values()
+    flags = [one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY]
+    default = inspect.signature(thing).parameters["default_sees"].default
 
-    def shown(config: GameConfig, /, **chosen: bool) -> dict[str, spaces.Space[Any]]:
-        return dict(make_observer(config, make_chat(config, None), conventions, **{**flags, **chosen}).space)
+    def shown(name: str, /, **flags: bool) -> dict[str, spaces.Space[Any]]:
+        config = GameConfig(builder_sees=(name,))
+        return dict(make_observer(config, make_chat(config, None), conventions, **flags).space)
 
-    where = {key: (space, "always") for key, space in shown(GameConfig()).items()}
+    rows = []
+    for name in BUILDER_SIGHTS:
+        ((key, space),) = shown(name).items()
+        rows.append((key, f"{name!r} in builder_sees" + ", by default" * (name in default), spelled(space)))
     for flag in flags:
-        for value in (True, False):
-            only = shown(GameConfig(), **{flag: value})
-            for key in only.keys() - shown(GameConfig(), **{flag: not value}).keys():
-                where[key] = only[key], f"{flag}={value}"
-    for key, space in shown(GameConfig(builder_sees=COMPUTED_SIGHTS)).items():
-        where.setdefault(key, (space, "in builder_sees"))
-    seen = [(key, when, spelled(space)) for key, (space, when) in sorted(where.items())]
-    return _lone_tables(action_rows(controls), seen, "builder", BUILDER_ENDS)
+        seen = shown("hotbar", **{flag: True})
+        rows += [(key, f"{flag}=True", spelled(space)) for key, space in seen.items() if key != "hotbar"]
+    return _lone_tables(action_rows(controls), sorted(rows), "builder", BUILDER_ENDS)
 
 
 def action_rows(default: ControlsName) -> list[tuple[str, str, str]]:
@@ -175,23 +198,21 @@ def _lone_tables(
     ]
 
 
-def _option_parameters(**defaults: Any) -> list[inspect.Parameter]:
+def _option_parameters(*kinds: Kind, **defaults: Any) -> list[inspect.Parameter]:
     kind = inspect.Parameter.KEYWORD_ONLY
     return [
         inspect.Parameter(
             item.name, kind, default=defaults.get(item.name, item.default), annotation=item.type
         )
-        for item in dataclasses.fields(GameConfig)
+        for item in _fields(kinds)
     ]
 
 
-def _document(
-    thing: Documented, lines: list[str], more: Iterable[inspect.Parameter] | None = None
-) -> Documented:
-    """Append lines to a docstring, and replace `**options` in the signature by `more` (default: all options)."""
+def _document(thing: Documented, lines: list[str], more: Iterable[inspect.Parameter]) -> Documented:
+    """Append lines to a docstring, and replace `**options` in the signature by `more`."""
     given = inspect.signature(thing).parameters
     named = {name: one for name, one in given.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
-    for parameter in _option_parameters() if more is None else more:
+    for parameter in more:
         named.setdefault(parameter.name, parameter)
     thing.__signature__ = inspect.Signature(list(named.values()))  # type: ignore[attr-defined]
     thing.__doc__ = "\n".join([inspect.cleandoc(thing.__doc__ or ""), "", *lines]).rstrip() + "\n"
@@ -200,7 +221,7 @@ def _document(
 
 def documented(thing: Documented) -> Documented:
     """Document a function or class of the two-agent game."""
-    return _document(thing, [*game_tables(), *options_table()])
+    return _document(thing, [*game_tables(), *options_table(*_GAMES)], _option_parameters(*_GAMES))
 
 
 def builder_documented(
@@ -210,8 +231,8 @@ def builder_documented(
 
     def document(thing: Documented) -> Documented:
         tables = builder_tables(make_observer, conventions, controls, thing)
-        lines = [*tables, *options_table(controls=controls)]
-        return _document(thing, lines, _option_parameters(controls=controls))
+        lines = [*tables, *options_table(*_LONE, controls=controls)]
+        return _document(thing, lines, _option_parameters(*_LONE, controls=controls))
 
     return document
 
@@ -222,16 +243,15 @@ def goal_documented(
     """Document a maker of environments with goals in words.
 
     seen: key, condition and space of each observation. spellings: older names of options. defaults: different defaults
-    of `GameConfig`, whose `tasks` is not an option there.
+    of `GameConfig`.
     """
 
     def document(thing: Documented) -> Documented:
         actions = [*action_rows("walking"), ("perfect", "no", spelled(CellControls().space))]
-        options = [one for one in _option_parameters(**defaults) if one.name != "tasks"]
+        options = _option_parameters("goal", **defaults)
         known = {**inspect.signature(thing).parameters, **{one.name: one for one in options}}
         older = [known[ours].replace(name=name) for name, ours in spellings.items() if name not in known]
-        table = [line for line in options_table(**defaults) if not line.startswith("    tasks ")]
-        lines = [*_lone_tables(actions, seen, "goal", GOAL_ENDS), *table]
+        lines = [*_lone_tables(actions, seen, "goal", GOAL_ENDS), *options_table("goal", **defaults)]
         return _document(thing, lines, [*older, *options])
 
     return document

@@ -27,6 +27,7 @@ from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.chat import ChatText
 from iglu_marl.game.config import GameConfig, GameOptions
+from iglu_marl.game.effects import Setting
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.observations import (
     Observer,
@@ -627,13 +628,15 @@ def make_language_goal(
             raise ConfigError("direct_obs is True, and obs_type 'image'; expected one of them")
         obs_type = obs_type if direct_obs else "image"
     fields = {"max_steps": 200, **_in_our_names(options, action_space=action_space)}
-    if "tasks" in fields:
-        raise ConfigError(
-            "tasks has no place here: scenes says where worlds come from, and goals what to do in them"
-        )
     encoding = fields.pop("action_space", "walking")
     perfect = isinstance(encoding, str) and encoding == "perfect"
-    config = GameConfig.of(None, {**fields, "controls": "walking" if perfect else encoding})
+    setting = Setting(
+        "goal",
+        "LanguageGoal-v0",
+        sees=("pov",) if obs_type == "image" else (),
+        without={"select_and_place": "action_space='perfect', which places by itself"} if perfect else {},
+    )
+    config = GameConfig.read(setting, None, {**fields, "controls": "walking" if perfect else encoding})
     controls = CellControls() if perfect else config.make_controls(can_yield=False)
     env = SingleAgentEnv(config, controls, lambda episode: goal_observer(episode.config, obs_type))
     return LanguageGoal(

@@ -6,7 +6,6 @@ of a player are JSON, complete or as changes since a tick. Players are roles, or
 
 from __future__ import annotations
 
-import dataclasses
 from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.two_agent import BUILDER, TwoAgentGame
 from iglu_marl.game.config import GameConfig, GameOptions
+from iglu_marl.game.effects import Setting
 from iglu_marl.game.episode import EVENTS, Act
 
 _GRIDS = ("grid", "target_grid", "ghost")
@@ -132,8 +132,7 @@ class LiveGame(TwoAgentGame):
     """
 
     def __init__(self, config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> None:
-        given = GameConfig.of(config, options)
-        self._set_up(dataclasses.replace(given, turn_steps=None, builder_can_ask=True))
+        self._set_up(GameConfig.read(Setting("live", "LiveGame"), config, options))
         self.players = self.config.players  # by agent, and agents by player
         self.agent_of = {player: agent for agent, player in self.players.items()}
         self.speakers = self.config.speakers

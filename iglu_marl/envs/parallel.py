@@ -6,7 +6,6 @@ before the builder's act. Not a conversion, because AEC turns have variable leng
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from iglu_marl.envs.base import EnvState
 from iglu_marl.envs.documentation import documented
 from iglu_marl.envs.two_agent import TwoAgentGame, check_by_agent
 from iglu_marl.game.config import GameConfig, GameOptions
+from iglu_marl.game.effects import Setting
 
 ByAgent = dict[str, Any]
 
@@ -36,7 +36,7 @@ class ParallelGame(TwoAgentGame, ParallelEnv[str, Any, Any]):  # type: ignore[mi
     """Architects and builders act at the same time (PettingZoo parallel); `turn_steps` is 1 here."""
 
     def __init__(self, config: GameConfig | str | None = None, **options: Unpack[GameOptions]) -> None:
-        self._set_up(dataclasses.replace(GameConfig.of(config, options), turn_steps=1))
+        self._set_up(GameConfig.read(Setting("parallel", "parallel_env"), config, options))
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None

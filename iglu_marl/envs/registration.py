@@ -12,9 +12,15 @@ _PLAIN: dict[str, Any] = {"order_enforce": False, "disable_env_checker": True}
 
 GYMNASIUM_IDS: dict[str, tuple[str, dict[str, Any]]] = {
     "IGLUGridworld-v0": ("iglu_marl.envs.single:GridworldEnv", {}),
-    "IGLUGridworldVector-v0": ("iglu_marl.envs.single:GridworldEnv", {"vector_state": True, "render": False}),
+    "IGLUGridworldVector-v0": (
+        "iglu_marl.envs.single:GridworldEnv",
+        {"default_sees": ("inventory", "compass", "dialog", "pose", "grid")},
+    ),
     "IGLUSilentBuilder-v0": ("iglu_marl.envs.single:SilentBuilderEnv", {}),
-    "IGLUSilentBuilderVisual-v0": ("iglu_marl.envs.single:SilentBuilderEnv", {"visual": True}),
+    "IGLUSilentBuilderVisual-v0": (
+        "iglu_marl.envs.single:SilentBuilderEnv",
+        {"default_sees": ("pov", "inventory", "compass", "dialog")},
+    ),
 }
 LANGUAGE_ID = "iglu_marl/LanguageGoal-v0"
 RECORDED_ID = "iglu_marl/Recorded-v0"

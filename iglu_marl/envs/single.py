@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import gymnasium
@@ -32,6 +32,7 @@ from iglu_marl.envs.documentation import builder_documented
 from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.agent import Agent, begin
 from iglu_marl.game.config import GameConfig, GameOptions
+from iglu_marl.game.effects import Setting
 from iglu_marl.game.episode import EVENTS, Episode, Say
 from iglu_marl.game.observations import (
     Observer,
@@ -52,17 +53,72 @@ def _default_render_mode() -> Literal["human"] | None:
     return "human" if os.environ.get("IGLU_HEADLESS", "1") == "0" else None
 
 
+def _named(options: Mapping[str, Any], **older: Any) -> dict[str, Any]:
+    """Return options with those given (not None) under older names. Raises `ConfigError` where they differ.
+
+    older: name of the field, with the older name and the value.
+    """
+    named = dict(options)
+    for name, (alias, value) in older.items():
+        if value is not None:
+            if name in named and named[name] != value:
+                raise ConfigError(
+                    f"{alias} is {value!r:.80} and {name} {named[name]!r:.80}, expected one of them: they are the same"
+                )
+            named[name] = value
+    return named
+
+
 def _choose(
-    config: GameConfig | None, options: Mapping[str, Any], default_controls: ControlsName, **chosen: Any
+    setting: Setting,
+    config: GameConfig | None,
+    options: Mapping[str, Any],
+    given: set[str],
+    default_controls: ControlsName,
+    default_sees: Sequence[str],
+    flags: Mapping[str, tuple[bool | None, bool, tuple[str, ...]]],
+    is_strict: bool = True,
 ) -> GameConfig:
-    """Return the configuration, with the options given (not None) under older names."""
-    fields = {name: value for name, value in chosen.items() if value is not None} | dict(options)
+    """Return the configuration of a lone builder.
+
+    Args:
+        setting: the environment.
+        config: a configuration, or None.
+        options: fields that replace its own.
+        given: those that raise where they have no effect.
+        default_controls: the encoding without `config`.
+        default_sees: what is observed if `builder_sees` is not given.
+        flags: options that add observations to `default_sees` or remove them: the given value, the value that adds, and
+            the names.
+        is_strict: whether a flag that contradicts `builder_sees` raises; else it has no effect.
+
+    Raises:
+        ConfigError: if an option has no effect, or contradicts another one.
+
+    """
+    fields = dict(options)
     if config is None:
         fields.setdefault("controls", default_controls)
-    config = GameConfig.of(config, fields)
-    if config.render_mode is None and (mode := _default_render_mode()) is not None:
-        config = dataclasses.replace(config, render_mode=mode)
-    return config
+    chosen = GameConfig.of(config, fields)
+    if "builder_sees" not in fields and chosen.builder_sees == GameConfig.builder_sees:
+        sees = dict.fromkeys(default_sees)
+        for value, adds, names in flags.values():
+            if value is not None:
+                sees = dict.fromkeys(
+                    (*sees, *names) if value == adds else (name for name in sees if name not in names)
+                )
+        fields["builder_sees"] = tuple(sees)
+    elif is_strict:
+        for flag, (value, adds, names) in flags.items():
+            shown = [name in chosen.builder_sees for name in names]
+            if value is not None and not (all(shown) if value == adds else not any(shown)):
+                raise ConfigError(
+                    f"{flag} is {value!r} and builder_sees is {chosen.builder_sees!r}, expected one of them: "
+                    f"{flag} is another name for {' and '.join(map(repr, names))}"
+                )
+    if chosen.render_mode is None and (mode := _default_render_mode()) is not None:
+        fields["render_mode"] = mode
+    return GameConfig.read(setting, config, fields, given)
 
 
 class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
@@ -84,9 +140,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         architect: Agent | None = None,
         default: Callable[[], TaskSource] = default_tasks,
     ) -> None:
-        if architect is None:
-            config = dataclasses.replace(config, turn_steps=None, max_turns=None)
-        elif not isinstance(architect, Agent):
+        if not isinstance(architect, Agent | None):
             raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
         self.config = config
         self.render_mode = config.render_mode
@@ -110,10 +164,8 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         """The game itself: worlds, dialogue, task. For reading."""
         return self._episode
 
-    def show_only(self, keys: Collection[str]) -> None:
-        """Restrict observations to these keys, and leave infos empty. For benchmarks."""
-        self._observer = self._observer.only(keys)
-        self.observation_space = self._observer.space
+    def hide_infos(self) -> None:
+        """Leave infos empty. For benchmarks."""
         self._informs = False
 
     # -- for vector environments, which play many worlds by one single environment's options
@@ -311,26 +363,31 @@ class GridworldOptions(GameOptions, total=False):
     fake: Any
 
 
+PICTURE_SIGHTS = ("pov", "inventory", "compass", "dialog")
+STATE_SIGHTS = ("inventory", "compass", "dialog", "pose", "grid")
+
+
 @builder_documented(gridworld_observer, OWN, "walking")
 class GridworldEnv(SingleAgentEnv):
-    """`IGLUGridworld-v0` (IGLU 2022).
+    """`IGLUGridworld-v0` (IGLU 2022), and with `default_sees=STATE_SIGHTS` `IGLUGridworldVector-v0`.
 
     action_space: any of the five encodings (default "walking"); `discretize=False` turns "walking" into keys and a
         camera of ±5°.
-    render: adds `pov`. vector_state: adds agentPos and grid. target_in_obs: adds target_grid. target_egocentric: adds
-        the target around the builder, aligned with the build as in the score.
-    builder_sees: "aim", "egocentric" and "hotbar" add observations; other names have no effect here.
+    builder_sees: what is observed. default_sees: what is observed if it is not given. render and vector_state, names of
+        2022, then add (True) or remove (False) `pov`, or agentPos and grid.
+    target_in_obs: adds target_grid. target_egocentric: adds the target around the builder, aligned with the build as in
+        the score.
     compat="iglu2022": colour ids, walking actions 14 and 15, compass, defaults (without a `config`) and names of
         arguments are those of the 2022 tools (see `iglu_marl.game.profiles`). Conversations are shown as written.
-    Further keyword arguments are fields of `GameConfig`.
+    Further keyword arguments are fields of `GameConfig`. One without effect here raises `ConfigError`.
     """
 
     def __init__(
         self,
         action_space: ControlsName | None = None,
         *,
-        render: bool = True,
-        vector_state: bool = False,
+        render: bool | None = None,
+        vector_state: bool | None = None,
         target_in_obs: bool = False,
         target_egocentric: bool = False,
         discretize: bool = True,
@@ -338,23 +395,43 @@ class GridworldEnv(SingleAgentEnv):
         compat: Literal["iglu2022"] | None = None,
         architect: Agent | None = None,
         config: GameConfig | None = None,
+        default_sees: Sequence[str] = PICTURE_SIGHTS,
         **options: Unpack[GridworldOptions],
     ) -> None:
-        profile, fields = read_options(
-            compat, options, own=GRIDWORLD, known=("iglu2022",), preset=config is None
+        named = _named(
+            options, controls=("action_space", action_space), pov_size=("render_size", render_size)
+        )
+        profile, fields, given = read_options(
+            compat, named, own=GRIDWORLD, known=("iglu2022",), preset=config is None
         )
         conventions = profile.conventions
+        flags = {"render": render, "vector_state": vector_state}
         check_flags(
-            render=render,
-            vector_state=vector_state,
             target_in_obs=target_in_obs,
             target_egocentric=target_egocentric,
             discretize=discretize,
+            **{name: flag for name, flag in flags.items() if flag is not None},
         )
-        config = _choose(config, fields, "walking", controls=action_space, pov_size=render_size)
+        setting = Setting(
+            "single" if architect is None else "instructed",
+            f"IGLUGridworld{'-v0' if 'pov' in default_sees else 'Vector-v0'}"
+            f" with a {'recorded dialogue' if architect is None else 'live architect'}",
+            besides=("target_egocentric",) * target_egocentric,
+            aliases={} if render_size is None else {"pov_size": "render_size"},
+        )
+        sights = {"render": (render, True, ("pov",)), "vector_state": (vector_state, True, ("pose", "grid"))}
+        config = _choose(
+            setting, config, fields, given, "walking", default_sees, sights, is_strict=compat is None
+        )
         camera_limit = None
-        if config.controls == "walking" and not discretize:
-            config, camera_limit = dataclasses.replace(config, controls="human-level"), 5.0
+        if not discretize:
+            if config.controls == "walking":
+                config, camera_limit = dataclasses.replace(config, controls="human-level"), 5.0
+            elif compat is None:
+                raise ConfigError(
+                    f"discretize is False and controls {config.controls!r}, expected 'walking': it has no effect on "
+                    "other encodings"
+                )
         controls = Controls(
             config.controls,
             select_and_place=config.select_and_place,
@@ -367,8 +444,6 @@ class GridworldEnv(SingleAgentEnv):
                 episode.config,
                 episode.chat,
                 conventions,
-                render=render,
-                vector_state=vector_state,
                 target_in_obs=target_in_obs,
                 target_egocentric=target_egocentric,
             )
@@ -378,37 +453,47 @@ class GridworldEnv(SingleAgentEnv):
 
 @builder_documented(silent_builder_observer, SILENT_BUILDER_2021, "human-level")
 class SilentBuilderEnv(SingleAgentEnv):
-    """`IGLUSilentBuilder-v0` and, with `visual=True`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
+    """`IGLUSilentBuilder-v0` and, with `default_sees=PICTURE_SIGHTS`, `IGLUSilentBuilderVisual-v0` (IGLU 2021).
 
     action_space: any of the five encodings (default "human-level"). In grids, air is -1 and colours are 0..5, also in
         `info["target_grid"]`. Default tasks: C8 of the Minecraft Dialogue Corpus if available, else the bundled tasks.
     compat="iglu2021": camera changes are (pitch, yaw), as in MineRL, with pitch down positive, also in `agentPos`. Its
         height is that of the feet above the floor. Conversations are shown as written. Bundled tasks are sessions.
-    builder_sees: "aim", "egocentric" and "hotbar" add observations; other names have no effect here.
-    Further keyword arguments are fields of `GameConfig`.
+    builder_sees: what is observed; "dialog" has the key `chat`. default_sees: what is observed if it is not given.
+        visual=True then removes agentPos and grid, and False adds them.
+    Further keyword arguments are fields of `GameConfig`. One without effect here raises `ConfigError`.
     """
 
     def __init__(
         self,
         action_space: ControlsName | None = None,
         *,
-        visual: bool = False,
+        visual: bool | None = None,
         compat: Literal["iglu2021"] | None = None,
         architect: Agent | None = None,
         config: GameConfig | None = None,
+        default_sees: Sequence[str] = ("pov", *STATE_SIGHTS),
         **options: Unpack[GameOptions],
     ) -> None:
-        profile, fields = read_options(
-            compat, options, own=SILENT_BUILDER, known=("iglu2021",), preset=config is None
+        named = _named(options, controls=("action_space", action_space))
+        profile, fields, given = read_options(
+            compat, named, own=SILENT_BUILDER, known=("iglu2021",), preset=config is None
         )
         conventions = profile.conventions
-        check_flags(visual=visual)
-        config = _choose(config, fields, "human-level", controls=action_space)
+        if visual is not None:
+            check_flags(visual=visual)
+        setting = Setting(
+            "single" if architect is None else "instructed",
+            f"IGLUSilentBuilder{'-v0' if 'grid' in default_sees else 'Visual-v0'}"
+            f" with a {'recorded dialogue' if architect is None else 'live architect'}",
+        )
+        sights = {"visual": (visual, False, ("pose", "grid"))}
+        config = _choose(setting, config, fields, given, "human-level", default_sees, sights)
         controls = Controls(
             config.controls, select_and_place=config.select_and_place, conventions=conventions
         )
 
         def observer(episode: Episode) -> Observer:
-            return silent_builder_observer(episode.config, episode.chat, conventions, visual=visual)
+            return silent_builder_observer(episode.config, episode.chat, conventions)
 
         super().__init__(config, controls, observer, architect=architect, default=profile.tasks)

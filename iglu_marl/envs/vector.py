@@ -6,7 +6,7 @@ rewards: world i after `reset(seed=s)` is the single environment after `reset(se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -338,23 +338,25 @@ class GridworldVectorOptions(GridworldOptions, BatchOptions, total=False):
     """The keyword arguments of `GridworldVectorEnv`."""
 
     action_space: ControlsName | None
-    render: bool
-    vector_state: bool
+    render: bool | None
+    vector_state: bool | None
     target_in_obs: bool
     target_egocentric: bool
     discretize: bool
     render_size: tuple[int, int] | None
     compat: Literal["iglu2022"] | None
     config: GameConfig | None
+    default_sees: Sequence[str]
 
 
 class SilentBuilderVectorOptions(GameOptions, BatchOptions, total=False):
     """The keyword arguments of `SilentBuilderVectorEnv`."""
 
     action_space: ControlsName | None
-    visual: bool
+    visual: bool | None
     compat: Literal["iglu2021"] | None
     config: GameConfig | None
+    default_sees: Sequence[str]
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -33,6 +33,7 @@ from iglu_marl.envs.task_sampling import check_like
 from iglu_marl.envs.two_agent import ARCHITECT, BUILDER, METADATA, BatchedSpacesByAgent
 from iglu_marl.game.chat import TokenChat
 from iglu_marl.game.config import COMPUTED_SIGHTS, GameConfig, GameOptions
+from iglu_marl.game.effects import NOT_CUT, Kind, Setting
 from iglu_marl.game.episode import AGENTS, EVENTS
 from iglu_marl.rendering.renderer import Layout
 
@@ -60,9 +61,9 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
     Games of a team (see `iglu_marl.envs.vector_team`) have all its agents, who act in every step, in order.
 
     config, options: as of `parallel_env`; `chat` is "tokens" here, and architects see no pictures and no texts.
-    turn_steps: if given here (not in the config), games are played in turns as in `raw_env`. In each step of a game one
-        agent moves, and the action of the other is ignored. `infos[agent]["floor"]`, bool [num_games]: whether it is
-        the agent's turn next.
+    turn_steps: if given here (in a config it raises), games are played in turns as in `raw_env`. In each step of a game
+        one agent moves, and the action of the other is ignored. `infos[agent]["floor"]`, bool [num_games]: whether it
+        is the agent's turn next.
     autoreset_mode: "NextStep" (default: the step after the end of a game ignores the actions and begins the next),
         "SameStep" (the same step begins the next; the end is in `infos[agent]["final_obs"]`, an object array of
         observations, and `infos[agent]["final_info"]`), or "Disabled".
@@ -102,7 +103,9 @@ class VectorGame(HasBatch, BatchedSpacesByAgent):
         if not isinstance(config, GameConfig):
             options.setdefault("chat", "tokens")
         self.in_turns = "turn_steps" in options
-        self._single = (AECGame if self.in_turns else ParallelGame)(config, **options)
+        kind: Kind = "aec" if self.in_turns else "vector"
+        known = GameConfig.read(Setting(kind, "VectorGame", without={"strict": NOT_CUT}), config, options)
+        self._single = AECGame(known) if self.in_turns else ParallelGame(known)
         self.config = self._single.config
         if self.config.chat != "tokens":
             raise ConfigError(

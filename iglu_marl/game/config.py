@@ -23,7 +23,10 @@ from iglu_marl.core.kernels.records import COMPLETIONS, SHIFTS, Completion, Epis
 from iglu_marl.core.schedule import Schedule
 from iglu_marl.core.task import Task
 from iglu_marl.core.task_source import TaskSource
+from iglu_marl.core.text import similar
 from iglu_marl.core.worlds import Worlds
+from iglu_marl.game import effects
+from iglu_marl.game.effects import FIXED, KINDS, Kind, Need, Setting
 from iglu_marl.game.knowledge import agents_of, read_hearers, read_inventories, read_sees
 from iglu_marl.game.profiles import hint, team_options
 
@@ -49,10 +52,16 @@ BUILDER_SIGHTS = (
     "grid",
     *COMPUTED_SIGHTS,
 )  # none of the target
+SIGHT_OF_KEY = {"agentPos": "pose", "chat": "dialog"}  # keys of observations that are no names of sights
 MAX_VOCABULARY = 65_536
 MAX_PIXELS = 4096
 MAX_RADIUS = 20  # sees the whole zone from anywhere
 MAX_AGENTS = 16  # of a role
+LENGTHS = {
+    "text": {"max_message_length": 200, "dialog_length": 4000},
+    "tokens": {"max_message_length": 16, "dialog_length": 256},
+}
+"""Lengths by `chat`, where the options are None."""
 TEAM_OPTIONS = ("architects", "builders", "sees", "hearers", "inventories")
 
 
@@ -164,16 +173,24 @@ def _sights(known: tuple[str, ...]) -> Callable[[str, Any], Any]:
             raise _error(name, value, expected) from None
         if not all(isinstance(part, str) for part in names):
             raise _error(name, value, expected)
-        if not names or len(set(names)) != len(names) or any(part not in known for part in names):
-            hidden = "target_grid" in names and "target_grid" not in known
-            raise _error(
-                name,
-                value,
-                expected + "; the target never reaches the builder this way, see the option sees" * hidden,
-            )
+        unknown = next((part for part in names if part not in known), None)
+        if not names or len(set(names)) != len(names) or unknown is not None:
+            more = "" if unknown is None else unknown_sight(unknown, known)
+            if unknown == "target_grid":
+                more = (
+                    "; the target never reaches the builder this way, see the option sees, or target_in_obs"
+                )
+            raise _error(name, value, expected + more)
         return names
 
     return check
+
+
+def unknown_sight(name: str, known: Iterable[str]) -> str:
+    """Return what an error adds about a name that is no sight: the one that was perhaps meant, or ""."""
+    meant = SIGHT_OF_KEY.get(name)
+    suggestion = f" (did you mean {meant!r}?)" if meant in known else similar(name, known)
+    return f"; there is no {name!r}{suggestion}" if suggestion else ""
 
 
 def _number_or_schedule(name: str, value: Any) -> float | Schedule:
@@ -220,6 +237,8 @@ def _option(
     *,
     pays: Mapping[str, str] | None = None,
     games: Iterable[Game] = ("pair", "builder"),
+    without: Mapping[Kind, str] | None = None,
+    needs: tuple[Need, ...] = (),
 ) -> Any:
     """Return a row of the table of options.
 
@@ -229,9 +248,19 @@ def _option(
         check: returns the value in its standard form; raises `ConfigError` if it is not allowed.
         pays: of a reward option, the reward by event, for the tables of rewards.
         games: the kinds of games in which it is paid.
+        without: the kinds of environments in which it has no effect, with what to use instead.
+        needs: what it needs to have an effect.
 
     """
-    return field(default=default, metadata={"doc": doc, "check": check, "pays": pays or {}, "games": games})
+    metadata = {
+        "doc": doc,
+        "check": check,
+        "pays": pays or {},
+        "games": games,
+        "without": without or {},
+        "needs": needs,
+    }
+    return field(default=default, metadata=metadata)
 
 
 _BUDGET = _count(1, 2**31 - 1)
@@ -253,54 +282,98 @@ class GameConfig:
         None,
         "task source, `Task`, list of tasks, or a name: bundled, turns, random, FILE.json, FILE.py:Class; None = the "
         "bundled ones",
+        without={"goal": "scenes, where worlds come from, and goals, what to do in them"},
     )
     controls: ControlsName = _option(
         "walking", "the builder's action encoding: " + ", ".join(CONTROLS), _choice(*CONTROLS)
     )
     select_and_place: bool = _option(False, "choosing a colour also places a block", as_flag)
     chat: Literal["text", "tokens"] = _option(
-        "text", "how utterances are passed: text, or arrays of token ids", _choice("text", "tokens")
+        "text",
+        "how utterances are passed: text, or arrays of token ids",
+        _choice("text", "tokens"),
+        without=effects.NO_CHAT,
+        needs=(effects.TALK,),
     )
     vocabulary: str | int | Codec = _option(
         "templates",
         'for token chat: "templates", a number of meaningless symbols, or a `Codec` of your own',
         _vocabulary,
+        without=effects.NO_CHAT,
+        needs=(effects.TOKENS,),
     )
     max_message_length: int | None = _option(
-        None, "longest utterance; None = 200 characters or 16 tokens", _count(1, 1_000_000)
+        None,
+        "longest utterance; None = 200 characters or 16 tokens",
+        _count(1, 1_000_000),
+        without=effects.SPEECH_ONLY,
+        needs=(effects.SPEECH,),
     )
     dialog_length: int | None = _option(
-        None, "longest observed dialog; None = 4,000 characters or 256 tokens", _count(1, 10_000_000)
+        None,
+        "longest observed dialog; None = 4,000 characters or 256 tokens",
+        _count(1, 10_000_000),
+        without=effects.NO_CHAT,
+        needs=(effects.CUT_DIALOG,),
     )
     strict: bool = _option(
-        True, "an over-long text raises; if False it is cut, and `info['message_cut']` says so", as_flag
+        True,
+        "an over-long text raises; if False it is cut, and `info['message_cut']` says so",
+        as_flag,
+        without={**effects.SPEECH_ONLY, "vector": effects.NOT_CUT},
+        needs=(effects.SPEECH,),
     )
-    turn_steps: int | None = _option(50, "builder steps in a turn at most; None = no limit", _BUDGET)
+    turn_steps: int | None = _option(
+        50,
+        "builder steps in a turn at most; None = no limit",
+        _BUDGET,
+        without={
+            **effects.ARCHITECTS_ONLY,
+            "parallel": "max_turns, for each step is a turn, or iglu_marl.env",
+            "vector": "the keyword turn_steps, with which games are played in turns",
+            "live": "max_turns, or iglu_marl.env",
+        },
+    )
     max_steps: int | None = _option(500, "builder steps in an episode at most; None = no limit", _BUDGET)
     max_turns: int | None = _option(
-        100, "architect turns in an episode at most (silent ones count); None = no limit", _BUDGET
+        100,
+        "architect turns in an episode at most (silent ones count); None = no limit",
+        _BUDGET,
+        without=effects.ARCHITECTS_ONLY,
     )
-    builder_can_ask: bool = _option(False, "the builder's action is Dict(act, say)", as_flag)
+    builder_can_ask: bool = _option(
+        False,
+        "the builder's action is Dict(act, say)",
+        as_flag,
+        without={**effects.PAIRS_ONLY, "live": "iglu_marl.env: here builders can always ask"},
+    )
     architect_sees: tuple[str, ...] = _option(
         ("target_grid", "grid", "dialog", "pose"),
         "from: " + ", ".join(ARCHITECT_SIGHTS),
         _sights(ARCHITECT_SIGHTS),
+        without=effects.ARCHITECTS_ONLY,
+        needs=(effects.ARCHITECT,),
     )
     builder_sees: tuple[str, ...] = _option(
         ("pov", "inventory", "compass", "dialog"),
         "from: " + ", ".join(BUILDER_SIGHTS),
         _sights(BUILDER_SIGHTS),
+        without={"goal": "obs_type"},
     )
     egocentric_radius: int = _option(
         5,
         "cells that `egocentric` shows to each side of the builder's own",
         _count(1, MAX_RADIUS, optional=False),
+        without={"goal": "IGLUGridworldVector-v0, and LanguageGoal around it"},
+        needs=(effects.EGOCENTRIC,),
     )
     right_scale: float = _option(
         2.0,
         "reward when the maximal intersection grows (minus it when it shrinks)",
         as_number,
         pays={"the maximal intersection grows": "right_scale", "it shrinks": "-right_scale"},
+        without=effects.NO_TARGET,
+        needs=(effects.SCALES,),
     )
     wrong_scale: float | Schedule = _option(
         1.0,
@@ -310,12 +383,15 @@ class GameConfig:
             "it stays, and a block was removed": "wrong_scale",
             "it stays, and a block was added": "-wrong_scale",
         },
+        without=effects.NO_TARGET,
+        needs=(effects.SCALES,),
     )
     completion_reward: float = _option(
         0.0,
         "added when the target is completed",
         as_number,
         pays={"the target is completed, besides": "completion_reward"},
+        without=effects.NO_TARGET,
     )
     message_cost: float = _option(
         0.0,
@@ -323,6 +399,8 @@ class GameConfig:
         as_number,
         pays={"each word of the architect, to the architect": "-message_cost"},
         games=("pair",),
+        without=effects.PAIRS_ONLY,
+        needs=(effects.ARCHITECT,),
     )
     step_cost: float = _option(
         0.0,
@@ -336,40 +414,75 @@ class GameConfig:
         'who gets the building reward of all builders: all agents, or builders alone ("builder"); "own": all, but '
         "each builder its own",
         _choice("shared", "builder", "own"),
+        without=effects.PAIRS_ONLY,
+        needs=(effects.AUDIENCE,),
     )
     size_reward: bool = _option(
-        False, "reward is the gain of the best intersection so far, in blocks, instead", as_flag
+        False,
+        "reward is the gain of the best intersection so far, in blocks, instead",
+        as_flag,
+        without=effects.NO_TARGET,
     )
-    sparse_reward: bool = _option(False, "reward is 1 when the target is completed, else 0, instead", as_flag)
+    sparse_reward: bool = _option(
+        False,
+        "reward is 1 when the target is completed, else 0, instead",
+        as_flag,
+        without=effects.NO_TARGET,
+    )
     completion: Completion = _option(
         "exact",
         'episode ends when the build is the target ("exact"), or covers it ("cover")',
         _choice(*COMPLETIONS),
+        without=effects.NO_TARGET,
     )
     shifts: Shifts = _option(
         "all",
         'shifts of the intersection: "all" (published), "inside" (2022 implementation)',
         _choice(*SHIFTS),
+        without=effects.NO_TARGET,
     )
     pov_size: tuple[int, int] = _option(
-        (64, 64), "height and width of the builder's picture in pixels", _size
+        (64, 64),
+        "height and width of the builder's picture in pixels",
+        _size,
+        needs=(effects.PICTURES,),
     )
     renderer: str | Renderer = _option(
-        "auto", 'who draws: "auto", "painter", "opengl", or an object with `render` and `close`', _renderer
+        "auto",
+        'who draws: "auto", "painter", "opengl", or an object with `render` and `close`',
+        _renderer,
+        needs=(effects.POV,),
     )
     render_mode: Literal["human", "rgb_array", "ansi"] | None = _option(
         None, "what `render()` gives: " + ", ".join(RENDER_MODES), _choice(None, *RENDER_MODES)
     )
-    architects: int = _option(1, "number of architects", _count(0, MAX_AGENTS, optional=False))
-    builders: int = _option(1, "number of builders, all in one world", _count(1, MAX_AGENTS, optional=False))
+    architects: int = _option(
+        1,
+        "number of architects",
+        _count(0, MAX_AGENTS, optional=False),
+        without=effects.PAIRS_ONLY,
+    )
+    builders: int = _option(
+        1,
+        "number of builders, all in one world",
+        _count(1, MAX_AGENTS, optional=False),
+        without=effects.PAIRS_ONLY,
+    )
     sees: Mapping[str, str | tuple[str, ...]] | None = _option(
-        None, "parts of the target by agent; None = architects see all of it, builders nothing"
+        None,
+        "parts of the target by agent; None = architects see all of it, builders nothing",
+        without=effects.PAIRS_ONLY,
     )
     hearers: Mapping[str, str | tuple[str, ...]] | None = _option(
-        None, "who hears the messages of an agent, by speaker; None = all agents"
+        None,
+        "who hears the messages of an agent, by speaker; None = all agents",
+        without=effects.PAIRS_ONLY,
+        needs=(effects.DIALOG,),
     )
     inventories: Mapping[str, Mapping[str, int] | Sequence[int]] | None = _option(
-        None, "blocks by builder and colour, 0..20; None = 20 of each colour"
+        None,
+        "blocks by builder and colour, 0..20; None = 20 of each colour",
+        without=effects.PAIRS_ONLY,
     )
 
     def __post_init__(self) -> None:
@@ -393,8 +506,7 @@ class GameConfig:
                     object.__setattr__(self, name, read(value, names))
                 except ConfigError as error:
                     raise ConfigError(f"{name} is {value!r:.200}: {error}") from None
-        lengths = {"text": (200, 4000), "tokens": (16, 256)}[self.chat]
-        for name, length in zip(("max_message_length", "dialog_length"), lengths, strict=True):
+        for name, length in LENGTHS[self.chat].items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, length)
 
@@ -416,7 +528,79 @@ class GameConfig:
             return cls(**options)
         if not isinstance(config, cls):
             raise ConfigError(f"config is {config!r:.80}, expected a GameConfig")
-        return replace(config, **options)
+        return config._with(options)
+
+    @classmethod
+    def read(
+        cls,
+        setting: Setting,
+        config: GameConfig | str | None,
+        options: Mapping[str, Any],
+        given: Iterable[str] | None = None,
+    ) -> GameConfig:
+        """Return what `of` returns, for an environment, with the values that its kind fixes.
+
+        Args:
+            setting: the environment.
+            config: as in `of`. Its fields that differ from their defaults, and from what the kind fixes, are given;
+                those of a named team are not.
+            options: as in `of`.
+            given: the names of `options` that count as given; None: all.
+
+        Raises:
+            ConfigError: if an option is given that has no effect there.
+
+        """
+        read, given = cls.of(config, options), set(options if given is None else given)
+        chosen = config._chosen(setting.kind) - options.keys() if isinstance(config, cls) else set()
+        for name in (item.name for item in fields(cls) if item.name in given | chosen):
+            if (why := read.idle_reason(name, setting)) is not None:
+                other = f", or config.for_view({setting.kind!r})" if name in chosen else ""
+                alias, value = setting.aliases.get(name, name), getattr(read, name)
+                raise _error(alias, value, f"no such option in {setting.name}: it has {why}{other}")
+        return read._with(FIXED.get(setting.kind, {}))
+
+    def for_view(self, view: Kind) -> GameConfig:
+        """Return the configuration of the same game in another kind of environment.
+
+        Options without effect there get their defaults, and options that the kind fixes their values: the config of a
+        pair becomes that of its lone builder.
+
+        Args:
+            view: "aec", "parallel", "live", "vector", "single" (a lone builder with a recorded dialogue) or
+                "instructed" (with a live architect).
+
+        """
+        _choice(*(kind for kind in KINDS if kind != "goal"))("view", view)
+        config, setting = self, Setting(view, view)
+        while idle := [name for name in config._chosen(view) if config.idle_reason(name, setting)]:
+            config = config._with({name: _DEFAULTS[name] for name in idle})
+        return config._with(FIXED.get(view, {}))
+
+    def idle_reason(self, name: str, setting: Setting) -> str | None:
+        """Return why an option has no effect in an environment, and what to use instead; None if it has one."""
+        metadata = _METADATA[name]
+        instead = setting.without.get(name) or metadata["without"].get(setting.kind)
+        if instead is not None:
+            return f"no effect there; use {instead}"
+        unmet = [need for need in metadata["needs"] if not need.holds(self, setting)]
+        return f"an effect only {unmet[0].text}" if unmet else None
+
+    def _chosen(self, kind: Kind) -> set[str]:
+        """Return the names of the fields with other values than the defaults and those that a kind fixes."""
+        defaults = {**_DEFAULTS, **LENGTHS[self.chat]}
+        fixed = FIXED.get(kind, {})
+        return {
+            name
+            for name, default in defaults.items()
+            if not any(_same(getattr(self, name), usual) for usual in (default, fixed.get(name, default)))
+        }
+
+    def _with(self, options: Mapping[str, Any]) -> GameConfig:
+        """Return a copy with some fields replaced. Default lengths follow `chat`."""
+        lengths = LENGTHS[self.chat].items() if options.get("chat", self.chat) != self.chat else ()
+        defaults = {name: None for name, length in lengths if getattr(self, name) == length}
+        return replace(self, **{**defaults, **options})
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -527,6 +711,15 @@ class GameConfig:
         for item in fields(cls):
             rows.append(f"| `{item.name}` | `{item.default!r}` | {item.metadata['doc']} |")
         return "\n".join(rows)
+
+
+_METADATA: Mapping[str, Mapping[str, Any]] = {item.name: item.metadata for item in fields(GameConfig)}
+_DEFAULTS: Mapping[str, Any] = {item.name: item.default for item in fields(GameConfig)}
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Return whether two values of an option are equal; arrays and tasks are not compared."""
+    return value is other or (type(value) is type(other) and bool(value == other))
 
 
 def check_pair(env: Any, what: str) -> None:

@@ -315,23 +315,23 @@ def builder_observer(config: GameConfig, chat: Chat, agent: str = "builder_0") -
         "dialog": lambda: dialog_sight(chat),
         "pose": agent_pos_sight,
         "grid": lambda: grid_sight("grid"),
+        **_computed_sights(config, OWN),
     }
-    plain = [makers[name]() for name in config.builder_sees if name in makers]
+    sights = [makers[name]() for name in config.builder_sees]
     if config.builders > 1:
-        plain.append(poses_sight("others", config.builders - 1))
+        sights.append(poses_sight("others", config.builders - 1))
     if config.sees is not None and set(config.sees[agent]) != {"none"}:
-        plain += [grid_sight("target_grid"), *part_sights()]
-    return Observer([*plain, *_computed_sights(config, OWN)])
+        sights += [grid_sight("target_grid"), *part_sights()]
+    return Observer(sights)
 
 
-def _computed_sights(config: GameConfig, conventions: Conventions) -> list[ObsField]:
-    """Return the computed entries of `builder_sees`, also for single-agent environments."""
-    makers: dict[str, Callable[[], ObsField]] = {
+def _computed_sights(config: GameConfig, conventions: Conventions) -> dict[str, Callable[[], ObsField]]:
+    """Return makers of the entries of `COMPUTED_SIGHTS`."""
+    return {
         "aim": aim_sight,
         "egocentric": lambda: egocentric_sight("egocentric", config.egocentric_radius, conventions),
         "hotbar": lambda: hotbar_sight(conventions),
     }
-    return [make() for name, make in makers.items() if name in config.builder_sees]
 
 
 def gridworld_observer(
@@ -339,37 +339,39 @@ def gridworld_observer(
     chat: Chat,
     conventions: Conventions,
     *,
-    render: bool,
-    vector_state: bool,
-    target_in_obs: bool,
+    target_in_obs: bool = False,
     target_egocentric: bool = False,
 ) -> Observer:
     """Return the observer of `IGLUGridworld-v0` and `IGLUGridworldVector-v0` (IGLU 2022)."""
-    sights = [inventory_sight(conventions), compass_sight(conventions), dialog_sight(chat)]
-    if render:
-        sights.append(pov_sight(config.pov_size))
-    if vector_state:
-        sights += [agent_pos_sight(conventions), grid_sight("grid", conventions, margin=1)]
+    makers: dict[str, Callable[[], ObsField]] = {
+        "pov": lambda: pov_sight(config.pov_size),
+        "inventory": lambda: inventory_sight(conventions),
+        "compass": lambda: compass_sight(conventions),
+        "dialog": lambda: dialog_sight(chat),
+        "pose": lambda: agent_pos_sight(conventions),
+        "grid": lambda: grid_sight("grid", conventions, margin=1),
+        **_computed_sights(config, conventions),
+    }
+    sights = [makers[name]() for name in config.builder_sees]
     if target_in_obs:
         sights.append(grid_sight("target_grid", conventions, margin=1))
     if target_egocentric:
         sights.append(egocentric_sight("target_egocentric", config.egocentric_radius, conventions))
-    return Observer([*sights, *_computed_sights(config, conventions)])
+    return Observer(sights)
 
 
-def silent_builder_observer(
-    config: GameConfig, chat: Chat, conventions: Conventions, *, visual: bool
-) -> Observer:
-    """Return the observer of `IGLUSilentBuilder-v0`, or with `visual` of the visual id (IGLU 2021)."""
-    sights = [
-        pov_sight(config.pov_size),
-        inventory_sight(conventions),
-        angle_sight(),
-        dialog_sight(chat, "chat"),
-    ]
-    if not visual:
-        sights += [agent_pos_sight(conventions), grid_sight("grid", conventions)]
-    return Observer([*sights, *_computed_sights(config, conventions)])
+def silent_builder_observer(config: GameConfig, chat: Chat, conventions: Conventions) -> Observer:
+    """Return the observer of `IGLUSilentBuilder-v0` and `IGLUSilentBuilderVisual-v0` (IGLU 2021)."""
+    makers: dict[str, Callable[[], ObsField]] = {
+        "pov": lambda: pov_sight(config.pov_size),
+        "inventory": lambda: inventory_sight(conventions),
+        "compass": angle_sight,
+        "dialog": lambda: dialog_sight(chat, "chat"),
+        "pose": lambda: agent_pos_sight(conventions),
+        "grid": lambda: grid_sight("grid", conventions),
+        **_computed_sights(config, conventions),
+    }
+    return Observer(makers[name]() for name in config.builder_sees)
 
 
 def target_info(conventions: Conventions) -> Callable[[Episode], Array]:

@@ -21,13 +21,15 @@ class Profile:
     """The profile of an older tool, or of an environment itself.
 
     conventions: numbering of colours and directions. defaults: different defaults of `GameConfig`. spellings: its names
-    of our options. idle: its options that have no effect here. tasks: returns the default source of tasks.
+    of our options. idle: its options that have no effect here. keywords: its other options, which raise nothing where
+    they have no effect. tasks: returns the default source of tasks.
     """
 
     conventions: Conventions
     defaults: Mapping[str, Any] = field(default_factory=dict)
     spellings: Mapping[str, str] = field(default_factory=dict)
     idle: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
     tasks: Callable[[], TaskSource] = default_tasks
 
 
@@ -40,6 +42,7 @@ PROFILES: Mapping[str, Profile] = {
         defaults={"select_and_place": True, "max_steps": 250, "size_reward": True},
         spellings={"right_placement_scale": "right_scale", "wrong_placement_scale": "wrong_scale"},
         idle=("name", "fake"),
+        keywords=("controls", "pov_size", "select_and_place", "size_reward", "max_steps"),
     ),
 }
 
@@ -51,8 +54,8 @@ def read_options(
     own: Profile,
     known: tuple[str, ...],
     preset: bool,
-) -> tuple[Profile, dict[str, Any]]:
-    """Return a profile, and the options under our names.
+) -> tuple[Profile, dict[str, Any], set[str]]:
+    """Return a profile, the options under our names, and the names of those that raise where they have no effect.
 
     Args:
         compat: name of a profile, or None.
@@ -66,7 +69,7 @@ def read_options(
 
     """
     if compat is None:
-        return own, dict(options)
+        return own, dict(options), set(options)
     if not isinstance(compat, str) or compat not in known:
         raise ConfigError(
             f"compat is {compat!r}, expected None or one of {', '.join(map(repr, known))}: "
@@ -84,7 +87,8 @@ def read_options(
             read[ours] = value
     if "size_reward" in profile.defaults and preset:
         _choose_reward(read, options)
-    return profile, read
+    theirs = {*profile.keywords, *profile.spellings, *profile.idle}
+    return profile, read, options.keys() - theirs
 
 
 def _choose_reward(read: dict[str, Any], given: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ from iglu_marl.data.iglu.action_log import BuildRecording, read_recording
 from iglu_marl.data.iglu.trajectory import ControlSequence, nearest_controls, trajectory_of
 from iglu_marl.data.report import Report, Skipped, SkipReason
 from iglu_marl.envs.registration import RECORDED_ID
+from iglu_marl.envs.single import STATE_SIGHTS
 from iglu_marl.game.config import GameConfig
 from iglu_marl.recording.offline import minari_module, play_actions, spec_of, write_episodes
 from iglu_marl.recording.recorded_env import RecordedEnv, episode_options
@@ -142,18 +143,14 @@ def _game(pov_size: tuple[int, int] | None) -> dict[str, Any]:
         max_steps=None,
         dialog_length=DIALOG_LENGTH,
         pov_size=pov_size or (64, 64),
+        builder_sees=(*("pov",) * (pov_size is not None), *STATE_SIGHTS),
     )
     return {
         "view": "single",
         "config": config_to_json(config),
         "controls": controls_to_json(Controls("continuous")),
         "recorded": True,
-        "observes": {
-            "id": "gridworld",
-            "render": pov_size is not None,
-            "vector_state": True,
-            "target_in_obs": True,
-        },
+        "observes": {"id": "gridworld", "target_in_obs": True},
     }
 
 

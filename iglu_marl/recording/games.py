@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from iglu_marl.envs.aec import raw_env
 from iglu_marl.envs.live import LiveGame
 from iglu_marl.envs.parallel import parallel_env
 from iglu_marl.envs.single import GridworldEnv, SilentBuilderEnv, SingleAgentEnv
-from iglu_marl.game.config import COMPUTED_SIGHTS, GameConfig
+from iglu_marl.game.config import COMPUTED_SIGHTS, GameConfig, unknown_sight
 from iglu_marl.game.episode import Episode
 from iglu_marl.game.observations import Observer, gridworld_observer, silent_builder_observer
 from iglu_marl.game.profiles import GRIDWORLD, PROFILES, SILENT_BUILDER, read_options
@@ -59,7 +60,7 @@ class LoneBuilder(SingleAgentEnv):
         self, config: GameConfig, controls: Controls, observes: Mapping[str, Any], live: bool
     ) -> None:
         make = silent_builder_observer if observes["id"] == "silent" else gridworld_observer
-        chosen = {name: value for name, value in observes.items() if name != "id"}
+        chosen = {flag: observes[flag] for flag in ("target_in_obs", "target_egocentric") if flag in observes}
 
         def observer(episode: Episode) -> Observer:
             return make(episode.config, episode.chat, controls.conventions, **chosen)
@@ -75,16 +76,28 @@ def observes(env: Any) -> dict[str, Any] | None:
     game = env.unwrapped
     if not isinstance(game, (GridworldEnv, SilentBuilderEnv)):
         return None
+    if isinstance(game, SilentBuilderEnv):
+        return {"id": "silent"}
     seen = cast(spaces.Dict, game.observation_space).spaces
-    if isinstance(game, GridworldEnv):
-        shown = {
-            "render": "pov" in seen,
-            "vector_state": "grid" in seen,
-            "target_in_obs": "target_grid" in seen,
-            "target_egocentric": "target_egocentric" in seen,
-        }
-        return {"id": "gridworld", **shown}
-    return {"id": "silent", "visual": "grid" not in seen}
+    return {
+        "id": "gridworld",
+        "target_in_obs": "target_grid" in seen,
+        "target_egocentric": "target_egocentric" in seen,
+    }
+
+
+def _sights_of(observes: Mapping[str, Any], sees: Sequence[str]) -> tuple[str, ...]:
+    """Return what a lone builder observes, as names of `builder_sees`.
+
+    observes: the options of its header, in versions before 0.4 with flags. sees: `builder_sees` of its header, of which
+    then only the computed observations count.
+    """
+    if not {"visual", "render"} & observes.keys():
+        return tuple(sees)
+    pictures = observes.get("render", True)
+    state = not observes["visual"] if "visual" in observes else observes["vector_state"]
+    computed = (name for name in COMPUTED_SIGHTS if name in sees)
+    return (*("pov",) * pictures, "inventory", "compass", "dialog", *("pose", "grid") * state, *computed)
 
 
 def _with_sights(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str, Any]:
@@ -95,7 +108,8 @@ def _with_sights(observes: Mapping[str, Any], sees: Sequence[str]) -> dict[str, 
         known += ("target_grid", "target_egocentric")
     if unknown := [name for name in sees if name not in known]:
         raise ConfigError(
-            f"sees has {unknown[0]!r}, which this builder cannot see; expected {', '.join(known)}"
+            f"sees has {unknown[0]!r}, which this builder cannot see, expected {', '.join(known)}"
+            f"{unknown_sight(unknown[0], known)}"
         )
     state = "pose" in sees or "grid" in sees
     if silent:
@@ -133,7 +147,7 @@ def make_game(
         render_mode: as for the environments.
         sees: what `role` observes, if other than recorded: `builder_sees` or `architect_sees` of `GameConfig`; for a
             single-agent game those of pov, pose, grid, aim, egocentric, hotbar, target_grid and
-            target_egocentric.
+            target_egocentric, besides inventory, compass and dialog.
         role: the role that `sees` is for.
 
     Raises:
@@ -151,19 +165,22 @@ def make_game(
         settings["vocabulary"] = vocabulary
     if sees and header["view"] != "single":
         settings[f"{role.value}_sees"] = tuple(sees)
-    elif sees:
-        computed = (name for name in sees if name in COMPUTED_SIGHTS)
-        settings["builder_sees"] = (*GameConfig().builder_sees, *computed)
     fields = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     config = GameConfig.of(None, {**fields, "render_mode": render_mode})
-    if header["view"] != "single":
-        return {"aec": raw_env, "parallel": parallel_env, "live": LiveGame}[header["view"]](config)
+    if header["view"] != "single":  # older recordings hold options without effect
+        make = {"aec": raw_env, "parallel": parallel_env, "live": LiveGame}[header["view"]]
+        return make(config.for_view(header["view"]))
     shown = header.get("observes") or _PLAIN  # older recordings lack it
+    if sees:
+        shown = _with_sights(shown, sees)
+    config = dataclasses.replace(config, builder_sees=_sights_of(shown, sees or config.builder_sees))
+    if header["recorded"]:
+        config = dataclasses.replace(config, turn_steps=None, max_turns=None)
     controls = dict(header["controls"])
     conventions = _conventions_of(shown, controls)
     return LoneBuilder(
         config,
         Controls(controls.pop("name"), **controls, conventions=conventions),
-        _with_sights(shown, sees) if sees else shown,
+        shown,
         live=not header["recorded"],
     )

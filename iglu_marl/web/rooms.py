@@ -143,7 +143,8 @@ def game_for(task: Task, builder: str | None, options: ServerOptions) -> LiveGam
         "builder_sees": ("inventory", "dialog", "pose", "grid"),
         **({"controls": "human-level"} if builder is None else {}),
     }
-    return LiveGame(**game_options({Role.BUILDER: [builder]}, own, {"chat": "text"}))
+    game = game_options({Role.BUILDER: [builder]}, own, {"chat": "text"})
+    return LiveGame(GameConfig.of(None, game).for_view("live"))
 
 
 def team_facts(config: GameConfig) -> dict[str, Any]:

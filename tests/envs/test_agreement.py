@@ -93,7 +93,6 @@ def through_single(name: str, actions: list[Any]) -> list[dict[str, Any]]:
         turn_steps=1,
         max_steps=STEPS,
         max_turns=None,
-        discretize=name == "walking",
     )
     env.reset(seed=0, options=OPTIONS)
     story = []

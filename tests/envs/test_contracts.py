@@ -29,6 +29,7 @@ from probing import (
     digest,
     fingerprints,
     frozen,
+    short_of,
     story,
     story_options,
 )
@@ -78,12 +79,13 @@ def generic(test: Any) -> Any:
 @pytest.mark.parametrize("chat", CHATS)
 def test_pettingzoo(chat: str, controls: str, asks: bool, capsys: pytest.CaptureFixture[str]) -> None:
     options: dict[str, Any] = {**CHATS[chat], **SHORT, "controls": controls, "builder_can_ask": asks}
+    together = GameConfig(**options).for_view("parallel")
     api_test(env(**options), num_cycles=30)
     api_test(raw_env(**options), num_cycles=10)
-    parallel_api_test(parallel_env(**options), num_cycles=30)
+    parallel_api_test(parallel_env(together), num_cycles=30)
     seed_test(lambda: env(**options), num_cycles=30)
-    parallel_seed_test(lambda: parallel_env(**options), num_cycles=30)
-    state_test(env(**options), parallel_env(**options), num_cycles=10)
+    parallel_seed_test(lambda: parallel_env(together), num_cycles=30)
+    state_test(env(**options), parallel_env(together), num_cycles=10)
     render_test(lambda render_mode: env(render_mode=render_mode, **options))
     assert "Passed" in capsys.readouterr().out
 
@@ -101,8 +103,8 @@ def test_metadata(make: Any) -> None:
 
 def test_conversion_to_parallel() -> None:
     """PettingZoo's own needs agents that step in a cycle, and is told when they do not."""
-    options = {**SHORT, "turn_steps": 1}
-    converted, native = aec_to_parallel(raw_env(**options)), parallel_env(**options)
+    config = GameConfig(**{**SHORT, "turn_steps": 1})
+    converted, native = aec_to_parallel(raw_env(config)), parallel_env(config)
     assert frozen(converted.reset(seed=3)[0]) == frozen(native.reset(seed=3)[0])
     for action in (1, 5, 17, 18):
         actions = {"architect_0": "go", "builder_0": action}
@@ -151,7 +153,7 @@ VARIANTS: list[dict[str, Any]] = [
     *({"action_space": name} for name in CONTROLS),
     {"select_and_place": True},
     {"chat": "tokens"},
-    {"chat": "tokens", "vocabulary": 5, "max_message_length": 3, "dialog_length": 40},
+    {"chat": "tokens", "vocabulary": 5, "dialog_length": 40},
     {"completion": "cover", "shifts": "inside", "size_reward": True, "step_cost": 0.5},
 ]
 GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
@@ -162,7 +164,7 @@ GRIDWORLD_VARIANTS: list[dict[str, Any]] = [
     {"compat": "iglu2022", "vector_state": True, "target_in_obs": True},
     {"compat": "iglu2022", "discretize": False},
     {"render": False},
-    {"render_size": (32, 48)},
+    {"render": True, "render_size": (32, 48)},
     {"builder_sees": COMPUTED_SIGHTS, "target_egocentric": True},
     {
         "builder_sees": COMPUTED_SIGHTS,
@@ -434,7 +436,7 @@ def everything_shown(game: Any) -> list[Any]:
 @pytest.mark.parametrize("chat", CHATS)
 @pytest.mark.parametrize("view", VIEWS)
 def test_what_is_shown_shares_no_memory(view: str, chat: str) -> None:
-    options = {**story_options(view), **CHATS[chat], "message_cost": 0.0}
+    options = {**story_options(view), **CHATS[chat]}
     scribbled, clean = (begun(view, 13, **options) for _ in range(2))
     one, two = Player(scribbled, 3), Player(clean, 3)
     worlds = scribbled.unwrapped.episode.worlds.state
@@ -579,7 +581,7 @@ def test_observations_of_both_lie_in_their_spaces(controls: str, chat: str, asks
         "builder_sees": ("pov", "inventory", "compass", "dialog", "pose", "grid"),
     }
     options = {
-        **SHORT,
+        **short_of("parallel_env"),
         **CHATS[chat],
         **sights,
         "controls": controls,
@@ -658,8 +660,9 @@ def test_the_first_observation_has_the_true_pose() -> None:
 
 @pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
 def test_one_config_or_its_fields(view: str) -> None:
-    config = GameConfig(**SHORT, controls="flying", builder_can_ask=True)
-    by_config, by_fields = VIEWS[view](config), VIEWS[view](**SHORT, controls="flying", builder_can_ask=True)
+    options = {**short_of(view), "controls": "flying", "builder_can_ask": True}
+    config = GameConfig(**options)
+    by_config, by_fields = VIEWS[view](config), VIEWS[view](**options)
     by_config.reset(seed=1)
     by_fields.reset(seed=1)
     assert Player(by_config, 1).moves(by_config, 50) == Player(by_fields, 1).moves(by_fields, 50)
@@ -668,7 +671,8 @@ def test_one_config_or_its_fields(view: str) -> None:
 
 @pytest.mark.parametrize("name", IDS)
 def test_a_config_for_one_agent_is_kept(name: str) -> None:
-    config = GameConfig(controls="flying", pov_size=(20, 30), render_mode="ansi", max_steps=9)
+    pictures = {} if name == "IGLUGridworldVector-v0" else {"pov_size": (20, 30)}
+    config = GameConfig(controls="flying", render_mode="ansi", max_steps=9, **pictures)
     made = gym.make(name, config=config)
     assert set(made.action_space.spaces) == {"movement", "camera", "inventory", "placement"}
     assert made.render_mode == "ansi"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import iglu_marl
-from iglu_marl import ConfigError, Pose, Recorder, Task
+from iglu_marl import ConfigError, GameConfig, Pose, Recorder, Task
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.core.conventions import OWN
 from iglu_marl.core.grid import MIN_Y
@@ -183,7 +183,8 @@ def test_turns_and_steps_show_the_same(controls: Any) -> None:
         "max_steps": 40, "egocentric_radius": 3,
     }  # fmt: skip
     turns, both = iglu_marl.raw_env(turn_steps=1, **options), iglu_marl.parallel_env(**options)
-    many, alone = VectorGame(2, **options), gym.make("IGLUGridworldVector-v0", **options)
+    many = VectorGame(2, **options)
+    alone = gym.make("IGLUGridworldVector-v0", config=GameConfig(**options).for_view("single"))
     task = FEW.sample(np.random.default_rng(0))
     turns.reset(options={"task": task})
     seen = [both.reset(options={"task": task})[0]["builder_0"], alone.reset(options={"task": task})[0]]
@@ -222,7 +223,7 @@ def test_the_hotbar_shows_the_number_that_selects(name: str, compat: str | None)
     profile = {"IGLUGridworld-v0": "iglu2022", "IGLUSilentBuilder-v0": "iglu2021"}[name] if compat else None
     env = gym.make(
         name,
-        builder_sees=("hotbar",),
+        builder_sees=("hotbar", "inventory"),
         compat=profile,
         action_space="discrete",
         select_and_place=False,
@@ -263,10 +264,7 @@ def test_a_radius_that_is_none(radius: Any) -> None:
 
 @pytest.mark.parametrize("name", ["IGLUGridworldVector-v0", "IGLUSilentBuilder-v0"])
 def test_flattened_one_hot_with_a_place_for_what_is_outside(name: str) -> None:
-    env = flatten(
-        gym.make(name, builder_sees=("egocentric",), egocentric_radius=2, chat="tokens"),
-        drop=("pov", "dialog", "chat", "inventory", "compass", "agentPos", "grid"),
-    )
+    env = flatten(gym.make(name, builder_sees=("egocentric",), egocentric_radius=2))
     task = Task("", [(0, -1, 0, 1)], starting_grid=[(0, -1, -2, 6)])
     seen, _ = env.reset(options={"task": task})
     cells = seen.reshape(5, 5, 5, 7)

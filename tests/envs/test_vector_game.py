@@ -24,13 +24,18 @@ SMALL: dict[str, Any] = {
     "max_steps": 11,
     "max_message_length": 4,
     "dialog_length": 18,
-    "pov_size": (12, 16),
     "builder_sees": SIGHTS,
 }
 
 
+def small(**options: Any) -> dict[str, Any]:
+    """`SMALL` with other options, and with small pictures if there are any."""
+    chosen = {**SMALL, **options}
+    return {"pov_size": (12, 16), **chosen} if "pov" in chosen["builder_sees"] else chosen
+
+
 def make(count: int = 4, **options: Any) -> VectorGame:
-    return VectorGame(count, **{**SMALL, **options})
+    return VectorGame(count, **small(**options))
 
 
 def sampled(games: VectorGame, rng: np.random.Generator) -> dict[str, Any]:
@@ -58,7 +63,7 @@ def compare(
 
     moves: the builder's actions; any by default.
     """
-    options = {**SMALL, "chat": "tokens", **options}
+    options = small(chat="tokens", **options)
     options.pop("num_threads", None)
     singles = [iglu_marl.parallel_env(**options) for _ in range(games.num_games)]
     given = {} if pose is None else {"pose": pose}
@@ -140,7 +145,7 @@ def test_options(options: dict[str, Any]) -> None:
 
 def compare_turns(games: VectorGame, steps: int, seed: int = 5, **options: Any) -> int:
     """Play all games by turns in `VectorGame` and each in a `raw_env`; returns how many ended."""
-    singles = [iglu_marl.raw_env(**{**SMALL, "chat": "tokens", **options}) for _ in range(games.num_games)]
+    singles = [iglu_marl.raw_env(**small(chat="tokens", **options)) for _ in range(games.num_games)]
     seen, infos = games.reset(seed)
     for i, env in enumerate(singles):
         env.reset(seed + i)
@@ -201,7 +206,7 @@ def test_turns_with_goals_in_words_are_scored_when_the_builder_acts() -> None:
 
 
 def test_without_turn_steps_both_act_in_every_step() -> None:
-    games = make(config=iglu_marl.GameConfig(chat="tokens", turn_steps=7))
+    games = make()
     infos = games.reset(0)[1]
     assert not games.in_turns
     assert games.config.turn_steps == 1
@@ -367,7 +372,7 @@ def test_the_builder_learns_nothing_of_the_target() -> None:
 
 def test_shape_of_a_pettingzoo_environment() -> None:
     games = make()
-    single = iglu_marl.parallel_env(**{**SMALL, "chat": "tokens"})
+    single = iglu_marl.parallel_env(**small(chat="tokens"))
     assert games.possible_agents == single.possible_agents
     assert games.agents == []
     games.reset(0)

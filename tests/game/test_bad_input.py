@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from probing import CHATS, IDS, SHORT, TWO_AGENT_VIEWS, VIEWS, Player, begun, frozen, story_options
+from probing import CHATS, IDS, TWO_AGENT_VIEWS, VIEWS, Player, begun, frozen, short_of, story_options
 
 from iglu_marl import (
     ActionError,
@@ -357,7 +357,9 @@ def test_actions_of_one_agent(controls: str) -> None:
 @pytest.mark.parametrize("controls", CONTROLS)
 @pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
 def test_actions_of_the_builder(view: str, controls: str, asks: bool) -> None:
-    game = begun(view, 1, **{**SHORT, "controls": controls, "builder_can_ask": asks, "strict": False})
+    game = begun(
+        view, 1, **{**short_of(view), "controls": controls, "builder_can_ask": asks, "strict": False}
+    )
     player = Player(game, 2)
     player.moves(game, 1)
     if view != "parallel_env":
@@ -397,7 +399,7 @@ TOKENS: list[Any] = [
 @pytest.mark.parametrize("chat", CHATS)
 @pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
 def test_utterances(view: str, chat: str) -> None:
-    game = begun(view, 1, **{**SHORT, **CHATS[chat], "builder_can_ask": True})
+    game = begun(view, 1, **{**short_of(view), **CHATS[chat], "builder_can_ask": True})
     player = Player(game, 2)
     noop = {"act": 0, "say": player.spaces["builder_0"]["say"].sample()}
     for wrong in TEXTS if chat == "text" else TOKENS:
@@ -413,7 +415,7 @@ def test_utterances(view: str, chat: str) -> None:
 @pytest.mark.parametrize("view", TWO_AGENT_VIEWS)
 def test_half_characters(view: str, strict: bool) -> None:
     """Both may say them; what is heard can be printed and written to files."""
-    game = begun(view, 1, **{**SHORT, "strict": strict, "builder_can_ask": True})
+    game = begun(view, 1, **{**short_of(view), "strict": strict, "builder_can_ask": True})
     step(game, "a \ud800", {"act": 0, "say": ""})
     step(game, "", {"act": 0, "say": "\udfff b"})
     assert game.unwrapped.episode.dialogue.text == "<Architect> a \ufffd\n<Builder> \ufffd b"
@@ -424,7 +426,7 @@ def test_half_characters(view: str, strict: bool) -> None:
 def test_long_utterances(view: str, chat: str) -> None:
     """Strict mode refuses them; else they are cut, and the info of the one who spoke says so."""
     short, long = ("ab", "abc") if chat == "text" else ([1, 2], [1, 2, 3])
-    options = {**SHORT, **CHATS[chat], "max_message_length": 2, "builder_can_ask": True}
+    options = {**short_of(view), **CHATS[chat], "max_message_length": 2, "builder_can_ask": True}
     game = begun(view, 1, **options)
     noop = {"act": 0, "say": "" if chat == "text" else [0, 0]}
     refuses(lambda: step(game, long, noop), ActionError, "architect_0", "3", "2", game=game)

@@ -267,7 +267,7 @@ def test_budgets_in_parallel(options: dict[str, Any], steps: int) -> None:
 
 @pytest.mark.parametrize("name", IDS)
 def test_budgets_of_one_agent(name: str) -> None:
-    game = gym.make(name, tasks=UNREACHABLE, max_steps=7, max_turns=2, turn_steps=1, controls="walking")
+    game = gym.make(name, tasks=UNREACHABLE, max_steps=7, controls="walking")
     game.reset(seed=1)
     ends = [game.step(0)[2:4] for _ in range(7)]
     assert ends == [(False, False)] * 6 + [(False, True)]  # turns are the live architect's alone
@@ -709,19 +709,11 @@ def test_a_live_architect_is_seeded() -> None:
 
 
 def test_a_silent_architect() -> None:
-    game = gym.make(
-        IDS[1], architect=Counting(silent=True), tasks=UNREACHABLE, turn_steps=1, message_cost=1.0
-    )
+    game = gym.make(IDS[1], architect=Counting(silent=True), tasks=UNREACHABLE, turn_steps=1)
     assert game.reset(seed=1)[0]["dialog"] == ""
     observation, reward, *_ = game.step(0)
     assert observation["dialog"] == ""
     assert reward == 0
-
-
-def test_words_of_a_live_architect_cost_the_builder_nothing() -> None:
-    game = gym.make(IDS[1], architect=Counting(), tasks=UNREACHABLE, turn_steps=1, message_cost=1.0)
-    game.reset(seed=1)
-    assert [game.step(0)[1] for _ in range(3)] == [0, 0, 0]
 
 
 def test_a_privileged_architect_knows_the_task() -> None:

@@ -281,7 +281,8 @@ def test_the_same_partner_plays_where_policies_are_evaluated(tmp_path: Path) -> 
 @pytest.mark.parametrize("controls", ["walking", "human-level"])
 @pytest.mark.parametrize("agent", ["builder_0", "architect_0"])
 def test_a_partner_whose_part_is_over_rests(make: Any, controls: str, agent: str) -> None:
-    env = make(controls=controls, tasks=TASKS, builder_sees=SEES, builder_can_ask=True, turn_steps=None)
+    turns = {"turn_steps": None} if make is iglu_marl.raw_env else {}
+    env = make(controls=controls, tasks=TASKS, builder_sees=SEES, builder_can_ask=True, **turns)
     header = header_of(env)
     played = RecordedEnv(header, agent)
     played.reset(seed=0)

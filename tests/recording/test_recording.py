@@ -34,6 +34,7 @@ from iglu_marl.cli import app, main
 from iglu_marl.core.controls import CONTROLS
 from iglu_marl.language.vocabulary import SymbolCodec
 from iglu_marl.recording import read_recording, repair
+from iglu_marl.recording.games import make_game
 from iglu_marl.recording.values import LAYOUT, chained_line, from_json, task_from_json, task_to_json, to_json
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
@@ -91,7 +92,8 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     "make", [iglu_marl.raw_env, iglu_marl.env, iglu_marl.parallel_env], ids=lambda m: m.__name__
 )
 def test_two_agents_come_back(make: Any, chat: str, tmp_path: Path) -> None:
-    env = game(make, chat=chat, builder_can_ask=True, message_cost=0.01, step_cost=0.001, turn_steps=7)
+    turns = {} if make is iglu_marl.parallel_env else {"turn_steps": 7}
+    env = game(make, chat=chat, builder_can_ask=True, message_cost=0.01, step_cost=0.001, **turns)
     with Recorder(tmp_path / "game.jsonl") as recorder:
         played = iglu_marl.play(env, agents_for(env), seed=4, on_step=recorder)
     assert played.completed
@@ -894,3 +896,62 @@ def test_recordings_of_every_view_and_encoding_are_kept() -> None:
     assert {header["view"] for header in headers} == {"aec", "parallel", "single"}
     assert {header["controls"]["name"] for header in headers} == set(CONTROLS)
     assert any(header["controls"]["iglu2022"] for header in headers)
+
+
+SIGHTS = {
+    "IGLUGridworld-v0": (
+        {},
+        {"builder_sees": ("pov", "grid")},
+        {"vector_state": True, "target_in_obs": True},
+    ),
+    "IGLUGridworldVector-v0": ({}, {"target_egocentric": True, "builder_sees": ("hotbar",)}),
+    "IGLUSilentBuilder-v0": ({}, {"builder_sees": ("dialog", "pose")}),
+    "IGLUSilentBuilderVisual-v0": ({},),
+}
+
+
+@pytest.mark.parametrize("name", SIGHTS)
+def test_a_lone_builder_observes_in_a_recording_what_it_observed(name: str, tmp_path: Path) -> None:
+    for number, options in enumerate(SIGHTS[name]):
+        env = gym.make(name, action_space="walking", tasks=Task("", GRID), **options)
+        file = tmp_path / f"{number}.jsonl"
+        with Recorder(file) as recorder:
+            recorder.wrap(env).reset(seed=0)
+        game = make_game(read_recording(file)[0].header)
+        assert game.observation_space == env.observation_space
+        assert game.config.builder_sees == env.config.builder_sees
+
+
+@pytest.mark.parametrize(
+    ("observes", "keys"),
+    [
+        (
+            {"id": "gridworld", "render": False, "vector_state": True, "target_in_obs": False},
+            {"inventory", "compass", "dialog", "agentPos", "grid", "hotbar"},
+        ),
+        ({"id": "silent", "visual": True}, {"pov", "inventory", "compass", "chat", "hotbar"}),
+    ],
+)
+def test_flags_of_older_recordings_say_what_was_observed(
+    observes: dict[str, Any], keys: set[str], tmp_path: Path
+) -> None:
+    """Before 0.4, `builder_sees` added computed observations to what flags showed; options without effect were kept."""
+    env = gym.make("IGLUGridworldVector-v0", tasks=Task("", GRID))
+    with Recorder(tmp_path / "game.jsonl") as recorder:
+        recorder.wrap(env).reset(seed=0)
+    header = read_recording(tmp_path / "game.jsonl")[0].header
+    sees = ["pov", "inventory", "compass", "dialog", "hotbar"]
+    older = {**header["config"], "builder_sees": sees, "message_cost": 0.5, "egocentric_radius": 3}
+    game = make_game({**header, "observes": observes, "config": older})
+    assert game.observation_space.keys() == keys
+
+
+def test_a_recording_with_an_option_without_effect_is_played(tmp_path: Path) -> None:
+    """Versions before 0.4 accepted and recorded them."""
+    env = iglu_marl.parallel_env(tasks=Task("", GRID))
+    with Recorder(tmp_path / "game.jsonl") as recorder:
+        recorder.wrap(env).reset(seed=0)
+    header = read_recording(tmp_path / "game.jsonl")[0].header
+    game = make_game({**header, "config": {**header["config"], "vocabulary": 20, "egocentric_radius": 3}})
+    assert game.config.turn_steps == 1
+    assert game.config.vocabulary == "templates"

@@ -34,12 +34,13 @@ def random_agents(env: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("make", [raw_env, parallel_env])
 @pytest.mark.parametrize("chat", ["text", "tokens"])
 def test_a_recorded_game_of_a_team_is_simulated_again(make: Any, chat: str, tmp_path: Path) -> None:
-    env = make(**OPTIONS, chat=chat, turn_steps=4)
+    turns = {"turn_steps": 4} if make is raw_env else {}
+    env = make(**OPTIONS, chat=chat, **turns)
     page, path = ReplayRecorder(), tmp_path / "team.jsonl"
     with Recorder(path) as recorder:
         options: dict[str, Any] = {"pose": POSES}
         game = play(env, random_agents(env), seed=3, options=options, on_step=recorder)
-        wrapped = recorder.wrap(make(**OPTIONS, chat=chat, turn_steps=4))
+        wrapped = recorder.wrap(make(**OPTIONS, chat=chat, **turns))
         play(wrapped, random_agents(env), seed=3, options=options)
     assert set(game.returns) == set(env.possible_agents)
     for episode in (0, 1):

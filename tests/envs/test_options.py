@@ -1,0 +1,271 @@
+"""Each option has an effect in an environment, or raises there."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import gymnasium as gym
+import pytest
+from probing import IDS
+
+import iglu_marl
+from benchmarks import options as trials
+from iglu_marl import ConfigError, GameConfig
+from iglu_marl.agents import ScriptedArchitect
+from iglu_marl.envs import GridworldEnv, LiveGame, SilentBuilderEnv, VectorGame
+from iglu_marl.envs.documentation import effect_rows
+from iglu_marl.envs.language import make_language_goal
+from iglu_marl.game.effects import KINDS
+
+PLAIN, VECTOR, SILENT, VISUAL = IDS
+ENVIRONMENTS = trials.environments()
+FIELDS = {item.name for item in dataclasses.fields(GameConfig)}
+TEAM = {"architects", "builders", "sees", "hearers", "inventories"}
+OF_PAIRS = TEAM | {"rewards", "message_cost", "builder_can_ask"}
+OF_ARCHITECTS = {"turn_steps", "max_turns", "architect_sees", "max_message_length", "strict"}
+OF_GOALS = {"controls", "select_and_place", "max_steps", "step_cost", "render_mode"}
+# What raises, by the beginning of the environment's name; the longest that fits counts.
+RAISES: dict[str, set[str]] = {
+    "raw_env": set(),
+    "parallel_env": {"turn_steps"},
+    "LiveGame": {"turn_steps", "builder_can_ask"},
+    "VectorGame": {"chat", "strict"},
+    "VectorGame, in turns": {"chat", "strict"} | TEAM,
+    "VectorGame, team": {"chat", "strict", "turn_steps"},
+    **{f"{name}, recorded dialogue": OF_PAIRS | OF_ARCHITECTS for name in IDS},
+    **{f"{name}, live architect": OF_PAIRS for name in IDS},
+    "iglu_marl/LanguageGoal-v0, direct": FIELDS - OF_GOALS,
+    "iglu_marl/LanguageGoal-v0, image": FIELDS - OF_GOALS - {"pov_size", "renderer"},
+}
+
+
+def test_every_option_is_tried() -> None:
+    assert trials.TRIALS.keys() == FIELDS
+
+
+# `python -m benchmarks.options` tries all.
+SHORTER = [
+    kind
+    for kind in ENVIRONMENTS
+    if kind not in ("raw_env, team", "LiveGame, team")
+    and (kind.startswith(VECTOR) or "make_vec" not in kind)
+    and not kind.startswith(VISUAL)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SHORTER)
+def test_an_option_counts_or_raises(kind: str) -> None:
+    results = {name: trials.attempt(ENVIRONMENTS[kind], name) for name in trials.TRIALS}
+    expected = RAISES[max(filter(kind.startswith, RAISES), key=len)]
+    assert [name for name, result in results.items() if result.outcome == "silent"] == []
+    assert {name for name, result in results.items() if result.outcome == "raises"} == expected
+    assert all(f"{name} is " in results[name].detail for name in expected - TEAM)
+
+
+@pytest.mark.parametrize(
+    "kind", ["parallel_env", f"{VECTOR}, recorded dialogue", f"{VECTOR}, live architect"]
+)
+def test_options_in_a_config_count_or_raise(kind: str) -> None:
+    expected = RAISES[kind]
+    for name in sorted(OF_PAIRS | OF_ARCHITECTS):
+        result = trials.attempt(ENVIRONMENTS[kind], name, in_config=True)
+        assert result.outcome == ("raises" if name in expected else "counts"), name
+        assert name not in expected or "config.for_view(" in result.detail
+
+
+ALONE = {"architect": ScriptedArchitect()}
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "name"),
+    [
+        (iglu_marl.raw_env, {"vocabulary": 20}, "vocabulary"),
+        (iglu_marl.raw_env, {"egocentric_radius": 3}, "egocentric_radius"),
+        (iglu_marl.raw_env, {"builder_sees": ("grid",), "pov_size": (8, 8)}, "pov_size"),
+        (iglu_marl.raw_env, {"builder_sees": ("grid",), "renderer": "painter"}, "renderer"),
+        (iglu_marl.raw_env, {"size_reward": True, "right_scale": 3.0}, "right_scale"),
+        (iglu_marl.raw_env, {"sparse_reward": True, "wrong_scale": 3.0}, "wrong_scale"),
+        (iglu_marl.raw_env, {"architects": 0, "architect_sees": ("grid",)}, "architect_sees"),
+        (iglu_marl.raw_env, {"architects": 0, "message_cost": 1}, "message_cost"),
+        (iglu_marl.raw_env, {"architects": 0, "strict": False}, "strict"),
+        (iglu_marl.raw_env, {"architects": 0, "rewards": "builder"}, "rewards"),
+        (
+            iglu_marl.raw_env,
+            {"builder_sees": ("grid",), "architect_sees": ("grid",), "dialog_length": 9},
+            "dialog_length",
+        ),
+        (GridworldEnv, {"builder_sees": ("grid",), "chat": "tokens"}, "chat"),
+        (GridworldEnv, {"builder_sees": ("grid",), "pov_size": (8, 8)}, "pov_size"),
+        (GridworldEnv, {"render": False, "render_size": (8, 8)}, "render_size"),
+        (GridworldEnv, {"controls": "flying", "discretize": False}, "discretize"),
+        (GridworldEnv, {"controls": "flying", "action_space": "walking"}, "action_space"),
+        (GridworldEnv, {"pov_size": (8, 8), "render_size": (9, 9)}, "render_size"),
+        (SilentBuilderEnv, {"controls": "flying", "action_space": "walking"}, "action_space"),
+        (SilentBuilderEnv, {"egocentric_radius": 3}, "egocentric_radius"),
+        (VectorGame, {"config": GameConfig(chat="tokens", turn_steps=7)}, "turn_steps"),
+        (make_language_goal, {"action_space": "perfect", "select_and_place": True}, "select_and_place"),
+        # a keyword is given, whatever its value
+        (GridworldEnv, {"turn_steps": 50}, "turn_steps"),
+        (GridworldEnv, {**ALONE, "builder_can_ask": False}, "builder_can_ask"),
+        (GridworldEnv, {"hearers": None}, "hearers"),
+        (iglu_marl.parallel_env, {"turn_steps": 1}, "turn_steps"),
+    ],
+)
+def test_an_option_without_what_it_needs_raises(make: Any, options: dict[str, Any], name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"\b{name} is "):
+        make(**options)
+
+
+def test_the_error_says_what_to_use() -> None:
+    with pytest.raises(ConfigError) as caught:
+        gym.make(VECTOR, turn_steps=3)
+    assert str(caught.value) == (
+        "turn_steps is 3, expected no such option in IGLUGridworldVector-v0 with a recorded dialogue: it has no effect "
+        "there; use architect=…, a live architect, or iglu_marl.env"
+    )
+
+
+KEYS = {"pose": "agentPos", "dialog": "dialog"}
+
+
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.parametrize(
+    "sees", [("pov",), ("pov", "grid"), ("pose", "dialog", "hotbar"), ("grid", "pov", "pose")]
+)
+def test_builder_sees_chooses_what_a_lone_builder_observes(name: str, sees: tuple[str, ...]) -> None:
+    named = KEYS | ({"dialog": "chat"} if "Silent" in name else {})
+    keys = {named.get(sight, sight) for sight in sees}
+    many = gym.make_vec(name, num_envs=2, vectorization_mode="vector_entry_point", builder_sees=sees)
+    made = [gym.make(name, builder_sees=sees), gym.make(name, config=GameConfig(builder_sees=sees))]
+    for env in made:
+        observation, _ = env.reset(seed=0)
+        assert observation.keys() == env.observation_space.keys() == keys
+        assert env.config.builder_sees == sees
+    assert many.reset(seed=0)[0].keys() == many.single_observation_space.keys() == keys
+    many.close()
+
+
+def test_render_and_vector_state_change_what_an_id_shows() -> None:
+    words = {"compass", "dialog", "inventory"}
+    for options, keys in (
+        ({}, {"pov"}),
+        ({"render": False}, set()),
+        ({"vector_state": True}, {"pov", "agentPos", "grid"}),
+        ({"render": True, "vector_state": False}, {"pov"}),
+        ({"target_in_obs": True}, {"pov", "target_grid"}),
+    ):
+        assert gym.make(PLAIN, **options).observation_space.keys() == words | keys
+    assert gym.make(VECTOR, render=True).observation_space.keys() == words | {"pov", "agentPos", "grid"}
+    assert gym.make(VECTOR, vector_state=False).observation_space.keys() == words
+    assert gym.make(VISUAL, visual=False).observation_space == gym.make(SILENT).observation_space
+
+
+@pytest.mark.parametrize(
+    ("make", "flags", "sees"),
+    [
+        (GridworldEnv, {"vector_state": True}, ("pov", "grid")),
+        (GridworldEnv, {"vector_state": False}, ("pose",)),
+        (GridworldEnv, {"render": False}, ("pov",)),
+        (GridworldEnv, {"render": True}, ("dialog",)),
+        (SilentBuilderEnv, {"visual": True}, ("pov", "grid")),
+        (SilentBuilderEnv, {"visual": False}, ("pov",)),
+    ],
+)
+def test_flags_that_contradict_builder_sees_raise(make: Any, flags: Any, sees: tuple[str, ...]) -> None:
+    (flag,) = flags
+    for given in ({"builder_sees": sees}, {"config": GameConfig(builder_sees=sees)}):
+        with pytest.raises(ConfigError, match=f"{flag} is .* and builder_sees is"):
+            make(**flags, **given)
+
+
+PAIR = GameConfig(
+    controls="flying",
+    chat="tokens",
+    vocabulary=9,
+    strict=False,
+    turn_steps=7,
+    max_turns=9,
+    max_steps=33,
+    builder_can_ask=True,
+    architect_sees=("grid",),
+    builder_sees=("grid", "dialog", "egocentric"),
+    egocentric_radius=2,
+    message_cost=0.5,
+    step_cost=0.25,
+    rewards="own",
+    builders=2,
+    inventories={"builder_1": [3] * 6},
+)
+
+
+def test_a_config_for_another_view() -> None:
+    kept = {
+        "controls": "flying", "chat": "tokens", "vocabulary": 9, "max_steps": 33, "step_cost": 0.25,
+        "builder_sees": ("grid", "dialog", "egocentric"), "egocentric_radius": 2,
+    }  # fmt: skip
+    assert PAIR.for_view("single") == GameConfig(**kept, turn_steps=None, max_turns=None)
+    lone = {"strict": False, "turn_steps": 7, "max_turns": 9, "architect_sees": ("grid",)}
+    assert PAIR.for_view("instructed") == GameConfig(**kept, **lone)
+    assert PAIR.for_view("aec") == PAIR
+    assert PAIR.for_view("parallel") == dataclasses.replace(PAIR, turn_steps=1)
+    assert PAIR.for_view("live") == dataclasses.replace(PAIR, turn_steps=None)
+    with pytest.raises(ConfigError, match="view is 'goal'"):
+        PAIR.for_view("goal")
+    silent = dataclasses.replace(PAIR, builder_sees=("grid",)).for_view("single")
+    assert (silent.chat, silent.vocabulary, silent.dialog_length) == ("text", "templates", 4000)
+
+
+def test_a_config_for_a_view_is_taken_there() -> None:
+    architect = trials.Speaker(True, 16)
+    for name in IDS:
+        assert gym.make(name, config=PAIR.for_view("single")).config.max_steps == 33
+        live = gym.make(name, config=PAIR.for_view("instructed"), architect=architect)
+        assert live.config.turn_steps == 7
+        for env in (live, gym.make(name)):
+            speaks = {"architect": architect} if env.has_architect else {}
+            again = gym.make(name, config=env.config, **speaks)
+            assert (again.config, again.observation_space) == (env.config, env.observation_space)
+    for make, view in ((iglu_marl.parallel_env, "parallel"), (VectorGame, "vector"), (LiveGame, "live")):
+        made = make(config=PAIR.for_view(view))
+        assert make(config=made.config).config == made.config
+        assert make(config="craft", **({"chat": "tokens"} if view == "vector" else {})).config.architects == 3
+
+
+def test_keywords_of_the_tools_never_raise() -> None:
+    theirs: dict[str, Any] = {
+        "right_placement_scale": 2.0, "wrong_placement_scale": 0.5, "name": "x", "fake": True, "size_reward": True,
+        "render_size": (32, 32), "discretize": False, "select_and_place": True, "action_space": "flying",
+    }  # fmt: skip
+    for name in (PLAIN, VECTOR):
+        gym.make(name, compat="iglu2022", render=False, vector_state=True, **theirs)
+        many = gym.make_vec(
+            name, num_envs=2, vectorization_mode="vector_entry_point", compat="iglu2022", **theirs
+        )
+        many.close()
+    with pytest.raises(ConfigError, match="turn_steps"):
+        gym.make(PLAIN, compat="iglu2022", turn_steps=3)
+
+
+@pytest.mark.parametrize("field", ["builder_sees", "architect_sees"])
+@pytest.mark.parametrize(("given", "meant"), [("agentPos", "pose"), ("chat", "dialog"), ("gird", "grid")])
+def test_a_key_that_is_no_sight_leads_to_the_sight(field: str, given: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"there is no '{given}' .did you mean '{meant}'"):
+        GameConfig(**{field: (given,)})
+
+
+def test_default_lengths_follow_the_chat() -> None:
+    tokens = GameConfig(chat="tokens", dialog_length=99)
+    text = iglu_marl.raw_env(tokens, chat="text").unwrapped.config
+    assert (text.max_message_length, text.dialog_length) == (200, 99)
+
+
+def test_the_table_of_effects() -> None:
+    cells = {row[0].strip("`"): dict(zip(KINDS, row[1:-1], strict=True)) for row in effect_rows()}
+    assert {name for name, row in cells.items() if row["goal"]} == FIELDS - OF_GOALS - {
+        "pov_size",
+        "renderer",
+    }
+    assert {name for name, row in cells.items() if row["instructed"]} == OF_PAIRS
+    assert cells["turn_steps"] == dict.fromkeys(KINDS, "raises") | {"aec": "", "instructed": ""}
