@@ -16,9 +16,10 @@ from typing_extensions import Self
 
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned.zoo import Pretrained
-from iglu_marl.agents.settings import unwrap_game
+from iglu_marl.agents.settings import check_pair
 from iglu_marl.benchmark.catalog import GRID_ACTIONS
 from iglu_marl.core.grid import grid_to_blocks
+from iglu_marl.game.seats import seats_of, unwrap_game
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
@@ -115,6 +116,8 @@ class _CodeAgent:
     needs: str  # observations
 
     def __init__(self, env: Any, model: Pretrained) -> None:
+        check_pair(env, type(self))
+        self._seat = next(seat for seat in seats_of(env).values() if seat.role is self.role)
         self._config, sizes = unwrap_game(env).config, model.card["network"]
         for name, expected in model.card["game"].items():
             found = getattr(self._config, name)
@@ -134,6 +137,11 @@ class _CodeAgent:
     def for_env(cls, env: Any, *, model: Pretrained) -> Self:
         """Return an agent for an environment."""
         return cls(env, model)
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of its seat: that of the environment it was made for."""
+        return {**vars(self._seat)}
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode. Raises `AgentError` if the role is another."""

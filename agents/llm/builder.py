@@ -86,7 +86,11 @@ class LLMBuilder(Decider, BuilderBase):
     @classmethod
     def for_seat(cls, env: Any, agent: str, **options: Any) -> LLMBuilder:
         """Return a builder for a seat ("builder_1") of an environment."""
-        return cls.for_env(env, seat=TeamSeat.of(env, agent), **options)
+        return cls._in_game(env, seat=TeamSeat.of(env, agent), **options)
+
+    @property
+    def _place(self) -> dict[str, Any]:
+        return self.seat.made_for
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)

@@ -10,8 +10,8 @@ import numpy as np
 
 from iglu_marl import Pose, Role, Utterance
 from iglu_marl.agents.llm.world_text import describe_build, describe_pose, describe_sides
-from iglu_marl.agents.settings import unwrap_game
 from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
+from iglu_marl.game.seats import unwrap_game
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,9 @@ class TeamSeat:
 
     me: Speaker
     speakers: tuple[Speaker, ...] = PAIR
-    name: str = ""  # "" in a game of two
+    agent: str = ""  # "builder_1"; "" in a game of two
+    agents: tuple[str, ...] = ()
+    name: str = ""
     names: str = ""
     hearers: str = ""
     parts: str = ""
@@ -39,6 +41,8 @@ class TeamSeat:
         return cls(
             me,
             speakers,
+            agent,
+            config.agents,
             _named(agent),
             ", ".join(map(_named, config.agents)),
             ", ".join(map(_named, config.hearers_of(agent))) or "nobody",
@@ -46,6 +50,11 @@ class TeamSeat:
             config.architects,
             me[0] is Role.BUILDER and set(parts) != {"none"},
         )
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """The place, in the form of an agent's `made_for`."""
+        return {"name": self.agent, "agents": self.agents} if self.agent else {"pair": True}
 
     @property
     def leads(self) -> bool:

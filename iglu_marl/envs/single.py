@@ -19,7 +19,7 @@ from iglu_marl.core.arguments import check_flags
 from iglu_marl.core.controls import Controls, ControlsName
 from iglu_marl.core.conventions import OWN, SILENT_BUILDER_2021
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.errors import StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
 from iglu_marl.core.task import Task, as_task
@@ -40,6 +40,7 @@ from iglu_marl.game.observations import (
     target_info,
 )
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, read_options
+from iglu_marl.game.seats import Seat, check_agent
 from iglu_marl.tasks.bundled import default_tasks
 
 MAX_ARCHITECT_SEED = 2**31 - 1
@@ -84,8 +85,8 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
     ) -> None:
         if architect is None:
             config = dataclasses.replace(config, turn_steps=None, max_turns=None)
-        elif not isinstance(architect, Agent):
-            raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
+        else:
+            check_agent(architect, Seat.of(config, "architect_0", single=True))
         self.config = config
         self.render_mode = config.render_mode
         self._setup = EnvCore(config, controls, default)

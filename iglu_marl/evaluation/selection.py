@@ -6,7 +6,7 @@ import functools
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from iglu_marl.agents.registry import factory as factory
@@ -15,8 +15,10 @@ from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError
 from iglu_marl.core.imports import imported
 from iglu_marl.core.task import Task, as_task, is_task
+from iglu_marl.game.seats import takes
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSource, sample_task
 from iglu_marl.tasks.random_tasks import RandomTasks
+from iglu_marl.tasks.source import is_source, open_task
 
 DRAWN = 20  # tasks of an infinite source
 
@@ -31,7 +33,8 @@ def named(agents: Any, role: Role) -> dict[str, Any]:
     if isinstance(agents, Mapping):
         found = dict(agents)
     else:
-        listed = [agents] if isinstance(agents, str) or callable(agents) else list(agents)
+        several = isinstance(agents, Iterable) and not (isinstance(agents, str) or callable(agents))
+        listed = list(agents) if several else [agents]
         given = [part for entry in listed for part in (_partners(role) if entry == "partners" else [entry])]
         names = [part if isinstance(part, str) else getattr(part, "__name__", repr(part)) for part in given]
         if twice := [name for name, count in Counter(names).items() if count > 1]:
@@ -88,8 +91,14 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
 
     Raises:
         ConfigError: if there are no tasks.
+        TaskError: if no task asks for a change.
 
     """
+    return select_tasks(tasks, count=count, seed=seed)[0]
+
+
+def select_tasks(tasks: Any, *, count: int | None = None, seed: int = 0) -> tuple[list[Task], int]:
+    """Return the tasks to play, as `tasks_of`, and how many were left out because they ask for no change."""
     if isinstance(tasks, (str, os.PathLike)):
         tasks = _tasks_by_name(os.fspath(tasks))
     if count is not None and count < 1:
@@ -97,23 +106,26 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
     rng = as_rng("seed", seed)
     if isinstance(tasks, TaskSource):
         tasks.seed(rng)
-    if is_task(tasks):
-        found = [tasks]
-    elif _ends(tasks):
-        found = list(tasks)
-    else:
-        found = [sample_task(tasks, rng) for _ in range(count or DRAWN)]
-    if not found or not all(map(is_task, found)):
+    listed = None if is_task(tasks) else _listed(tasks)
+    if listed is not None and not (listed and all(map(is_task, listed))):
         raise ConfigError(f"tasks is {tasks!r:.80}, expected tasks, at least one")
-    return [as_task(task) for task in found[:count]]
+    if not is_source(tasks):
+        raise ConfigError(
+            f"tasks is {tasks!r:.80}, expected a Task, a list of tasks, or a source with sample()"
+        )
+    if listed is None:
+        return [sample_task(tasks, rng) for _ in range(1 if is_task(tasks) else count or DRAWN)], 0
+    whole = [as_task(task) for task in listed]
+    found = [task for task in whole if not task.is_complete_at_start] or [open_task(whole[0])]
+    return found[:count], len(whole) - len(found)
 
 
-def _ends(tasks: Any) -> bool:
-    """Whether the number of tasks is finite."""
+def _listed(tasks: Any) -> list[Any] | None:
+    """Return the tasks of a finite source; None for an infinite one."""
     try:
-        return len(tasks) >= 0 and hasattr(tasks, "__iter__")
+        return list(tasks) if len(tasks) >= 0 and hasattr(tasks, "__iter__") else None
     except TypeError:
-        return False
+        return None
 
 
 def _tasks_by_name(name: str) -> Any:
@@ -125,9 +137,16 @@ def _tasks_by_name(name: str) -> Any:
         return RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
     if name.rpartition(":")[2].isidentifier() and ":" in name:
         try:
-            return imported(name)()
+            made = imported(name)
         except (ImportError, AttributeError, ValueError) as error:
             raise ConfigError(f"tasks is {name!r}, which cannot be imported: {error}") from None
+        made = made() if callable(made) and takes(made) else made
+        if not is_source(made):
+            raise ConfigError(
+                f"tasks is {name!r}, which is no source of tasks, expected a class or function without arguments that "
+                "makes one: an object with sample(rng) that returns a Task"
+            )
+        return made
     return StructureTasks(name)
 
 

@@ -44,6 +44,7 @@ class _Player:
             )
         if self.recording.view == "single" and self.env.heard is not None:
             self.env.heard.words = "\n".join(header.get("heard") or [])
+        self.env.setup.checks_tasks = False
         try:
             self.env.reset(
                 seed=self.recording.seed, options={"task": self.recording.task, "pose": header["pose"]}
@@ -79,6 +80,7 @@ class _Player:
                 old.config, controls=controls["name"], select_and_place=controls["select_and_place"]
             )
         )
+        self.env.setup.checks_tasks = False
         self.env.reset(options={"task": self.recording.task})
         self.env.set_state(old.get_state())
         old.close()

@@ -17,6 +17,7 @@ MAX_SKIPS = 1000
 """`sample_task` raises an error after this number of tasks in a row that ask for no change."""
 
 _CALLS = ("sample", "reset", "sample_task")
+_OTHERS = ("act", "step")  # methods of agents and environments, whose `reset` returns no task
 
 
 class StatefulSources:
@@ -126,6 +127,8 @@ def _call(function: Callable[..., Any], rng: np.random.Generator, owner: Any = N
 
 def _sampling_method(source: Any) -> Callable[..., Any] | None:
     """Return the method `sample`, `reset` or `sample_task` that was overridden last."""
+    if any(callable(getattr(source, name, None)) for name in _OTHERS):
+        return None
     own = getattr(source, "__dict__", {})
     for name in _CALLS:
         if callable(own.get(name)):
@@ -153,18 +156,17 @@ def is_source(value: Any) -> bool:
     return callable(value) or isinstance(value, Iterator)
 
 
-def _sample_once(source: Any, rng: np.random.Generator) -> Task:
+def draw_task(source: Any, rng: np.random.Generator, adapt: Callable[[Task], Task] = as_task) -> Task:
+    """Sample a task as `sample_task` does, also one that asks for no change. These are counted only."""
     if is_task(source):
-        return as_task(source)
+        return adapt(as_task(source))
     if isinstance(source, (str, bytes, type)):
-        raise TaskError(
-            f"{source!r} is no source of tasks; expected a Task, a source object, a list or a function"
-        )
+        raise _no_source(source)
     if isinstance(source, (list, tuple, Mapping)):
         parts = list(source.values()) if isinstance(source, Mapping) else source
         if not parts:
             raise TaskError("the list of tasks is empty, expected at least one")
-        return _sample_once(parts[int(rng.integers(len(parts)))], rng)
+        return draw_task(parts[int(rng.integers(len(parts)))], rng, adapt)
     method = _sampling_method(source)
     if method is not None:
         drawn = _call(method, rng, source)
@@ -175,36 +177,53 @@ def _sample_once(source: Any, rng: np.random.Generator) -> Task:
     elif callable(source):
         drawn = _call(source, rng)
     else:
-        raise TaskError(
-            f"{source!r} is no source of tasks; expected a Task, a source object, a list or a function"
-        )
+        raise _no_source(source)
     if drawn is not source and isinstance(drawn, (TaskSource, list, tuple, Mapping)):
-        return _sample_once(drawn, rng)
+        return draw_task(drawn, rng, adapt)
     if not is_task(drawn):
         raise TaskError(f"the task source {source!r} gave {drawn!r}, expected a Task")
-    task = as_task(drawn)
+    task = adapt(as_task(drawn))
     if isinstance(source, TaskSource) and task.is_complete_at_start:
         source.skipped += 1
     return task
 
 
-def sample_task(source: Any, rng: np.random.Generator) -> Task:
+def _no_source(value: Any) -> TaskError:
+    expected = "a Task, a source object, a list or a function"
+    return TaskError(f"{value!r} is no source of tasks; expected {expected}")
+
+
+def open_task(task: Task) -> Task:
+    """Return a task. Raises `TaskError` if neither it nor a following turn asks for a change."""
+    turn: Task | None = task
+    while turn is not None and turn.is_complete_at_start:
+        turn = turn.next_task
+    if turn is None:
+        raise TaskError(
+            f"the task {task.task_id!r} is complete at its start, expected one that asks for a change: a target that "
+            "differs from the starting blocks"
+        )
+    return task
+
+
+def sample_task(source: Any, rng: np.random.Generator, adapt: Callable[[Task], Task] = as_task) -> Task:
     """Sample a task. Tasks that ask for no change are skipped and counted in the source's `skipped`.
 
     Args:
         source: a `Task` (returned as it is), a `Subtasks` session, an object with `sample`, `reset` or `sample_task`
             (with a generator or no argument), a list or dict of sources, a function, or an iterator.
         rng: the generator.
+        adapt: changes each task before it is looked at.
 
     Raises:
-        TaskError: if this is not a source, it gives something else than a `Task`, or `MAX_SKIPS` tasks in a row ask for
-            no change.
+        TaskError: if this is not a source, it gives something else than a `Task`, or its only task or `MAX_SKIPS` tasks
+            in a row ask for no change.
 
     """
     if is_task(source):
-        return as_task(source)
+        return open_task(adapt(as_task(source)))
     for _ in range(MAX_SKIPS):
-        task = _sample_once(source, rng)
+        task = draw_task(source, rng, adapt)
         if not task.is_complete_at_start:
             return task
     raise TaskError(f"{MAX_SKIPS} tasks in a row from {source!r} were complete at their start")
