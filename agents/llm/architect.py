@@ -36,6 +36,7 @@ from iglu_marl.agents.scripted.dialogue_tracker import (
 )
 from iglu_marl.agents.settings import Settings, check_pair
 from iglu_marl.core.dialogue import Codec
+from iglu_marl.game.seats import unwrap_game
 from iglu_marl.language import At, Blocks, Build, CellEdit, Instruction, Place, Shape, render
 from iglu_marl.language.references import Beside
 from iglu_marl.language.shapes import Direction, Kind
@@ -124,7 +125,7 @@ class LLMArchitect(Decider):
     @classmethod
     def for_seat(cls, env: Any, agent: str, **options: Any) -> LLMArchitect:
         """Return an architect for a seat ("architect_1") of an environment."""
-        return cls._in_game(env, seat=TeamSeat.of(env, agent), **options)
+        return cls._in_game(env, seat=TeamSeat.of(unwrap_game(env).config, agent), **options)
 
     @property
     def made_for(self) -> dict[str, Any]:

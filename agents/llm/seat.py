@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl import Pose, Role, Utterance
+from iglu_marl import GameConfig, Pose, Role, Utterance
 from iglu_marl.agents.llm.world_text import describe_build, describe_pose, describe_sides
 from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
-from iglu_marl.game.seats import unwrap_game
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,8 @@ class TeamSeat:
     sees_target: bool = False  # as a builder
 
     @classmethod
-    def of(cls, env: Any, agent: str) -> TeamSeat:
+    def of(cls, config: GameConfig, agent: str) -> TeamSeat:
         """Return the seat of an agent ("builder_1") of a game."""
-        config = unwrap_game(env).config
         speakers = speakers_of(config.architects, config.builders)
         me = speakers[config.agents.index(agent)]
         if not config.is_team:

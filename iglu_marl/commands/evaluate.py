@@ -123,7 +123,7 @@ def evaluate(
         table.add_row(entry["architect"], entry["builder"], played(entry), *averages)
     console.print(table)
     if unchanged := result.settings["unchanged"]:
-        console.print(f"{unchanged} tasks that ask for no change were left out")
+        console.print(f"Tasks left out because they ask for no change: {unchanged}")
     for name, reason in result.impossible().items():
         console.print(f"{name} is impossible: {reason}")
     for line in (*result.silences(), *model_lines(result.models())):

@@ -359,7 +359,7 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
         if not callable(make_architect) or not takes(make_architect):
             raise AgentError(
                 f"make_architect is {make_architect!r:.80}, expected a function without arguments that returns an "
-                "architect, such as lambda: iglu_marl.agents.ScriptedArchitect.for_env(env) with an env of the same game"
+                "architect, such as lambda: ScriptedArchitect.for_env(env) with an env of the same game"
             )
         theirs["architect"] = make_architect()
     return ours, theirs

@@ -124,7 +124,7 @@ def _about(evaluation: Evaluation) -> str:
         "bootstrap intervals over tasks (Wilson's for 0 and 100 % completed)."
     )
     if unchanged := settings.get("unchanged"):
-        said += f" {unchanged} tasks that ask for no change are left out."
+        said += f" Tasks left out because they ask for no change: {unchanged}."
     for role, agents in settings.get("agents", {}).items():
         for name, about in agents.items():
             model = ", ".join(

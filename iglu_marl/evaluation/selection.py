@@ -135,6 +135,8 @@ def _tasks_by_name(name: str) -> Any:
         return BundledTasks(mode="turns")
     if name == "random":
         return RandomTasks(max_blocks=8, height_levels=3, num_colors=6)
+    if name.endswith(".py"):
+        raise ConfigError(f"tasks is {name!r}, expected a class in it, as in {name}:Class")
     if name.rpartition(":")[2].isidentifier() and ":" in name:
         try:
             made = imported(name)

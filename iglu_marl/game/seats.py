@@ -89,8 +89,8 @@ def _is_pair(config: GameConfig) -> bool:
 def unwrap_game(env: Any) -> Any:
     """Return the environment of iglu_marl below any wrappers. Raises `AgentError` for other objects."""
     game = getattr(env, "unwrapped", env)
-    several = isinstance(game, gymnasium.vector.VectorEnv) or hasattr(game, "num_envs")
-    if several or isinstance(env, type) or not isinstance(getattr(game, "config", None), GameConfig):
+    one = hasattr(game, "episode") and not isinstance(game, type)
+    if not one or not isinstance(getattr(game, "config", None), GameConfig):
         raise AgentError(
             f"env is {env!r:.80}, expected an environment of iglu_marl with one game, such as iglu_marl.env(); "
             "iglu_marl.agents.agents_for(env) makes its agents"
@@ -105,7 +105,7 @@ def seats_of(env: Any) -> dict[str, Seat]:
     """
     game = unwrap_game(env)
     single = isinstance(game, gymnasium.Env)
-    conventions = getattr(getattr(getattr(game, "episode", None), "controls", None), "conventions", None)
+    conventions = game.episode.controls.conventions
     names = ("builder_0",) if single else game.config.agents
     return {name: Seat.of(game.config, name, single=single, conventions=conventions) for name in names}
 

@@ -199,9 +199,10 @@ def open_task(task: Task) -> Task:
     while turn is not None and turn.is_complete_at_start:
         turn = turn.next_task
     if turn is None:
+        name = "" if task.task_id is None else f" {task.task_id!r}"
         raise TaskError(
-            f"the task {task.task_id!r} is complete at its start, expected one that asks for a change: a target that "
-            "differs from the starting blocks"
+            f"the task{name} is complete at its start, expected one that asks for a change: a target that differs from "
+            "the starting blocks"
         )
     return task
 
