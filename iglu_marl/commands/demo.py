@@ -170,8 +170,6 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     blocks = f"{facts['intersection']} of {facts['target_blocks']} blocks"
     built = f"{verdict}, {blocks if facts['target_blocks'] else str(facts['blocks']) + ' blocks left'}"
     table.add_row("structure", styled(built, color))
-    if facts["impossible"]:
-        table.add_row("impossible", facts["impossible"])
     table.add_row(
         "precision, recall, F1", f"{facts['precision']:.2f}, {facts['recall']:.2f}, {facts['f1']:.2f}"
     )
@@ -180,6 +178,8 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     table.add_row("return", f"{facts['return']:g}")
     table.add_row("builder steps, architect turns", f"{facts['builder_steps']}, {facts['architect_turns']}")
     console.print(table)
+    if facts["impossible"]:
+        console.print(f"It could not be completed: {facts['impossible']}")
     names = ", ".join(Path(name).name for name in facts["files"])
     console.print(f"Saved in {output.resolve()}: {names}")
     if not any(name.endswith((".mp4", ".gif")) for name in facts["files"]):

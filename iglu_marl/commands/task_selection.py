@@ -15,6 +15,7 @@ from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.text import similar
 from iglu_marl.data import bundled
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet
+from iglu_marl.tasks.source import open_task
 
 SAMPLES = 20  # structures of a team that come from a generator
 
@@ -27,8 +28,12 @@ def choose_task(
     *,
     progress: bool | None = None,
 ) -> Task:
-    """Return a structure of a file, the Minecraft Dialogue Corpus or the bundled set, by name or seed."""
-    return _drawn(_found(tasks, data, task, progress), seed)
+    """Return a structure of a file, the Minecraft Dialogue Corpus or the bundled set, by name or seed.
+
+    By seed it is one with something to build. Raises `TaskError` if nothing is to be built.
+    """
+    found = _found(tasks, data, task, progress)
+    return open_task(_drawn([each for each in found if not each.is_complete_at_start] or found, seed))
 
 
 def all_tasks(
