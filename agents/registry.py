@@ -83,7 +83,9 @@ def seated(spec: Any, env: Any, agent: str, **options: Any) -> Agent:
         )
     maker = named(spec, role) if isinstance(spec, str) else spec
     make = factory(maker, role)
-    made: Agent = maker.for_seat(env, agent, **options) if hasattr(maker, "for_seat") else make(env)
+    made: Agent = (
+        maker.for_seat(env, agent, **options) if hasattr(maker, "for_seat") else make(env, **options)
+    )
     check_agent(made, seat)
     return made
 
@@ -212,5 +214,4 @@ def partner_for(env: Any, player: Role | str, name: str) -> Agent:
     options = _REAL_TIME_OPTIONS[role].get(kind, {})
     if player != role:
         return seated(name, env, str(player), **(options if kind == "llm" else {}))
-    agent: Agent = named(name, role).for_env(env, **options)
-    return agent
+    return seated(name, env, f"{role.value}_0", **options)

@@ -395,6 +395,7 @@ class TeamBuilder(BuilderBase):
         builders: number of builders.
         able: the colors that each builder holds at the start; None: all.
         tracker: of the dialogue.
+        agents: names of all agents of the game it is made for; (): any.
         options: fields of `iglu_marl.agents.settings.Settings`.
 
     """
@@ -409,13 +410,14 @@ class TeamBuilder(BuilderBase):
         builders: int = 1,
         able: list[set[int]] | None = None,
         tracker: DialogueTracker | None = None,
+        agents: tuple[str, ...] = (),
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
         if tracker is not None:
             self._dialogue = tracker
         self.number = number
-        self._agents: tuple[str, ...] = ()  # of the game, if it was made for one
+        self._agents = agents
         self._able = able or [set(range(1, 7))] * as_count("builders", builders, 1, MAX_AGENTS)
         self._state = StateTracker(controls, **self.game.only("can_yield", "select_and_place"))
         self._forget(None)
@@ -434,15 +436,14 @@ class TeamBuilder(BuilderBase):
             {color for color in range(1, 7) if held.get(builder, (1,) * 6)[color - 1]}
             for builder in config.agents[config.architects :]
         ]
-        builder = cls(
+        return cls(
             **vars(settings),
             number=int(agent.rpartition("_")[2]),
             builders=config.builders,
             able=able,
             tracker=_tracker(settings, config),
+            agents=config.agents,
         )
-        builder._agents = config.agents
-        return builder
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)

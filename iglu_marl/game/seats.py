@@ -58,8 +58,6 @@ class Seat:
             conventions: numbering of colours and directions.
 
         """
-        from iglu_marl.language import make_codec
-
         tokens = config.chat == "tokens"
         return cls(
             name=name,
@@ -71,11 +69,17 @@ class Seat:
             can_yield=not single,
             can_ask=config.builder_can_ask and not single,
             chat=config.chat,
-            codec=make_codec(config.vocabulary) if tokens else None,
+            codec=_codec(config.vocabulary) if tokens else None,
             max_characters=None if tokens else config.max_message_length,
             max_tokens=config.max_message_length if tokens else None,
             compat=None if conventions is None else compat_of(conventions),
         )
+
+
+def _codec(vocabulary: Any) -> Codec:
+    from iglu_marl.language import make_codec
+
+    return make_codec(vocabulary)
 
 
 def _is_pair(config: GameConfig) -> bool:
