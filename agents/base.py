@@ -56,7 +56,7 @@ class BuilderBase:
     def made_for(self) -> dict[str, Any]:
         """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
         game, dialogue = self.game, self._dialogue
-        needs = {"role": Role.BUILDER, **game.only("controls", "select_and_place", "can_ask"), **self._place}
+        needs = {"role": Role.BUILDER, **game.only("controls", "select_and_place", "can_ask"), **self._needed_seat}
         if game.can_yield:
             needs["can_yield"] = True
         if not self.any_conventions:
@@ -72,7 +72,7 @@ class BuilderBase:
         return needs
 
     @property
-    def _place(self) -> dict[str, Any]:
+    def _needed_seat(self) -> dict[str, Any]:
         """The seats in which it can play, in the form of `made_for`."""
         return {} if self.any_seat else {"pair": True}
 

@@ -423,7 +423,7 @@ class TeamBuilder(BuilderBase):
         self._forget(None)
 
     @property
-    def _place(self) -> dict[str, Any]:
+    def _needed_seat(self) -> dict[str, Any]:
         return {"name": f"builder_{self.number}", **({"agents": self._agents} if self._agents else {})}
 
     @classmethod

@@ -80,7 +80,7 @@ class HumanBuilder(BuilderBase):
         return cls._in_game(env, speakers=speakers, **options)
 
     @property
-    def _place(self) -> dict[str, Any]:
+    def _needed_seat(self) -> dict[str, Any]:
         return {}
 
     def _forget(self, seed: int | None) -> None:

@@ -90,7 +90,7 @@ class LLMBuilder(Decider, BuilderBase):
         return cls._in_game(env, seat=TeamSeat.of(unwrap_game(env).config, agent), **options)
 
     @property
-    def _place(self) -> dict[str, Any]:
+    def _needed_seat(self) -> dict[str, Any]:
         return self.seat.made_for
 
     def _forget(self, seed: int | None) -> None:
