@@ -8,8 +8,8 @@ from typing_extensions import Self
 
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.scripted.dialogue_tracker import DialogueTracker
-from iglu_marl.agents.settings import Settings, unwrap_game
-from iglu_marl.game.profiles import compat_of
+from iglu_marl.agents.settings import Settings, check_pair
+from iglu_marl.game.seats import seats_of
 
 
 class BuilderBase:
@@ -20,6 +20,8 @@ class BuilderBase:
 
     any_conventions: ClassVar[bool] = False
     """Whether it can play in environments with the colours or the camera of an older tool (`compat`)."""
+    any_seat: ClassVar[bool] = False
+    """Whether it can play in a game of a team without knowing its seat."""
     reads: ClassVar[Literal["words", "anything", ""]] = "words"
     """Which messages it uses."""
 
@@ -31,10 +33,17 @@ class BuilderBase:
     def for_env(cls, env: Any, **options: Any) -> Self:
         """Return a builder for the action space and chat of an environment.
 
-        Raises `AgentError` for an environment with a `compat` profile, unless the class supports it, and for a chat of
-        symbols, if the class reads words.
+        Raises `AgentError` for a game of a team and for an environment with a `compat` profile, unless the class
+        supports them, and for a chat of symbols, if the class reads words.
         """
-        compat = compat_of(unwrap_game(env).episode.controls.conventions)
+        if not cls.any_seat:
+            check_pair(env, cls)
+        return cls._in_game(env, **options)
+
+    @classmethod
+    def _in_game(cls, env: Any, **options: Any) -> Self:
+        """Return a builder for any seat of an environment."""
+        compat = next(iter(seats_of(env).values())).compat
         if compat is not None and not cls.any_conventions:
             raise AgentError(
                 f"the environment has compat={compat!r}, whose colors and camera {cls.__name__} does not support; "
@@ -42,6 +51,34 @@ class BuilderBase:
             )
         settings = Settings.in_words(env, cls.__name__) if cls.reads == "words" else Settings.of(env)
         return cls(**{**vars(settings), **options})
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        game, dialogue = self.game, self._dialogue
+        needs = {
+            "role": Role.BUILDER,
+            **game.only("controls", "select_and_place", "can_ask"),
+            **self._needed_seat,
+        }
+        if game.can_yield:
+            needs["can_yield"] = True
+        if not self.any_conventions:
+            needs["compat"] = None
+        if self.reads:
+            needs["codec"] = dialogue.codec
+        if game.can_ask:
+            needs["max_tokens"] = dialogue.message_length
+            if not self.reads:  # then it does not see which chat it is
+                needs |= {"chat": "tokens" if dialogue.tokens else "text", "codec": dialogue.codec}
+            if not dialogue.tokens:
+                needs["max_characters"] = game.max_length
+        return needs
+
+    @property
+    def _needed_seat(self) -> dict[str, Any]:
+        """The seats in which it can play, in the form of `made_for`."""
+        return {} if self.any_seat else {"pair": True}
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode. Raises `AgentError` if `role` is not the builder."""

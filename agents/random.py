@@ -22,8 +22,15 @@ class _Speaker:
 
     def __init__(self, game: Settings) -> None:
         self.tokens, self.message_length = game.tokens, game.max_length
-        self.size = (game.codec or TemplateCodec()).size
+        self.codec = game.codec or TemplateCodec()
         self.words = TemplateCodec().words
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """The chat in which it speaks."""
+        if self.tokens:
+            return {"chat": "tokens", "codec": self.codec, "max_tokens": self.message_length}
+        return {"chat": "text", "max_characters": self.message_length}
 
     def utter(self, rng: np.random.Generator, speaks: bool) -> Any:
         if not self.tokens:
@@ -34,7 +41,7 @@ class _Speaker:
         tokens = np.zeros(self.message_length, dtype=np.int64)
         if speaks:
             length = int(rng.integers(1, self.message_length + 1))
-            tokens[:length] = rng.integers(1, self.size, size=length)
+            tokens[:length] = rng.integers(1, self.codec.size, size=length)
         return tokens
 
 
@@ -66,6 +73,11 @@ class RandomArchitect:
         """Return an architect for the chat of an environment."""
         return cls(**{**Settings.of(env).only("tokens", "codec", "message_length"), **options})
 
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        return {"role": Role.ARCHITECT, **self._speaker.made_for}
+
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode."""
         self._rng = np.random.default_rng(seed)
@@ -90,6 +102,7 @@ class RandomBuilder(BuilderBase):
     """
 
     any_conventions = True
+    any_seat = True
     reads = ""
 
     def __init__(

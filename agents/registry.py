@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-import gymnasium
-
 from iglu_marl import Agent, AgentError, GameConfig, Role
 from iglu_marl.agents.learned import zoo
 from iglu_marl.agents.learned.builder import LearnedBuilder
@@ -22,11 +20,11 @@ from iglu_marl.agents.replay import ReplayArchitect
 from iglu_marl.agents.scripted import partners
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.builder import ScriptedBuilder
-from iglu_marl.agents.settings import unwrap_game
 from iglu_marl.agents.team import TeamArchitect, TeamBuilder, TeamOracle
 from iglu_marl.core.dialogue import role_of
 from iglu_marl.core.imports import imported
 from iglu_marl.core.text import similar
+from iglu_marl.game.seats import check_agent, players_of, seats_of, takes, unwrap_game
 
 ARCHITECTS: dict[str, Any] = {
     "llm": LLMArchitect,
@@ -67,29 +65,29 @@ def agents_for(env: Any, architect: str = "scripted", builder: str = "scripted")
 
     """
     names = {Role.ARCHITECT: architect, Role.BUILDER: builder}
-    makers = {role: named(name, role) for role, name in names.items()}
-    if isinstance(getattr(env, "unwrapped", env), gymnasium.Env):
-        del makers[Role.ARCHITECT]
-    elif (config := unwrap_game(env).config).is_team:
-        return {agent: seated(names[role_of(agent)], env, agent) for agent in config.agents}
-    return {role: maker.for_env(env) for role, maker in makers.items()}
+    for role, name in names.items():
+        named(name, role)
+    return {player: seated(names[role_of(player)], env, agent) for agent, player in players_of(env).items()}
 
 
 def seated(spec: Any, env: Any, agent: str, **options: Any) -> Agent:
     """Return the agent that plays `agent` ("builder_1") in an environment, from a spec as of `factory`.
 
-    A class with `for_seat(env, agent)` is made by that, with the options. Raises `AgentError`.
+    A class with `for_seat(env, agent)` is made by that, with the options. Raises `AgentError`, also if the agent cannot
+    play there.
     """
-    role = role_of(agent)
+    role, seat = role_of(agent), seats_of(env)[agent]
     if spec in ("scripted", "oracle") and unwrap_game(env).config.is_team:
         spec = (
             {"architect": TeamArchitect, "builder": TeamBuilder}[role] if spec == "scripted" else TeamOracle
         )
     maker = named(spec, role) if isinstance(spec, str) else spec
-    if hasattr(maker, "for_seat"):
-        seat: Agent = maker.for_seat(env, agent, **options)
-        return seat
-    return factory(maker, role)(env)
+    make = factory(maker, role)
+    made: Agent = (
+        maker.for_seat(env, agent, **options) if hasattr(maker, "for_seat") else make(env, **options)
+    )
+    check_agent(made, seat)
+    return made
 
 
 def known(role: Role) -> dict[str, Any]:
@@ -134,24 +132,28 @@ def factory(spec: Any, role: Role) -> Callable[..., Agent]:
     a function of the environment.
     """
     maker = named(spec, role) if isinstance(spec, str) else spec
+    if not isinstance(maker, type) and isinstance(maker, Agent):
+        kind = type(maker).__name__
+        raise AgentError(
+            f"{role.value} is {maker!r:.80}, an agent, expected what makes one for each process: a name, the class "
+            f"{kind}, or a function of the environment, such as functools.partial({kind}.for_env, …)"
+        )
     if hasattr(maker, "for_env"):
         make: Callable[..., Agent] = maker.for_env
         return make
     if not callable(maker):
         raise AgentError(
-            f"{role.value} is {maker!r:.80}, expected a name, a class with for_env, or a function of the environment"
+            f"{role.value} is {maker!r:.80}, expected a name, a class with for_env, or a function of the environment; "
+            "iglu_marl.play(env, iglu_marl.agents.agents_for(env)) plays in an environment"
         )
-    return (lambda env: maker()) if isinstance(maker, type) and _is_plain_class(maker) else maker
-
-
-def _is_plain_class(maker: type) -> bool:
-    """Return whether a class needs no arguments and has no parameter `env`."""
-    try:
-        signature = inspect.signature(maker)
-        signature.bind()
-    except (TypeError, ValueError):
-        return False
-    return "env" not in signature.parameters
+    if isinstance(maker, type) and takes(maker) and "env" not in inspect.signature(maker).parameters:
+        return lambda env: maker()
+    if not takes(maker, "env"):
+        raise AgentError(
+            f"{role.value} {getattr(maker, '__name__', maker)} takes {inspect.signature(maker)}, expected a class with "
+            "for_env(env) or without arguments, or a function of the environment"
+        )
+    return maker
 
 
 _SEES_OPTIONS = ("architect_sees", "builder_sees")
@@ -212,5 +214,4 @@ def partner_for(env: Any, player: Role | str, name: str) -> Agent:
     options = _REAL_TIME_OPTIONS[role].get(kind, {})
     if player != role:
         return seated(name, env, str(player), **(options if kind == "llm" else {}))
-    agent: Agent = named(name, role).for_env(env, **options)
-    return agent
+    return seated(name, env, f"{role.value}_0", **options)

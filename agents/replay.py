@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from iglu_marl import AgentError, Dialogue, Role, Subtasks, Task, maximal_intersection
 from iglu_marl.agents.scripted.dialogue_tracker import SHOW_ARCHITECT, require_entry
-from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Settings
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, Settings, check_pair
 from iglu_marl.core.task import of_task
 
 PATIENCE = 2
@@ -63,11 +63,18 @@ class ReplayArchitect:
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> ReplayArchitect:
-        """Return an architect for the chat of an environment."""
+        """Return an architect for the chat of an environment. Raises `AgentError` for a game of a team."""
+        check_pair(env, cls)
         settings = Settings.of(env)
         if settings.tokens:
             raise AgentError("the environment has chat='tokens', expected 'text' for a ReplayArchitect")
         return cls(**{"message_length": settings.message_length, **options})
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        needs: dict[str, Any] = {"role": Role.ARCHITECT, "pair": True, "chat": "text"}
+        return {**needs, "max_characters": self.message_length}
 
     def _restart(self) -> None:
         self.turn = 0

@@ -9,10 +9,10 @@ import gymnasium
 from gymnasium import spaces
 from typing_extensions import TypedDict
 
-from iglu_marl import AgentError, GameConfig, Role
+from iglu_marl import AgentError, Role
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.language import make_codec
+from iglu_marl.game.seats import seats_of, unwrap_game
 from iglu_marl.language.vocabulary import SymbolCodec
 
 MESSAGE_CHARACTERS, MESSAGE_TOKENS = 200, 16  # default length of an utterance
@@ -47,17 +47,15 @@ class Settings:
     @classmethod
     def of(cls, env: Any) -> Settings:
         """Return the settings of an AEC, parallel or single-agent environment. Raises `AgentError` for others."""
-        game = unwrap_game(env)
-        config = game.config
-        single = isinstance(game, gymnasium.Env)
+        seat = next(seat for seat in seats_of(env).values() if seat.role is Role.BUILDER)
         return cls(
-            controls=config.controls,
-            can_yield=not single,
-            can_ask=config.builder_can_ask and not single,
-            select_and_place=config.select_and_place,
-            tokens=config.chat == "tokens",
-            codec=make_codec(config.vocabulary) if config.chat == "tokens" else None,
-            message_length=config.max_message_length,
+            controls=seat.controls,
+            can_yield=seat.can_yield,
+            can_ask=seat.can_ask,
+            select_and_place=seat.select_and_place,
+            tokens=seat.chat == "tokens",
+            codec=seat.codec,
+            message_length=seat.max_characters or seat.max_tokens,
         )
 
     @classmethod
@@ -81,12 +79,15 @@ class Settings:
         return self.message_length or (MESSAGE_TOKENS if self.tokens else MESSAGE_CHARACTERS)
 
 
-def unwrap_game(env: Any) -> Any:
-    """Return the environment of iglu_marl below any wrappers. Raises `AgentError` for other objects."""
-    game = getattr(env, "unwrapped", env)
-    if not isinstance(getattr(game, "config", None), GameConfig):
-        raise AgentError(f"env is {env!r:.80}, expected an environment of iglu_marl")
-    return game
+def check_pair(env: Any, kind: type) -> None:
+    """Raise `AgentError` if an environment is a game of a team, in which `kind` needs a seat."""
+    seat, *_ = seats_of(env).values()
+    if not seat.pair:
+        own = f" or {kind.__name__}.for_seat(env, agent)" if hasattr(kind, "for_seat") else ""
+        raise AgentError(
+            f"{kind.__name__}.for_env makes an agent of a pair, and the environment is a game of a team "
+            f"({', '.join(seat.agents)}); expected iglu_marl.agents.agents_for(env){own}"
+        )
 
 
 def act_space(env: Any) -> spaces.Space[Any]:

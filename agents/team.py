@@ -26,15 +26,26 @@ from iglu_marl.agents.scripted.dialogue_tracker import (
     require_entry,
 )
 from iglu_marl.agents.scripted.state_tracker import PLANNED_AS, StateTracker
-from iglu_marl.agents.settings import Options, Settings, unwrap_game
+from iglu_marl.agents.settings import Options, Settings, check_pair
 from iglu_marl.core.arguments import as_count, check_option
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import speakers_of
-from iglu_marl.core.grid import COLOR_NAMES, Cell, color_at, color_id, in_zone, index_of
+from iglu_marl.core.grid import (
+    BLOCKS_PER_COLOR,
+    COLOR_NAMES,
+    COLORS,
+    Cell,
+    color_at,
+    color_id,
+    in_zone,
+    index_of,
+)
 from iglu_marl.core.observed import observed_grid
 from iglu_marl.game.config import MAX_AGENTS
 from iglu_marl.game.knowledge import SIDES, lines_of_sight
-from iglu_marl.language import Context, Failure, Instruction, outcomes, parse, render
+from iglu_marl.game.seats import unwrap_game
+from iglu_marl.language import Context, DialogueAct, Failure, Instruction, outcomes, parse, render, say
+from iglu_marl.planning.feasibility import used_up
 from iglu_marl.planning.ordering import order_edits
 from iglu_marl.planning.problem import acts_between, planning_state
 from iglu_marl.planning.raycast import blocked_by_body
@@ -170,11 +181,14 @@ class TeamArchitect:
 
     def __init__(self, settings: Settings, config: Any, number: int) -> None:
         self._settings, self._dialogue = settings, _tracker(settings, config)
-        self._number = number
+        self._number, self._agents = number, config.agents
         parts = {
             architect: config.parts_of(f"architect_{architect}") for architect in range(config.architects)
         }
         self._parts = parts[number]
+        held = config.inventories or {}
+        full = (BLOCKS_PER_COLOR,) * len(COLORS)
+        self._held = np.array([held.get(one, full) for one in config.agents[config.architects :]])
         self._sided = [one for one, names in parts.items() if any(name.startswith("side:") for name in names)]
         self._sides = {name[5:] for names in parts.values() for name in names if name.startswith("side:")}
         if settings.tokens and self._sides:
@@ -189,8 +203,16 @@ class TeamArchitect:
 
     @classmethod
     def for_env(cls, env: Any) -> TeamArchitect:
-        """Return the first architect of a game."""
+        """Return the architect of a game. Raises `AgentError` for a game of a team, in which it needs a seat."""
+        check_pair(env, cls)
         return cls.for_seat(env, "architect_0")
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        seat = {"role": Role.ARCHITECT, "name": f"architect_{self._number}", "agents": self._agents}
+        needs = {**seat, **self._dialogue.made_for}
+        return needs if self._settings.tokens else {**needs, "max_characters": self._settings.max_length}
 
     def _forget(self) -> None:
         self._dialogue.forget()
@@ -201,6 +223,8 @@ class TeamArchitect:
         self._known: npt.NDArray[np.bool_] = np.zeros((9, 11, 11), bool)
         self._tries: Counter[Cell] = Counter()
         self._last, self._goal, self._still = b"", b"", 0
+        self._stock: tuple[int, ...] = ()  # blocks of each color in the game
+        self._ended = False  # whether it said that no more can be done
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode. Raises `AgentError` if `role` is not the architect."""
@@ -217,17 +241,21 @@ class TeamArchitect:
         )
         self._still = self._still + 1 if seen == self._last else 0
         self._last = seen
+        if not self._stock:  # each builder starts with its blocks less all standing ones
+            standing = np.bincount(grid.ravel(), minlength=7)[1:]
+            self._stock = tuple((self._held.sum(axis=0) - (len(self._held) - 1) * standing).tolist())
         if (goal := target.tobytes()) != self._goal:  # also the next stage of a progressive task
             self._goal, self._agenda, self._belief = goal, None, None
             self._asked.clear()
             self._tries.clear()
+            self._ended = False
         relayed = self._listen(observation)
         if self._agenda is None:
             self._agenda = self._first_words(observation)
         self._agenda += [(text, ()) for text in relayed]
         if self._belief is None and not self._agenda:
             self._understand(observation, grid)
-        if not self._agenda and self._still >= PATIENCE:
+        if not self._agenda and (self._still >= PATIENCE or self._is_short(grid)):
             self._complain(grid)
         while self._agenda:
             text, cells = self._agenda.pop(0)
@@ -282,11 +310,27 @@ class TeamArchitect:
         if self._belief is None:
             return []
         edits = order_edits(grid, np.where(self._known, self._belief, grid), self._settings.controls)
-        return [edit.cell for edit in edits if self._tries[edit.cell] < TRIES]
+        short = self._short(grid)
+        return [edit.cell for edit in edits if self._tries[edit.cell] < TRIES and edit.color not in short]
+
+    def _short(self, grid: Grid) -> set[int]:
+        """Return the colors that are missing and used up."""
+        if self._belief is None:
+            return set()
+        return used_up(grid, np.where(self._known, self._belief, grid), self._stock)
+
+    def _is_short(self, grid: Grid) -> bool:
+        """Return whether nothing is left to ask for, since the missing colors are used up."""
+        return not self._ended and bool(self._short(grid)) and not self._wrong(grid)
 
     def _complain(self, grid: Grid) -> None:
-        """Ask again for the first cell that is wrong."""
-        for cell in self._wrong(grid)[:1]:
+        """Ask again for the first cell that is wrong, or say why no more can be done, once."""
+        wrong = self._wrong(grid)
+        if not wrong and not self._ended and (short := self._short(grid)):
+            self._ended = True
+            assert self._agenda is not None
+            self._agenda.append((say(DialogueAct.OUT_OF_BLOCKS, min(short)), ()))
+        for cell in wrong[:1]:
             one = grid.copy()
             assert self._belief is not None
             one[index_of(cell)] = color_at(self._belief, cell)
@@ -301,7 +345,7 @@ class TeamArchitect:
         if self._agenda or (self._belief is None and self._parts != ("none",)):
             return False
         grid = np.frombuffer(self._last, np.int32, 1089).reshape(9, 11, 11).astype(np.int8)
-        return self._still >= PATIENCE and not self._wrong(grid)
+        return (self._ended or self._still >= PATIENCE) and not self._wrong(grid)
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
@@ -351,6 +395,7 @@ class TeamBuilder(BuilderBase):
         builders: number of builders.
         able: the colors that each builder holds at the start; None: all.
         tracker: of the dialogue.
+        agents: names of all agents of the game it is made for; (): any.
         options: fields of `iglu_marl.agents.settings.Settings`.
 
     """
@@ -365,15 +410,21 @@ class TeamBuilder(BuilderBase):
         builders: int = 1,
         able: list[set[int]] | None = None,
         tracker: DialogueTracker | None = None,
+        agents: tuple[str, ...] = (),
         **options: Unpack[Options],
     ) -> None:
         super().__init__(Settings(controls, **options))
         if tracker is not None:
             self._dialogue = tracker
         self.number = number
+        self._agents = agents
         self._able = able or [set(range(1, 7))] * as_count("builders", builders, 1, MAX_AGENTS)
         self._state = StateTracker(controls, **self.game.only("can_yield", "select_and_place"))
         self._forget(None)
+
+    @property
+    def _needed_seat(self) -> dict[str, Any]:
+        return {"name": f"builder_{self.number}", **({"agents": self._agents} if self._agents else {})}
 
     @classmethod
     def for_seat(cls, env: Any, agent: str) -> TeamBuilder:
@@ -386,9 +437,13 @@ class TeamBuilder(BuilderBase):
             for builder in config.agents[config.architects :]
         ]
         return cls(
-            **vars(settings), number=int(agent.rpartition("_")[2]), builders=config.builders, able=able,
+            **vars(settings),
+            number=int(agent.rpartition("_")[2]),
+            builders=config.builders,
+            able=able,
             tracker=_tracker(settings, config),
-        )  # fmt: skip
+            agents=config.agents,
+        )
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)

@@ -13,10 +13,11 @@ import numpy.typing as npt
 from iglu_marl import AgentError, DialogueError, Pose, Role, Task, Utterance
 from iglu_marl.agents.human.player import DRAG_DEG, TEXT_LIMIT, PlayerWindow, seen_sides, spelled
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
-from iglu_marl.agents.settings import Settings, unwrap_game
+from iglu_marl.agents.settings import Settings, check_pair
 from iglu_marl.const import STEP_S
 from iglu_marl.core.dialogue import PAIR, Codec, Speaker, speakers_of
 from iglu_marl.core.scoring import Alignment, Shifts, Target, align
+from iglu_marl.game.seats import unwrap_game
 from iglu_marl.rendering.ui.screens import ArchitectView, OrbitAngles, architect_screen
 from iglu_marl.rendering.ui.widgets import Pairs
 
@@ -57,7 +58,12 @@ class HumanArchitect:
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> HumanArchitect:
-        """Return one that fits an environment's chat and score."""
+        """Return one that fits an environment's chat and score. Raises `AgentError` for a game of a team."""
+        check_pair(env, cls)
+        return cls._in_game(env, **options)
+
+    @classmethod
+    def _in_game(cls, env: Any, **options: Any) -> HumanArchitect:
         fitting = Settings.of(env).only("codec", "message_length")
         return cls(**{**fitting, "shifts": env.unwrapped.config.shifts, **options})
 
@@ -66,7 +72,15 @@ class HumanArchitect:
         """Return one for a seat ("architect_1") of an environment."""
         config = unwrap_game(env).config
         speakers = speakers_of(config.architects, config.builders)
-        return cls.for_env(env, agent=agent, speakers=speakers, **options)
+        return cls._in_game(env, agent=agent, speakers=speakers, **options)
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        needs: dict[str, Any] = {"role": Role.ARCHITECT, "name": self.agent}
+        if self._dialogue.tokens:
+            return {**needs, "chat": "tokens", **self._dialogue.made_for}
+        return {**needs, "chat": "text", "max_characters": self._limit}
 
     def _forget(self, task: Task | None) -> None:
         self._dialogue.forget()

@@ -16,12 +16,13 @@ from iglu_marl.agents.base import BuilderBase
 from iglu_marl.agents.human.controls import BACK, DOWN, FAST, FORWARD, LEFT, RIGHT, UP, InputMapper
 from iglu_marl.agents.human.player import HELP_KEYS, TEXT_LIMIT, PlayerWindow, seen_sides, spelled
 from iglu_marl.agents.scripted.dialogue_tracker import DIALOG_KEYS, DialogueTracker, require_entry
-from iglu_marl.agents.settings import Options, Settings, unwrap_game
+from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.const import STEP_S
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
 from iglu_marl.core.grid import COLOR_NAMES
 from iglu_marl.core.observed import observed_grid
+from iglu_marl.game.seats import unwrap_game
 from iglu_marl.rendering.ui.screens import BuilderView, builder_screen
 from iglu_marl.rendering.ui.widgets import Pairs
 
@@ -75,7 +76,12 @@ class HumanBuilder(BuilderBase):
     def for_seat(cls, env: Any, agent: str, **options: Any) -> HumanBuilder:
         """Return one for a seat ("builder_1") of an environment."""
         config = unwrap_game(env).config
-        return cls.for_env(env, speakers=speakers_of(config.architects, config.builders), **options)
+        speakers = speakers_of(config.architects, config.builders)
+        return cls._in_game(env, speakers=speakers, **options)
+
+    @property
+    def _needed_seat(self) -> dict[str, Any]:
+        return {}
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)

@@ -16,10 +16,11 @@ from typing_extensions import Self
 
 from iglu_marl import AgentError, Role
 from iglu_marl.agents.learned.zoo import Pretrained
-from iglu_marl.agents.settings import unwrap_game
+from iglu_marl.agents.settings import check_pair
 from iglu_marl.core.controls import GRID_ACTIONS
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.core.task import of_task
+from iglu_marl.game.seats import seats_of, unwrap_game
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
@@ -116,6 +117,8 @@ class _CodeAgent:
     needs: str  # observations
 
     def __init__(self, env: Any, model: Pretrained) -> None:
+        check_pair(env, type(self))
+        self._seat = next(seat for seat in seats_of(env).values() if seat.role is self.role)
         self._config, sizes = unwrap_game(env).config, model.card["network"]
         for name, expected in model.card["game"].items():
             found = getattr(self._config, name)
@@ -135,6 +138,11 @@ class _CodeAgent:
     def for_env(cls, env: Any, *, model: Pretrained) -> Self:
         """Return an agent for an environment."""
         return cls(env, model)
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of its seat: that of the environment it was made for."""
+        return {**vars(self._seat)}
 
     def reset(self, role: Role, seed: int | None) -> None:
         """Start an episode. Raises `AgentError` if the role is another."""

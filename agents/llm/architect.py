@@ -34,8 +34,9 @@ from iglu_marl.agents.scripted.dialogue_tracker import (
     DialogueTracker,
     require_entry,
 )
-from iglu_marl.agents.settings import Settings
+from iglu_marl.agents.settings import Settings, check_pair
 from iglu_marl.core.dialogue import Codec
+from iglu_marl.game.seats import unwrap_game
 from iglu_marl.language import At, Blocks, Build, CellEdit, Instruction, Place, Shape, render
 from iglu_marl.language.references import Beside
 from iglu_marl.language.shapes import Direction, Kind
@@ -110,13 +111,29 @@ class LLMArchitect(Decider):
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> LLMArchitect:
-        """Return an architect for the chat of an environment; settings come from the environment variables."""
+        """Return an architect for the chat of an environment; settings come from the environment variables.
+
+        Raises `AgentError` for a game of a team, in which an agent needs a seat.
+        """
+        check_pair(env, cls)
+        return cls._in_game(env, **options)
+
+    @classmethod
+    def _in_game(cls, env: Any, **options: Any) -> LLMArchitect:
         return cls(**{**Settings.of(env).only("codec", "message_length"), **options})
 
     @classmethod
     def for_seat(cls, env: Any, agent: str, **options: Any) -> LLMArchitect:
         """Return an architect for a seat ("architect_1") of an environment."""
-        return cls.for_env(env, seat=TeamSeat.of(env, agent), **options)
+        return cls._in_game(env, seat=TeamSeat.of(unwrap_game(env).config, agent), **options)
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        needs = {"role": Role.ARCHITECT, **self.seat.made_for}
+        if self._dialogue.tokens:
+            return {**needs, "chat": "tokens", **self._dialogue.made_for}
+        return {**needs, "chat": "text", "max_characters": self.message_length}
 
     def _forget(self, seed: int | None) -> None:
         self.cancel_call()

@@ -36,6 +36,7 @@ from iglu_marl.agents.settings import Options, Settings
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
 from iglu_marl.core.grid import cell_index
+from iglu_marl.game.seats import unwrap_game
 from iglu_marl.planning import Edit, Plan
 
 RETRY_AFTER, MAX_PAUSE = 20, 640  # steps without action before a failed request is repeated
@@ -86,7 +87,11 @@ class LLMBuilder(Decider, BuilderBase):
     @classmethod
     def for_seat(cls, env: Any, agent: str, **options: Any) -> LLMBuilder:
         """Return a builder for a seat ("builder_1") of an environment."""
-        return cls.for_env(env, seat=TeamSeat.of(env, agent), **options)
+        return cls._in_game(env, seat=TeamSeat.of(unwrap_game(env).config, agent), **options)
+
+    @property
+    def _needed_seat(self) -> dict[str, Any]:
+        return self.seat.made_for
 
     def _forget(self, seed: int | None) -> None:
         super()._forget(seed)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from iglu_marl import Pose, Role, Utterance
+from iglu_marl import GameConfig, Pose, Role, Utterance
 from iglu_marl.agents.llm.world_text import describe_build, describe_pose, describe_sides
-from iglu_marl.agents.settings import unwrap_game
 from iglu_marl.core.dialogue import PAIR, Speaker, speakers_of
 
 
@@ -20,7 +19,9 @@ class TeamSeat:
 
     me: Speaker
     speakers: tuple[Speaker, ...] = PAIR
-    name: str = ""  # "" in a game of two
+    agent: str = ""  # "builder_1"; "" in a game of two
+    agents: tuple[str, ...] = ()
+    name: str = ""
     names: str = ""
     hearers: str = ""
     parts: str = ""
@@ -28,9 +29,8 @@ class TeamSeat:
     sees_target: bool = False  # as a builder
 
     @classmethod
-    def of(cls, env: Any, agent: str) -> TeamSeat:
+    def of(cls, config: GameConfig, agent: str) -> TeamSeat:
         """Return the seat of an agent ("builder_1") of a game."""
-        config = unwrap_game(env).config
         speakers = speakers_of(config.architects, config.builders)
         me = speakers[config.agents.index(agent)]
         if not config.is_team:
@@ -39,6 +39,8 @@ class TeamSeat:
         return cls(
             me,
             speakers,
+            agent,
+            config.agents,
             _named(agent),
             ", ".join(map(_named, config.agents)),
             ", ".join(map(_named, config.hearers_of(agent))) or "nobody",
@@ -46,6 +48,11 @@ class TeamSeat:
             config.architects,
             me[0] is Role.BUILDER and set(parts) != {"none"},
         )
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """The place, in the form of an agent's `made_for`."""
+        return {"name": self.agent, "agents": self.agents} if self.agent else {"pair": True}
 
     @property
     def leads(self) -> bool:

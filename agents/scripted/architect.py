@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -21,10 +22,11 @@ from iglu_marl.agents.scripted.dialogue_tracker import (
     require_entry,
 )
 from iglu_marl.agents.scripted.referring import by_loose_reference, by_reference
-from iglu_marl.agents.settings import MESSAGE_CHARACTERS, MESSAGE_TOKENS, Settings
+from iglu_marl.agents.settings import MESSAGE_CHARACTERS, MESSAGE_TOKENS, Settings, check_pair
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Codec
-from iglu_marl.core.grid import BLOCKS_PER_COLOR, Cell, color_at, index_of
+from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLORS, Cell, color_at, index_of
+from iglu_marl.game.seats import unwrap_game
 from iglu_marl.language import (
     At,
     Build,
@@ -42,6 +44,7 @@ from iglu_marl.language.grammar.answers import Asked
 from iglu_marl.language.references import NamedCells
 from iglu_marl.language.repair import understand
 from iglu_marl.language.verbs import Name, Pick
+from iglu_marl.planning.feasibility import used_up
 from iglu_marl.planning.ordering import order_edits
 
 Level = Literal["blocks", "shapes"]
@@ -126,6 +129,8 @@ class ScriptedArchitect:
         patience: turns without a visible change before it continues.
         repeat_after: turns before it repeats itself in any case.
         comment_after: turns before it mentions a wrong block.
+        stock: blocks of each color that there are, standing ones included. When a color is used up it asks for no more
+            of it, and says so at the end.
         varied: random wordings instead of the preferred ones.
 
     """
@@ -142,6 +147,7 @@ class ScriptedArchitect:
         patience: int = PATIENCE,
         repeat_after: int = REPEAT_AFTER,
         comment_after: int = COMMENT_AFTER,
+        stock: Sequence[int] = (BLOCKS_PER_COLOR,) * len(COLORS),
         varied: bool = False,
     ) -> None:
         if min(patience, repeat_after, comment_after) < 1:
@@ -153,16 +159,28 @@ class ScriptedArchitect:
         self.level, self.references, self.max_characters = level, references, max_characters
         self.controls: ControlsName = controls
         self.patience, self.repeat_after, self.varied = patience, repeat_after, varied
-        self.comment_after = comment_after
+        self.comment_after, self.stock = comment_after, tuple(stock)
         self._dialogue = DialogueTracker(codec, message_length)
         self._forget(None)
 
     @classmethod
     def for_env(cls, env: Any, **options: Any) -> ScriptedArchitect:
-        """Return an architect for an environment's chat and its builder."""
+        """Return an architect for an environment's chat and its builder.
+
+        Raises `AgentError` for a game of a team, and for a chat of symbols.
+        """
+        check_pair(env, cls)
         settings = Settings.in_words(env, cls.__name__)
         most = {"message_length" if settings.tokens else "max_characters": settings.max_length}
-        return cls(**{**settings.only("controls", "codec"), **most, **options})
+        held = (unwrap_game(env).config.inventories or {}).get("builder_0")
+        stock = {} if held is None else {"stock": held}
+        return cls(**{**settings.only("controls", "codec"), **most, **stock, **options})
+
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        needs = {"role": Role.ARCHITECT, "pair": True, **self._dialogue.made_for}
+        return needs if self._dialogue.tokens else {**needs, "max_characters": self.max_characters}
 
     def _forget(self, seed: int | None) -> None:
         self._dialogue.forget()
@@ -399,11 +417,14 @@ class ScriptedArchitect:
         self._still = self._waited = 0
         before = self._asked
         self._settle(grid)
-        cells = self._open_cells(grid, target)
+        short = used_up(grid, target, self.stock)
+        lacking = np.isin(target, list(short)) & (grid != target)
+        cells = [cell for cell in self._open_cells(grid, target) if not lacking[index_of(cell)]]
         if any(self._refusals[cell] < MAX_REFUSALS and self._tries[cell] < MAX_TRIES for cell in cells):
             self._topic = ()
             slow = [cell for cell in cells if cell in self._alone and self._tries[cell] < PERSISTENCE]
-            step = self._shape(grid, target) if self.level == "shapes" and not slow else None
+            aim = np.where(lacking, grid, target)
+            step = self._shape(grid, aim) if self.level == "shapes" and not slow else None
             self._asked = self._request(step or self._single(slow or cells, grid, target), grid, target)
             self._answered = set()
             self._base = grid.copy()
@@ -418,6 +439,8 @@ class ScriptedArchitect:
         if self._closed:
             return ""
         self._closed = True
+        if short and not cells:
+            return say(DialogueAct.OUT_OF_BLOCKS, min(short))
         return say(DialogueAct.GIVE_UP if cells else DialogueAct.COMPLETE)
 
     def _settle(self, grid: npt.NDArray[Any]) -> None:
@@ -442,7 +465,7 @@ class ScriptedArchitect:
 
         def used_up(cell: Cell) -> bool:
             color = color_at(target, cell)
-            return color != 0 and int(np.count_nonzero(grid == color)) >= BLOCKS_PER_COLOR
+            return color != 0 and int(np.count_nonzero(grid == color)) >= self.stock[color - 1]
 
         cell = min(cells, key=lambda cell: (self._tries[cell] // PERSISTENCE, used_up(cell)))
         wanted = color_at(target, cell)

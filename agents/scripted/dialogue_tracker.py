@@ -59,6 +59,11 @@ class DialogueTracker:
         self._raw: Any = None
         self._known: tuple[Utterance, ...] = ()
 
+    @property
+    def made_for(self) -> dict[str, Any]:
+        """What it needs of a seat: it sees itself whether the chat is of text or of tokens."""
+        return {"codec": self.codec, "max_tokens": self.message_length}
+
     def forget(self) -> None:
         """Begin with an empty memory."""
         self._raw, self._known = None, ()

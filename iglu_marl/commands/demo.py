@@ -86,18 +86,18 @@ def demo(
     kept = lambda: f"Saved in {output.resolve()}: {', '.join(file.name for file in files) or 'nothing'}"  # noqa: E731
     with stoppable(kept), progress_bar(as_json, console) as progress:
         if replay:
-            env, trajectory, watcher, more = _replayed_game(
+            env, trajectory, watcher, reason, more = _replayed_game(
                 chosen, controls, max_steps or MAX_STEPS, seed, console, progress
             )
         else:
             env, agents = game_of(chosen, controls, architect, builder, max_steps, game)
-            trajectory, watcher = _played_game(env, agents, chosen, seed, console, progress)
+            trajectory, watcher, reason = _played_game(env, agents, chosen, seed, console, progress)
             more = {"team": watcher.tally.counts} if env.unwrapped.config.is_team else {}
         for file in save(output, video_format, env, watcher.states, trajectory.dialogue.text, progress):
             files.append(file)
             if file.suffix == ".html":
                 console.print(f"Watch it: open {file.resolve()} in a browser")
-    facts = {**_facts(trajectory, env.unwrapped.config.controls, seed, files), **more}
+    facts = {**_facts(trajectory, env.unwrapped.config.controls, seed, files), "impossible": reason, **more}
     if not print_json(as_json, facts):
         _summary(console, facts, output)
     return trajectory.completed
@@ -169,6 +169,7 @@ def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) 
         "completed": trajectory.completed,
         "intersection": trajectory.intersection,
         "target_blocks": trajectory.target_blocks,
+        "blocks": int((trajectory.grid != 0).sum()),
         **{name: round(value, 4) for name, value in scores._asdict().items() if name != "intersection"},
         "return": next(
             paid for player, paid in trajectory.returns.items() if role_of(player) is Role.BUILDER
@@ -182,7 +183,8 @@ def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) 
 def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
     table = Table(title=f"{facts['task'] or 'a structure'}, {facts['controls']}", show_header=False)
     verdict, color = ("complete", "green") if facts["completed"] else ("not complete", "red")
-    built = f"{verdict}, {facts['intersection']} of {facts['target_blocks']} blocks"
+    blocks = f"{facts['intersection']} of {facts['target_blocks']} blocks"
+    built = f"{verdict}, {blocks if facts['target_blocks'] else str(facts['blocks']) + ' blocks left'}"
     table.add_row("structure", styled(built, color))
     table.add_row(
         "precision, recall, F1", f"{facts['precision']:.2f}, {facts['recall']:.2f}, {facts['f1']:.2f}"
@@ -195,6 +197,8 @@ def _summary(console: Console, facts: dict[str, Any], output: Path) -> None:
         shown = [f"{counts[name]:g} {name}" for name in ("placed", "removed", "messages") if name in counts]
         table.add_row(agent, ", ".join(shown))
     console.print(table)
+    if facts["impossible"]:
+        console.print(f"It could not be completed: {facts['impossible']}")
     names = ", ".join(Path(name).name for name in facts["files"])
     console.print(f"Saved in {output.resolve()}: {names}")
     if not any(name.endswith((".mp4", ".gif")) for name in facts["files"]):
@@ -221,7 +225,7 @@ def game_of(
         "builder_sees": ("inventory", "compass", "dialog", "pose", "grid"),
         "builder_can_ask": bool(team) or builder != SCRIPTED,  # that one only says that it is done
         "max_steps": MAX_STEPS,
-        "max_turns": MAX_TURNS_PER_BLOCK * max(1, task.target_size),
+        "max_turns": MAX_TURNS_PER_BLOCK * max(1, int((task.start_grid != task.target_grid).sum())),
         "turn_steps": 200,
         **team,
     }
@@ -236,7 +240,7 @@ def game_of(
 
 def _played_game(
     env: Any, agents: dict[Any, Agent], task: Task, seed: int, console: Console, progress: Progress
-) -> tuple[Trajectory, _Watcher]:
+) -> tuple[Trajectory, _Watcher, str]:
     from iglu_marl.recording.rollout import play
 
     config, what = env.unwrapped.config, f"{task.task_id or 'a structure'} ({task.target_size} blocks)"
@@ -245,8 +249,18 @@ def _played_game(
         console.print(f"The task is {what}. What each agent sees of it: {', '.join(seen)}.")
     else:
         console.print(f"The architect sees {what}; the builder sees only its world.")
+    reason = _reason_impossible(env, console)
     watcher = _Watcher(console, progress, task.target_size)
-    return play(env, agents, seed=seed, on_step=watcher), watcher
+    return play(env, agents, seed=seed, on_step=watcher), watcher, reason
+
+
+def _reason_impossible(env: Any, console: Console) -> str:
+    """Return why the target cannot be completed, and print it; "" if that is not proved."""
+    env.reset(seed=0)
+    reason: str = env.unwrapped.episode.reason_impossible()
+    if reason:
+        console.print(f"The target is impossible: {reason}. The game shows how far it goes.")
+    return reason
 
 
 def _replayed_game(
@@ -256,7 +270,7 @@ def _replayed_game(
     seed: int,
     console: Console,
     progress: Progress,
-) -> tuple[Any, Trajectory, _Watcher, dict[str, Any]]:
+) -> tuple[Any, Trajectory, _Watcher, str, dict[str, Any]]:
     """Replay a dialogue to the oracle builder: each turn is shown when the one before is built."""
     from iglu_marl.agents import OracleBuilder
     from iglu_marl.envs.single import SilentBuilderEnv
@@ -270,6 +284,7 @@ def _replayed_game(
     console.print(
         f"The recorded dialogue of {session.task_id} ({len(session)} turns), replayed to the oracle builder."
     )
+    reason = _reason_impossible(env, console)
     number_of = {id(task): number for number, task in enumerate(session)}
 
     def turns_done(episode: Any) -> int:
@@ -278,7 +293,7 @@ def _replayed_game(
     watcher = _Watcher(console, progress, len(session), "turns", turns_done)
     trajectory = _follow(env, OracleBuilder.for_env(env), seed, watcher)
     more = {"turns": len(session), "turns_done": turns_done(env.episode)}
-    return env, trajectory, watcher, more
+    return env, trajectory, watcher, reason, more
 
 
 def _follow(env: SilentBuilderEnv, builder: Any, seed: int, watcher: _Watcher) -> Trajectory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,7 +90,10 @@ def evaluate(
     output = output or new_path("iglu-marl-evaluation", names[0][0], names[1][0])
     resumes = f"the same command with --output {output} plays"
     kept = f"Finished games are in {output}; {resumes} the others."
-    with stoppable(lambda: kept):
+    aside = text_console(stderr=True)
+    with stoppable(lambda: kept), warnings.catch_warnings():
+        warnings.simplefilter("always", evaluation.ImpossibleWarning)
+        warnings.showwarning = lambda message, *_, **__: aside.print(str(message), style="yellow")
         result = evaluation.evaluate(
             *names,
             tasks or own_tasks,
@@ -119,6 +123,10 @@ def evaluate(
         averages = (shown(name, entry[name].value) for name in IN_TABLE)
         table.add_row(entry["architect"], entry["builder"], played(entry), *averages)
     console.print(table)
+    if unchanged := result.settings["unchanged"]:
+        console.print(f"Tasks left out because they ask for no change: {unchanged}")
+    for name, reason in result.impossible().items():
+        console.print(f"{name} is impossible: {reason}")
     for line in (*result.silences(), *model_lines(result.models())):
         console.print(line)
     if errors := sum(bool(row["error"]) for row in result.rows):

@@ -18,6 +18,7 @@ from iglu_marl.data import bundled
 from iglu_marl.evaluation import tasks_of
 from iglu_marl.tasks import BundledTasks, StructureTasks, TaskSet, sample_task
 from iglu_marl.tasks.named import as_source
+from iglu_marl.tasks.source import open_task
 
 SAMPLES = 20  # structures of a team that come from a generator
 
@@ -33,15 +34,17 @@ def choose_task(
 ) -> Task:
     """Return a task of a source, the Minecraft Dialogue Corpus or the bundled set, by name or seed.
 
-    own: source of the game of a team, if nothing else is chosen.
+    By seed it is one with something to build. own: source of the game of a team, if nothing else is chosen. Raises
+    `TaskError` if nothing is to be built.
     """
     if own is not None and tasks is None and data is None and task is None:
         return sample_task(own, np.random.default_rng(seed))
     found = _found(tasks, data, task, seed, progress)
     if task is None:
-        return _drawn(list(found.values()), seed)
+        listed = list(found.values())
+        return open_task(_drawn([each for each in listed if not each.is_complete_at_start] or listed, seed))
     expect_one_of("--task", task, found)
-    return found[task]
+    return open_task(found[task])
 
 
 def all_tasks(

@@ -39,18 +39,25 @@ def tasks(
         table.add_row(row["name"], str(row["blocks"]), ", ".join(row["colours"]), str(row["height"]))
     console = text_console(as_json)
     console.print(table)
+    for row in rows:
+        if row["impossible"]:
+            console.print(f"{row['name']} is impossible: {row['impossible']}")
     if pictures is not None:
         console.print(f"Pictures: {(pictures / 'all.png').resolve()}, and one per structure")
 
 
 def _facts(task: Task) -> dict[str, Any]:
     from iglu_marl.core.grid import color_name
+    from iglu_marl.core.worlds import Worlds
+    from iglu_marl.planning import reason_impossible
 
-    grid = task.target_grid
+    grid, worlds = task.target_grid, Worlds(1)
+    worlds.spawn(0, task)
     return {
         "blocks": int((grid != 0).sum()),
         "colours": [color_name(color) for color in np.unique(grid[grid != 0]).tolist()],
         "height": int(grid.any(axis=(1, 2)).sum()),
+        "impossible": reason_impossible(worlds, "walking"),
     }
 
 

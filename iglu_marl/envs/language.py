@@ -52,9 +52,8 @@ from iglu_marl.language.scene.graph import Scene
 from iglu_marl.language.scene.interpreter import Value, answer
 from iglu_marl.language.scene.program import Program
 from iglu_marl.language.scene.random_scenes import Piece, are_pieces, arrange, draw_pieces
-from iglu_marl.tasks import sample_task
 from iglu_marl.tasks.named import as_source
-from iglu_marl.tasks.source import StatefulSources
+from iglu_marl.tasks.source import StatefulSources, draw_task
 
 ObsType = Literal["direct", "order_invariant", "image"]
 GoalForm = Literal["text", "tokens", "multi-hot"]
@@ -298,7 +297,7 @@ class LanguageGoal(gymnasium.Env[Any, Any]):
             return self._put_down(rng)
         if isinstance(self._scenes, str):
             return np.zeros(ZONE_SHAPE, np.int8)
-        return np.array(sample_task(self._scenes, rng).in_ids("iglu").start_grid)
+        return np.array(draw_task(self._scenes, rng).in_ids("iglu").start_grid)
 
     def _draw_pieces(self, rng: np.random.Generator) -> tuple[Piece, ...]:
         if self.num_object is None:

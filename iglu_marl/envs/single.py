@@ -42,6 +42,7 @@ from iglu_marl.game.observations import (
     target_info,
 )
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, read_options
+from iglu_marl.game.seats import Seat, check_agent
 from iglu_marl.tasks.bundled import default_tasks
 from iglu_marl.tasks.named import as_source
 
@@ -140,8 +141,8 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         architect: Agent | None = None,
         default: Callable[[], TaskSource] = default_tasks,
     ) -> None:
-        if not isinstance(architect, Agent | None):
-            raise ConfigError(f"architect is {architect!r:.80}, expected an object with reset, act and close")
+        if architect is not None:
+            check_agent(architect, Seat.of(config, "architect_0", single=True))
         self.config = config
         self.render_mode = config.render_mode
         self._setup = EnvCore(config, controls, default)

@@ -19,7 +19,7 @@ from iglu_marl.core.worlds import prepare
 from iglu_marl.envs.base import put_generator
 from iglu_marl.game.chat import Chat, TokenChat
 from iglu_marl.tasks import sample_task
-from iglu_marl.tasks.source import MAX_SKIPS, TaskSource, finite_tasks
+from iglu_marl.tasks.source import MAX_SKIPS, TaskSource, finite_tasks, open_task
 
 INDEX_BUFFER = 32  # indices sampled at once per world from a finite source
 KEPT = 4096  # prepared tasks, 7 KB each, cached for other sources
@@ -189,16 +189,16 @@ class TaskSampling:
         self.prepared.limit = KEPT + len(self._tasks)
         played = [self._adapt(task) for task in self._tasks]
         self._numbers = np.array([self.prepared.number_of(task) for task in played])
-        self._complete = np.array([task.is_complete_at_start for task in self._tasks])
+        self._complete = np.array([task.is_complete_at_start for task in played])
 
     def sample(self, chosen: Indices) -> Indices:
         """Return the numbers (in `prepared`) of the chosen worlds' next tasks."""
         if self._tasks is not None:
             return self._sample_finite(chosen)
-        source, adapt, number_of = self._source, self._adapt, self.prepared.number_of
+        source, number_of = self._source, self.prepared.number_of
         self.prepared.make_room(len(chosen))
         generator = self.generator
-        drawn = [number_of(adapt(sample_task(source, generator(world)))) for world in chosen.tolist()]
+        drawn = [number_of(sample_task(source, generator(world), self._adapt)) for world in chosen.tolist()]
         return np.array(drawn, np.int64)
 
     def _sample_finite(self, chosen: Indices) -> Indices:
@@ -228,10 +228,10 @@ class TaskSampling:
         return self._ahead[chosen, used]
 
     def given(self, tasks: Sequence[Task]) -> Indices:
-        """Return the numbers of given tasks."""
+        """Return the numbers of given tasks. Raises `TaskError` if one asks for no change."""
         if self.prepared.make_room(len(tasks)):
             self._prepare_tasks()
-        return np.array([self.prepared.number_of(self._adapt(task)) for task in tasks], np.int64)
+        return np.array([self.prepared.number_of(open_task(self._adapt(task))) for task in tasks], np.int64)
 
     # -- saving
 

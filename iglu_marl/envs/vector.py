@@ -17,7 +17,7 @@ from typing_extensions import TypedDict, Unpack
 
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.dialogue import Role
-from iglu_marl.core.errors import ConfigError, StateError
+from iglu_marl.core.errors import AgentError, ConfigError, StateError
 from iglu_marl.core.grid import ZONE_SHAPE
 from iglu_marl.core.kernels.batch import advance_many
 from iglu_marl.core.kernels.records import ARCHITECT, CONTROL
@@ -38,6 +38,7 @@ from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.agent import Agent, begin, can_rest
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
+from iglu_marl.game.seats import Seat, check_agent, takes
 from iglu_marl.rendering.renderer import Layout
 
 INFO_KEYS = ("target_grid", "event")
@@ -57,6 +58,9 @@ class LiveArchitects:
         self._batch, self._observer = batch, prototype.architect_observer
         self._pose = self._observer.only(("agentPos",))
         self._agents = [make() for _ in range(batch.count)]
+        seat = Seat.of(prototype.config, "architect_0", single=True)
+        for agent in self._agents:
+            check_agent(agent, seat)
         self._known: list[Any] = [None] * batch.count  # blocks and dialogue at the last turn
         batch.keeps_dialogues, batch.sampling.ahead = True, 1
 
@@ -364,6 +368,11 @@ def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str,
     ours = {name: options[name] for name in BatchOptions.__annotations__ if name in options}
     theirs = {name: value for name, value in options.items() if name not in ours}
     if (make_architect := ours.get("make_architect")) is not None:
+        if not callable(make_architect) or not takes(make_architect):
+            raise AgentError(
+                f"make_architect is {make_architect!r:.80}, expected a function without arguments that returns an "
+                "architect, such as lambda: ScriptedArchitect.for_env(env) with an env of the same game"
+            )
         theirs["architect"] = make_architect()
     return ours, theirs
 

@@ -8,6 +8,7 @@ only, not on the order of the games or the number of processes.
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -22,11 +23,13 @@ from iglu_marl.core.arguments import check_option
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError
 from iglu_marl.core.files import made_folder
+from iglu_marl.core.task import Task
 from iglu_marl.data.progress import progress_bar
+from iglu_marl.envs.aec import raw_env
 from iglu_marl.evaluation.log import RowLog
 from iglu_marl.evaluation.results import FORMAT, VERSION, Evaluation, Row, is_scored, row_from_json
 from iglu_marl.evaluation.runner import EvaluationJob, EvaluationPlan, games
-from iglu_marl.evaluation.selection import digest, named, tasks_of
+from iglu_marl.evaluation.selection import digest, named, select_tasks
 from iglu_marl.game.config import GameConfig
 
 GAMES = "games.jsonl"
@@ -40,6 +43,10 @@ DEFAULTS: dict[str, Any] = {
     "chat": "text",
 }
 """Options of the game, unless a trained agent needs others."""
+
+
+class ImpossibleWarning(UserWarning):
+    """Targets that no builder can complete are played, and marked in the result."""
 
 
 def _check_integers(least: int, **values: Any) -> None:
@@ -110,8 +117,12 @@ def evaluate(
         resamples: number of bootstrap resamples.
         progress: whether to show a progress bar on stderr; None: on terminals.
 
+    Targets that no builder can complete (with too few blocks, for example) are named in an `ImpossibleWarning` before
+    the first game, and marked in the rows and reports.
+
     Raises:
         ConfigError: if an argument is out of range.
+        TaskError: if no task asks for a change.
         AgentError: if an agent cannot be made or cannot play.
         DataError: if `output` holds something else.
         ServiceRefusedError: if a service refuses all requests (unknown model, invalid key).
@@ -122,23 +133,28 @@ def evaluate(
     _check_integers(0, seed=seed, examples=examples)
     check_option("view", view, ("aec", "parallel"))
     check_option("on_error", on_error, ("raise", "count"))
-    found = tasks_of(tasks, count=count, seed=seed)
+    found, unchanged = select_tasks(tasks, count=count, seed=seed)
     players = {Role.ARCHITECT: named(architects, Role.ARCHITECT), Role.BUILDER: named(builders, Role.BUILDER)}
     asked = {"controls": controls, "chat": chat, **(config or {})}
     fields = game_options({role: specs.values() for role, specs in players.items()}, DEFAULTS, asked)
-    GameConfig.of(None, dict(fields))
+    impossible = _impossible(raw_env(GameConfig.of(None, dict(fields))), found)
+    for number, reason in impossible.items():
+        name = found[number].task_id or f"task-{number}"
+        warnings.warn(f"the target of {name} is impossible: {reason}", ImpossibleWarning, stacklevel=2)
+    keys = _numbered(digest(task) for task in found)
     chosen = np.linspace(0, len(found) - 1, min(examples, len(found))).astype(int).tolist()
     plan = EvaluationPlan(
         players[Role.ARCHITECT],
         players[Role.BUILDER],
         found,
-        _numbered(digest(task) for task in found),
+        keys,
         episodes,
         fields,
         view,
         int(seed),
         frozenset(chosen),
         on_error,
+        {keys[number]: reason for number, reason in impossible.items()},
     )
     concurrency = plan.concurrency() if concurrency is None else concurrency
     play = partial(games, plan, processes=processes, concurrency=concurrency, ray=ray)
@@ -148,6 +164,7 @@ def evaluate(
         "architects": list(plan.architects),
         "builders": list(plan.builders),
         "tasks": [task.task_id for task in found],
+        "unchanged": unchanged,
         "episodes": episodes,
         "iglu_marl": __version__,
     }
@@ -155,6 +172,17 @@ def evaluate(
     if output is not None:
         result.write(output)
     return result
+
+
+def _impossible(env: Any, tasks: list[Task]) -> dict[int, str]:
+    """Return why targets cannot be completed, by number of the task; those that are proved."""
+    reasons = {}
+    for number, task in enumerate(tasks):
+        env.reset(seed=0, options={"task": task})
+        if reason := env.unwrapped.episode.reason_impossible():
+            reasons[number] = reason
+    env.close()
+    return reasons
 
 
 def _played(
@@ -173,7 +201,11 @@ def _played(
     known = {_id(row): row for row in log.rows}
     wanted = {job.id: job for job in jobs}
     left = [job for job in jobs if not _is_kept(known.get(job.id), job, plan)]
-    rows = {id_: known[id_] for id_ in wanted if id_ in known}
+    rows = {
+        id_: {**known[id_], "impossible": plan.impossible.get(job.key, "")}
+        for id_, job in wanted.items()
+        if id_ in known
+    }
     try:
         with progress_bar(progress) as shown:
             bar = shown.add_task("games", total=len(jobs), completed=len(jobs) - len(left))

@@ -75,6 +75,9 @@ def _tables(evaluation: Evaluation) -> list[Table]:
         _averages("Skills", ["skill"], _in_order(evaluation.summary("skill"))),
         _averages("Structures", ["task"], evaluation.summary("task")),
     ]
+    if impossible := evaluation.impossible():
+        rows = [list(entry) for entry in impossible.items()]
+        found.append(("Impossible targets", ["structure", "reason"], rows, []))
     if models := evaluation.models():
         found.append(("Language models", _MODEL_COLUMNS, _model_rows(models), []))
     if teams := evaluation.teams():
@@ -120,6 +123,8 @@ def _about(evaluation: Evaluation) -> str:
         f"seed {settings['seed']}, iglu_marl {settings['iglu_marl']}. In brackets: {evaluation.confidence:.0%} "
         "bootstrap intervals over tasks (Wilson's for 0 and 100 % completed)."
     )
+    if unchanged := settings.get("unchanged"):
+        said += f" Tasks left out because they ask for no change: {unchanged}."
     for role, agents in settings.get("agents", {}).items():
         for name, about in agents.items():
             model = ", ".join(

@@ -184,6 +184,10 @@ class Evaluation:
                     lines.append(f"{architect} + {builder}: {what} in {count} of {len(rows)} games")
         return lines
 
+    def impossible(self) -> dict[str, str]:
+        """Return why targets cannot be completed, by name of the task; those that are proved."""
+        return {row["task"]: row["impossible"] for row in self.rows if row.get("impossible")}
+
     def to_json(self) -> dict[str, Any]:
         """Return settings and all tables. The content does not depend on the duration of the games."""
         models, teams, silences = self.models(), self.teams(), self.silences()
@@ -198,6 +202,7 @@ class Evaluation:
             **({"models": models} if models else {}),
             **({"teams": json_ready(teams, digits=6)} if teams else {}),
             **({"silences": silences} if silences else {}),
+            **({"impossible": impossible} if (impossible := self.impossible()) else {}),
         }
 
     def markdown(self) -> str:

@@ -9,7 +9,7 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ import numpy as np
 
 from iglu_marl.agents.registry import seated
 from iglu_marl.core.dialogue import Role, role_of
-from iglu_marl.core.errors import AgentError, ServiceError, ServiceRefusedError
+from iglu_marl.core.errors import ServiceError, ServiceRefusedError
 from iglu_marl.core.grid import grid_to_blocks
 from iglu_marl.core.processes import end_with_parent
 from iglu_marl.core.task import Task
@@ -32,7 +32,8 @@ from iglu_marl.evaluation.selection import described, games_at_once
 from iglu_marl.evaluation.team import TeamTally
 from iglu_marl.game.agent import Agent, check_service, check_task, counts_of
 from iglu_marl.game.config import GameConfig
-from iglu_marl.recording.rollout import Player, Trajectory, play, players_of
+from iglu_marl.game.seats import players_of
+from iglu_marl.recording.rollout import Player, Trajectory, play
 from iglu_marl.recording.values import name_of
 
 SHARED = "IGLU_MARL_SPENDING"
@@ -68,6 +69,7 @@ class EvaluationPlan:
     seed: int
     examples: frozenset[int]
     on_error: str
+    impossible: Mapping[str, str]  # why a target cannot be completed, by key of the task
 
     def jobs(self) -> Iterator[EvaluationJob]:
         """Yield all games, in the order of the result."""
@@ -125,12 +127,7 @@ class Arena:
 
     def _agent(self, seat: str, name: str) -> Agent:
         if (seat, name) not in self._made:
-            agent = seated(self._specs(seat)[name], self.env, seat)
-            if not isinstance(agent, Agent):
-                raise AgentError(
-                    f"{role_of(seat).value} {name!r} is {agent!r:.60}, expected an object with reset, act and close"
-                )
-            self._made[seat, name] = agent
+            self._made[seat, name] = seated(self._specs(seat)[name], self.env, seat)
         return self._made[seat, name]
 
     def play(self, job: EvaluationJob) -> Row:
@@ -166,6 +163,7 @@ class Arena:
             **job._asdict(),
             "task": task.task_id,
             "seed": seed,
+            "impossible": plan.impossible.get(job.key, ""),
             "skills": list(skills(task.in_ids("iglu").target_grid, task.in_ids("iglu").start_grid)),
             **game_metrics(game, shifts=self.env.unwrapped.config.shifts),
             "read": 0,

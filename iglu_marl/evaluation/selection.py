@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from iglu_marl.agents.registry import factory as factory
@@ -15,6 +15,7 @@ from iglu_marl.core.errors import AgentError, ConfigError
 from iglu_marl.core.task import Task, as_task, is_task
 from iglu_marl.tasks import TaskSource, sample_task
 from iglu_marl.tasks.named import as_source
+from iglu_marl.tasks.source import open_task
 
 DRAWN = 20  # tasks of an infinite source
 
@@ -29,7 +30,8 @@ def named(agents: Any, role: Role) -> dict[str, Any]:
     if isinstance(agents, Mapping):
         found = dict(agents)
     else:
-        listed = [agents] if isinstance(agents, str) or callable(agents) else list(agents)
+        several = isinstance(agents, Iterable) and not (isinstance(agents, str) or callable(agents))
+        listed = list(agents) if several else [agents]
         given = [part for entry in listed for part in (_partners(role) if entry == "partners" else [entry])]
         names = [part if isinstance(part, str) else getattr(part, "__name__", repr(part)) for part in given]
         if twice := [name for name, count in Counter(names).items() if count > 1]:
@@ -86,36 +88,42 @@ def tasks_of(tasks: Any, *, count: int | None = None, seed: int = 0) -> list[Tas
 
     Raises:
         ConfigError: if there are no tasks.
+        TaskError: if no task asks for a change.
 
     """
+    return select_tasks(tasks, count=count, seed=seed)[0]
+
+
+def select_tasks(tasks: Any, *, count: int | None = None, seed: int = 0) -> tuple[list[Task], int]:
+    """Return the tasks to play, as `tasks_of`, and how many were left out because they ask for no change."""
     tasks = as_source(tasks)
     if count is not None and count < 1:
         raise ConfigError(f"count is {count}, expected 1 or more")
     rng = as_rng("seed", seed)
     if isinstance(tasks, TaskSource):
         tasks.seed(rng)
-    if is_task(tasks):
-        found = [tasks]
-    elif _ends(tasks):
-        found = list(tasks)
-    else:
-        found = [sample_task(tasks, rng) for _ in range(count or DRAWN)]
-    for number, task in enumerate(found):
+    listed = None if is_task(tasks) else _listed(tasks)
+    if listed is None:
+        drawn = [sample_task(tasks, rng) for _ in range(1 if is_task(tasks) else count or DRAWN)]
+        return [_with_name(task, number) for number, task in enumerate(drawn)], 0
+    for number, task in enumerate(listed):
         if not is_task(task):
             raise ConfigError(f"tasks[{number}] is {task!r:.80}, expected a Task")
-    return [_with_name(as_task(task), number) for number, task in enumerate(found[:count])]
+    whole = [_with_name(as_task(task), number) for number, task in enumerate(listed)]
+    with_change = [task for task in whole if not task.is_complete_at_start] or [open_task(whole[0])]
+    return with_change[:count], len(whole) - len(with_change)
 
 
 def _with_name(task: Task, number: int) -> Task:
     return task if task.task_id else task.replace(task_id=f"task-{number}")
 
 
-def _ends(tasks: Any) -> bool:
-    """Whether the number of tasks is finite."""
+def _listed(tasks: Any) -> list[Any] | None:
+    """Return the tasks of a finite source; None for an infinite one."""
     try:
-        return len(tasks) >= 0 and hasattr(tasks, "__iter__")
+        return list(tasks) if len(tasks) >= 0 and hasattr(tasks, "__iter__") else None
     except TypeError:
-        return False
+        return None
 
 
 def digest(task: Task) -> str:

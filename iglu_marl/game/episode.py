@@ -17,7 +17,7 @@ from iglu_marl.core.controls import Controls
 from iglu_marl.core.dialogue import PAIR, Dialogue, Role
 from iglu_marl.core.errors import AgentError, GridError, StateError
 from iglu_marl.core.grid import Block, as_grid, cells_of, color_name, index_of, set_blocks
-from iglu_marl.core.kernels.records import BUILDER
+from iglu_marl.core.kernels.records import BUILDER, EpisodeRules
 from iglu_marl.core.kernels.step import speak_at, step_at
 from iglu_marl.core.pose import Pose
 from iglu_marl.core.task import Task, is_block_list
@@ -241,10 +241,8 @@ class Episode:
 
     def next_subtask(self) -> None:
         """Continue with the next turn of a progressive task. Turns without a change are skipped."""
-        while self.worlds.terminated.any() and self.task is not None and self.task.next_task is not None:
-            following = self.task.next_task
-            if following.ids is None and self.task.ids is not None:
-                following = following.replace(ids=self.task.ids)
+        while self.worlds.terminated.any() and (following := _following(self.task)) is not None:
+            assert self.task is not None
             if self.recorded:
                 known = len(self.task.dialogue)
                 self.dialogue = Dialogue((*self.dialogue, *following.dialogue.utterances[known:]))
@@ -299,6 +297,18 @@ class Episode:
                     "expected as many as it holds; name another builder"
                 )
 
+    def reason_impossible(self) -> str:
+        """Return why no builder can complete the task, with its following turns, from here; "" if not proved."""
+        from iglu_marl.planning import reason_impossible
+
+        worlds, task = self.worlds, self.task
+        reason = ""
+        while task is not None and task.objective is None and not reason:
+            reason = reason_impossible(worlds, self.config.controls)
+            if (task := _following(task)) is not None:
+                worlds = _after(worlds, task, self.rules)
+        return reason
+
     # -- saving
 
     def get_state(self) -> EpisodeState:
@@ -319,3 +329,24 @@ class Episode:
         self.worlds.set_state(state.world)
         self.dialogue, self.task, self.recorded = state.dialogue, state.task, state.recorded
         self.objective = None if self.task is None else self.task.objective
+
+
+def _following(task: Task | None) -> Task | None:
+    """Return the next turn of a progressive task, in the ids of this one; None if there is none."""
+    following = None if task is None else task.next_task
+    if following is None or task is None or following.ids is not None or task.ids is None:
+        return following
+    return following.replace(ids=task.ids)
+
+
+def _after(worlds: Worlds, following: Task, rules: EpisodeRules) -> Worlds:
+    """Return copies of worlds in which the next turn begins: its starting blocks were taken from the inventories."""
+    after = Worlds(len(worlds))
+    after.set_state(worlds.get_state())
+    grid = following.in_ids("iglu").start_grid
+    counts = [np.bincount(blocks.ravel(), minlength=7)[1:] for blocks in (grid, worlds.grid[0])]
+    after.inventory[0] -= (counts[0] - counts[1]).astype(np.int16)
+    after.grid[:] = grid
+    for row in range(len(after)):
+        after.retarget(row, following, rules)
+    return after

@@ -22,6 +22,7 @@ class DialogueAct(str, Enum):
     COMPLETE = "complete"
     TRY_AGAIN = "try_again"
     GIVE_UP = "give_up"
+    OUT_OF_BLOCKS = "out_of_blocks"  # of a colour: the rest cannot be built
     MISPLACED = "misplaced"  # a wrong block
     MISCOLORED = "miscolored"  # a block of the wrong colour
     # the builder's
@@ -78,7 +79,7 @@ def say(
 
     Args:
         talk: the act.
-        color: id 1..6 for `NO_BLOCKS` and `WRONG_COLOR`.
+        color: id 1..6 for `OUT_OF_BLOCKS`, `NO_BLOCKS` and `WRONG_COLOR`.
         rng: source of random wordings.
         word: for acts about a word, the word.
         other: for acts about two words, the second one.

@@ -210,7 +210,7 @@ class Discourse:
         said = parse_small_talk(text)
         if said is None or (pending is not None and _plain(text) in listed("agreeing")):
             return None
-        if said.talk in (DialogueAct.COMPLETE, DialogueAct.GIVE_UP):
+        if said.talk in (DialogueAct.COMPLETE, DialogueAct.GIVE_UP, DialogueAct.OUT_OF_BLOCKS):
             return Understanding(text, None, (), act="stop")
         self.pending = pending
         again = said.talk == DialogueAct.TRY_AGAIN and pending is None

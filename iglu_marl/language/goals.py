@@ -374,8 +374,9 @@ class GoalTask(Task):
 
     @property
     def is_complete_at_start(self) -> bool:
-        """Whether the goal holds at the start."""
-        return self.goal.holds(self.start_grid)
+        """Whether the goal holds at the start, and the game ends when it holds."""
+        ends: bool = self.objective.terminate_on_success
+        return ends and self.goal.holds(self.start_grid)
 
     def replace(self, **changes: Any) -> Task:
         """Return a copy with other constructor arguments, also `goal`."""

@@ -18,15 +18,17 @@ The planner searches for a certificate that `why_impossible` accepts. Nothing el
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from iglu_marl.core.controls import ControlsName
 from iglu_marl.core.grid import COLORS, MAX_X, MAX_Y, Cell, cells_of, color_name, in_zone, index_of
 from iglu_marl.core.kernels.motion import highest_rise
 from iglu_marl.core.kernels.records import (
+    COVER,
     FLY_SPEED,
     GROUND_RADIUS,
     GROUND_Y,
@@ -35,8 +37,9 @@ from iglu_marl.core.kernels.records import (
     PADDING,
     STEP_S,
 )
+from iglu_marl.core.worlds import Worlds
 from iglu_marl.planning.kernels import REACH
-from iglu_marl.planning.problem import Problem
+from iglu_marl.planning.problem import PLANNED, Problem, planning_state
 from iglu_marl.planning.support import touched_cells
 
 Certificate = dict[str, Any]
@@ -48,6 +51,64 @@ def prove_impossible(problem: Problem) -> tuple[str, Certificate]:
         ((reason, proof) for proof in _candidates(problem) if (reason := why_impossible(problem, proof))),
         ("", {}),
     )
+
+
+def reason_impossible(worlds: Worlds, controls: ControlsName) -> str:
+    """Return why no builder can complete the target of a game from here; "" if that is not proved.
+
+    It heeds what the game allows: shifts and rotations, blocks that nobody asked about (completion "cover"), and the
+    inventories of all builders.
+
+    Args:
+        worlds: of one game, a row for each builder.
+        controls: of the builders.
+
+    """
+    grid, start, target = worlds.grid[0], worlds.start[0], worlds.target[0]
+    covers, free = worlds.completion[0] == COVER, bool(worlds.invariant[0])
+    desired = np.where(target != start, target, 0).astype(np.int8) if covers else target
+    held = _held_by_all(worlds.inventory)
+    if free and grid.any():  # blocks may be right wherever they stand
+        for color in COLORS:
+            placed, standing = (int(np.count_nonzero(blocks == color)) for blocks in (desired, grid))
+            stock = int(held[color - 1])
+            if placed > max(standing, standing + stock):
+                return _shortage(color, placed, stock, standing)
+        return ""
+    reasons = []
+    for row in range(len(worlds)):
+        state = planning_state(worlds.row(row))
+        state["inventory"] = held
+        if (
+            free or covers or controls not in PLANNED
+        ):  # what is out of reach may be right elsewhere, or stay wrong
+            state["pose"] = 0.0
+        reasons.append(prove_impossible(Problem(state, desired, controls))[0])
+    return reasons[0] if all(reasons) else ""
+
+
+def _held_by_all(inventories: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+    """Return how many blocks of each colour several builders can place together before a removal, int16 [6].
+
+    A builder with a negative count cannot place, so it lessens nothing that the others hold.
+    """
+    together = np.maximum(inventories, 0).sum(axis=0)
+    held: npt.NDArray[np.int16] = np.where(together > 0, together, inventories.max(axis=0)).astype(np.int16)
+    return held
+
+
+def used_up(grid: npt.NDArray[Any], target: npt.NDArray[Any], stock: Sequence[int]) -> set[int]:
+    """Return the colours that are missing and of which all blocks stand where they belong: none is left to place.
+
+    stock: blocks of each colour, held and standing ones together.
+    """
+    colors = set(np.unique(target[(grid != target) & (target != 0)]).tolist())
+    return {
+        color
+        for color in colors
+        if np.count_nonzero(grid == color) >= stock[color - 1]
+        and not np.any((grid == color) & (target != color))
+    }
 
 
 def check_certificate(world: Any, edits: Any, controls: ControlsName, proof: Certificate) -> bool:
@@ -84,8 +145,10 @@ def _balance(problem: Problem, color: int) -> tuple[int, int, int]:
 
 def _too_few_blocks(problem: Problem, color: int) -> str:
     held, placed, returned = _balance(problem, color)
-    if not placed or held + returned >= placed:
-        return ""
+    return _shortage(color, placed, held, returned) if placed and held + returned < placed else ""
+
+
+def _shortage(color: int, placed: int, held: int, returned: int) -> str:
     return (
         f"not enough {color_name(color)} blocks: {placed} to place, {max(0, held)} in the inventory, "
         f"{returned} to come back from removals"

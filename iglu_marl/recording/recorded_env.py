@@ -172,6 +172,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         """Start an episode; see the class for `options["recording"]`, `options["task"]` and `options["pose"]`."""
         options = dict(options or {})
         script = read_script(options.pop("recording")) if "recording" in options else Script()
+        self.game.setup.checks_tasks = script.task is None
         if script.task is not None:
             options = {"task": script.task, "pose": script.pose, **options}
             seed = script.seed if seed is None else seed

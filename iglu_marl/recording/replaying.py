@@ -13,8 +13,9 @@ from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, State
 from iglu_marl.core.text import fix_surrogates
 from iglu_marl.envs.live import from_actions
 from iglu_marl.game.episode import WorldEdit
+from iglu_marl.game.seats import players_of
 from iglu_marl.recording.reading import RecordedMove, Recording, read_recording
-from iglu_marl.recording.rollout import Player, Trajectory, Turn, players_of
+from iglu_marl.recording.rollout import Player, Trajectory, Turn
 from iglu_marl.recording.values import LAYOUT, checksum, name_of
 
 
@@ -45,6 +46,7 @@ class _Player:
             )
         if self.recording.view == "single" and self.env.heard is not None:
             self.env.heard.words = "\n".join(header.get("heard") or [])
+        self.env.setup.checks_tasks = False
         try:
             self.env.reset(
                 seed=self.recording.seed, options={"task": self.recording.task, "pose": header["pose"]}
@@ -80,6 +82,7 @@ class _Player:
                 old.config, controls=controls["name"], select_and_place=controls["select_and_place"]
             )
         )
+        self.env.setup.checks_tasks = False
         self.env.reset(options={"task": self.recording.task})
         self.env.set_state(old.get_state())
         old.close()

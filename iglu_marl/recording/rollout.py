@@ -16,7 +16,9 @@ from iglu_marl.core.dialogue import Dialogue, Role, role_of
 from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent, begin, is_idle
+from iglu_marl.game.seats import check_agent, seats_of
 
+_AS = "as in the mapping that iglu_marl.agents.agents_for(env) returns"
 OnStep = Callable[[Any], None]
 Player = Role | str
 """Who plays: a role, or in a game of a team the name of an agent."""
@@ -71,18 +73,12 @@ class Trajectory:
         self.truncated = truncated or (broken_off and not self.terminated)
 
 
-def players_of(env: Any) -> dict[str, Player]:
-    """Return the player of each agent by its name: its role, or in a game of a team the name itself."""
-    if isinstance(env, gymnasium.Env):
-        return {"builder_0": Role.BUILDER}
-    players: dict[str, Player] = env.unwrapped.config.players
-    return players
+def _by_player(agents: Mapping[Any, Agent] | Agent, env: Any) -> dict[Player, Agent]:
+    """Return agents by player, from a mapping with roles or PettingZoo names as keys, or from a single builder.
 
-
-def _by_player(
-    agents: Mapping[Any, Agent] | Agent, players: Mapping[str, Player], single: bool
-) -> dict[Player, Agent]:
-    """Return agents by player, from a mapping with roles or PettingZoo names as keys, or from a single builder."""
+    Raises `AgentError` unless they fit the environment.
+    """
+    players, single = players_of(env), isinstance(env, gymnasium.Env)
     if not isinstance(agents, Mapping):
         agents = {Role.BUILDER: agents}
     found: dict[Player, Agent] = {}
@@ -90,12 +86,12 @@ def _by_player(
         name = str(key) if str(key) in players else f"{key}_0"
         if name not in players and not (single and name == "architect_0"):
             expected = "'architect' and 'builder'" if Role.BUILDER in players.values() else ", ".join(players)
-            raise AgentError(f"agents has the key {key!r}, expected {expected}")
-        if not isinstance(agent, Agent):
-            raise AgentError(f"the {key!s} is {agent!r:.80}, expected an object with reset, act and close")
+            raise AgentError(f"agents has the key {key!r}, expected {expected}, {_AS}")
         found[players.get(name, Role.ARCHITECT)] = agent
     if missing := [str(player) for player in players.values() if player not in found]:
-        raise AgentError(f"agents lacks {' and '.join(missing)}, expected an agent for each role")
+        raise AgentError(f"agents lacks {' and '.join(missing)}, expected an agent for each role, {_AS}")
+    for name, seat in seats_of(env).items():
+        check_agent(found[players[name]], seat)
     return {player: found[player] for player in players.values()}
 
 
@@ -122,7 +118,7 @@ def play(
             first called with the trajectory, whose turns grow with the game.
 
     Raises:
-        AgentError: if an agent is missing.
+        AgentError: if an agent is missing or cannot play in this environment, or `env` is none of this package.
 
     """
     return deque(played(env, agents, seed=seed, options=options, on_step=on_step), maxlen=1).pop()
@@ -137,9 +133,17 @@ def played(
     on_step: OnStep | None = None,
 ) -> Iterator[Trajectory]:
     """Play one episode as `play` does, and yield its trajectory after the reset and after each step."""
-    single = isinstance(env, gymnasium.Env)
-    players = players_of(env)
-    by_player = _by_player(agents, players, single)
+    return _played(env, _by_player(agents, env), seed, options, on_step)
+
+
+def _played(
+    env: Any,
+    by_player: dict[Player, Agent],
+    seed: int | None,
+    options: dict[str, Any] | None,
+    on_step: OnStep | None,
+) -> Iterator[Trajectory]:
+    single, players = isinstance(env, gymnasium.Env), players_of(env)
     steps = _single_steps if single else _aec_steps if isinstance(env, AECEnv) else _parallel_steps
     shown = on_step or (lambda _: None)
     began = env.reset(seed=seed, options=options)

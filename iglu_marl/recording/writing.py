@@ -17,10 +17,11 @@ from iglu_marl.core.errors import ConfigError, DataError, StateError
 from iglu_marl.core.files import PRIVATE, JsonLines, json_line
 from iglu_marl.envs.live import LiveGame, Tick, as_actions
 from iglu_marl.game.episode import Episode, WorldEdit
+from iglu_marl.game.seats import players_of
 from iglu_marl.recording.games import observes
 from iglu_marl.recording.reading import read_recording
 from iglu_marl.recording.replaying import resumed
-from iglu_marl.recording.rollout import Player, Trajectory, players_of
+from iglu_marl.recording.rollout import Player, Trajectory
 from iglu_marl.recording.values import (
     FORMAT,
     LAYOUT,

@@ -18,6 +18,7 @@ MAX_SKIPS = 1000
 
 _CALLS = ("sample", "reset", "sample_task")
 _LISTS = (list, tuple, Mapping)
+_OTHERS = ("act", "step")  # methods of agents and environments, whose `reset` returns no task
 
 
 class StatefulSources:
@@ -127,6 +128,8 @@ def _call(function: Callable[..., Any], rng: np.random.Generator, owner: Any = N
 
 def _sampling_method(source: Any) -> Callable[..., Any] | None:
     """Return the method `sample`, `reset` or `sample_task` that was overridden last."""
+    if any(callable(getattr(source, name, None)) for name in _OTHERS):
+        return None
     own = getattr(source, "__dict__", {})
     for name in _CALLS:
         if callable(own.get(name)):
@@ -191,15 +194,21 @@ def _expected(value: Any, place: str) -> str:
     )
 
 
-def _sample_once(source: Any, rng: np.random.Generator, place: str) -> Task:
+def draw_task(
+    source: Any,
+    rng: np.random.Generator,
+    adapt: Callable[[Task], Task] = as_task,
+    place: str = "the source",
+) -> Task:
+    """Sample a task as `sample_task` does, also one that asks for no change. These are counted only."""
     if is_task(source):
-        return as_task(source)
+        return adapt(as_task(source))
     if isinstance(source, _LISTS):
         if not source:
             raise TaskError(source_fault(source, place))
         keys = list(source) if isinstance(source, Mapping) else range(len(source))
         key = keys[int(rng.integers(len(keys)))]
-        return _sample_once(source[key], rng, f"{place}[{key!r}]")
+        return draw_task(source[key], rng, adapt, f"{place}[{key!r}]")
     method = None if isinstance(source, (str, bytes, type)) else _sampling_method(source)
     if method is not None:
         drawn = _call(method, rng, source)
@@ -215,32 +224,47 @@ def _sample_once(source: Any, rng: np.random.Generator, place: str) -> Task:
         given = f"what {source!r:.80} gave"
         if fault := source_fault(drawn, given, inside=True):
             raise TaskError(fault)
-        return _sample_once(drawn, rng, given)
+        return draw_task(drawn, rng, adapt, given)
     if not is_task(drawn):
         raise TaskError(_expected(drawn, f"what {source!r:.80} gave"))
-    task = as_task(drawn)
+    task = adapt(as_task(drawn))
     if isinstance(source, TaskSource) and task.is_complete_at_start:
         source.skipped += 1
     return task
 
 
-def sample_task(source: Any, rng: np.random.Generator) -> Task:
+def open_task(task: Task) -> Task:
+    """Return a task. Raises `TaskError` if neither it nor a following turn asks for a change."""
+    turn: Task | None = task
+    while turn is not None and turn.is_complete_at_start:
+        turn = turn.next_task
+    if turn is None:
+        name = "" if task.task_id is None else f" {task.task_id!r}"
+        raise TaskError(
+            f"the task{name} is complete at its start, expected one that asks for a change: a target that differs from "
+            "the starting blocks"
+        )
+    return task
+
+
+def sample_task(source: Any, rng: np.random.Generator, adapt: Callable[[Task], Task] = as_task) -> Task:
     """Sample a task. Tasks that ask for no change are skipped and counted in the source's `skipped`.
 
     Args:
         source: a `Task` (returned as it is), a `Subtasks` session, an object with `sample`, `reset` or `sample_task`
             (with a generator or no argument), a list or dict of sources, a function, or an iterator.
         rng: the generator.
+        adapt: changes each task before it is looked at.
 
     Raises:
-        TaskError: if this is not a source, it gives something else than a `Task`, or `MAX_SKIPS` tasks in a row ask for
-            no change.
+        TaskError: if this is not a source, it gives something else than a `Task`, or its only task or `MAX_SKIPS` tasks
+            in a row ask for no change.
 
     """
     if is_task(source):
-        return as_task(source)
+        return open_task(adapt(as_task(source)))
     for _ in range(MAX_SKIPS):
-        task = _sample_once(source, rng, "the source")
+        task = draw_task(source, rng, adapt)
         if not task.is_complete_at_start:
             return task
     raise TaskError(f"{MAX_SKIPS} tasks in a row from {source!r} were complete at their start")

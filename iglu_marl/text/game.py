@@ -28,6 +28,7 @@ from iglu_marl.game.config import TEAM_OPTIONS, GameConfig
 from iglu_marl.planning import Edit
 from iglu_marl.tasks import TaskSource, sample_task
 from iglu_marl.tasks.named import as_source
+from iglu_marl.tasks.source import open_task
 from iglu_marl.text.partners import FREE, Architects, Builders
 from iglu_marl.text.seats import TextSeat, block_counts
 
@@ -176,7 +177,7 @@ class TextGame:
     def reset(self, seed: int, task: Any = None) -> list[ChatMessage]:
         """Start an episode, and return the first chat. task: used instead of sampling one by the seed."""
         rng = np.random.default_rng(as_count("seed", seed, 0, MAX_SEED))
-        chosen = self._sample_task(rng) if task is None else as_task(task)
+        chosen = self._sample_task(rng) if task is None else open_task(as_task(task))
         self.seed, self.task = seed, chosen.in_ids("iglu")
         self._given = task
         self.start: BlockGrid = self.task.start_grid.copy()

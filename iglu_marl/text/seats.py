@@ -46,7 +46,7 @@ class TextSeat:
 
     def __init__(self, game: TextGame, agent: str, by_tools: bool) -> None:
         config, self._settings, self._by_tools = game.config, game.settings, by_tools
-        self.agent, self.place = agent, TeamSeat.of(game, agent)
+        self.agent, self.place = agent, TeamSeat.of(game.config, agent)
         self.role = self.place.me[0]
         self.heard = config.heard_by(agent)
         self._parts = Parts(config.parts_of(agent)) if config.is_team else None

@@ -163,7 +163,7 @@ def test_what_nobody_can_build_ends_the_game(can_ask: bool, controls: Any) -> No
     )
     game = play(env, agents_for(env), seed=0)
     assert np.count_nonzero(game.grid) == 20
-    assert game.dialogue[-1].text == say("give_up")
+    assert game.dialogue[-1].text == say("out_of_blocks", RED)
     assert game.builder_steps < 500, "and then nobody waits for anything"
 
 

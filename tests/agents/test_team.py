@@ -154,4 +154,5 @@ def test_who_cannot_play() -> None:
         agents_for(env)
     with pytest.raises(AgentError, match="cannot play the builder"):
         TeamArchitect.for_seat(raw_env(architects=2), "architect_1").reset(Role.BUILDER, 0)
-    assert TeamArchitect.for_env(raw_env(architects=2)).idle is False
+    with pytest.raises(AgentError, match=r"TeamArchitect\.for_seat"):
+        TeamArchitect.for_env(raw_env(architects=2))

@@ -114,7 +114,7 @@ def test_plain_classes_are_agents() -> None:
     found = evaluate("scripted", [Plain, OfEnvironment], task, **game)
     assert [row["builder"] for row in found.rows] == ["Plain", "OfEnvironment"]
     with pytest.raises(
-        AgentError, match=r"builder 'object' is <object.*expected an object with reset, act and close"
+        AgentError, match=r"builder_0 is <object.*expected an object with reset, act and close"
     ):
         evaluate("scripted", [object], task, **game)
 

@@ -10,7 +10,10 @@ import pytest
 from planning.test_lower_bound import games
 from worlds import world_with
 
+from iglu_marl import Subtasks, Task
 from iglu_marl.core.worlds import Pose, Worlds
+from iglu_marl.envs.aec import raw_env
+from iglu_marl.language.goals import GoalTask
 from iglu_marl.planning import check_certificate, plan
 from iglu_marl.planning.feasibility import prove_impossible
 from iglu_marl.planning.problem import Problem
@@ -125,3 +128,93 @@ def test_certificates_are_of_their_own_case() -> None:
         rich = world_with([])
         assert not check_certificate(rich, edits[:1], controls, proof)  # type: ignore[arg-type]
         assert not check_certificate(worlds, [], controls, proof)  # type: ignore[arg-type]
+
+
+# --- targets of games ---------------------------------------------------------------------------------------
+
+
+SQUARE = [(x, -1, z, 1) for x in range(-2, 3) for z in range(-2, 3)]  # 25 blue blocks
+ROW = [(x, -1, 5, 1) for x in range(-5, 5)] + [(x, -1, 4, 1) for x in range(-5, 5)]  # all 20 blue blocks
+OVERDRAWN = [(x, 0, z, 1) for x in range(-5, 0) for z in range(5)]  # 25 blue blocks stand, held are -5
+FLOATING = [(0, 2, 0, 5)]
+GOAL = GoalTask("There is a red block.", target_grid=SQUARE)
+STAGES = Subtasks(["a", "b"], [SQUARE[:3], SQUARE], progressive=True)
+
+
+def two(**blocks: int) -> dict[str, Any]:
+    return {"builders": 2, "inventories": {"builder_0": blocks, "builder_1": blocks}}
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "reason"),
+    [
+        (Task("", SQUARE), {}, "25 to place, 20 in the inventory, 0 to come back"),
+        (Task("", SQUARE[:20]), {}, ""),
+        (Task("", [*SQUARE[:20], (0, 1, 0, 6)]), {}, ""),
+        (Task("", SQUARE), {"controls": "human-level"}, "25 to place"),
+        (Task("", SQUARE), {"completion": "cover"}, "25 to place"),
+        (Task("", SQUARE), {"builders": 2}, ""),  # 20 each
+        (Task("", SQUARE), two(blue=12), "25 to place, 24 in the inventory"),
+        (Task("", SQUARE), two(blue=13), ""),
+        (Task("", SQUARE[:8]), {"inventories": {"builder_0": {"blue": 7}}}, "8 to place, 7 in the inventory"),
+        (Task("", [(0, -1, 0, 6)]), two(blue=20), "red blocks: 1 to place, 0 in the inventory"),
+        # blocks that stand at the start come back when they are removed
+        (Task("", SQUARE[:20], starting_grid=ROW), {}, ""),
+        (Task("", SQUARE[:21], starting_grid=ROW), {}, "21 to place, 0 in the inventory, 20 to come back"),
+        (Task("", [*ROW, (0, 0, 0, 1)], starting_grid=ROW), {}, "1 to place, 0 in the inventory, 0 to come"),
+        (Task("", [*ROW, (0, 0, 0, 1)], starting_grid=ROW), {"completion": "cover"}, ""),  # one may move
+        (Task("", [*ROW, (0, 0, 0, 1)], starting_grid=ROW, invariant=True), {}, "21 to place"),
+        (Task("", SQUARE[:20], starting_grid=ROW, invariant=True), {}, ""),
+        # more may stand than the builder can place
+        (Task("", OVERDRAWN, starting_grid=[*OVERDRAWN, (5, -1, 5, 2)]), {}, ""),
+        (Task("", OVERDRAWN[:24], starting_grid=OVERDRAWN), {}, ""),
+        (Task("", [*OVERDRAWN[:19], (5, -1, 5, 1)], starting_grid=OVERDRAWN), {}, ""),
+        (Task("", [*OVERDRAWN[:20], (5, -1, 5, 1)], starting_grid=OVERDRAWN), {}, "1 to place, 0 in the"),
+        (Task("", SQUARE, starting_grid=OVERDRAWN, invariant=True), {}, ""),
+        # digging away
+        (Task("", [], starting_grid=OVERDRAWN), {}, ""),
+        # the last block floats
+        (Task("", FLOATING), {"inventories": {"builder_0": {"purple": 1}}}, "floats alone"),
+        (Task("", FLOATING), {"inventories": {"builder_0": {"purple": 1, "red": 1}}}, ""),
+        (Task("", FLOATING), two(purple=1), ""),
+        # what has no target, and what comes later
+        (GOAL, {}, ""),
+        (STAGES[0], {}, "25 to place"),
+        (Subtasks(["a", "b"], [SQUARE[:3], SQUARE])[0], {}, ""),
+    ],
+)
+def test_what_a_game_allows_decides_whether_a_target_is_impossible(
+    task: Task, options: dict[str, Any], reason: str
+) -> None:
+    env = raw_env(tasks=task, **options)
+    env.reset(seed=0)
+    found = env.unwrapped.episode.reason_impossible()
+    assert reason in found
+    assert bool(reason) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "proved"),
+    [
+        (Task("", [(5, -1, 5, 1)], invariant=False), {}, True),
+        (Task("", [(5, -1, 5, 1)]), {}, False),  # a shifted one can be reached
+        (Task("", [(5, -1, 5, 1)], invariant=False), {"completion": "cover"}, False),
+    ],
+)
+def test_a_builder_that_is_stuck_cannot_reach_everything(
+    task: Task, options: dict[str, Any], proved: bool
+) -> None:
+    env = raw_env(tasks=task, **options)
+    env.reset(seed=0, options={"pose": (-8.0, 0.0, -8.0, 0.0, 0.0)})
+    assert bool(env.unwrapped.episode.reason_impossible()) is proved
+
+
+def test_what_can_be_done_now_is_judged_from_now() -> None:
+    """A used-up colour comes back when a block of it is taken away."""
+    env = raw_env(tasks=Task("", SQUARE[:20]))
+    env.reset(seed=0)
+    worlds = env.unwrapped.episode.worlds
+    worlds.inventory[0, 0] = 19  # one block was lost
+    assert "20 to place, 19 in the inventory" in env.unwrapped.episode.reason_impossible()
+    worlds.grid[0, 5, 0, 0] = 1
+    assert env.unwrapped.episode.reason_impossible() == ""

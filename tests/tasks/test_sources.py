@@ -336,9 +336,33 @@ def test_draw_honours_whatever_gives_tasks(source, expected):
     assert sample_task(source, rng()) == expected
 
 
+class Player:
+    """An agent, whose `reset` gives no task."""
+
+    def reset(self, role=None, seed=None):
+        return TASK
+
+    def act(self, observation):
+        return 0
+
+
 @pytest.mark.parametrize(
     "source",
-    [None, 5, "C8", b"C8", [], {}, RandomTasks, object(), ONE, [TASK, 3], lambda: None, lambda: "task"],
+    [
+        None,
+        5,
+        "C8",
+        b"C8",
+        [],
+        {},
+        RandomTasks,
+        object(),
+        ONE,
+        [TASK, 3],
+        lambda: None,
+        lambda: "task",
+        Player(),
+    ],
 )
 def test_what_gives_no_tasks_is_refused(source):
     if not callable(source) or isinstance(source, type):
@@ -497,9 +521,8 @@ def test_only_complete_tasks_are_an_error():
     with pytest.raises(TaskError, match=str(MAX_SKIPS)):
         sample_task(source, rng())
     assert source.skipped == MAX_SKIPS
-    assert sample_task(
-        Task("done", EMPTY), rng()
-    ).is_complete_at_start  # a task that was named is what is wanted
+    with pytest.raises(TaskError):
+        sample_task(Task("done", EMPTY), rng())
 
 
 def test_seeds_decide_even_where_calls_take_no_generator():

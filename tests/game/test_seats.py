@@ -1,0 +1,225 @@
+"""Agents are checked against their seats before a game, wherever an agent meets a game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+import iglu_marl
+from iglu_marl import AgentError, ConfigError, Role, evaluate, play
+from iglu_marl.agents import (
+    OracleBuilder,
+    RandomArchitect,
+    RandomBuilder,
+    ReplayArchitect,
+    ScriptedArchitect,
+    ScriptedBuilder,
+    agents_for,
+)
+from iglu_marl.agents.team import TeamArchitect, TeamBuilder
+from iglu_marl.recording.rollout import played
+
+FITTING = "agents_for|for_env"
+LONE = "IGLUGridworldVector-v0"
+
+
+def game(**options: Any) -> Any:
+    return iglu_marl.env(**{"builder_sees": ("dialog", "pose", "grid"), **options})
+
+
+class OfYourOwn:
+    """An agent that says nothing about the seats it can play in."""
+
+    def reset(self, role: Role, seed: int | None) -> None:
+        pass
+
+    def act(self, observation: Any) -> Any:
+        return 0
+
+    def close(self) -> None:
+        pass
+
+
+class WithoutSeed(OfYourOwn):
+    def reset(self) -> None:  # type: ignore[override]
+        pass
+
+
+class WithoutObservation(OfYourOwn):
+    def act(self) -> Any:  # type: ignore[override]
+        return 0
+
+
+class Told(OfYourOwn):
+    privileged = True  # but its reset takes no task
+
+
+TEAM, PAIR = {"builders": 2}, {"architects": 1}
+CASES: list[tuple[dict[str, Any], str, Callable[[], Any]]] = [
+    (PAIR, "architect_0", lambda: ScriptedArchitect),
+    (PAIR, "builder_0", lambda: ScriptedBuilder),
+    (PAIR, "builder_0", lambda: "scripted"),
+    (PAIR, "builder_0", lambda: lambda observation: 0),
+    (PAIR, "builder_0", WithoutSeed),
+    (PAIR, "builder_0", WithoutObservation),
+    (PAIR, "builder_0", Told),
+    (PAIR, "architect_0", ScriptedBuilder),
+    (PAIR, "builder_0", ScriptedArchitect),
+    (PAIR, "builder_0", RandomArchitect),
+    (PAIR, "architect_0", RandomBuilder),
+    ({"controls": "flying"}, "builder_0", ScriptedBuilder),
+    ({"controls": "flying"}, "builder_0", RandomBuilder),
+    ({"select_and_place": True}, "builder_0", OracleBuilder),
+    ({"builder_can_ask": True}, "builder_0", ScriptedBuilder),
+    (PAIR, "builder_0", partial(ScriptedBuilder, can_ask=True)),
+    ({"chat": "tokens"}, "architect_0", ReplayArchitect),
+    ({"chat": "tokens"}, "architect_0", RandomArchitect),
+    (PAIR, "architect_0", partial(RandomArchitect, tokens=True)),
+    ({"chat": "tokens", "vocabulary": 8}, "architect_0", ScriptedArchitect),
+    ({"chat": "tokens", "vocabulary": 8}, "builder_0", ScriptedBuilder),
+    ({"max_message_length": 40}, "architect_0", lambda: ScriptedArchitect.for_env(game())),
+    (PAIR, "builder_0", lambda: ScriptedBuilder.for_env(game(controls="flying"))),
+    (PAIR, "builder_0", lambda: TeamBuilder.for_seat(game(**TEAM), "builder_1")),
+    (PAIR, "architect_0", lambda: TeamArchitect.for_seat(game(**TEAM), "architect_0")),
+    (TEAM, "architect_0", ScriptedArchitect),
+    (TEAM, "builder_1", ScriptedBuilder),
+    (TEAM, "builder_1", OracleBuilder),
+    (TEAM, "builder_1", lambda: TeamBuilder.for_seat(game(**TEAM), "builder_0")),
+    ({"sees": {"architect_0": "layers:0-1"}}, "architect_0", ScriptedArchitect),
+]
+
+
+@pytest.mark.parametrize(("options", "seat", "make"), CASES)
+def test_an_agent_that_cannot_play_in_its_seat_is_refused_before_the_game(
+    options: dict[str, Any], seat: str, make: Callable[[], Any]
+) -> None:
+    env = game(**options)
+    agents = {name: RandomArchitect.for_env(env) for name in env.possible_agents if "arch" in name}
+    agents |= {name: RandomBuilder.for_env(env) for name in env.possible_agents if "builder" in name}
+    moments: list[Any] = []
+    for start in (play, played):
+        with pytest.raises(AgentError, match=FITTING):
+            start(env, {**agents, seat: make()}, on_step=moments.append)
+    assert not moments
+    assert env.unwrapped.episode.task is None
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"chat": "tokens"}, {"inventories": {"builder_0": {"red": 3}}}, {"architects": 2}, TEAM]
+)
+@pytest.mark.parametrize("view", [iglu_marl.env, iglu_marl.parallel_env])
+def test_agents_of_the_game_and_agents_of_your_own_fit(view: Any, options: dict[str, Any]) -> None:
+    env = view(builder_sees=("dialog", "pose", "grid"), max_steps=3, max_turns=3, **options)
+    assert play(env, agents_for(env), seed=0).builder_steps
+    names = {agent: RandomArchitect.for_env(env) for agent in env.possible_agents if "arch" in agent}
+    builders = {agent: OfYourOwn() for agent in env.possible_agents if "builder" in agent}
+    assert play(env, {**names, **builders}, seed=0).builder_steps
+
+
+def test_hands_off_what_needs_no_agreement() -> None:
+    """The scripted pair sees by itself whether the chat is of text or of tokens."""
+    agents = {"architect": ScriptedArchitect(), "builder": ScriptedBuilder()}
+    assert play(game(chat="tokens"), agents, seed=0).completed
+    assert play(game(), agents, seed=0).completed
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        iglu_marl.env,
+        iglu_marl.envs.GridworldEnv,
+        None,
+        "IGLUGridworld-v0",
+        gym.make("CartPole-v1"),
+        partial(gym.make_vec, LONE, num_envs=2)(),
+        iglu_marl.envs.VectorGame(2, chat="tokens"),
+    ],
+    ids=lambda env: str(env)[:20],
+)
+def test_only_environments_of_one_game_are_played(env: Any) -> None:
+    for agents in ({"architect": ScriptedArchitect(), "builder": ScriptedBuilder()}, OfYourOwn()):
+        with pytest.raises(AgentError, match=FITTING):
+            play(env, agents)
+
+
+@pytest.mark.parametrize(
+    "cls", [ScriptedArchitect, ScriptedBuilder, OracleBuilder, ReplayArchitect, TeamArchitect, TeamBuilder]
+)
+@pytest.mark.parametrize("options", [TEAM, {"architects": 2}])
+def test_for_env_makes_no_agent_of_a_pair_for_a_team(cls: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(AgentError, match="agents_for"):
+        cls.for_env(game(**options))
+
+
+NO_ARCHITECT = [lambda: ScriptedArchitect, lambda: "scripted", WithoutSeed, ScriptedBuilder, TeamArchitect]
+
+
+@pytest.mark.parametrize("make", NO_ARCHITECT[:4])
+def test_live_architects_are_checked(make: Callable[[], Any]) -> None:
+    with pytest.raises(AgentError, match=FITTING):
+        gym.make(LONE, architect=make())
+    with pytest.raises(AgentError, match=FITTING):
+        gym.make_vec(LONE, num_envs=2, make_architect=make)
+
+
+def test_each_architect_of_a_vector_environment_is_checked() -> None:
+    made = iter([ScriptedArchitect(), ScriptedArchitect(), ScriptedBuilder()])  # the first is the prototype's
+    with pytest.raises(AgentError, match="builder"):
+        gym.make_vec(LONE, num_envs=2, make_architect=lambda: next(made))
+    gym.make_vec(LONE, num_envs=2, make_architect=ScriptedArchitect).close()
+
+
+@pytest.mark.parametrize("make", [ScriptedArchitect(), ScriptedArchitect.for_env, "scripted"])
+def test_make_architect_is_a_function_without_arguments(make: Any) -> None:
+    with pytest.raises(AgentError, match="make_architect"):
+        gym.make_vec(LONE, num_envs=2, make_architect=make)
+
+
+def test_a_walking_builder_alone_is_told_how_to_fit() -> None:
+    with pytest.raises(AgentError, match=r"ScriptedBuilder\.for_env\(env\)"):
+        play(gym.make(LONE), ScriptedBuilder())
+    with pytest.raises(AgentError, match="compat='iglu2022'"):
+        play(gym.make(LONE, compat="iglu2022", select_and_place=False), OracleBuilder(can_yield=False))
+
+
+class Picky:
+    def __init__(self, one: int, two: int) -> None:
+        """It cannot be made of an environment."""
+
+
+@pytest.mark.parametrize(
+    ("architects", "builders", "config"),
+    [
+        ("precise", "careful", {"builders": 2}),
+        ("scripted", "oracle", {"builders": 2, "chat": "tokens", "vocabulary": 8}),
+        ("scripted", game(), {}),
+        (game(), "scripted", {}),
+        (
+            ScriptedArchitect(level="shapes"),
+            "scripted",
+            {},
+        ),  # its class would be made anew, without the level
+        ("scripted", [WithoutSeed], {}),
+        ("scripted", Picky, {}),
+        ("scripted", "iglu_marl.agents:ScriptedArchitect", {}),
+        ("scripted", lambda env: ScriptedBuilder, {}),
+    ],
+)
+def test_evaluations_check_their_agents(
+    architects: Any, builders: Any, config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("iglu_marl.evaluation.runner.play", lambda *_, **__: pytest.fail("a game is played"))
+    with pytest.raises(AgentError):
+        evaluate(architects, builders, count=1, config=config, progress=False)
+
+
+@pytest.mark.parametrize("tasks", [ScriptedBuilder(), ScriptedBuilder, game(), OfYourOwn(), 3])
+def test_agents_and_environments_are_no_sources_of_tasks(tasks: Any) -> None:
+    with pytest.raises(ConfigError):
+        evaluate(tasks=tasks, progress=False)
+    with pytest.raises(ConfigError):
+        game(tasks=tasks)
