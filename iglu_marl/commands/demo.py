@@ -156,8 +156,8 @@ def save(
 
 def _facts(trajectory: Trajectory, controls: str, seed: int, files: list[Path]) -> dict[str, Any]:
     """Return the figures of the game, JSON-ready."""
+    from iglu_marl.core.dialogue import role_of
     from iglu_marl.core.scoring import intersection_scores
-    from iglu_marl.recording.rollout import role_of
 
     task = trajectory.task
     assert trajectory.grid is not None

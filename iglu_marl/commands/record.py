@@ -63,11 +63,12 @@ def record(
     if repair:
         return _repair(output, as_json)
     from iglu_marl.agents.registry import agents_for, game_options
+    from iglu_marl.core.dialogue import role_of
     from iglu_marl.envs.aec import raw_env
     from iglu_marl.envs.parallel import parallel_env
     from iglu_marl.evaluation.evaluation import DEFAULTS
     from iglu_marl.recording import Recorder
-    from iglu_marl.recording.rollout import play, role_of
+    from iglu_marl.recording.rollout import play
 
     if output.exists() and not append:
         raise ConfigError(f"{output} exists; choose another name, or add to it with --append")

@@ -16,7 +16,7 @@ from iglu_marl.core.dialogue import Dialogue, Role, role_of
 from iglu_marl.core.errors import AgentError
 from iglu_marl.core.task import Task
 from iglu_marl.game.agent import Agent, begin, is_idle
-from iglu_marl.game.seats import check_agent, seats_of
+from iglu_marl.game.seats import check_agent, players_of, seats_of
 
 _AS = "as in the mapping that iglu_marl.agents.agents_for(env) returns"
 OnStep = Callable[[Any], None]
