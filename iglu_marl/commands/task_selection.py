@@ -142,10 +142,11 @@ def find_structure(name: str, tasks: str | None = None, data: Path | None = None
     """
     if tasks is not None:
         source = as_source(tasks)
-        known = source.structures if isinstance(source, StructureTasks) else all_tasks(tasks)
-        expect_one_of("NAME", name, known)
         if not isinstance(source, StructureTasks):
-            return name, known[name].target_grid
+            found = all_tasks(tasks)
+            expect_one_of("NAME", name, found)
+            return name, found[name].target_grid
+        expect_one_of("NAME", name, source.structures)
     else:
         bundled_tasks = {str(task.task_id): task for task in BundledTasks(mode="structures")}
         if name in bundled_tasks:

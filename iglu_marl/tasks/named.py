@@ -61,6 +61,6 @@ def _imported(name: str, place: str, error: type[IgluMarlError]) -> Any:
         source = found() if callable(found) else found
     except TypeError as fault:
         raise error(f"{place} is {name!r}, which cannot be called without arguments: {fault}") from None
-    if fault := source_fault(source, f"what {name} gives"):
-        raise error(f"{place} is {name!r}: {fault}")
+    if wrong := source_fault(source, f"what {name} gives"):
+        raise error(f"{place} is {name!r}: {wrong}")
     return source

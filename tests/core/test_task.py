@@ -268,7 +268,7 @@ def test_replace_keeps_the_rest_and_refuses_unknown_names():
     assert changed.replace(invariant=None) == task
     assert changed.previous_dialog == ""
     assert task.replace(dialog="<Architect> d").instruction == "d"
-    with pytest.raises(TaskError, match="color"):
+    with pytest.raises(TaskError, match="colour"):
         task.replace(colour=3)
 
 

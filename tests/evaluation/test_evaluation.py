@@ -370,7 +370,7 @@ def test_tasks_of_every_kind() -> None:
             tasks_of(wrong)
     with pytest.raises(ConfigError, match="count is 0"):
         tasks_of("bundled", count=0)
-    with pytest.raises(DataError):
+    with pytest.raises(ConfigError):
         tasks_of("no-such-file.json")
 
 

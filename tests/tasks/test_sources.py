@@ -718,7 +718,7 @@ def test_structure_tasks(tmp_path):
         ({"structures": []}, "structures"),
         ({"colours": None}, "colours"),
         ({"colours": {"1": "pink"}}, "pink"),
-        ({"colours": {"one": "blue"}}, "colour table"),
+        ({"colours": {"one": "blue"}}, "color table"),
         ({"block_order": ["x", "y"]}, "block_order"),
         ({"block_order": "xyz"}, "block_order"),
         ({"block_order": [[], {}, 1, 2]}, "block_order"),
