@@ -74,7 +74,7 @@ def test_a_team_is_evaluated(options: str, tmp_path: Path) -> None:
     assert tuple(one["agent"] for one in found["teams"]) == agents
     (pair,) = found["pairs"]
     assert pair["completed"][0] == completed
-    assert not found["silences"]
+    assert "silences" not in found
     page = (tmp_path / "evaluation.md").read_text(encoding="utf-8")
     assert all(agent in page for agent in agents)
     if "craft" in options:
