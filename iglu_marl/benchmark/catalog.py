@@ -44,6 +44,7 @@ from iglu_marl.envs.vector_game import VectorGame
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation.selection import factory
 from iglu_marl.game.config import GameConfig
+from iglu_marl.game.effects import Kind
 from iglu_marl.tasks import TaskSource
 
 Family = Literal["see", "told", "pictures", "symbols", "words", "partners", "team"]
@@ -229,13 +230,12 @@ def builder_env(
     of `GameConfig` that replace the level's. options: passed to the environment.
     """
     shown = (*level.sees, *(("target",) * level.sees_target)) if sees is None else sees
-    seen = tuple(name for name in shown if name != "target") or (
-        "compass",
-    )  # which players without sights ignore
+    # Players without sights get the compass, and ignore it.
+    seen = tuple(name for name in dict.fromkeys(shown) if name != "target") or ("compass",)
     fields = {"builder_sees": seen, **(fields or {})}
     chosen: dict[str, Any] = {"target_in_obs": "target" in shown}
     batch, own = ({}, options) if num_envs is None else split_options(options)
-    config, kind = level.config(split, **fields), "single"
+    kind: Kind = "single"
     if level.is_live and not alone:
         speaker = partial(
             factory(level.architects[split][0], Role.ARCHITECT),
@@ -244,7 +244,7 @@ def builder_env(
         chosen["architect"] = speaker()
         kind = "instructed"
         batch["make_architect"] = speaker
-    env = GridworldEnv(config=config.for_view(kind), **chosen, **own)
+    env = GridworldEnv(config=level.config(split, **fields).for_view(kind), **chosen, **own)
     env.hide_infos()
     return env if num_envs is None else BuilderVectorEnv(env, num_envs, **batch)
 

@@ -188,7 +188,7 @@ def _sights(known: tuple[str, ...]) -> Callable[[str, Any], Any]:
 
 def unknown_sight(name: str, known: Iterable[str]) -> str:
     """Return what an error adds about a name that is no sight: the one that was perhaps meant, or ""."""
-    meant = SIGHT_OF_KEY.get(name)
+    meant = SIGHT_OF_KEY.get(name, "")
     suggestion = f" (did you mean {meant!r}?)" if meant in known else similar(name, known)
     return f"; there is no {name!r}{suggestion}" if suggestion else ""
 
