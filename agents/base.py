@@ -56,7 +56,11 @@ class BuilderBase:
     def made_for(self) -> dict[str, Any]:
         """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
         game, dialogue = self.game, self._dialogue
-        needs = {"role": Role.BUILDER, **game.only("controls", "select_and_place", "can_ask"), **self._needed_seat}
+        needs = {
+            "role": Role.BUILDER,
+            **game.only("controls", "select_and_place", "can_ask"),
+            **self._needed_seat,
+        }
         if game.can_yield:
             needs["can_yield"] = True
         if not self.any_conventions:
