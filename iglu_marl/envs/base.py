@@ -25,7 +25,7 @@ from iglu_marl.game.episode import Episode, EpisodeState
 from iglu_marl.game.team import TeamEpisode
 from iglu_marl.tasks import TaskSource, sample_task
 from iglu_marl.tasks.named import as_source
-from iglu_marl.tasks.source import StatefulSources, draw_task
+from iglu_marl.tasks.source import StatefulSources, open_task
 
 FRAMES_PER_SECOND = 20  # one builder step is 0.05 s
 
@@ -109,7 +109,7 @@ class EnvCore:
             self.tasks = config.tasks
         self.rng: np.random.Generator | None = None
         self.clock = TrainingClock(1)
-        self.checks_tasks = True  # replays start tasks that ask for no change, too
+        self.check: Callable[[Task], Task] = open_task  # of single tasks
         chat = make_chat(config, make_codec(config), controls.conventions.verbatim)
         kind = TeamEpisode if config.is_team else Episode
         self.episode = kind(config, controls, chat, make_renderer(config))
@@ -167,8 +167,7 @@ class EnvCore:
         task, poses = self._read_options(options)
         self.seed(seed)
         assert self.rng is not None
-        given = self.tasks if task is None else task
-        task = (sample_task if self.checks_tasks else draw_task)(given, self.rng, adapt)
+        task = sample_task(self.tasks if task is None else task, self.rng, adapt, self.check)
         if poses is None and (start := pose or task.pose) is not None:
             poses = self.read_start(start)
         schedule, wrong_scale = self.config.wrong_schedule, None

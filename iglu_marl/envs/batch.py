@@ -146,7 +146,7 @@ class Batch:
         self.dialogs = rows_of_dialogs(self.chat, self.count)
         self.prepared = Prepared(setup.episode.rules, self.chat, recorded, team)
         self._adapt = adapt
-        self.sampling = TaskSampling(self.count, self._played, self.prepared)
+        self.sampling = TaskSampling(self.count, self._played, self.prepared, setup.check)
         self.clock, self.schedule = TrainingClock(self.count), setup.config.wrong_schedule
         self._source: Any = None
         self._pose: Pose | None = None  # where episodes begin; None: at the tasks' poses

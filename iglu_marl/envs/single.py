@@ -41,7 +41,7 @@ from iglu_marl.game.observations import (
     silent_builder_observer,
     target_info,
 )
-from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, read_options
+from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, compat_of, read_options
 from iglu_marl.game.seats import Seat, check_agent
 from iglu_marl.tasks.bundled import default_tasks
 from iglu_marl.tasks.named import as_source
@@ -146,6 +146,8 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         self.config = config
         self.render_mode = config.render_mode
         self._setup = EnvCore(config, controls, default)
+        if compat_of(controls.conventions) is not None:  # code of that time sets tasks without a change, too
+            self._setup.check = as_task
         self._episode = self._setup.episode
         self._controls, self._control = controls, np.zeros(1, CONTROL)
         self._observer = make_observer(self._episode)

@@ -19,7 +19,7 @@ from iglu_marl.core.worlds import prepare
 from iglu_marl.envs.base import put_generator
 from iglu_marl.game.chat import Chat, TokenChat
 from iglu_marl.tasks import sample_task
-from iglu_marl.tasks.source import MAX_SKIPS, TaskSource, finite_tasks, open_task
+from iglu_marl.tasks.source import MAX_SKIPS, TaskSource, finite_tasks
 
 INDEX_BUFFER = 32  # indices sampled at once per world from a finite source
 KEPT = 4096  # prepared tasks, 7 KB each, cached for other sources
@@ -139,12 +139,14 @@ class TaskSampling:
     """Samples the next tasks of worlds, as single environments would from their own generators.
 
     For a finite source, indices are buffered and all tasks prepared once: no Python runs per world. Other sources are
-    sampled once per episode. `adapt` changes sampled tasks.
+    sampled once per episode. `adapt` changes sampled tasks, `check` is that of single tasks (see `sample_task`).
     """
 
-    def __init__(self, count: int, adapt: Callable[[Task], Task], prepared: Prepared) -> None:
+    def __init__(
+        self, count: int, adapt: Callable[[Task], Task], prepared: Prepared, check: Callable[[Task], Task]
+    ) -> None:
         self.count, self.prepared = count, prepared
-        self._adapt = adapt
+        self._adapt, self._check = adapt, check
         self._generators: list[np.random.Generator | None] = [None] * count
         self._saved: list[Any] = [None] * count  # a generator's state, if unchanged since
         self.ahead = INDEX_BUFFER  # indices that are sampled at once; 1 if others use the generators, too
@@ -198,7 +200,10 @@ class TaskSampling:
         source, number_of = self._source, self.prepared.number_of
         self.prepared.make_room(len(chosen))
         generator = self.generator
-        drawn = [number_of(sample_task(source, generator(world), self._adapt)) for world in chosen.tolist()]
+        drawn = [
+            number_of(sample_task(source, generator(world), self._adapt, self._check))
+            for world in chosen.tolist()
+        ]
         return np.array(drawn, np.int64)
 
     def _sample_finite(self, chosen: Indices) -> Indices:
@@ -228,10 +233,10 @@ class TaskSampling:
         return self._ahead[chosen, used]
 
     def given(self, tasks: Sequence[Task]) -> Indices:
-        """Return the numbers of given tasks. Raises `TaskError` if one asks for no change."""
+        """Return the numbers of given tasks."""
         if self.prepared.make_room(len(tasks)):
             self._prepare_tasks()
-        return np.array([self.prepared.number_of(open_task(self._adapt(task))) for task in tasks], np.int64)
+        return np.array([self.prepared.number_of(self._check(self._adapt(task))) for task in tasks], np.int64)
 
     # -- saving
 

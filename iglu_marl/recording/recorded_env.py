@@ -20,7 +20,7 @@ from iglu_marl.core.actions import Action
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import AgentError, ConfigError, StateError
 from iglu_marl.core.parsing import parse_json, wrap_errors
-from iglu_marl.core.task import Task
+from iglu_marl.core.task import Task, as_task
 from iglu_marl.envs.live import from_actions
 from iglu_marl.envs.single import SingleAgentEnv
 from iglu_marl.envs.two_agent import BUILDER, ROLES
@@ -29,6 +29,7 @@ from iglu_marl.game.episode import AGENTS
 from iglu_marl.recording.games import GAME_KEYS, make_game
 from iglu_marl.recording.reading import Recording
 from iglu_marl.recording.values import from_json, task_from_json, task_to_json, to_json
+from iglu_marl.tasks.source import open_task
 
 _PART = 60_000  # characters; HDF5 limits attributes to 64 KiB
 
@@ -172,7 +173,7 @@ class RecordedEnv(gymnasium.Env[Any, Any]):
         """Start an episode; see the class for `options["recording"]`, `options["task"]` and `options["pose"]`."""
         options = dict(options or {})
         script = read_script(options.pop("recording")) if "recording" in options else Script()
-        self.game.setup.checks_tasks = script.task is None
+        self.game.setup.check = open_task if script.task is None else as_task
         if script.task is not None:
             options = {"task": script.task, "pose": script.pose, **options}
             seed = script.seed if seed is None else seed

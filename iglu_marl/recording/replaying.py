@@ -10,6 +10,7 @@ from typing import Any
 from iglu_marl._version import __version__
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import ConfigError, IgluMarlError, ReplayError, StateError
+from iglu_marl.core.task import as_task
 from iglu_marl.core.text import fix_surrogates
 from iglu_marl.envs.live import from_actions
 from iglu_marl.game.episode import WorldEdit
@@ -46,7 +47,7 @@ class _Player:
             )
         if self.recording.view == "single" and self.env.heard is not None:
             self.env.heard.words = "\n".join(header.get("heard") or [])
-        self.env.setup.checks_tasks = False
+        self.env.setup.check = as_task  # also one that asks for no change
         try:
             self.env.reset(
                 seed=self.recording.seed, options={"task": self.recording.task, "pose": header["pose"]}
@@ -82,7 +83,7 @@ class _Player:
                 old.config, controls=controls["name"], select_and_place=controls["select_and_place"]
             )
         )
-        self.env.setup.checks_tasks = False
+        self.env.setup.check = as_task  # also one that asks for no change
         self.env.reset(options={"task": self.recording.task})
         self.env.set_state(old.get_state())
         old.close()

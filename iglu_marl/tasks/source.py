@@ -247,7 +247,12 @@ def open_task(task: Task) -> Task:
     return task
 
 
-def sample_task(source: Any, rng: np.random.Generator, adapt: Callable[[Task], Task] = as_task) -> Task:
+def sample_task(
+    source: Any,
+    rng: np.random.Generator,
+    adapt: Callable[[Task], Task] = as_task,
+    check: Callable[[Task], Task] = open_task,
+) -> Task:
     """Sample a task. Tasks that ask for no change are skipped and counted in the source's `skipped`.
 
     Args:
@@ -255,6 +260,7 @@ def sample_task(source: Any, rng: np.random.Generator, adapt: Callable[[Task], T
             (with a generator or no argument), a list or dict of sources, a function, or an iterator.
         rng: the generator.
         adapt: changes each task before it is looked at.
+        check: of a source that is a `Task` itself: returns the task, or raises an error.
 
     Raises:
         TaskError: if this is not a source, it gives something else than a `Task`, or its only task or `MAX_SKIPS` tasks
@@ -262,7 +268,7 @@ def sample_task(source: Any, rng: np.random.Generator, adapt: Callable[[Task], T
 
     """
     if is_task(source):
-        return open_task(adapt(as_task(source)))
+        return check(adapt(as_task(source)))
     for _ in range(MAX_SKIPS):
         task = draw_task(source, rng, adapt)
         if not task.is_complete_at_start:

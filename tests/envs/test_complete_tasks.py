@@ -12,6 +12,7 @@ import pytest
 import iglu_marl
 from iglu_marl import Subtasks, Task, TaskError, evaluate, play
 from iglu_marl.agents import agents_for
+from iglu_marl.core.task import as_task
 from iglu_marl.envs import VectorGame
 from iglu_marl.evaluation import tasks_of
 from iglu_marl.language.goals import GoalTask
@@ -139,12 +140,23 @@ def test_digging_is_measured() -> None:
 def test_a_replay_of_a_complete_task_is_still_a_replay(tmp_path: Any) -> None:
     """Recordings of earlier versions have such games."""
     env = iglu_marl.env(tasks=NOTHING)
-    env.unwrapped.setup.checks_tasks = False
+    env.unwrapped.setup.check = as_task
     with iglu_marl.Recorder(tmp_path / "game.jsonl") as recorder:
         recorded = recorder.wrap(env)
         recorded.reset(seed=0)
         recorded.step("Hello")
     assert iglu_marl.replay(tmp_path / "game.jsonl").task == NOTHING
+
+
+def test_code_of_2022_sets_tasks_without_a_change() -> None:
+    """Its evaluation subtracts the starting blocks from each target, also where nothing was built."""
+    for make in (gym.make, lambda *args, **options: gym.make_vec(*args, num_envs=2, **options)):
+        env: Any = make(LONE, compat="iglu2022")
+        env.set_task(NOTHING)
+        env.reset(seed=0)
+        env.set_task_generator([NOTHING])
+        with pytest.raises(TaskError):
+            env.reset(seed=0)
 
 
 def test_numbers_of_skipped_tasks() -> None:
