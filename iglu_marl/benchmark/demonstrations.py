@@ -26,7 +26,7 @@ from iglu_marl.core.grid import Cell
 from iglu_marl.core.kernels.batch import step_some
 from iglu_marl.core.kernels.records import PLACED, WORLD
 from iglu_marl.core.kernels.step import speak_at
-from iglu_marl.core.pose import Pose
+from iglu_marl.core.pose import Pose, TeamPose
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import prepare
 from iglu_marl.envs.batch_observations import rows
@@ -303,6 +303,8 @@ def _observed(env: Any, level: Level, part: Sequence[Demonstration]) -> Iterator
         ends.append(tuple(value[BUILDER] for value in rest) if level.is_pair else tuple(rest))
         observations.append(seen[BUILDER] if level.is_pair else seen)
     for game, (demonstration, length) in enumerate(zip(part, lengths, strict=True)):
+        pose = demonstration.task.pose
+        assert not isinstance(pose, TeamPose)  # of one builder
         own = [rows(batch, game) for batch in observations[: length + 1]]
         rewards, terminated, truncated = (
             [kind(end[place][game]) for end in ends[:length]]
@@ -318,7 +320,7 @@ def _observed(env: Any, level: Level, part: Sequence[Demonstration]) -> Iterator
             "seed": demonstration.seed,
             "options": episode_options(
                 demonstration.task,
-                demonstration.task.pose,
+                pose,
                 demonstration.seed,
                 partner=[to_json(said) for said in demonstration.actions.get(Role.ARCHITECT, ())],
             ),

@@ -23,7 +23,7 @@ from iglu_marl.core.arguments import as_count, as_rng
 from iglu_marl.core.edits import net_actions
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, canonical, cells_of, color_at, index_of
-from iglu_marl.core.pose import Pose
+from iglu_marl.core.pose import Pose, TeamPose
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.selection import digest
@@ -149,6 +149,11 @@ def _held(test: Callable[[Task, float], bool], where: _Parts) -> Callable[[Task,
     return lambda task, rule: where if test(task, rule.value) else _TRAIN
 
 
+def _yaw_deg(task: Task) -> float:
+    """Return where a lone builder looks at the start."""
+    return task.pose.yaw_deg if isinstance(task.pose, Pose) else 0.0
+
+
 _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
     "squares": (_ring(_squares), "1 in {:g} colour-cell pairs"),
     "targets": (_hash_ring(_mirrored), "1 in {:g} targets"),
@@ -160,7 +165,7 @@ _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
         "instructions of {:g} words or more",
     ),
     "poses": (
-        _held(lambda task, share: (task.pose or Pose()).yaw_deg % 360 >= 360 * (1 - share), _HELD),
+        _held(lambda task, share: _yaw_deg(task) % 360 >= 360 * (1 - share), _HELD),
         "{:.0%} of start directions",
     ),
     # Rules of version 0, which knows no validation.
@@ -498,7 +503,7 @@ class Spawned(Content):
         pose = self._pose(task, rng)
         return task.replace(pose=pose), lambda: whole().replace(pose=pose)
 
-    def _pose(self, task: Task, rng: np.random.Generator) -> Pose | None:
+    def _pose(self, task: Task, rng: np.random.Generator) -> Pose | TeamPose | None:
         return SpawnPoses([task]).sample(rng).pose
 
 
