@@ -17,7 +17,7 @@ VectorGame(4, num_threads=2, message_cost=0.1)
 ScriptedBuilder("flying", can_ask=True)
 
 iglu_marl.env(turn_step=20)  # type: ignore[call-arg]
-iglu_marl.env(tasks="C8")  # type: ignore[arg-type]
+iglu_marl.env(tasks=8)  # type: ignore[arg-type]
 iglu_marl.env(renderer=5)  # type: ignore[arg-type]
 iglu_marl.raw_env(controls="swimming")  # type: ignore[arg-type]
 iglu_marl.parallel_env(max_turn=3)  # type: ignore[call-arg]
