@@ -231,6 +231,29 @@ def _games(count: int) -> Workload:
     return Workload(run, 8 * count)
 
 
+def _pictures(builders: int) -> Workload:
+    """Play games in which every builder sees pictures. A unit is a picture: a step of one builder."""
+    games = VectorGame(
+        64,
+        tasks=targets(),
+        builders=builders,
+        builder_sees=("pov", "pose", "dialog"),
+        copy=False,
+        max_steps=200,
+        max_turns=None,
+    )
+    games.reset(0)
+    script = [{one: games.batched_action_space(one).sample() for one in games.agents} for _ in range(64)]
+    for actions in script:  # the builders start at one place
+        games.step(actions)
+
+    def run() -> None:
+        for actions in script:
+            games.step(actions)
+
+    return Workload(run, len(script) * 64 * builders)
+
+
 TWO_AGENTS = [
     BenchCase("two agents", "AEC agent step, text of 200 characters", partial(_aec, "text")),
     BenchCase("two agents", "AEC agent step, 16 tokens", partial(_aec, "tokens")),
@@ -240,6 +263,16 @@ TWO_AGENTS = [
             "two agents", f"VectorGame step of both, N = {n:,}", partial(_games, n), count=n, quick=n == 1024
         )
         for n in (64, 1024, 4096)
+    ),
+    *(
+        BenchCase(
+            "two agents",
+            f"{name} with pictures, 64 games, per builder",
+            partial(_pictures, builders),
+            True,
+            64,
+        )
+        for name, builders in (("pair", 1), ("team of 2", 2), ("team of 4", 4))
     ),
 ]
 

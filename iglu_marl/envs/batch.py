@@ -161,6 +161,7 @@ class Batch:
     def _make_pictures(self) -> None:
         obs_spec, size = self.obs_spec, self.setup.config.pov_size
         self._draw: Callable[[Indices, int, int], Any] | None = None
+        self._draw_figures: Callable[[Indices, int, int], Any] | None = None
         if not obs_spec.pov:
             return
         from iglu_marl.rendering.painter import Painter
@@ -172,10 +173,15 @@ class Batch:
             )
         if not self.pov.size:
             self.pov = np.zeros((self.rows, *picture_shape(size, obs_spec.layout)), np.uint8)
-        renderer = self.setup.episode.renderer
+        renderer, eyes = self.setup.episode.renderer, self.shown.eye
+        grids = self.shown.scene.reshape(self.rows, *ZONE_SHAPE)
+        if self.team > 1:
+            from iglu_marl.rendering.avatar import bind_figures, lens_of
+
+            lens = lens_of(renderer)
+            self._draw_figures = bind_figures(grids, eyes, self.team, lens, obs_spec.layout, self.pov)
         if isinstance(renderer, Painter):
-            grids = self.shown.scene.reshape(self.rows, *ZONE_SHAPE)
-            self._draw = renderer.bind(grids, self.shown.eye, size, obs_spec.layout, self.pov)
+            self._draw = renderer.bind(grids, eyes, size, obs_spec.layout, self.pov)
         elif obs_spec.layout == "index":
             raise RenderError(
                 f"pov_layout 'index' needs the painter, and the renderer is a {type(renderer).__name__}"
@@ -201,24 +207,9 @@ class Batch:
                 self.worlds, stale.tolist(), self.setup.config.pov_size
             )
             self.pov[stale] = frames if self.obs_spec.layout == "hwc" else frames.transpose(0, 3, 1, 2)
-        for row in stale.tolist() if self.team > 1 else ():
-            self._draw_team(row)
+        if self._draw_figures is not None:
+            self.threads.run(self._draw_figures, (stale,), len(stale), PICTURES_PER_THREAD)
         self.shown.stale[:] = False
-
-    def _draw_team(self, row: int) -> None:
-        """Draw the other builders of its game into the picture of one."""
-        from iglu_marl.rendering.avatar import draw_others
-
-        first = row - row % self.team
-        others = np.delete(self.worlds.pose[first : first + self.team], row - first, axis=0)
-        frame = self.pov[row] if self.obs_spec.layout == "hwc" else self.pov[row].transpose(1, 2, 0)
-        frame[:] = draw_others(
-            np.ascontiguousarray(frame),
-            self.worlds.grid[row],
-            self.worlds.pose[row],
-            others,
-            self.setup.episode.renderer,
-        )
 
     # -- episodes
 
@@ -535,7 +526,7 @@ class Batch:
         self.show(self.everyone)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_draw": None}
+        return {**self.__dict__, "_draw": None, "_draw_figures": None}
 
     def __setstate__(self, saved: dict[str, Any]) -> None:
         self.__dict__.update(saved)

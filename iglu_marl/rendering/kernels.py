@@ -29,8 +29,8 @@ GROUND_SURFACE = GROUND_Y + 0.5  # y of the ground's upper side, in cells
 ROWS_OF_RGB, PLANES_OF_RGB, INDICES = range(3)  # how a picture lies in memory: see `renderer.LAYOUTS`
 
 _COUNT_Y, _COUNT_X, _COUNT_Z = ZONE_SHAPE
-_WORDS = CELLS // 8
-_LANES = 16  # rows are padded to whole vectors of this many pixels
+WORDS = CELLS // 8
+LANES = 16  # rows are padded to whole vectors of this many pixels
 
 # A pixel exactly on an upright edge belongs to the face at its right: samples lie right of the centre.
 _TIE = 1e-4  # pixels
@@ -53,7 +53,7 @@ _BLUE_SIDE = palette.block_index(1, palette.SHADE_X, palette.BORDER)
 
 
 @jit
-def _camera(pose, lens, height, width, axes, rays):
+def camera(pose, lens, height, width, axes, rays):
     """Fill axes[3, 3] = right, up, forward; rays[3, 3] = ray of pixel (0, 0), change per row, per column."""
     yaw, pitch = math.radians(pose[3]), math.radians(pose[4])
     sin_yaw, cos_yaw = math.sin(yaw), math.cos(yaw)
@@ -72,13 +72,16 @@ def _camera(pose, lens, height, width, axes, rays):
 
 
 @jit
-def _frustum(axes, tan_x, tan_y, planes):
-    """Fill planes[5, 4]: inward normals of the four sides and the front of the view, with a cube's radius."""
+def frustum(axes, left, right, low, high, planes):
+    """Fill planes[5, 4]: inward normals of the four sides and the front of the view, with a cube's radius.
+
+    left, right, low, high: the sides, in cells right of or above the line of sight at a depth of 1.
+    """
     for a in range(3):
-        planes[0, a] = tan_x * axes[2, a] + axes[0, a]
-        planes[1, a] = tan_x * axes[2, a] - axes[0, a]
-        planes[2, a] = tan_y * axes[2, a] + axes[1, a]
-        planes[3, a] = tan_y * axes[2, a] - axes[1, a]
+        planes[0, a] = axes[0, a] - left * axes[2, a]
+        planes[1, a] = right * axes[2, a] - axes[0, a]
+        planes[2, a] = axes[1, a] - low * axes[2, a]
+        planes[3, a] = high * axes[2, a] - axes[1, a]
         planes[4, a] = axes[2, a]
     for k in range(5):
         planes[k, 3] = 0.5 * (abs(planes[k, 0]) + abs(planes[k, 1]) + abs(planes[k, 2]))
@@ -207,9 +210,9 @@ def _far_to_near(eye, count, order, rank):
 @jit
 def _sort_blocks(cells, pose, far, planes, ranks, slots):
     """Mark the blocks in view in slots[1089 + 7], which is in drawing order (rank y, rank x, rank z)."""
-    words = cells[: _WORDS * 8].view(np.uint64)
-    for word in range(_WORDS + 1):
-        if word < _WORDS and words[word] == 0:
+    words = cells[: WORDS * 8].view(np.uint64)
+    for word in range(WORDS + 1):
+        if word < WORDS and words[word] == 0:
             continue
         for index in range(word * 8, min(word * 8 + 8, CELLS)):
             if cells[index] == 0:
@@ -260,7 +263,7 @@ def _face_box(axes, center, u, v, tan_x, tan_y, height, width):
         depth = axes[2, 0] * center[0] + axes[2, 1] * center[1] + axes[2, 2] * center[2]
         depth += du * axes[2, u] + dv * axes[2, v]
         if depth < 1e-3:
-            return (0, height), (0, (width + _LANES - 1) // _LANES * _LANES)
+            return (0, height), (0, (width + LANES - 1) // LANES * LANES)
         across = axes[0, 0] * center[0] + axes[0, 2] * center[2] + du * axes[0, u] + dv * axes[0, v]
         above = axes[1, 0] * center[0] + axes[1, 1] * center[1] + axes[1, 2] * center[2]
         above += du * axes[1, u] + dv * axes[1, v]
@@ -272,13 +275,16 @@ def _face_box(axes, center, u, v, tan_x, tan_y, height, width):
     last_column = min(max(half_width * (right / tan_x + 1.0) + 1.0, 0.0), float(width))
     first_row = min(max(half_height * (top / tan_y + 1.0) - 1.0, 0.0), float(height))
     last_row = min(max(half_height * (bottom / tan_y + 1.0) + 1.0, 0.0), float(height))
-    columns = int(first_column) // _LANES * _LANES, (int(last_column) + _LANES - 1) // _LANES * _LANES
+    columns = int(first_column) // LANES * LANES, (int(last_column) + LANES - 1) // LANES * LANES
     return (int(first_row), int(last_row)), columns
 
 
 @jit
-def _draw_block(pixels, ramp, height, width, tans, clip, axes, rays, grid, cell, pose, reach, colors):
-    """Draw the faces of one block that are turned to the eye, unless a neighbour covers them."""
+def draw_block(pixels, ramp, height, width, window, tans, clip, axes, rays, grid, cell, pose, reach, colors):
+    """Draw the faces of one block that are turned to the eye, unless a neighbour covers them.
+
+    window: the first row, last + 1, first column, last + 1 (in whole vectors) that may be drawn.
+    """
     color = grid[cell[0], cell[1], cell[2]]
     relative = (cell[1] + MIN_X - pose[0], cell[0] + MIN_Y - pose[1], cell[2] + MIN_Z - pose[2])
     for axis in range(3):
@@ -301,6 +307,8 @@ def _draw_block(pixels, ramp, height, width, tans, clip, axes, rays, grid, cell,
             relative[2] if axis != 2 else distance,
         )
         rows, columns = _face_box(axes, center, u, v, tans[0], tans[1], height, width)
+        rows = max(rows[0], window[0]), min(rows[1], window[1])
+        columns = max(columns[0], window[2]), min(columns[1], window[3])
         inverse = 1.0 / distance
         w = (rays[0, axis] * inverse, rays[1, axis] * inverse, rays[2, axis] * inverse)
         cu, cv = relative[u], relative[v]
@@ -345,13 +353,14 @@ def paint(grids, poses, chosen, lens, colors, height, width, layout, out, first,
     ground's width (cells), seams; colors uint32[n]: packed palette; out uint8[n, bytes of a picture]. All arrays are
     C-contiguous and writable; blocks whose id the palette lacks are not drawn.
     """
-    stride = (width + _LANES - 1) // _LANES * _LANES
+    stride = (width + LANES - 1) // LANES * LANES
     ramp = np.arange(stride).astype(np.float32)
     pixels = np.empty(height * stride, np.uint32)
     axes, rays, planes = np.empty((3, 3)), np.empty((3, 3)), np.empty((5, 4))
     order, rank = np.empty((3, 11), np.int64), np.empty((3, 11), np.int64)
-    slots = np.zeros(_WORDS * 8 + 8, np.uint8)
+    slots = np.zeros(WORDS * 8 + 8, np.uint8)
     slot_words = slots.view(np.uint64)
+    window = (0, height, 0, stride)
     tans = (lens[0] * width / height, lens[0])
     clip = (1.0 / lens[2], 1.0 / lens[1])
     reach = 0.5 + lens[1] * math.sqrt(1.0 + tans[0] ** 2 + tans[1] ** 2)
@@ -359,9 +368,9 @@ def paint(grids, poses, chosen, lens, colors, height, width, layout, out, first,
     for number in range(first, last):
         frame = chosen[number]
         pose, grid = poses[frame], grids[frame]
-        _camera(pose, lens, height, width, axes, rays)
+        camera(pose, lens, height, width, axes, rays)
         _background(pixels, ramp, height, width, pose, lens, axes, rays, colors)
-        _frustum(axes, tans[0], tans[1], planes)
+        frustum(axes, -tans[0], tans[0], -tans[1], tans[1], planes)
         _far_to_near(pose[1] - MIN_Y, _COUNT_Y, order[0], rank[0])
         _far_to_near(pose[0] - MIN_X, _COUNT_X, order[1], rank[1])
         _far_to_near(pose[2] - MIN_Z, _COUNT_Z, order[2], rank[2])
@@ -374,8 +383,21 @@ def paint(grids, poses, chosen, lens, colors, height, width, layout, out, first,
                     continue
                 cell = (order[0, slot // 121], order[1, slot // 11 % 11], order[2, slot % 11])
                 if 0 < grid[cell] <= known:
-                    _draw_block(
-                        pixels, ramp, height, width, tans, clip, axes, rays, grid, cell, pose, reach, colors
+                    draw_block(
+                        pixels,
+                        ramp,
+                        height,
+                        width,
+                        window,
+                        tans,
+                        clip,
+                        axes,
+                        rays,
+                        grid,
+                        cell,
+                        pose,
+                        reach,
+                        colors,
                     )
             slot_words[word] = 0
         _pack(pixels, stride, height, width, layout, out[frame])
