@@ -429,7 +429,7 @@ def test_a_task_with_an_objective_is_refused(tmp_path: Path) -> None:
     class Other(Task):
         objective = object()
 
-    with pytest.raises(DataError, match="has an objective.*; task 'a'"):
+    with pytest.raises(DataError, match=r"has an objective.*; task 'a'"):
         write_tasks(tmp_path / "t.jsonl", [Other("", [], task_id="a")])
 
 
