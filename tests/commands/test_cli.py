@@ -276,7 +276,6 @@ def test_a_name_that_is_nearly_right_is_told(words: str, said: str) -> None:
             "evaluate --architect llm -o new",
             "expected --llm-model … (and --llm-endpoint …, unless it is a local model)",
         ),
-        ("tasks --pictures games.jsonl", "games.jsonl cannot be used as a folder: File exists"),
     ],
 )
 def test_errors_name_options_not_arguments(
@@ -285,8 +284,6 @@ def test_errors_name_options_not_arguments(
     monkeypatch.chdir(tmp_path)
     if "-o ." in words:
         CliRunner().invoke(app, ["evaluate", "--controls", "flying", "--count", "1", "-o", "."])
-    else:
-        Path("games.jsonl").touch()
     with pytest.raises(IgluMarlError) as caught:
         CliRunner().invoke(app, words.split(), catch_exceptions=False)
     assert said in str(caught.value)
