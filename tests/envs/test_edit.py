@@ -373,6 +373,15 @@ def test_pictures_follow() -> None:
     assert not np.array_equal(pictures[0], pictures[1])
 
 
+def test_arrays_that_are_not_copied_show_it_at_once() -> None:
+    many = gym.make_vec("IGLUGridworld-v0", num_envs=2, render_size=(24, 24), vector_state=True, copy=False)
+    seen_before, _ = many.reset(options=PLACES)
+    picture = seen_before["pov"].copy()
+    many.unwrapped.edit([(0, -1, -2, 6)], 1)
+    assert (seen_before["grid"] != 0).sum(axis=(1, 2, 3)).tolist() == [0, 1]
+    assert [np.array_equal(*pair) for pair in zip(picture, seen_before["pov"], strict=True)] == [True, False]
+
+
 def test_an_observation_shows_it_at_once() -> None:
     env = iglu_marl.env(tasks=TASK, builder_sees=SEES)
     env.reset(seed=0)
