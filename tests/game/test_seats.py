@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -21,6 +22,7 @@ from iglu_marl.agents import (
     agents_for,
 )
 from iglu_marl.agents.team import TeamArchitect, TeamBuilder
+from iglu_marl.evaluation import tasks_of
 from iglu_marl.recording.rollout import played
 
 FITTING = "agents_for|for_env"
@@ -223,3 +225,45 @@ def test_agents_and_environments_are_no_sources_of_tasks(tasks: Any) -> None:
         evaluate(tasks=tasks, progress=False)
     with pytest.raises(ConfigError):
         game(tasks=tasks)
+
+
+FILE = """
+class Builder:
+    def reset(self, role, seed): pass
+    def act(self, observation): return 0
+    def close(self): pass
+
+class Unmakeable:
+    def __init__(self, one, two): pass
+
+number = 3
+"""
+
+
+@pytest.mark.parametrize("name", ["Builder", "Unmakeable", "number", "missing"])
+def test_what_a_file_holds_is_checked_before_a_game(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(FILE)
+    with pytest.raises(ConfigError):
+        evaluate(tasks=f"{file}:{name}", progress=False)
+    if name != "Builder":
+        with pytest.raises(AgentError):
+            evaluate(builders=f"{file}:{name}", count=1, progress=False)
+
+
+@pytest.mark.parametrize("text", ["def f(:", "raise RuntimeError", "1 / 0", "import nothing_of_this_name"])
+def test_a_file_that_cannot_be_run_is_named(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match="cannot be imported"):
+        evaluate(tasks=f"{file}:Tasks", progress=False)
+    with pytest.raises(AgentError, match="cannot be imported"):
+        evaluate(builders=f"{file}:Builder", progress=False)
+    with pytest.raises(ConfigError, match=r"broken\.py:Class"):
+        evaluate(tasks=str(file), progress=False)
+
+
+def test_a_file_may_hold_tasks_themselves(tmp_path: Path) -> None:
+    file = tmp_path / "some.py"
+    file.write_text("import iglu_marl\ntasks = [iglu_marl.Task('', [(0, -1, 0, 1)])]\n")
+    assert [task.target_size for task in tasks_of(f"{file}:tasks")] == [1]
