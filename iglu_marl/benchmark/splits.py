@@ -22,7 +22,7 @@ import numpy.typing as npt
 from iglu_marl.core.arguments import as_count, as_rng
 from iglu_marl.core.errors import ConfigError, DataError, TaskError
 from iglu_marl.core.grid import ZONE_SHAPE, Cell, canonical, cells_of, color_at, index_of
-from iglu_marl.core.pose import Pose
+from iglu_marl.core.pose import Pose, TeamPose, poses_of
 from iglu_marl.core.task import Task
 from iglu_marl.data.splits import Split, hash_fraction
 from iglu_marl.evaluation.metrics import net_actions
@@ -160,7 +160,9 @@ _RULES: dict[str, tuple[Callable[[Task, HeldOut], _Parts], str]] = {
         "instructions of {:g} words or more",
     ),
     "poses": (
-        _held(lambda task, share: (task.pose or Pose()).yaw_deg % 360 >= 360 * (1 - share), _HELD),
+        _held(
+            lambda task, share: poses_of(task.pose or Pose(), 1)[0].yaw_deg % 360 >= 360 * (1 - share), _HELD
+        ),
         "{:.0%} of start directions",
     ),
     # Rules of version 0, which knows no validation.
@@ -498,7 +500,7 @@ class Spawned(Content):
         pose = self._pose(task, rng)
         return task.replace(pose=pose), lambda: whole().replace(pose=pose)
 
-    def _pose(self, task: Task, rng: np.random.Generator) -> Pose | None:
+    def _pose(self, task: Task, rng: np.random.Generator) -> Pose | TeamPose | None:
         return SpawnPoses([task]).sample(rng).pose
 
 

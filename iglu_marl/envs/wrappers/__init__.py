@@ -166,11 +166,12 @@ def align(
 ) -> Any:
     """Give all agents the same Box and the same action space, for one network or for stacking.
 
-    Observations are those of `flatten`, with all entries of all agents, and the one-hot agent at the end. An entry that an
-    agent does not observe is 0; a shorter one (a builder's own pose, where an architect sees those of a team) ends in 0.
-    actions: "multidiscrete": the digits of messages, then of the builder's acts, of which each agent uses its own;
-    "discrete": for agents with one number each; actions that an agent lacks count as 0 (see `mask`). Infos of a single
-    game have the keys of all agents only. Raises `ConfigError` for a single builder, texts and Dict actions.
+    Observations are those of `flatten`, with all entries of all agents, and the one-hot agent at the end. An entry that
+    an agent does not observe is 0; one that is shorter for it (a builder's own pose, where an architect sees those of a
+    team) ends in 0. actions: "multidiscrete": the digits of messages, then of the builder's acts, of which each agent
+    uses its own; "discrete": for agents with one number each; actions that an agent lacks count as 0 (see `mask`).
+    Infos of a single game have the keys of all agents only. Raises `ConfigError` for a single builder, texts and Dict
+    actions.
     """
     if actions not in KINDS:
         raise ConfigError(f"actions is {actions!r}, expected one of {', '.join(map(repr, KINDS))}")
@@ -189,8 +190,8 @@ def mask(env: Any, *, in_observation: bool = False) -> Any:
     """Add `action_mask`, int8 [n], for every agent with `Discrete` actions: 0 for actions without effect now.
 
     An action is masked if the world after it equals the world after doing nothing, or if it duplicates an earlier
-    action (as with `align`). The first action that does nothing is allowed. Architects with token rows have no mask. The
-    mask of a builder in a team is that of a step in which the other builders do nothing.
+    action (as with `align`). The first action that does nothing is allowed. Architects with token rows have no mask.
+    The mask of a builder in a team is that of a step in which the other builders do nothing.
 
     in_observation: whether observations become {"observation": …, "action_mask": …}; else the mask is in the infos, and
     a Gymnasium environment has `action_masks()`, for sb3-contrib. Costs about 60 µs per world and step. Raises
