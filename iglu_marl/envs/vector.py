@@ -280,8 +280,9 @@ class BuilderVectorEnv(HasBatch, VectorEnv[Observations, Any, Array]):
 
     def _final(self) -> dict[str, Any]:
         """Return the last observations and infos of ended episodes."""
-        infos = {key: self._infos()[key] for key in self.info_keys}
-        return final_infos(self._views(), infos, self._batch.over)
+        infos = self._infos()
+        kept = {key: infos[key] for key in self.info_keys}
+        return final_infos(self._views(), kept, self._batch.over)
 
     def render(self) -> tuple[Any, ...] | None:
         """Return the composed frame or text of each world, one after the other."""
