@@ -68,7 +68,7 @@ ARGUMENTS = {
     "maximum_episode_steps": "CLEVR-Robot's name of `max_steps`",
     "num_object": "number of things in a world",
     "obs_type": "blocks and pose, blocks as a set, or a picture",
-    "render": "True adds `pov` to `default_sees`, False removes it",
+    "render": "True adds `pov`, False leaves it out",
     "render_size": "height and width of `pov`",
     "scenes": 'source of the worlds: None, "empty", a task source',
     "systematic_generalization": "sample goals of the training split only",
@@ -76,7 +76,7 @@ ARGUMENTS = {
     "target_in_obs": "adds `target_grid`",
     "terminate_on_success": "whether an episode ends when its goal holds",
     "variable_scene_content": "`reset` samples other things",
-    "vector_state": "True adds `pose` and `grid` to `default_sees`, False removes them",
+    "vector_state": "True adds `pose` and `grid`, False leaves them out",
 }
 
 

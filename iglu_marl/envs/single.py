@@ -89,9 +89,9 @@ def _choose(
         given: those that raise where they have no effect.
         default_controls: the encoding without `config`.
         default_sees: what is observed if `builder_sees` is not given.
-        flags: options that add observations to `default_sees` or remove them: the given value, the value that adds, and
-            the names.
-        is_strict: whether a flag that contradicts `builder_sees` raises; else it has no effect.
+        flags: options that add observations, or leave them out of `default_sees`: the given value, the value that adds,
+            and the names.
+        is_strict: whether a flag raises that leaves out what `builder_sees` names; else it has no effect.
 
     Raises:
         ConfigError: if an option has no effect, or contradicts another one.
@@ -101,22 +101,21 @@ def _choose(
     if config is None:
         fields.setdefault("controls", default_controls)
     chosen = GameConfig.of(config, fields)
-    if "builder_sees" not in fields and chosen.builder_sees == GameConfig.builder_sees:
-        sees = dict.fromkeys(default_sees)
-        for value, adds, names in flags.values():
-            if value is not None:
-                sees = dict.fromkeys(
-                    (*sees, *names) if value == adds else (name for name in sees if name not in names)
-                )
-        fields["builder_sees"] = tuple(sees)
-    elif is_strict:
-        for flag, (value, adds, names) in flags.items():
-            shown = [name in chosen.builder_sees for name in names]
-            if value is not None and not (all(shown) if value == adds else not any(shown)):
-                raise ConfigError(
-                    f"{flag} is {value!r} and builder_sees is {chosen.builder_sees!r}, expected one of them: "
-                    f"{flag} is another name for {' and '.join(map(repr, names))}"
-                )
+    is_chosen = "builder_sees" in fields or chosen.builder_sees != GameConfig.builder_sees
+    sees = chosen.builder_sees if is_chosen else tuple(default_sees)
+    for flag, (value, adds, names) in flags.items():
+        if value is None:
+            continue
+        if value == adds:
+            sees = tuple(dict.fromkeys((*sees, *names)))
+        elif is_chosen and is_strict and any(name in sees for name in names):
+            raise ConfigError(
+                f"{flag} is {value!r} and builder_sees is {sees!r}, expected one of them: {flag}={value!r} leaves out "
+                f"{' and '.join(map(repr, names))}"
+            )
+        elif not is_chosen:
+            sees = tuple(name for name in sees if name not in names)
+    fields["builder_sees"] = sees
     if chosen.render_mode is None and (mode := _default_render_mode()) is not None:
         fields["render_mode"] = mode
     return GameConfig.read(setting, config, fields, given)
@@ -376,8 +375,8 @@ class GridworldEnv(SingleAgentEnv):
 
     action_space: any of the five encodings (default "walking"); `discretize=False` turns "walking" into keys and a
         camera of ±5°.
-    builder_sees: what is observed. default_sees: what is observed if it is not given. render and vector_state, names of
-        2022, then add (True) or remove (False) `pov`, or agentPos and grid.
+    builder_sees: what is observed. default_sees: what is observed if it is not given. render=True adds `pov`,
+        vector_state=True agentPos and grid; False leaves them out, and raises if `builder_sees` names them.
     target_in_obs: adds target_grid. target_egocentric: adds the target around the builder, aligned with the build as in
         the score.
     compat="iglu2022": colour ids, walking actions 14 and 15, compass, defaults (without a `config`) and names of
@@ -463,7 +462,7 @@ class SilentBuilderEnv(SingleAgentEnv):
     compat="iglu2021": camera changes are (pitch, yaw), as in MineRL, with pitch down positive, also in `agentPos`. Its
         height is that of the feet above the floor. Conversations are shown as written. Bundled tasks are sessions.
     builder_sees: what is observed; "dialog" has the key `chat`. default_sees: what is observed if it is not given.
-        visual=True then removes agentPos and grid, and False adds them.
+        visual=False adds agentPos and grid; True leaves them out, and raises if `builder_sees` names them.
     Further keyword arguments are fields of `GameConfig`. One without effect here raises `ConfigError`.
     """
 
