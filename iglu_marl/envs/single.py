@@ -40,7 +40,7 @@ from iglu_marl.game.observations import (
     target_info,
 )
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, compat_of, read_options
-from iglu_marl.game.seats import Seat, check_agent
+from iglu_marl.game.seats import GameSeat, check_agent
 from iglu_marl.tasks.bundled import default_tasks
 
 MAX_ARCHITECT_SEED = 2**31 - 1
@@ -86,7 +86,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         if architect is None:
             config = dataclasses.replace(config, turn_steps=None, max_turns=None)
         else:
-            check_agent(architect, Seat.of(config, "architect_0", single=True))
+            check_agent(architect, GameSeat.of(config, "architect_0", single=True))
         self.config = config
         self.render_mode = config.render_mode
         self._setup = EnvCore(config, controls, default)
