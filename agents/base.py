@@ -54,7 +54,7 @@ class BuilderBase:
 
     @property
     def made_for(self) -> dict[str, Any]:
-        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        """What it needs of its seat, see `iglu_marl.game.seats.GameSeat`."""
         game, dialogue = self.game, self._dialogue
         needs = {
             "role": Role.BUILDER,

@@ -75,7 +75,7 @@ class RandomArchitect:
 
     @property
     def made_for(self) -> dict[str, Any]:
-        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        """What it needs of its seat, see `iglu_marl.game.seats.GameSeat`."""
         return {"role": Role.ARCHITECT, **self._speaker.made_for}
 
     def reset(self, role: Role, seed: int | None) -> None:

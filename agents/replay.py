@@ -72,7 +72,7 @@ class ReplayArchitect:
 
     @property
     def made_for(self) -> dict[str, Any]:
-        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        """What it needs of its seat, see `iglu_marl.game.seats.GameSeat`."""
         needs: dict[str, Any] = {"role": Role.ARCHITECT, "pair": True, "chat": "text"}
         return {**needs, "max_characters": self.message_length}
 

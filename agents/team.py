@@ -209,7 +209,7 @@ class TeamArchitect:
 
     @property
     def made_for(self) -> dict[str, Any]:
-        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        """What it needs of its seat, see `iglu_marl.game.seats.GameSeat`."""
         seat = {"role": Role.ARCHITECT, "name": f"architect_{self._number}", "agents": self._agents}
         needs = {**seat, **self._dialogue.made_for}
         return needs if self._settings.tokens else {**needs, "max_characters": self._settings.max_length}

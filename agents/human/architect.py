@@ -76,7 +76,7 @@ class HumanArchitect:
 
     @property
     def made_for(self) -> dict[str, Any]:
-        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        """What it needs of its seat, see `iglu_marl.game.seats.GameSeat`."""
         needs: dict[str, Any] = {"role": Role.ARCHITECT, "name": self.agent}
         if self._dialogue.tokens:
             return {**needs, "chat": "tokens", **self._dialogue.made_for}

@@ -129,7 +129,7 @@ class LLMArchitect(Decider):
 
     @property
     def made_for(self) -> dict[str, Any]:
-        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        """What it needs of its seat, see `iglu_marl.game.seats.GameSeat`."""
         needs = {"role": Role.ARCHITECT, **self.seat.made_for}
         if self._dialogue.tokens:
             return {**needs, "chat": "tokens", **self._dialogue.made_for}

@@ -178,7 +178,7 @@ class ScriptedArchitect:
 
     @property
     def made_for(self) -> dict[str, Any]:
-        """What it needs of its seat, see `iglu_marl.game.seats.Seat`."""
+        """What it needs of its seat, see `iglu_marl.game.seats.GameSeat`."""
         needs = {"role": Role.ARCHITECT, "pair": True, **self._dialogue.made_for}
         return needs if self._dialogue.tokens else {**needs, "max_characters": self.max_characters}
 

@@ -42,7 +42,7 @@ from iglu_marl.game.observations import (
     target_info,
 )
 from iglu_marl.game.profiles import GRIDWORLD, SILENT_BUILDER, compat_of, read_options
-from iglu_marl.game.seats import Seat, check_agent
+from iglu_marl.game.seats import GameSeat, check_agent
 from iglu_marl.tasks.bundled import default_tasks
 from iglu_marl.tasks.named import as_source
 
@@ -141,7 +141,7 @@ class SingleAgentEnv(gymnasium.Env[dict[str, Any], Any]):
         default: Callable[[], TaskSource] = default_tasks,
     ) -> None:
         if architect is not None:
-            check_agent(architect, Seat.of(config, "architect_0", single=True))
+            check_agent(architect, GameSeat.of(config, "architect_0", single=True))
         self.config = config
         self.render_mode = config.render_mode
         self._setup = EnvCore(config, controls, default)

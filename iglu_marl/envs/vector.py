@@ -38,7 +38,7 @@ from iglu_marl.envs.two_agent import BUILDER
 from iglu_marl.game.agent import Agent, begin, can_rest
 from iglu_marl.game.config import GameConfig, GameOptions
 from iglu_marl.game.episode import EVENTS
-from iglu_marl.game.seats import Seat, check_agent, takes
+from iglu_marl.game.seats import GameSeat, check_agent, takes
 from iglu_marl.rendering.renderer import Layout
 
 INFO_KEYS = ("target_grid", "event")
@@ -58,7 +58,7 @@ class LiveArchitects:
         self._batch, self._observer = batch, prototype.architect_observer
         self._pose = self._observer.only(("agentPos",))
         self._agents = [make() for _ in range(batch.count)]
-        seat = Seat.of(prototype.config, "architect_0", single=True)
+        seat = GameSeat.of(prototype.config, "architect_0", single=True)
         for agent in self._agents:
             check_agent(agent, seat)
         self._known: list[Any] = [None] * batch.count  # blocks and dialogue at the last turn

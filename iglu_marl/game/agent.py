@@ -18,7 +18,7 @@ class Agent(Protocol):
     | `idle` | true while it only waits for a change or an utterance; `play` ends a game if all are idle |
     | `ready` | true while its next act takes no time: it follows a plan or waits |
     | `fault` | the `ServiceError` of this episode, or None; a game with one does not measure the agent |
-    | `made_for` | the fields of `iglu_marl.game.seats.Seat` that it needs; checked before a game |
+    | `made_for` | the fields of `iglu_marl.game.seats.GameSeat` that it needs; checked before a game |
     | `reads` | false for an agent that ignores messages |
     | `check_task(task)` | raises `AgentError` for a task that it cannot play; called by `begin` and `evaluate` |
     | `stats` | its `as_dict()` returns counts of this episode, for JSON |

@@ -25,7 +25,7 @@ _METHODS: Mapping[str, tuple[Any, ...]] = {"reset": ("role", "seed"), "act": ("o
 
 
 @dataclass(frozen=True)
-class Seat:
+class GameSeat:
     """A place in a game, with what it expects of an agent. None: no expectation.
 
     An agent's `made_for` is a mapping from some of these fields to the values that it was made for.
@@ -48,7 +48,7 @@ class Seat:
     @classmethod
     def of(
         cls, config: GameConfig, name: str, *, single: bool = False, conventions: Conventions | None = None
-    ) -> Seat:
+    ) -> GameSeat:
         """Return a seat of a game.
 
         Args:
@@ -114,7 +114,7 @@ def players_of(env: Any) -> dict[str, Role | str]:
     return players
 
 
-def seats_of(env: Any) -> dict[str, Seat]:
+def seats_of(env: Any) -> dict[str, GameSeat]:
     """Return the seats of an environment by the agents' names; of a single-agent environment, that of the builder.
 
     Raises `AgentError` for other objects.
@@ -123,10 +123,10 @@ def seats_of(env: Any) -> dict[str, Seat]:
     single = isinstance(game, gymnasium.Env)
     conventions = game.episode.controls.conventions
     names = ("builder_0",) if single else game.config.agents
-    return {name: Seat.of(game.config, name, single=single, conventions=conventions) for name in names}
+    return {name: GameSeat.of(game.config, name, single=single, conventions=conventions) for name in names}
 
 
-def check_agent(agent: Any, seat: Seat) -> None:
+def check_agent(agent: Any, seat: GameSeat) -> None:
     """Raise `AgentError` unless an object is an agent that can play in a seat. It says how to make one that can."""
     if isinstance(agent, type):
         raise AgentError(
@@ -190,7 +190,7 @@ def _shown(field: str, value: Any) -> str:
     return f"{field}={str(value) if field == 'role' else value!r}"
 
 
-def _maker(kind: type, seat: Seat, other_role: bool = False) -> str:
+def _maker(kind: type, seat: GameSeat, other_role: bool = False) -> str:
     """Return what makes an agent for a seat, in words."""
     own = ""
     if other_role:
