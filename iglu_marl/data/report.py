@@ -5,7 +5,6 @@ Each reader defines its own `SkipReason`. No piece of data is skipped without an
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -80,15 +79,6 @@ class Report(Generic[AnyReason]):
     def skip(self, reason: AnyReason, name: str = "", number: int | None = None, detail: str = "") -> None:
         """Add an entry to `skipped`."""
         self.skipped.append(Skipped(reason, name, number, detail))
-
-    def warn_of(self, reason: AnyReason, place: str) -> None:
-        """Warn if a tenth of the rows or more, and ten at least, were skipped for a reason."""
-        lost = [entry for entry in self.skipped if entry.reason is reason]
-        if len(lost) >= max(10, self.rows / 10):
-            warnings.warn(
-                f"{place}: {len(lost):,} of {self.rows:,} rows cannot be used, such as {lost[0]!s:.200}; see report()",
-                stacklevel=3,
-            )
 
     @property
     def exact(self) -> bool:
