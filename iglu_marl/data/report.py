@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 
@@ -44,11 +43,6 @@ class Skipped(Generic[AnyReason]):
     number: int | None = None  # step, state, turn or line of it (see `SkipReason.unit`); None for all
     detail: str = ""  # further text
 
-    session = place = property(attrgetter("name"))  # the names of earlier versions
-    step = state = turn = line = property(attrgetter("number"))
-    note = problem = property(attrgetter("reason"))
-    text = property(attrgetter("detail"))
-
     def __str__(self) -> str:
         name = self.name if self.name.isprintable() else repr(self.name)
         number = "" if self.number is None else f"{self.reason.unit} {self.number}"
@@ -73,8 +67,6 @@ class Report(Generic[AnyReason]):
     tasks: int = 0
     skipped: list[Skipped[AnyReason]] = field(default_factory=list)
     files: list[Skipped[Any]] = field(default_factory=list)
-
-    noted = property(attrgetter("skipped"))  # the name of earlier versions
 
     def skip(self, reason: AnyReason, name: str = "", number: int | None = None, detail: str = "") -> None:
         """Add an entry to `skipped`."""
@@ -121,11 +113,11 @@ class Report(Generic[AnyReason]):
         read = ", ".join(
             f"{count} {number.replace('_', ' ')}" for number in _NUMBERS if (count := getattr(self, number))
         )
-        found = sorted({**self.counts, **self.file_counts}.items())
-        return f"{read or 'nothing'}; left out: {', '.join(f'{count} {name}' for name, count in found) or 'nothing'}"
+        reasons = sorted({**self.counts, **self.file_counts}.items())
+        return f"{read or 'nothing'}; left out: {', '.join(f'{count} {name}' for name, count in reasons) or 'nothing'}"
 
 
-_NUMBERS = [part.name for part in fields(Report) if part.name not in ("skipped", "files")]
+_NUMBERS = [count.name for count in fields(Report) if count.name not in ("skipped", "files")]
 
 
 def _counts(entries: Iterable[Skipped[Any]]) -> dict[str, int]:

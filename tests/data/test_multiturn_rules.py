@@ -114,6 +114,13 @@ RULES: dict[str, tuple[list[Row], dict[int, int], list[list[str]], list[int], di
         [1],
         {"joined_instruction": 1},
     ),
+    "a repeated row counts once": (
+        [SAY[1], SAY[1], SAY[2], SAY[2], row(1, "another")],
+        {2: 1},
+        [["<Architect> say 1", "<Architect> another"]],
+        [1],
+        {"duplicate_row": 2, "joined_instruction": 1},
+    ),
     "a world without an instruction is left out": (
         [row(2), row(3, "one"), row(4), row(6), row(7), row(9, "left")],
         {2: 3, 4: 1, 6: 2},
@@ -264,11 +271,16 @@ def test_columns_of_questions_may_be_missing() -> None:
 def test_rows_without_a_session_or_a_step_are_counted() -> None:
     report = Report()
     text = table(
-        ",1,hut,True,a,,", "3-hut,,hut,True,b,,", "3-hut,x,hut,True,c,,", "3-hut,1.5,hut,True,,,", "3-hut"
+        ",1,hut,True,a,,",
+        "3-hut,2,hut,maybe,,,",
+        "3-hut,,hut,True,b,,",
+        "3-hut,x,hut,True,c,,",
+        "3-hut,1.5,hut,True,,,",
+        "3-hut",
     )
     text += table("3-hut,²,hut,True,d,,", f"3-hut,{'9' * 5000},hut,True,e,,", header="").lstrip("\n")
     assert read_rows(text, report) == []
-    assert report.counts == {"bad_row": 7}
+    assert report.counts == {"bad_row": 8}
     assert "line 2" in str(report.skipped[0])
 
 
@@ -282,21 +294,6 @@ def test_a_row_that_cannot_be_read_takes_no_other_with_it() -> None:
         "dialogs.csv, line 4",
     ]
     assert report.rows == 4
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "no column PartitionKey, StepId"),
-        ("<html>not a table</html>", "no column"),
-        (table(header=HEADER.replace("StepId", "Step")), "no column StepId"),
-        (b"\xff\xfe\x00", "not UTF-8"),
-    ],
-)
-def test_what_is_no_table_is_refused(text: str | bytes, message: str) -> None:
-    with pytest.raises(DataError, match=message) as caught:
-        read_rows(text, place="there.csv")
-    assert "there.csv" in str(caught.value)
 
 
 @given(st.lists(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r"), min_size=1)))

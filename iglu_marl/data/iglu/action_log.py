@@ -200,7 +200,7 @@ def _point(text: str) -> list[float]:
     """Parse "(1, 2.5, -3)"."""
     if not (text.startswith("(") and text.endswith(")")):
         raise ValueError(text)
-    return [float(part) for part in text[1:-1].split(",")]
+    return [float(number) for number in text[1:-1].split(",")]
 
 
 def _finite(numbers: list[float], count: int) -> list[float]:
@@ -228,8 +228,8 @@ def _read_looked(tick: int, text: str) -> Event:
 
 def _read_changed(tick: int, text: str) -> Event:
     changes = []
-    for part in text.strip().removeprefix("(").removesuffix(")").split(") ("):
-        x, y, z, old, new = _whole(_finite(_point(f"({part})"), 5))
+    for change in text.strip().removeprefix("(").removesuffix(")").split(") ("):
+        x, y, z, old, new = _whole(_finite(_point(f"({change})"), 5))
         changes.append(VoxelChange((x, y, z), old, new))
     return Changed(tick, tuple(changes))
 

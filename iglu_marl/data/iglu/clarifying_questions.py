@@ -119,7 +119,7 @@ class RankingScores:
     unknown_candidates: int  # how often such a candidate occurred
 
     def __str__(self) -> str:
-        recall = ", ".join(f"recall@{k} {part:.3f}" for k, part in self.recall.items())
+        recall = ", ".join(f"recall@{k} {share:.3f}" for k, share in self.recall.items())
         return f"MRR {self.mrr:.4f}, {recall} over {self.queries} instructions"
 
 

@@ -97,11 +97,11 @@ class HumanEvaluation:
 
     def by_agent(self, agent: str) -> list[Feedback]:
         """Return the rows of an agent. Raises `DataError` if it has none."""
-        found = [row for row in self.feedback if row.agent == agent]
-        if not found:
+        rows = [row for row in self.feedback if row.agent == agent]
+        if not rows:
             known = dict.fromkeys(row.agent for row in self.feedback)
             raise DataError(f"there is no agent {agent!r}, expected one of {', '.join(known)}")
-        return found
+        return rows
 
     def to_pandas(self) -> Any:
         """Return the table as a `pandas.DataFrame`, one row per judgement."""

@@ -161,14 +161,14 @@ class _Turns:
         if self.words is None:
             self.skip(MultiturnSkip.STRAY_WORLD, step)
             return
-        said, self.words = self.kept + self.words, None
+        utterances, self.words = self.kept + self.words, None
         if world.any():
             self.kept = []
-            self.dialog.append(said)
+            self.dialog.append(utterances)
             self.worlds.append(world)
             self.steps.append(step)
         else:
-            self.kept = said
+            self.kept = utterances
             self.skip(MultiturnSkip.EMPTY_WORLD, step)
 
     def end(self) -> None:
@@ -253,16 +253,18 @@ def _exact(
     try:
         with wrap_errors(place):
             for row in exact:
-                part = parse_json(row.exact, place)
-                if unknown := part.keys() - {"turns", "start"}:
+                content = parse_json(row.exact, place)
+                if unknown := content.keys() - {"turns", "start"}:
                     raise DataError(f"exact turns have {', '.join(unknown)}, expected only turns and start")
-                fields |= {"start": part["start"]} if "start" in part else {}
-                fields["turns"] += part["turns"]
-                steps += [row.step] * len(part["turns"])
+                fields |= {"start": content["start"]} if "start" in content else {}
+                fields["turns"] += content["turns"]
+                steps += [row.step] * len(content["turns"])
             session, _ = read_task(fields, turns.session)
             for turn, step in enumerate(steps):
+                world = worlds.get(step)
                 is_last = steps[turn + 1 : turn + 2] != [step]
-                if is_last and not np.array_equal(worlds.get(step), session.structures[turn]):
+                same = isinstance(world, np.ndarray) and np.array_equal(world, session.structures[turn])
+                if is_last and not same:
                     raise DataError(f"turn {turn} does not end with the world of step {step}")
     except DataError as error:
         turns.skip(MultiturnSkip.BAD_EXACT, None, str(error)[:200])
@@ -301,17 +303,17 @@ def group_sessions(
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(row.session, []).append(row)
-    found: dict[str, list[Subtasks]] = {}
-    for name, own in grouped.items():
+    sessions: dict[str, list[Subtasks]] = {}
+    for name, session_rows in grouped.items():
         if name not in worlds:
             report.skip(MultiturnSkip.NO_WORLDS, name)
             continue
         session = read_session(
-            own, worlds[name], report, progressive=progressive, invariant=invariant, steps=steps
+            session_rows, worlds[name], report, progressive=progressive, invariant=invariant, steps=steps
         )
         if session is not None:
-            found.setdefault(_structure(own), []).append(session)
-    return found
+            sessions.setdefault(_structure(session_rows), []).append(session)
+    return sessions
 
 
 def _structure(rows: Sequence[Row]) -> str:

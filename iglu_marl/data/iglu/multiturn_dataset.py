@@ -189,7 +189,9 @@ class MultiturnDataset(Dataset):
         if not self.tasks:
             raise DataError(f"{self.location} has no usable session: {self._report}{self._report.example}")
         if ids == "iglu2022":
-            self.tasks = {name: [_in_2022_ids(own) for own in found] for name, found in self.tasks.items()}
+            self.tasks = {
+                name: [_in_2022_ids(session) for session in sessions] for name, sessions in self.tasks.items()
+            }
 
     def _read_with_table(self, table: bytes, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
         rows = read_rows(table, self._report, place=f"{self.location}: {TABLE}")
@@ -202,18 +204,18 @@ class MultiturnDataset(Dataset):
 
     def _read_worlds_only(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
         """Return the sessions in the order of structure and attempt."""
-        found: dict[str, list[Subtasks]] = {}
+        sessions: dict[str, list[Subtasks]] = {}
         for name in sorted(self.worlds.sessions, key=_natural):
-            built = self._filled_worlds(name)
-            if not built:
+            worlds = self._filled_worlds(name)
+            if not worlds:
                 self._report.skip(MultiturnSkip.EMPTY_SESSION, name)
                 continue
-            self.steps[name] = list(built)
-            session = Subtasks([""] * len(built), list(built.values()), task_id=name, ids="iglu", **options)
+            self.steps[name] = list(worlds)
+            session = Subtasks([""] * len(worlds), list(worlds.values()), task_id=name, ids="iglu", **options)
             self._report.sessions += 1
             self._report.turns += len(session)
-            found.setdefault(name.partition("-")[2], []).append(session)
-        return found
+            sessions.setdefault(name.partition("-")[2], []).append(session)
+        return sessions
 
     def _filled_worlds(self, session: str) -> dict[int, BlockGrid]:
         """Return the non-empty worlds of a session by step, up to the first damaged one."""
@@ -260,8 +262,8 @@ IGLUDataset = MultiturnDataset  # the name of the IGLU tools
 
 def _clear(session: Subtasks, turn: int) -> bool | None:
     """Whether the builder asked nothing in a turn; None if the turn has no utterances."""
-    said = session.turns[turn]
-    return not any(utterance.role is Role.BUILDER for utterance in said) if said else None
+    dialogue = session.turns[turn]
+    return not any(utterance.role is Role.BUILDER for utterance in dialogue) if dialogue else None
 
 
 def _natural(session: str) -> tuple[list[tuple[int, str]], int]:

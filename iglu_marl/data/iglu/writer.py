@@ -81,7 +81,8 @@ class SessionRecord:
         """Return the record of a session. The structure defaults to the second part of its name."""
         name = session.task_id or "session"
         turns = tuple(
-            SessionTurn(said, grid) for said, grid in zip(session.turns, session.structures, strict=True)
+            SessionTurn(dialogue, grid)
+            for dialogue, grid in zip(session.turns, session.structures, strict=True)
         )
         return cls(name, structure or name.partition("-")[2] or name, turns, session.starting_grid)
 
@@ -121,7 +122,7 @@ class EpisodeRecorder:
             self._path.append(((x, y, z, yaw, pitch), grid))
         self._steps = steps
         for utterance in episode.dialogue[self._heard :]:
-            spoke = any(said.role is utterance.role is Role.ARCHITECT for said in self._words)
+            spoke = any(earlier.role is utterance.role is Role.ARCHITECT for earlier in self._words)
             if spoke and not np.array_equal(grid, self._world):
                 self._close(grid)
             self._words.append(utterance)
@@ -279,7 +280,7 @@ def write_sessions(
     """
     report = Report[WriteNote]()
     if isinstance(sessions, Mapping):
-        records = [_as_record(entry, structure) for structure, own in sessions.items() for entry in own]
+        records = [_as_record(entry, name) for name, entries in sessions.items() for entry in entries]
     else:
         records = [_as_record(entry) for entry in sessions]
     rows: list[dict[str, str]] = []
