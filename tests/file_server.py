@@ -1,4 +1,4 @@
-"""A server of files on 127.0.0.1 for tests: it breaks off, stalls, lies and forgets as it is told."""
+"""A server of files on 127.0.0.1 for tests: it breaks off, stalls and lies as the test wants."""
 
 from __future__ import annotations
 
@@ -18,10 +18,6 @@ class Served:
     """One file, and how it is served. Lists are used up from the front, one entry per request."""
 
     body: bytes
-    etag: str | None = '"one"'
-    modified: str | None = None
-    ranges: bool = True
-    content_type: str = "application/zip"
     chunked: bool = False  # no Content-Length
     gzipped: bool = False
     told_length: str | None = None  # as Content-Length, in place of the true one
@@ -31,9 +27,6 @@ class Served:
     stall_after: list[int | None] = field(default_factory=list)  # bytes of this answer, then silence
     slow_s: float = 0.0  # between blocks
     block: int = 1 << 12
-    retry_after: str | None = None
-    shift_range: bool = False
-    redirect: str | None = None
 
 
 @dataclass
@@ -98,62 +91,29 @@ class FileServer:
         status = file.statuses.pop(0) if file.statuses else 0
         if status == -1:
             return
-        if status or file.redirect:
-            self._short(handler, seen, status or 302, file)
+        if status:
+            self._short(handler, seen, status)
             return
         body = gzip.compress(file.body) if file.gzipped else file.body
-        start = self._start(file, seen.headers)
-        if start is not None and start >= len(body):
-            handler.send_response(416)
-            handler.send_header("Content-Range", f"bytes */{len(body)}")
-            handler.send_header("Content-Length", "0")
-            handler.end_headers()
-            seen.status = 416
-            return
-        if file.shift_range and start is not None:
-            start += 1  # another part than was asked for
-        self._head(handler, seen, file, body, start)
-        self._body(handler, seen, file, body[start or 0 :])
+        self._head(handler, seen, file, body)
+        self._body(handler, seen, file, body)
 
-    def _short(
-        self, handler: BaseHTTPRequestHandler, seen: Seen, status: int, file: Served | None = None
-    ) -> None:
+    def _short(self, handler: BaseHTTPRequestHandler, seen: Seen, status: int) -> None:
         seen.status = status
         handler.send_response(status)
-        if file is not None and file.retry_after is not None:
-            handler.send_header("Retry-After", file.retry_after)
-        if file is not None and file.redirect is not None:
-            handler.send_header("Location", file.redirect)
         handler.send_header("Content-Length", "0")
         handler.end_headers()
 
-    def _start(self, file: Served, headers: dict[str, str]) -> int | None:
-        asked = headers.get("Range")
-        if asked is None or not file.ranges:
-            return None
-        condition = headers.get("If-Range")
-        if condition is not None and condition not in (file.etag, file.modified):
-            return None
-        return int(asked.removeprefix("bytes=").removesuffix("-"))
-
-    def _head(
-        self, handler: BaseHTTPRequestHandler, seen: Seen, file: Served, body: bytes, start: int | None
-    ) -> None:
-        seen.status = 200 if start is None else 206
-        handler.send_response(seen.status)
-        handler.send_header("Content-Type", file.content_type)
-        if start is not None:
-            handler.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
-        if file.etag is not None:
-            handler.send_header("ETag", file.etag)
-        if file.modified is not None:
-            handler.send_header("Last-Modified", file.modified)
+    def _head(self, handler: BaseHTTPRequestHandler, seen: Seen, file: Served, body: bytes) -> None:
+        seen.status = 200
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/zip")
         if file.gzipped:
             handler.send_header("Content-Encoding", "gzip")
         if file.chunked:
             handler.send_header("Transfer-Encoding", "chunked")
         else:
-            handler.send_header("Content-Length", file.told_length or str(len(body) - (start or 0)))
+            handler.send_header("Content-Length", file.told_length or str(len(body)))
         handler.end_headers()
 
     def _body(self, handler: BaseHTTPRequestHandler, seen: Seen, file: Served, body: bytes) -> None:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from iglu_marl.core.grid import BlockGrid, color_id, grid_to_blocks
-from iglu_marl.data.iglu.action_log import ActionLog, Broke, Placed, VoxelWorld
+from iglu_marl.data.iglu.action_log import ActionLog, Broke, Placed
+from iglu_marl.data.iglu.world_files import VoxelWorld
 
 # The voxel engine's ids of the colours: as inherited from the start world, and as placed by the annotator.
 FIRST = {"blue": 57, "yellow": 50, "green": 59, "orange": 47, "purple": 56, "red": 60}
@@ -136,3 +137,18 @@ def world_by_actions(log: ActionLog) -> VoxelWorld:
         elif isinstance(event, Broke):
             world.pop(event.cell, None)
     return world
+
+
+def first_hit(is_solid: Callable[[Any], bool], start: Any, view: Any, reach: float = 30) -> tuple[Any, Any]:
+    """Return the first solid cell along a line of sight, in steps of a hundredth, and the cell before it.
+
+    A cell (x, y, z) fills [x, x + 1). None: there is no such cell.
+    """
+    before = None
+    for distance in np.arange(0, reach, 0.01):
+        cell = tuple(int(value) for value in np.floor(np.asarray(start) + np.asarray(view) * distance))
+        if cell != before:
+            if is_solid(cell):
+                return cell, before
+            before = cell
+    return None, None

@@ -73,7 +73,7 @@ def fetch_packs(
     force: Annotated[bool, Option("--force", help="Download existing packs again.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Download packs. An interrupted download is resumed."""
+    """Download packs and check them."""
     from iglu_marl.data.packs.fetch import fetch_pack
 
     if url is not None and len(names or []) != 1:

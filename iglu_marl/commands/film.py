@@ -17,7 +17,7 @@ from iglu_marl.commands.output import print_json, progress_bar, text_console
 from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.files import made_folder
 from iglu_marl.core.parsing import read_file
-from iglu_marl.data.iglu.multiturn import WORLD_LIMIT
+from iglu_marl.data.iglu.world_files import WORLD_LIMIT
 from iglu_marl.data.packs.archive import Pack, open_pack
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack

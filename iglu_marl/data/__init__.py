@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from iglu_marl.data.iglu.clarifying_questions import clarifying_questions as clarifying_questions
     from iglu_marl.data.iglu.clarifying_questions import question_bank as question_bank
     from iglu_marl.data.iglu.human_evaluation import human_evaluation as human_evaluation
-    from iglu_marl.data.iglu.multiturn import read_sessions as read_sessions
     from iglu_marl.data.iglu.multiturn_dataset import IGLUDataset as IGLUDataset
     from iglu_marl.data.iglu.multiturn_dataset import MultiturnDataset as MultiturnDataset
+    from iglu_marl.data.iglu.multiturn_dataset import read_sessions as read_sessions
     from iglu_marl.data.iglu.singleturn import SingleturnDataset as SingleturnDataset
     from iglu_marl.data.iglu.trajectory import nearest_controls as nearest_controls
     from iglu_marl.data.iglu.trajectory import trajectory_of as trajectory_of

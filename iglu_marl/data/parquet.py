@@ -59,18 +59,18 @@ def _task_rows(tasks: Tasks) -> Iterator[Record]:
     for name, (entry, labels, clear) in zip(unique_names(e for e, *_ in known), known, strict=True):
         turns = [entry] if isinstance(entry, Task) else list(entry)
         for turn, task in enumerate(turns):
-            own = task.in_ids("iglu")
+            plain = task.in_ids("iglu")
             yield {
                 "id": name,
                 **labels,
                 "turn": turn,
                 "clear": clear[turn] if clear else None,
-                "dialog": own.dialog,
-                "instruction": own.instruction,
-                "start": _blocks(own.starting_grid),
-                "target": _blocks(own.target_grid),
-                "full": _blocks(own.full_grid),
-                "invariant": own.invariant,
+                "dialog": plain.dialog,
+                "instruction": plain.instruction,
+                "start": _blocks(plain.starting_grid),
+                "target": _blocks(plain.target_grid),
+                "full": _blocks(plain.full_grid),
+                "invariant": plain.invariant,
             }
 
 
@@ -78,14 +78,10 @@ def _blocks(grid: BlockGrid | None) -> list[Any] | None:
     return None if grid is None else grid_to_blocks(grid)
 
 
-def _pyarrow() -> Any:
+def _schema(columns: dict[str, tuple[str, str]]) -> Any:
     with extra("parquet"):
         import pyarrow as pa
-        import pyarrow.parquet
-    return pa
 
-
-def _schema(pa: Any, columns: dict[str, tuple[str, str]]) -> Any:
     kinds = {
         "string": pa.string(),
         "int": pa.int32(),
@@ -117,23 +113,19 @@ def write_parquet(
         DataError: if pyarrow is missing, the folder is in use, or there is nothing to write.
 
     """
-    pa = _pyarrow()
-    frames = {
-        "tasks": (task_frame(source), TASK_COLUMNS),
-        "utterances": (utterance_frame(source), UTTERANCE_COLUMNS),
+    tables = {
+        "tasks": (_schema(TASK_COLUMNS), task_frame(source)),
+        "utterances": (_schema(UTTERANCE_COLUMNS), utterance_frame(source)),
     }
-    if not len(frames["tasks"][0]):
+    if not len(tables["tasks"][1]):
         raise DataError(f"there is no task to write to {path}, expected at least one")
     sizes: dict[str, dict[str, int]] = {}
     with new_folder(path, overwrite=overwrite, marker=CARD, holds=WRITTEN) as folder:
-        for table, (frame, columns) in frames.items():
-            schema = _schema(pa, columns)
-            if not len(frame):
-                continue  # a corpus without words
-            (folder / table).mkdir()
+        for table, (schema, frame) in tables.items():
             for part, rows in frame.groupby(frame["split"].fillna(UNSPLIT), sort=True):
-                content = pa.Table.from_pandas(rows, schema=schema, preserve_index=False)
-                pa.parquet.write_table(content, folder / table / f"{part}.parquet")
+                (folder / table).mkdir(exist_ok=True)
+                file = folder / table / f"{part}.parquet"
+                rows.to_parquet(file, engine="pyarrow", index=False, schema=schema)
                 sizes.setdefault(table, {})[str(part)] = len(rows)
         (folder / CARD).write_text(_card(source, info, sizes), encoding="utf-8", newline="")
     return {table: sum(parts.values()) for table, parts in sizes.items()}
@@ -180,25 +172,26 @@ def statistics(source: Sessions) -> dict[str, Any]:
     known = list(labelled(source))
     tasks = [task for entry, *_ in known for task in ([entry] if isinstance(entry, Task) else entry)]
     splits = [str(labels.get("split") or UNSPLIT) for _, labels, _ in known]
-    said = utterance_frame(source)
-    words = [re.findall(r"[^\W_]+", text.lower()) for text in said["text"]]
-    todo: Counter[str] = Counter()
+    utterances = utterance_frame(source)
+    words = [re.findall(r"[^\W_]+", text.lower()) for text in utterances["text"]]
+    builder_texts = utterances["text"][utterances["speaker"] == "builder"]
+    edits: Counter[str] = Counter()
     for task in tasks:
-        todo.update(changes(task.start_grid, task.target_grid))
+        edits.update(changes(task.start_grid, task.target_grid))
     return {
         "entries": len(known),
         "entries_by_split": _counted(splits),
         "structures": len({labels.get("structure") for _, labels, _ in known}),
         "tasks": len(tasks),
         "clear": _counted(value for *_, clear in known for value in clear if value is not None),
-        "utterances": len(said),
-        "utterances_by_speaker": _counted(said["speaker"]),
-        "builder_questions": sum("?" in text for text in said["text"][said["speaker"] == "builder"]),
+        "utterances": len(utterances),
+        "utterances_by_speaker": _counted(utterances["speaker"]),
+        "builder_questions": sum("?" in text for text in builder_texts),
         "words": sum(map(len, words)),
         "distinct_words": len({word for row in words for word in row}),
         "words_per_utterance": round(sum(map(len, words)) / max(1, len(words)), 2),
         "target_blocks_by_color": count_colors(task.in_ids("iglu").target_grid for task in tasks),
-        "changes": {name: todo[name] for name in ("added", "removed", "recolored")},
+        "changes": {name: edits[name] for name in ("added", "removed", "recolored")},
     }
 
 

@@ -5,12 +5,10 @@ Each reader defines its own `SkipReason`. No piece of data is skipped without an
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 
@@ -45,11 +43,6 @@ class Skipped(Generic[AnyReason]):
     number: int | None = None  # step, state, turn or line of it (see `SkipReason.unit`); None for all
     detail: str = ""  # further text
 
-    session = place = property(attrgetter("name"))  # the names of earlier versions
-    step = state = turn = line = property(attrgetter("number"))
-    note = problem = property(attrgetter("reason"))
-    text = property(attrgetter("detail"))
-
     def __str__(self) -> str:
         name = self.name if self.name.isprintable() else repr(self.name)
         number = "" if self.number is None else f"{self.reason.unit} {self.number}"
@@ -75,20 +68,9 @@ class Report(Generic[AnyReason]):
     skipped: list[Skipped[AnyReason]] = field(default_factory=list)
     files: list[Skipped[Any]] = field(default_factory=list)
 
-    noted = property(attrgetter("skipped"))  # the name of earlier versions
-
     def skip(self, reason: AnyReason, name: str = "", number: int | None = None, detail: str = "") -> None:
         """Add an entry to `skipped`."""
         self.skipped.append(Skipped(reason, name, number, detail))
-
-    def warn_of(self, reason: AnyReason, place: str) -> None:
-        """Warn if a tenth of the rows or more, and ten at least, were skipped for a reason."""
-        lost = [entry for entry in self.skipped if entry.reason is reason]
-        if len(lost) >= max(10, self.rows / 10):
-            warnings.warn(
-                f"{place}: {len(lost):,} of {self.rows:,} rows cannot be used, such as {lost[0]!s:.200}; see report()",
-                stacklevel=3,
-            )
 
     @property
     def exact(self) -> bool:
@@ -131,11 +113,11 @@ class Report(Generic[AnyReason]):
         read = ", ".join(
             f"{count} {number.replace('_', ' ')}" for number in _NUMBERS if (count := getattr(self, number))
         )
-        found = sorted({**self.counts, **self.file_counts}.items())
-        return f"{read or 'nothing'}; left out: {', '.join(f'{count} {name}' for name, count in found) or 'nothing'}"
+        reasons = sorted({**self.counts, **self.file_counts}.items())
+        return f"{read or 'nothing'}; left out: {', '.join(f'{count} {name}' for name, count in reasons) or 'nothing'}"
 
 
-_NUMBERS = [part.name for part in fields(Report) if part.name not in ("skipped", "files")]
+_NUMBERS = [count.name for count in fields(Report) if count.name not in ("skipped", "files")]
 
 
 def _counts(entries: Iterable[Skipped[Any]]) -> dict[str, int]:

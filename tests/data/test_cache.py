@@ -42,7 +42,7 @@ class Builder:
             "grids": np.arange(24, dtype=np.int8).reshape(2, 3, 4),
             "empty": np.zeros((0, 9, 11, 11), np.int8),
             "names": np.array(["c73", "ünïcode"]),
-            "file": [1.5, -0.0],
+            "floats": [1.5, -0.0],
             "facts": json_array({"reasons": {"no world": 3}, "list": [None, "ß"]}),
         }
 
@@ -108,18 +108,17 @@ def test_entries_are_plain_npz_files(folder: Path) -> None:
         np.testing.assert_array_equal(entry["grids"], Builder()()["grids"])
 
 
-def test_what_cannot_be_kept_safely(folder: Path) -> None:
-    for bad in (
-        {"objects": np.array([{"a": 1}, None], dtype=object)},
-        {"../up": np.zeros(1)},
-        {"__meta__": np.zeros(1)},
-        {"a/b": np.zeros(1)},
-    ):
-        with pytest.raises(DataError, match="cannot be stored"):
-            cached(PACK, "sessions", "1", lambda bad=bad: bad)
-    for kind in ("../up", "a/b", ""):
-        with pytest.raises(DataError, match="expected a file name"):
-            cached(PACK, kind, "1", Builder())
+@pytest.mark.parametrize(
+    ("kind", "arrays", "message"),
+    [
+        *(("sessions", {name: np.zeros(1)}, "stored") for name in ("../up", "a/b", "__meta__", "file")),
+        ("sessions", {"objects": np.array([{"a": 1}, None], dtype=object)}, "cannot be stored"),
+        *((kind, {}, "expected a file name") for kind in ("../up", "a/b", "")),
+    ],
+)
+def test_what_cannot_be_stored_safely(folder: Path, kind: str, arrays: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        cached(PACK, kind, "1", lambda: arrays)
     assert entries(folder) == []
 
 
@@ -215,7 +214,7 @@ def test_a_full_disk_is_no_failure(folder: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(np.lib.format, "write_array", full)
+        patch.setattr(np, "savez", full)
         check(cached(PACK, "sessions", "1", Builder()))
     assert entries(folder) == []
     check(cached(PACK, "sessions", "1", Builder()))

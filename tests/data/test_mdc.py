@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import json
-import math
-import pickle
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,21 +12,27 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_packs import first_hit
 
 from iglu_marl import ConfigError, DataError, Role, Task, to_iglu2022_ids
 from iglu_marl.agents import OracleBuilder
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, blocks_to_grid, canonical, grid_to_blocks, in_zone
+from iglu_marl.core.grid import (
+    ZONE_SHAPE,
+    BlockGrid,
+    blocks_to_grid,
+    canonical,
+    color_at,
+    grid_to_blocks,
+    in_zone,
+)
 from iglu_marl.data import CDMDataset, Corpus, action_sequences
-from iglu_marl.data.mdc import corpus as mdc
 from iglu_marl.data.mdc.action_sequences import turns
 from iglu_marl.data.mdc.corpus import HUMAN_EYE_HEIGHT, CorpusSkip
 from iglu_marl.data.mdc.dataset import count_colors, session_task, without_top_layer
 from iglu_marl.data.mdc.reader import read_gold
 from iglu_marl.envs.single import SilentBuilderEnv
-from iglu_marl.tasks import TaskSet, sample_task
+from iglu_marl.tasks import TaskSet
 from iglu_marl.tasks.bundled import silent_builder_tasks
-
-# ruff: noqa: S301 - only what was pickled a moment ago is read
 
 
 def statistics(corpus: Corpus) -> dict[str, Any]:
@@ -174,7 +177,7 @@ def test_nobody_does_what_the_recorder_dropped(corpus: Corpus, pack: Path, truth
     assert as_written == truth["edits_between_consecutive_states"]
     assert without == statistics(corpus)["edits_between_consecutive_states"]
     assert without == {"put": 15351, "remove": 5757, "recolour": 2}
-    noted = [(s.session, s.state) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT]
+    noted = [(s.name, s.number) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT]
     assert sorted(noted) == sorted(dropouts)
     assert len(dropouts) == 45
     session = corpus.sessions["B1-A3-C2-1522434666266"]
@@ -219,21 +222,9 @@ def test_the_report_names_what_is_missing(corpus: Corpus, truth: dict[str, Any])
     }
     assert "93 outside_zone" in str(report)
     missing = next(entry for entry in report.skipped if entry.reason is CorpusSkip.NO_POSE)
-    assert missing.state is not None
-    assert corpus.sessions[missing.session][missing.state].feet is None
-    assert corpus.sessions[missing.session][missing.state].pose() is None
-
-
-def test_the_second_reading_comes_from_the_cache(
-    corpus: Corpus, pack: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mdc, "_read_sessions", None)
-    again = Corpus.open(pack)
-    assert list(again.sessions) == list(corpus.sessions)
-    assert again.report() == corpus.report()
-    name = list(corpus.sessions)[7]
-    assert again.sessions[name].dialogue == corpus.sessions[name].dialogue
-    np.testing.assert_array_equal(again.sessions[name].grids, corpus.sessions[name].grids)
+    assert missing.number is not None
+    assert corpus.sessions[missing.name][missing.number].feet is None
+    assert corpus.sessions[missing.name][missing.number].pose() is None
 
 
 def test_a_zip_a_folder_and_a_part_of_it_tell_the_same(corpus: Corpus, pack: Path, tmp_path: Path) -> None:
@@ -283,20 +274,6 @@ def test_inventory_and_blocks_add_up(corpus: Corpus) -> None:
     assert off < 40, "a few states were written while a block was on its way"
 
 
-def first_hit(grid: Any, eye: Any, yaw_deg: float, pitch_deg: float) -> tuple[Any, Any]:
-    """The first solid cell along a gaze, in steps of a hundredth of a cell, and the cell before it."""
-    yaw, pitch = math.radians(yaw_deg), math.radians(pitch_deg)
-    sight = np.array([math.sin(yaw) * math.cos(pitch), math.sin(pitch), -math.cos(yaw) * math.cos(pitch)])
-    before = None
-    for distance in np.arange(0, 8, 0.01):
-        x, y, z = (int(v) for v in np.floor(np.asarray(eye) + sight * distance + 0.5))
-        if (x, y, z) != before:
-            if y < -1 or (in_zone(x, y, z) and grid[y + 1, x + 5, z + 5]):
-                return (x, y, z), before
-            before = (x, y, z)
-    return None, None
-
-
 def test_people_looked_at_what_they_changed(corpus: Corpus) -> None:
     """Pose, gaze, cells and heights fit together: from where a builder stood still, its gaze meets its edit."""
     seen, agreed = 0, 0
@@ -306,7 +283,14 @@ def test_people_looked_at_what_they_changed(corpus: Corpus) -> None:
         for state, x, y, z, _, new in session.edits.tolist():
             still = state and np.array_equal(poses[state], poses[state - 1])
             if still and edits[state] == 1 and in_zone(x, y, z):
-                hit, before = first_hit(session.grids[state - 1], poses[state][:3], *poses[state][3:])
+                grid, (yaw, pitch) = session.grids[state - 1], np.radians(poses[state][3:])
+                sight = np.sin(yaw) * np.cos(pitch), np.sin(pitch), -np.cos(yaw) * np.cos(pitch)
+                hit, before = first_hit(
+                    lambda cell, grid=grid: cell[1] < -1 or (in_zone(*cell) and color_at(grid, cell) > 0),
+                    poses[state][:3] + 0.5,
+                    sight,
+                    8,
+                )
                 seen, agreed = seen + 1, agreed + ((before if new else hit) == (x, y, z))
     assert seen > 20
     assert agreed >= 0.97 * seen
@@ -343,7 +327,7 @@ def test_actions_lead_from_world_to_world(corpus: Corpus) -> None:
 def test_an_emptied_world_is_a_real_clearing(corpus: Corpus) -> None:
     """Somebody is there, and takes the blocks away one by one."""
     emptied: Counter[str | None] = Counter()
-    dropouts = {(s.session, s.state) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT}
+    dropouts = {(s.name, s.number) for s in corpus.report().skipped if s.reason is CorpusSkip.DROPOUT}
     for session in corpus.sessions.values():
         for sequence in action_sequences(session):
             if not sequence.after.any():
@@ -425,19 +409,9 @@ def test_the_dataset_as_the_documentation_uses_it(pack: Path) -> None:
     assert dataset.by_id(session.task_id) is session
     assert isinstance(session.sample(), Task)
     assert isinstance(dataset.reset(), Task)
-    rng = np.random.default_rng(3)
-    drawn = [dataset.sample(rng).task_id for _ in range(5)]
-    rng = np.random.default_rng(3)
-    assert drawn == [dataset.sample(rng).task_id for _ in range(5)]
     np.testing.assert_array_equal(session.structures[-1], dataset.session(session.task_id).final_grid)
     with pytest.raises(DataError, match="no id 'C73'"):
         dataset.by_id("C73")
-
-    class Mine(CDMDataset):
-        def sample(self) -> Task:  # type: ignore[override]
-            return self.tasks["C73"][0][2]
-
-    assert sample_task(Mine(pack, structures="C73"), rng) == session[2]
 
 
 def test_parts_of_the_dataset(pack: Path) -> None:
@@ -468,23 +442,6 @@ def test_parts_of_the_dataset(pack: Path) -> None:
         dataset.split("train", by="builder")
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"mode": "turn"},
-        {"target": "golden"},
-        {"target": "gold"},
-        {"upstream_rules": True, "mode": "turns"},
-        {"upstream_rules": True, "target": "gold"},
-        {"task_kwargs": {"shuffle": True}},
-        {"mode": "sessions", "task_kwargs": {"progressive": True}},
-    ],
-)
-def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        CDMDataset("nowhere", **options)
-
-
 def test_gold_and_final_targets(corpus: Corpus, pack: Path) -> None:
     gold = CDMDataset(pack, mode="sessions", target="gold", structures=["C8"])
     final = CDMDataset(pack, mode="sessions", structures=["C8"])
@@ -492,14 +449,6 @@ def test_gold_and_final_targets(corpus: Corpus, pack: Path) -> None:
     for task in final:
         np.testing.assert_array_equal(task.target_grid, corpus.sessions[task.task_id].final_grid)
     assert session_task(next(iter(corpus.sessions.values())), invariant=False).is_invariant is False
-
-
-def test_datasets_can_be_copied_and_pickled(pack: Path) -> None:
-    dataset = CDMDataset(pack, structures=["C8"])
-    for twin in (copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
-        assert list(twin) == list(dataset)
-        session = twin.sessions()[0]
-        np.testing.assert_array_equal(session.grids, dataset.session(session.name).grids)
 
 
 def test_task_sets_read_the_corpus(corpus: Corpus, pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -528,20 +477,6 @@ def test_task_sets_read_the_corpus(corpus: Corpus, pack: Path, monkeypatch: pyte
 
 
 # -- played
-
-
-def test_silent_builders_play_the_corpus(pack: Path) -> None:
-    env = SilentBuilderEnv("walking", tasks=CDMDataset(pack), max_steps=20)
-    rng = np.random.default_rng(0)
-    for seed in range(60):
-        observation, info = env.reset(seed=seed)
-        assert observation["chat"]
-        assert env.observation_space.contains(observation)
-        assert info["target_grid"].max() >= 0
-        for _ in range(5):
-            observation, _, terminated, truncated, _ = env.step(int(rng.integers(18)))
-            if terminated or truncated:
-                break
 
 
 @pytest.mark.slow
@@ -658,7 +593,7 @@ def test_broken_sessions_are_counted(content: str, tmp_path: Path) -> None:
     assert grid_to_blocks(corpus.sessions["B3-A2-C9-3"].final_grid) == [(0, -1, 0, 6)]
     assert corpus.sessions["B3-A2-C9-3"].split is None
     for report in (corpus.report(), Corpus.open(tmp_path, structures="C7").report()):
-        assert [e.session for e in report.skipped if e.reason is CorpusSkip.BAD_SESSION] == ["B1-A2-C7-2"]
+        assert [e.name for e in report.skipped if e.reason is CorpusSkip.BAD_SESSION] == ["B1-A2-C7-2"]
     assert CDMDataset(tmp_path, mode="sessions", target="gold").left_out == list(corpus.sessions)
 
 

@@ -137,18 +137,6 @@ def test_rows_are_read_from_a_pack(tmp_path: Path) -> None:
     assert question_bank(csv_file) == bank
 
 
-def test_wrong_tables_are_refused(tmp_path: Path) -> None:
-    for content, cause in ((b"a,b\n", "no column qrel, ClarifyingQuestion"), (b"\xff", "not UTF-8")):
-        (tmp_path / "bank.csv").write_bytes(content)
-        with pytest.raises(DataError, match=cause):
-            question_bank(tmp_path / "bank.csv")
-    with pytest.raises(DataError, match="cannot be read"):
-        clarifying_questions(tmp_path / "missing.csv")
-    files = {"clarifying_questions_train.csv": table(GAME_COLUMNS, [game(1)])}
-    with pytest.raises(DataError, match=r"question_bank\.csv"):
-        question_bank(write_zip(tmp_path / "s.zip", files))
-
-
 def test_odd_questions_are_counted() -> None:
     games = [
         Game("CQ-game-1", "p", "clear", True),

@@ -47,14 +47,6 @@ def test_whole_files_are_counted_apart() -> None:
     assert (report.counts, report.file_counts, report.exact) == ({}, {"empty": 1}, False)
 
 
-def test_entries_have_the_names_that_readers_use() -> None:
-    entry = made().skipped[0]
-    assert entry.session == entry.place == entry.name == "book"
-    assert entry.step == entry.state == entry.turn == entry.line == entry.number == 4
-    assert entry.note is entry.problem is entry.reason is Why.TORN
-    assert made().noted == made().skipped
-
-
 def test_a_report_comes_back_from_json() -> None:
     report = made()
     report.files = [Skipped(Why.EMPTY, "a.txt", None, "?")]

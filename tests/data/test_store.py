@@ -7,7 +7,6 @@ import io
 import multiprocessing
 import os
 import pickle
-import shutil
 import stat
 import subprocess
 import sys
@@ -22,12 +21,10 @@ from hypothesis import strategies as st
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import PlaceholderError
-from iglu_marl.data.iglu.multiturn import read_sessions
 from iglu_marl.data.packs import archive, store
 from iglu_marl.data.packs.archive import MemberError, Pack, Unsafe, open_pack
 from iglu_marl.data.packs.registry import PACKS, known_pack, open_as
 from iglu_marl.data.packs.store import MissingPackError, find_pack, local_pack
-from iglu_marl.data.report import Report
 
 FILES = {
     "LICENSE": b"MIT",
@@ -632,27 +629,6 @@ def test_where_the_top_folder_is() -> None:
         "clarifying_questions_train.csv",
         "target_world_states/builder-data/",
     ]
-
-
-def test_a_multi_turn_pack_reads_the_same_from_zip_and_folder(tmp_path: Path, root: Path) -> None:
-    bundled = root / "iglu_marl" / "data" / "bundled"
-    zipped = Path(shutil.make_archive(str(tmp_path / "iglu-multiturn"), "zip", bundled))
-    plain = Report()
-    expected = read_sessions(bundled, plain)
-    packed = Report()
-    found = read_sessions(zipfile.Path(zipped), packed)
-    assert (packed.rows, packed.sessions, packed.turns, packed.skipped) == (
-        plain.rows,
-        plain.sessions,
-        plain.turns,
-        plain.skipped,
-    )
-    assert found.keys() == expected.keys()
-    for name, sessions in expected.items():
-        for one, other in zip(sessions, found[name], strict=True):
-            assert one.dialogue.text == other.dialogue.text
-            for turn, again in zip(one, other, strict=True):
-                np.testing.assert_array_equal(turn.target_grid, again.target_grid)
 
 
 def test_nothing_heavy_is_imported_to_find_packs() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_packs import world_by_actions
+from made_packs import first_hit, world_by_actions
 
 from iglu_marl import DataError, Dialogue, Role, Subtasks, Utterance, parallel_env, play, raw_env
 from iglu_marl.agents import OracleBuilder, ReplayArchitect, ScriptedArchitect, ScriptedBuilder
@@ -101,7 +101,7 @@ def test_what_is_written_is_read_back_equal(made: list[list[Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "out"
         report = write_sessions(path, sessions)
-        assert report.exact, report.noted
+        assert report.exact, report.skipped
         found = back(path)
         assert [s for listed in found.values() for s in listed] == sorted(
             sessions, key=lambda s: list(found).index(s.task_id.partition("-")[2])
@@ -179,7 +179,7 @@ def test_what_the_layout_cannot_hold_is_noted(
 ) -> None:
     made = Subtasks([[Utterance(*u) for u in turn] for turn in said], worlds, task_id="1-c1", ids="iglu")
     report = write_sessions(tmp_path / "out", [made])
-    assert [entry.note for entry in report.noted] == [note]
+    assert [entry.reason for entry in report.skipped] == [note]
     assert not report.exact
     assert note.name.lower() in str(report)
     assert back(tmp_path / "out") == {"c1": [made]}
@@ -259,18 +259,6 @@ def test_the_bundled_sessions(tmp_path: Path) -> None:
     assert check_tapes(tmp_path / "out") == report.turns
 
 
-def first_hit(world: dict[Any, int], aim: Any) -> tuple[Any, Any]:
-    """The first solid cell along a line of sight, and the cell before it; in the engine a block fills [x, x + 1)."""
-    before = None
-    for distance in np.arange(0, 20, 0.01):
-        x, y, z = (int(v) for v in np.floor(np.array(aim.camera) + np.array(aim.view) * distance))
-        if (x, y, z) != before:
-            if (x, y, z) in world or y < 63:
-                return (x, y, z), before
-            before = (x, y, z)
-    return None, None
-
-
 @pytest.mark.slow
 def test_written_tapes_point_at_their_blocks(tmp_path: Path) -> None:
     write_sessions(tmp_path / "out", dict(list(bundled.load().items())[:8]))
@@ -282,7 +270,9 @@ def test_written_tapes_point_at_their_blocks(tmp_path: Path) -> None:
         for event in recording.log.events:
             if isinstance(event, (Placed, Broke)):
                 if event.tick > recording.start:
-                    hit, before = first_hit(world, event.aim)
+                    hit, before = first_hit(
+                        lambda cell, world=world: cell in world or cell[1] < 63, *event.aim, 20
+                    )
                     seen, agreed = (
                         seen + 1,
                         agreed + (event.cell == (hit if isinstance(event, Broke) else before)),

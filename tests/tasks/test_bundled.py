@@ -19,8 +19,9 @@ import pytest
 
 from iglu_marl.core.grid import BLOCKS_PER_COLOR, COLOR_NAMES, Block, blocks_to_grid, grid_to_blocks
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data import bundled
-from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, read_rows, read_sessions
+from iglu_marl.data import bundled, read_sessions
+from iglu_marl.data.iglu.multiturn import read_rows
+from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, FLOOR_Y
 from iglu_marl.data.report import Report
 from iglu_marl.tasks import SessionTasks
 

@@ -13,7 +13,8 @@ from typing import cast
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data.iglu.multiturn import MultiturnSkip, read_sessions
+from iglu_marl.data.iglu.multiturn import MultiturnSkip
+from iglu_marl.data.iglu.multiturn_dataset import read_sessions
 from iglu_marl.data.report import Report
 
 __all__ = ["files", "load"]

@@ -19,11 +19,19 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.grid import Block, in_zone
 from iglu_marl.core.parsing import wrap_errors
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y, LOG_KEY, parse_numbers, parse_world
+from iglu_marl.data.iglu.world_files import (
+    COLOR_OF_VOXEL,
+    FLOOR_Y,
+    LOG_KEY,
+    PREVIOUS_KEY,
+    Voxel,
+    VoxelWorld,
+    parse_world,
+    read_avatar,
+    read_voxels,
+)
 from iglu_marl.data.report import Report, Skipped, SkipReason
 
-Voxel = tuple[int, int, int]
-VoxelWorld = dict[Voxel, int]  # cell -> id, without air
 Point = tuple[float, float, float]
 
 KEYS = ("step_forward", "step_backward", "step_left", "step_right")
@@ -140,8 +148,8 @@ class ActionLog:
         world: VoxelWorld = {}
         for event in self.events:
             if isinstance(event, Changed):
-                for cell, _, new in event.changes:
-                    _put(world, cell, new)
+                for change in event.changes:
+                    _put(world, change)
                 yield event, world
 
     def world(self, until: int | None = None) -> VoxelWorld:
@@ -149,8 +157,8 @@ class ActionLog:
         world: VoxelWorld = {}
         for event in self.events:
             if isinstance(event, Changed) and (until is None or event.tick <= until):
-                for cell, _, new in event.changes:
-                    _put(world, cell, new)
+                for change in event.changes:
+                    _put(world, change)
         return world
 
     def set_up_until(self, previous: VoxelWorld | None = None) -> int:
@@ -181,18 +189,18 @@ class ActionLog:
         return start
 
 
-def _put(world: VoxelWorld, cell: Voxel, voxel: int) -> None:
-    if voxel:
-        world[cell] = voxel
+def _put(world: VoxelWorld, change: VoxelChange) -> None:
+    if change.new:
+        world[change.cell] = change.new
     else:
-        world.pop(cell, None)
+        world.pop(change.cell, None)
 
 
 def _point(text: str) -> list[float]:
     """Parse "(1, 2.5, -3)"."""
     if not (text.startswith("(") and text.endswith(")")):
         raise ValueError(text)
-    return [float(part) for part in text[1:-1].split(",")]
+    return [float(number) for number in text[1:-1].split(",")]
 
 
 def _finite(numbers: list[float], count: int) -> list[float]:
@@ -220,8 +228,8 @@ def _read_looked(tick: int, text: str) -> Event:
 
 def _read_changed(tick: int, text: str) -> Event:
     changes = []
-    for part in text.strip().removeprefix("(").removesuffix(")").split(") ("):
-        x, y, z, old, new = _whole(_finite(_point(f"({part})"), 5))
+    for change in text.strip().removeprefix("(").removesuffix(")").split(") ("):
+        x, y, z, old, new = _whole(_finite(_point(f"({change})"), 5))
         changes.append(VoxelChange((x, y, z), old, new))
     return Changed(tick, tuple(changes))
 
@@ -317,7 +325,7 @@ def _compare(events: list[Event], report: Report[LogProblem]) -> None:
             for change in event.changes:
                 if world.get(change.cell, 0) != change.old:
                     report.skip(LogProblem.UNLIKE, detail=f"index {event.tick}: {tuple(change)}")
-                _put(world, change.cell, change.new)
+                _put(world, change)
 
 
 @dataclass(frozen=True)
@@ -375,35 +383,15 @@ def read_recording(content: str | bytes | Mapping[str, Any], *, name: str = "wor
 
     """
     with wrap_errors(name):
-        parsed = parse_world(content, name)
-        if not isinstance(parsed, Mapping):
-            raise DataError(f"{name} is {type(parsed).__name__}, expected an object with an action log")
-        text = parsed.get(LOG_KEY)
-        avatar = parsed.get("avatarInfo")
-        place = avatar if isinstance(avatar, Mapping) else {}
-        before = parsed.get("prevWorldEndingState")
-        position, look = parse_numbers(place.get("pos"), 3), parse_numbers(place.get("look"), 2)
+        world = parse_world(content, name)
+        text = world.get(LOG_KEY)
+        previous = world.get(PREVIOUS_KEY)
+        position, look = read_avatar(world)
         return BuildRecording(
             name,
             parse_action_log("" if text is None else text),
-            _voxels(parsed.get("worldEndingState"), name),
+            read_voxels(world.get("worldEndingState"), name),
             None if position is None else (position[0], position[1], position[2]),
             None if look is None else (look[0], look[1]),
-            None if before is None else _voxels(before, name),
+            None if previous is None else read_voxels(previous, name),
         )
-
-
-def _voxels(state: Any, name: str) -> VoxelWorld:
-    entries = state.get("blocks") if isinstance(state, Mapping) else None
-    if not isinstance(entries, list):
-        raise DataError(f"{name} has no worldEndingState.blocks")
-    world: VoxelWorld = {}
-    for entry in entries:
-        whole = isinstance(entry, list) and len(entry) == 4
-        whole = whole and all(type(part) is int and abs(part) < 1e9 for part in entry)
-        if not whole or tuple(entry[:3]) in world:
-            raise DataError(
-                f"{name} has the block {entry!r:.80}, expected [x, y, z, voxel id], each cell once"
-            )
-        world[entry[0], entry[1], entry[2]] = entry[3]
-    return world

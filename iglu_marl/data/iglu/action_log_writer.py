@@ -20,11 +20,11 @@ from iglu_marl.core.grid import (
     in_zone,
     index_of,
 )
-from iglu_marl.data.iglu.multiturn import FLOOR_Y, LOG_KEY, VOXEL_OF_COLOR
 from iglu_marl.data.iglu.trajectory import EYE_HEIGHT, RECORDED_EYE_HEIGHT
+from iglu_marl.data.iglu.world_files import FLOOR_Y, LOG_KEY, VOXEL_OF_COLOR
 
 Pose = tuple[float, float, float, float, float]  # eye x, y, z (cells), yaw, pitch (degrees)
-Path = tuple[tuple[Pose, BlockGrid], ...]  # pose and world after each step
+BuilderPath = tuple[tuple[Pose, BlockGrid], ...]  # pose and world after each step
 
 _CAMERA_DISTANCE = 4.0  # of the third-person camera behind the eye
 
@@ -41,13 +41,13 @@ def _numbers(values: Iterable[float]) -> str:
 
 class _LogWriter:
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.text = ""
         self.index = 0
         self.feet = (0.0, 63.0, 0.0)
         self.look = (0.0, 0.0)  # pitch, yaw; radians
 
     def _line(self, text: str) -> None:
-        self.lines.append(f"{self.index} {text}")
+        self.text += f"{self.index} {text}\n"
 
     def action(self, text: str) -> None:
         self.index += 1
@@ -61,8 +61,7 @@ class _LogWriter:
         look = (math.radians(pitch), -math.radians(yaw))
         moved = _numbers(feet) != _numbers(self.feet)
         turned = _numbers(look) != _numbers(self.look)
-        if moved or turned:
-            self.index += 1
+        self.index += moved or turned
         if moved:
             self._line(f"pos_change ({_numbers(feet)})")
         if turned:
@@ -78,29 +77,18 @@ class _LogWriter:
 
     def change(self, before: BlockGrid, after: BlockGrid) -> None:
         """Write the actions that lead from one world to another, removals first, and the change."""
-        cells = cells_of(before != after).tolist()
-        if not cells:
-            return
-        parts = []
-        for x, y, z in cells:
+        changes = []
+        for x, y, z in cells_of(before != after).tolist():
             place = f"{x} {y + FLOOR_Y} {z}"
-            old, new = color_at(before, (x, y, z)), color_at(after, (x, y, z))
+            old, new = (_voxel(color_at(world, (x, y, z))) for world in (before, after))
             if old:
                 self.action(f"break {place} {self._aim()}")
             if new:
-                self.action(f"select_and_place_block {_voxel(new)} {place} {self._aim()}")
-            parts.append(f"({place.replace(' ', ', ')}, {_voxel(old)}, {_voxel(new)})")
-        self.index += 1
-        self._line(f"block_change  {' '.join(parts)}")
-
-    def set_up(self, world: BlockGrid) -> None:
-        """Write the tool's set-up of the given world."""
-        self.action("start_recover_world_state")
-        self.change(np.zeros(ZONE_SHAPE, np.int8), world)
-        self.action("finish_recover_world_state")
-
-    def text(self) -> str:
-        return "".join(f"{line}\n" for line in self.lines)
+                self.action(f"select_and_place_block {new} {place} {self._aim()}")
+            changes.append(f"({x}, {y + FLOOR_Y}, {z}, {old}, {new})")
+        if changes:
+            self.index += 1
+            self._line(f"block_change  {' '.join(changes)}")
 
 
 def _voxel(color: int) -> int:
@@ -115,24 +103,26 @@ def _solid(world: BlockGrid, cell: Cell) -> bool:
     return y < MIN_Y or (in_zone(x, y, z) and color_at(world, cell) != 0)
 
 
+def _neighbor(cell: Cell, side: Cell, distance: int = 1) -> Cell:
+    x, y, z = (at + distance * step for at, step in zip(cell, side, strict=True))
+    return x, y, z
+
+
 def _touches(world: BlockGrid, cell: Cell) -> bool:
     """Whether a block at a cell touches another block or the ground."""
-    x, y, z = cell
-    return any(_solid(world, (x + dx, y + dy, z + dz)) for dx, dy, dz in _SIDES)
+    return any(_solid(world, _neighbor(cell, side)) for side in _SIDES)
 
 
-def _stand(world: BlockGrid, cell: Cell) -> Pose:
+def _pose_towards(world: BlockGrid, cell: Cell) -> Pose:
     """Return a pose that looks at a cell through free space, if possible towards a neighbor that supports it."""
-    x, y, z = cell
-    best, most = _SIDES[0], -1
-    for dx, dy, dz in _SIDES:
-        against = _solid(world, cell) or _solid(world, (x + dx, y + dy, z + dz))
-        free = [not _solid(world, (x - k * dx, y - k * dy, z - k * dz)) for k in (1, 2)]
-        worth = 4 * against + 2 * free[0] + free[1]
-        if worth > most:
-            best, most = (dx, dy, dz), worth
-    side = np.array(best, np.float64)
-    tilt = np.array([0.0, 0.0, 0.3] if best[1] else [0.0, 0.3, 0.0])
+
+    def worth(side: Cell) -> int:
+        supported = _solid(world, cell) or _solid(world, _neighbor(cell, side))
+        near, far = (not _solid(world, _neighbor(cell, side, -distance)) for distance in (1, 2))
+        return 4 * supported + 2 * near + far
+
+    side = np.array(max(_SIDES, key=worth), np.float64)
+    tilt = np.array([0.0, 0.0, 0.3] if side[1] else [0.0, 0.3, 0.0])
     eye = np.array(cell) - 2.5 * side + tilt
     dx, dy, dz = np.array(cell) + 0.5 * side - eye
     yaw = math.degrees(math.atan2(dx, -dz))
@@ -140,40 +130,37 @@ def _stand(world: BlockGrid, cell: Cell) -> Pose:
     return float(eye[0]), float(eye[1]) + EYE_HEIGHT - RECORDED_EYE_HEIGHT, float(eye[2]), yaw, pitch
 
 
-def _write_log(before: BlockGrid, goal: BlockGrid, path: Path | None) -> _LogWriter:
-    """Write the log of a turn: the recorded path if known, then the missing blocks, supported ones first."""
+def world_file(before: BlockGrid, goal: BlockGrid, path: BuilderPath | None = None) -> dict[str, Any]:
+    """Return the contents of a world file, as JSON values: how the world `before` became the world `goal`.
+
+    `path` has the poses and worlds on the way. Where it is None or ends early, the missing blocks are changed one by
+    one, supported ones first.
+    """
     log = _LogWriter()
-    log.set_up(before)
-    world = np.array(before)
-    if path is not None:
-        for pose, grid in path:
-            log.change(world, grid)
-            log.stand(pose)
-            world = np.array(grid)
-    left = [(x, y, z) for x, y, z in cells_of(world != goal).tolist()]
+    log.action("start_recover_world_state")
+    log.change(np.zeros(ZONE_SHAPE, np.int8), before)
+    log.action("finish_recover_world_state")
+    world = before
+    for pose, grid in path or ():
+        log.change(world, grid)
+        log.stand(pose)
+        world = grid
+    left: list[Cell] = [(x, y, z) for x, y, z in cells_of(world != goal).tolist()]
     while left:
         cell = next((cell for cell in left if _touches(world, cell)), left[0])
         left.remove(cell)
         after = np.array(world)
         after[index_of(cell)] = color_at(goal, cell)
-        log.stand(_stand(world, cell))
+        log.stand(_pose_towards(world, cell))
         log.change(world, after)
         world = after
-    return log
-
-
-def world_file(before: BlockGrid, goal: BlockGrid, path: Path | None = None) -> dict[str, Any]:
-    """Return the contents of a world file, as JSON values: how the world `before` became the world `goal`.
-
-    `path` has the poses and worlds on the way. Where it is None or ends early, the rest is generated block by block.
-    """
-    log = _write_log(before, goal, path)
-    blocks = [[x, y + FLOOR_Y, z, _voxel(color)] for x, y, z, color in grid_to_blocks(goal)]
     return {
         "gameId": 19,  # as in every file upstream
         "stepId": 1,
         "avatarInfo": {"pos": list(log.feet), "look": list(log.look)},
-        "worldEndingState": {"blocks": blocks},
-        LOG_KEY: log.text(),
+        "worldEndingState": {
+            "blocks": [[x, y + FLOOR_Y, z, _voxel(color)] for x, y, z, color in grid_to_blocks(goal)]
+        },
+        LOG_KEY: log.text,
         "clarification_question": "null",
     }

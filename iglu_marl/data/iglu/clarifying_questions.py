@@ -20,11 +20,12 @@ from typing import Any
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import read_file
 from iglu_marl.core.text import natural_key
-from iglu_marl.data.iglu.singleturn import BANK, PACK, TABLE, Game, SingleturnSkip, read_games
-from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table
+from iglu_marl.data.iglu.singleturn import BANK, COLUMNS, PACK, TABLE, Game, SingleturnSkip, read_games
+from iglu_marl.data.iglu.tables import TABLE_LIMIT, Record, read_table
 from iglu_marl.data.packs.store import find_pack
 from iglu_marl.data.report import Report, SkipReason
 
+BANK_COLUMNS = ("qrel", "ClarifyingQuestion")
 RECALL_AT = (1, 5, 10, 20)
 
 _WORD = re.compile(r"[a-z0-9]+")
@@ -72,17 +73,16 @@ def question_bank(
     report = Report() if report is None else report
     table, place = _table_of(path, BANK, fetch, follow_links, report)
     bank: dict[str, str] = {}
-    for line, record in read_table(table, ("qrel", "ClarifyingQuestion"), place):
-        report.rows += 1
-        if isinstance(record, DataError):
-            report.skip(QuestionSkip.BAD_BANK_ROW, f"line {line}", None, str(record))
-            continue
-        name, text = record["qrel"].strip(), record["ClarifyingQuestion"].strip()
-        if not name or not text:
-            report.skip(QuestionSkip.BAD_BANK_ROW, f"line {line}")
-        elif bank.setdefault(name, text) != text:
+    for name, text in read_table(table, BANK_COLUMNS, _question, report, QuestionSkip.BAD_BANK_ROW, place):
+        if bank.setdefault(name, text) != text:
             report.skip(QuestionSkip.DOUBLED_ID, name)
     return MappingProxyType(bank)
+
+
+def _question(record: Record, line: int) -> tuple[str, str] | None:
+    """Return the id and the text of a question."""
+    name, text = (record[column].strip() for column in BANK_COLUMNS)
+    return (name, text) if name and text else None
 
 
 def clarifying_questions(
@@ -99,11 +99,9 @@ def clarifying_questions(
     """
     report = Report() if report is None else report
     table, place = _table_of(path, TABLE, fetch, follow_links, report)
-    next(
-        read_table(table, ("ClarifyingQuestion", "qrel", "qbank"), place), None
-    )  # raises without one of them
+    columns = (*COLUMNS, "ClarifyingQuestion", "qrel", "qbank")
     games: dict[str, Game] = {}
-    for game in read_games(table, report, place=place):
+    for game in read_games(table, report, columns=columns, place=place):
         report.repeated_rows += game.game_id in games
         games.setdefault(game.game_id, game)
     return list(games.values())
@@ -121,7 +119,7 @@ class RankingScores:
     unknown_candidates: int  # how often such a candidate occurred
 
     def __str__(self) -> str:
-        recall = ", ".join(f"recall@{k} {part:.3f}" for k, part in self.recall.items())
+        recall = ", ".join(f"recall@{k} {share:.3f}" for k, share in self.recall.items())
         return f"MRR {self.mrr:.4f}, {recall} over {self.queries} instructions"
 
 

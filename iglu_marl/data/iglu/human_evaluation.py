@@ -6,8 +6,8 @@ of the tasks are separate files; where one is missing, an `Unavailable` has the 
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -17,19 +17,19 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.extras import extra
 from iglu_marl.core.files import usable_path
 from iglu_marl.core.parsing import MIB, parse_json, read_file
-from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table
-from iglu_marl.data.packs.archive import open_pack
+from iglu_marl.data.iglu.tables import TABLE_LIMIT, Record, read_table
+from iglu_marl.data.packs.archive import Pack, open_pack
 from iglu_marl.data.packs.cache import pack_folder
 from iglu_marl.data.packs.registry import DATA_PATH_VARIABLE
 from iglu_marl.data.packs.store import MissingPackError, find_pack
-from iglu_marl.data.report import Report, Skipped, SkipReason
+from iglu_marl.data.report import Report, SkipReason
 
 FEEDBACK, GAMES, TASKS = "human_agent_feedback.csv", "gamedata.json", "taskdata.json"
 COLUMNS = ("HitId", "GameMinecraftId", "TaskMinecraftId", "AgentName", "Annotation", "CompletionCode")
 _SIDE_LIMIT = 256 * MIB  # bytes of games and tasks
 
 
-class FeedbackSkip(SkipReason, unit="line"):
+class FeedbackSkip(SkipReason):
     """Why a row of the table is skipped."""
 
     BAD_ROW = "a row that cannot be read"
@@ -97,11 +97,11 @@ class HumanEvaluation:
 
     def by_agent(self, agent: str) -> list[Feedback]:
         """Return the rows of an agent. Raises `DataError` if it has none."""
-        found = [row for row in self.feedback if row.agent == agent]
-        if not found:
+        rows = [row for row in self.feedback if row.agent == agent]
+        if not rows:
             known = dict.fromkeys(row.agent for row in self.feedback)
             raise DataError(f"there is no agent {agent!r}, expected one of {', '.join(known)}")
-        return found
+        return rows
 
     def to_pandas(self) -> Any:
         """Return the table as a `pandas.DataFrame`, one row per judgement."""
@@ -120,10 +120,10 @@ def _judgement(cell: str) -> tuple[Annotation, bool | None, str | None]:
     if value == {}:
         return Annotation.EMPTY, None, None
     best = value.get("was_chosen_best") if isinstance(value, dict) else None
-    said = value.get("agent_performance") if isinstance(value, dict) else None
-    if not isinstance(best, bool) or not isinstance(said, str):
+    performance = value.get("agent_performance") if isinstance(value, dict) else None
+    if not isinstance(best, bool) or not isinstance(performance, str):
         return Annotation.MALFORMED, None, None
-    return Annotation.FILLED, best, _known(said)
+    return Annotation.FILLED, best, _known(performance)
 
 
 def _known(cell: str) -> str | None:
@@ -132,7 +132,7 @@ def _known(cell: str) -> str | None:
     return None if text.upper() in ("", "NA", "N/A") else text
 
 
-def _feedback(record: Mapping[str, str]) -> Feedback:
+def _feedback(record: Record, line: int) -> Feedback:
     annotation, best, performance = _judgement(record["Annotation"])
     return Feedback(
         hit_id=record["HitId"].strip(),
@@ -147,20 +147,18 @@ def _feedback(record: Mapping[str, str]) -> Feedback:
     )
 
 
-@dataclass(frozen=True)
-class _Found:
-    """The table, its place for messages, and a reader of the files beside it (None: there is no such file)."""
-
-    table: bytes
-    place: str
-    beside: Callable[[str], bytes | None]
-    left_out: Sequence[Skipped[Any]] = ()
+def _read(place: Path | Pack, name: str, limit: int) -> bytes | None:
+    """Return the content of a file in a folder or pack; None if there is no such file."""
+    if isinstance(place, Pack):
+        return place.read(name, limit) if place.has(name) else None
+    file = place / name
+    return read_file(file, limit) if file.is_file() else None
 
 
-def _side_file(found: _Found, name: str) -> Any:
+def _side_file(place: Path | Pack, name: str) -> Any:
     """Return the parsed JSON of a file beside the table, or the reason why there is none."""
     try:
-        content = found.beside(name)
+        content = _read(place, name, _SIDE_LIMIT)
         if content is None:
             return Unavailable(name, "there is no such file beside the table")
         return parse_json(content, name)
@@ -168,52 +166,45 @@ def _side_file(found: _Found, name: str) -> Any:
         return Unavailable(name, str(error))
 
 
-def _at(place: Path, follow_links: bool = False) -> _Found | None:
-    """Find the table at a place: a CSV file, or inside a folder or zip; None if it is not there."""
-    if not usable_path(place, named=False).exists():
-        raise DataError(f"{place} does not exist; expected {FEEDBACK}, or a folder or zip with it")
-    if place.suffix.lower() == ".csv":
+def _at(path: Path, follow_links: bool = False) -> tuple[Path | Pack, str]:
+    """Return the folder or pack with the table, and the table's name there: `path` if it is a CSV file.
 
-        def beside(name: str) -> bytes | None:
-            file = place.with_name(name)
-            return read_file(file, _SIDE_LIMIT) if file.is_file() else None
-
-        return _Found(read_file(place, TABLE_LIMIT), str(place), beside)
-    pack = open_pack(place, follow_links=follow_links)
-    found = [name for name in pack.names() if f"/{name}".endswith(f"/{FEEDBACK}")]
-    if not found:
-        return None
-    nearest = min(found, key=lambda name: (name.count("/"), name))
-    inside = pack.below(nearest.removesuffix(FEEDBACK))
-    return _Found(
-        inside.read(FEEDBACK, TABLE_LIMIT),
-        f"{place}: {nearest}",
-        lambda name: inside.read(name, _SIDE_LIMIT) if inside.has(name) else None,
-        pack.left_out,
-    )
+    Raises `_NoTableError` for a folder or zip without the table.
+    """
+    if not usable_path(path, named=False).exists():
+        raise DataError(f"{path} does not exist; expected {FEEDBACK}, or a folder or zip with it")
+    if path.suffix.lower() == ".csv":
+        return path.parent, path.name
+    pack = open_pack(path, follow_links=follow_links)
+    folders = [name.removesuffix(FEEDBACK) for name in pack.names() if f"/{name}".endswith(f"/{FEEDBACK}")]
+    if not folders:
+        raise _NoTableError(f"{path} has no {FEEDBACK} in it{pack.links}")
+    return pack.below(min(folders, key=lambda folder: (folder.count("/"), folder))), FEEDBACK
 
 
-def _anywhere(fetch: bool) -> _Found:
+class _NoTableError(DataError):
+    """A folder or zip does not have the table."""
+
+
+def _anywhere(fetch: bool) -> tuple[Path | Pack, str]:
     """Find the table in `IGLU_DATA_PATH`, the user's folder of packs, or the archive of the repository."""
     named = os.environ.get(DATA_PATH_VARIABLE)
-    for place in ([Path(named).expanduser()] if named else []) + [pack_folder()]:
-        if place.is_dir() or (place.is_file() and place.suffix.lower() in (".csv", ".zip")):
-            found = _at(place)
-            if found is not None:
-                return found
+    for path in ([Path(named).expanduser()] if named else []) + [pack_folder()]:
+        if path.is_dir() or (path.is_file() and path.suffix.lower() in (".csv", ".zip")):
+            with contextlib.suppress(_NoTableError):
+                return _at(path)
     try:
         with find_pack("iglu-singleturn", None, fetch) as pack:
             location = pack.location  # the archive of the repository also has the table
-        found = _at(Path(location))
+        return _at(Path(location))
     except MissingPackError as error:
         raise DataError(f"{FEEDBACK} is not on this machine; it comes with IGLU's data: {error}") from None
-    if found is None:
+    except _NoTableError:
         raise DataError(
             f"{FEEDBACK} is not on this machine: get it from the folder datasets/human_evaluation of "
             f"https://github.com/microsoft/iglu-datasets, and pass path=FILE or set {DATA_PATH_VARIABLE} to its "
             "folder"
-        )
-    return found
+        ) from None
 
 
 def human_evaluation(
@@ -231,18 +222,11 @@ def human_evaluation(
         DataError: if there is no table, or it is damaged.
 
     """
-    place = None if path is None else Path(path).expanduser()
-    found = _anywhere(fetch) if place is None else _at(place, follow_links)
-    if found is None:
-        with open_pack(str(place), follow_links=follow_links) as pack:
-            raise DataError(f"{place} has no {FEEDBACK} in it{pack.links}")
-    report: Report[Any] = Report(files=[*found.left_out])
-    rows: list[Feedback] = []
-    for line, record in read_table(found.table, COLUMNS, found.place):
-        report.rows += 1
-        if isinstance(record, DataError):
-            report.skip(FeedbackSkip.BAD_ROW, found.place, line, str(record))
-        else:
-            rows.append(_feedback(record))
-    games, tasks = _side_file(found, GAMES), _side_file(found, TASKS)
-    return HumanEvaluation(rows, games, tasks, found.place, report)
+    place, name = _anywhere(fetch) if path is None else _at(Path(path).expanduser(), follow_links)
+    if isinstance(place, Pack):
+        table, location = place.read(name, TABLE_LIMIT), f"{place.location}: {place.root}{name}"
+    else:
+        table, location = read_file(place / name, TABLE_LIMIT), str(place / name)
+    report: Report[Any] = Report(files=place.left_out if isinstance(place, Pack) else [])
+    rows = read_table(table, COLUMNS, _feedback, report, FeedbackSkip.BAD_ROW, location)
+    return HumanEvaluation(rows, _side_file(place, GAMES), _side_file(place, TASKS), location, report)

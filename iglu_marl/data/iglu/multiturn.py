@@ -21,20 +21,19 @@ Each piece of data that the rules skip is an entry of the `Report`.
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from iglu_marl.core.dialogue import Role, Utterance
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import Block, Color, grid_to_blocks, in_zone
-from iglu_marl.core.parsing import MIB, parse_json, too_large, wrap_errors
+from iglu_marl.core.grid import BlockGrid
+from iglu_marl.core.parsing import parse_json, wrap_errors
 from iglu_marl.core.task import Subtasks
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.iglu.tables import read_table, said
+from iglu_marl.data.iglu.tables import Record, cell_text, read_table
 from iglu_marl.data.report import Report, SkipReason
 from iglu_marl.data.task_fields import read_task
 
@@ -43,19 +42,7 @@ WORLDS = "builder-data"
 COLUMNS = ("PartitionKey", "StepId", "structureId", "IsHITQualified", "instruction")
 QUESTION, ANSWER = "ClarifyingQuestion", "Answer4ClarifyingQuestion"
 EXACT = "ExactTurns"  # our own column (JSON): turns that the layout cannot hold, at the row of their world
-LOG_KEY = "tape"  # of a world file: the builder's action log
-
-WORLD_LIMIT = 32 * MIB  # bytes of a world file; upstream's largest one has 0.9 MB
-FLOOR_Y = 64  # voxel y of our y = 0: the layer on the ground is 63 there and -1 here
-
-# Ids of the voxel engine. In single-turn worlds, the second palette marks blocks that the annotator placed.
-_COLORS = (Color.BLUE, Color.YELLOW, Color.GREEN, Color.ORANGE, Color.PURPLE, Color.RED)
-VOXEL_OF_COLOR = dict(zip(_COLORS, (57, 50, 59, 47, 56, 60), strict=True))
-SECOND_PALETTE = 86  # the first id, in the same order of colors
-COLOR_OF_VOXEL = {voxel: color for color, voxel in VOXEL_OF_COLOR.items()}
-COLOR_OF_VOXEL |= dict(enumerate(VOXEL_OF_COLOR, SECOND_PALETTE))
-
-Folder = Path | zipfile.Path
+Worlds = Mapping[int, BlockGrid | DataError]  # by step; a damaged world is its error
 
 _QUALIFIED = {
     **dict.fromkeys(("true", "1", "1.0", "yes", "y", "t", ""), True),
@@ -117,21 +104,12 @@ def read_rows(
     `<attempt>-<structure>`. An empty IsHITQualified means qualified. Raises `DataError` if this is not such a table;
     `place` names it in the message.
     """
-    report = Report() if report is None else report
-    rows = []
-    for line, record in read_table(table, COLUMNS, place):
-        report.rows += 1
-        if isinstance(record, DataError):
-            report.skip(MultiturnSkip.BAD_ROW, "", None, str(record))
-        elif (row := _row(record)) is None:
-            report.skip(MultiturnSkip.BAD_ROW, record["PartitionKey"].strip(), None, f"line {line}")
-        else:
-            rows.append(row)
-    report.warn_of(MultiturnSkip.BAD_ROW, place)
-    return rows
+    return read_table(
+        table, COLUMNS, _row, Report() if report is None else report, MultiturnSkip.BAD_ROW, place
+    )
 
 
-def _row(record: Mapping[str, str]) -> Row | None:
+def _row(record: Record, line: int) -> Row | None:
     session, step = record["PartitionKey"].strip(), _step_number(record["StepId"])
     qualified = _QUALIFIED.get(record["IsHITQualified"].strip().lower())
     if not session or step is None or qualified is None:
@@ -140,81 +118,12 @@ def _row(record: Mapping[str, str]) -> Row | None:
         session=session,
         step=step,
         structure=record["structureId"].strip() or session.partition("-")[2] or session,
-        instruction=said(record["instruction"]),
-        question=said(record.get(QUESTION, "")),
-        answer=said(record.get(ANSWER, "")),
+        instruction=cell_text(record["instruction"]),
+        question=cell_text(record.get(QUESTION, "")),
+        answer=cell_text(record.get(ANSWER, "")),
         qualified=qualified,
         exact=record.get(EXACT, ""),
     )
-
-
-def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Any:
-    """Parse the JSON text of a world file; a parsed one is returned as it is."""
-    if not isinstance(world, (str, bytes)):
-        return world
-    if len(world) > WORLD_LIMIT:
-        raise DataError(too_large(place, len(world), WORLD_LIMIT))
-    return parse_json(world, place)
-
-
-def parse_numbers(value: Any, count: int) -> list[float] | None:
-    """Return a JSON list of `count` finite numbers as floats; None for anything else."""
-    good = isinstance(value, list) and len(value) == count
-    good = good and all(type(n) in (int, float) and abs(n) < 1e9 for n in value)  # False for nan
-    return [float(number) for number in value] if good else None
-
-
-def read_world(world: str | bytes | Mapping[str, Any], *, place: str = "world") -> list[Block]:
-    """Return the sorted blocks (x, y, z, color id) of a world file, in this project's coordinates and ids.
-
-    Args:
-        world: JSON text, or the parsed object. Its blocks are [x, y, z, voxel id] with y = 63 on the ground.
-        place: name of the file for errors.
-
-    Raises:
-        DataError: if it is not JSON, has no list of blocks, or a block has an unknown id, or a cell that is outside
-            the zone or used twice.
-
-    """
-    parsed = parse_world(world, place)
-    with wrap_errors(place):
-        state = parsed.get("worldEndingState") if isinstance(parsed, Mapping) else None
-        entries = state.get("blocks") if isinstance(state, Mapping) else None
-        if not isinstance(entries, (list, tuple)):
-            raise DataError(f"{place} has no worldEndingState.blocks, expected a list of them")
-        blocks = sorted(_block(entry, place) for entry in entries)
-    for block, after in pairwise(blocks):
-        if block[:3] == after[:3]:
-            raise DataError(f"{place} has two blocks in the cell {block[:3]}")
-    return blocks
-
-
-def _block(entry: Any, place: str) -> Block:
-    whole = isinstance(entry, (list, tuple)) and len(entry) == 4 and all(type(part) is int for part in entry)
-    if not whole:
-        raise DataError(f"{place} has the block {entry!r:.80}, expected four integers [x, y, z, voxel id]")
-    x, y, z, voxel = entry
-    if voxel not in COLOR_OF_VOXEL:
-        raise DataError(f"{place} has the unknown voxel id {voxel!s:.40} at {(x, y, z)!s:.80}")
-    if not in_zone(x, y - FLOOR_Y, z):
-        raise DataError(
-            f"{place} has a block at {(x, y, z)!s:.80}, outside the zone (x, z in -5..5, y in 63..71)"
-        )
-    return x, y - FLOOR_Y, z, int(COLOR_OF_VOXEL[voxel])
-
-
-def _world_of_step(worlds: Folder | Mapping[int, Any], step: int, place: str) -> list[Block] | None:
-    """Return the blocks after a step; None if there is no world."""
-    if isinstance(worlds, Mapping):
-        world = worlds.get(step)
-        if world is None:
-            return None
-        if isinstance(world, (str, bytes, Mapping)):
-            return read_world(world, place=place)
-        return sorted(world)
-    file = worlds.joinpath(f"step-{step}")
-    with wrap_errors(place):
-        return read_world(file.read_bytes(), place=place) if file.is_file() else None
 
 
 @dataclass
@@ -226,7 +135,7 @@ class _Turns:
     words: list[Utterance] | None = None
     kept: list[Utterance] = field(default_factory=list)  # of turns with an empty world, for the next turn
     dialog: list[list[Utterance]] = field(default_factory=list)
-    worlds: list[list[Block]] = field(default_factory=list)
+    worlds: list[BlockGrid] = field(default_factory=list)
     steps: list[int] = field(default_factory=list)  # those whose worlds these are
 
     def skip(self, reason: MultiturnSkip, step: int | None = None, detail: str = "") -> None:
@@ -248,18 +157,18 @@ class _Turns:
         else:
             self.words.append(Utterance(role, text))
 
-    def close(self, world: list[Block], step: int) -> None:
+    def close(self, world: BlockGrid, step: int) -> None:
         if self.words is None:
             self.skip(MultiturnSkip.STRAY_WORLD, step)
             return
-        said, self.words = self.kept + self.words, None
-        if world:
+        utterances, self.words = self.kept + self.words, None
+        if world.any():
             self.kept = []
-            self.dialog.append(said)
+            self.dialog.append(utterances)
             self.worlds.append(world)
             self.steps.append(step)
         else:
-            self.kept = said
+            self.kept = utterances
             self.skip(MultiturnSkip.EMPTY_WORLD, step)
 
     def end(self) -> None:
@@ -271,7 +180,7 @@ class _Turns:
 
 def read_session(
     rows: Iterable[Row],
-    worlds: Folder | Mapping[int, Any],
+    worlds: Worlds,
     report: Report[MultiturnSkip] | None = None,
     *,
     progressive: bool = False,
@@ -282,8 +191,7 @@ def read_session(
 
     Args:
         rows: rows of one session, in any order.
-        worlds: the session's folder with files `step-<N>`, or a mapping from N to a world: JSON text, a parsed world
-            file, or blocks (x, y, z, color id).
+        worlds: the session's worlds by step, int8 [9, 11, 11].
         report: counts what is skipped.
         progressive: passed to `Subtasks`, whose `task_id` is the session's name.
         invariant: passed to `Subtasks`.
@@ -330,7 +238,7 @@ def read_session(
 
 def _exact(
     rows: Sequence[Row],
-    worlds: Folder | Mapping[int, Any],
+    worlds: Worlds,
     turns: _Turns,
     progressive: bool,
     invariant: bool | None,
@@ -345,16 +253,18 @@ def _exact(
     try:
         with wrap_errors(place):
             for row in exact:
-                part = parse_json(row.exact, place)
-                if unknown := part.keys() - {"turns", "start"}:
+                content = parse_json(row.exact, place)
+                if unknown := content.keys() - {"turns", "start"}:
                     raise DataError(f"exact turns have {', '.join(unknown)}, expected only turns and start")
-                fields |= {"start": part["start"]} if "start" in part else {}
-                fields["turns"] += part["turns"]
-                steps += [row.step] * len(part["turns"])
+                fields |= {"start": content["start"]} if "start" in content else {}
+                fields["turns"] += content["turns"]
+                steps += [row.step] * len(content["turns"])
             session, _ = read_task(fields, turns.session)
             for turn, step in enumerate(steps):
-                world = _world_of_step(worlds, step, f"{turns.session}/step-{step}")
-                if steps[turn + 1 : turn + 2] != [step] and world != grid_to_blocks(session.structures[turn]):
+                world = worlds.get(step)
+                is_last = steps[turn + 1 : turn + 2] != [step]
+                same = isinstance(world, np.ndarray) and np.array_equal(world, session.structures[turn])
+                if is_last and not same:
                     raise DataError(f"turn {turn} does not end with the world of step {step}")
     except DataError as error:
         turns.skip(MultiturnSkip.BAD_EXACT, None, str(error)[:200])
@@ -363,55 +273,22 @@ def _exact(
     return session
 
 
-def _close_turn(turns: _Turns, worlds: Folder | Mapping[int, Any], step: int) -> bool:
+def _close_turn(turns: _Turns, worlds: Worlds, step: int) -> bool:
     """Close the open turn with the world of a step; return False if there is none and the session ends."""
-    try:
-        world = _world_of_step(worlds, step, f"{turns.session}/step-{step}")
-    except DataError as error:
-        turns.skip(MultiturnSkip.BAD_WORLD, step, str(error))
-        return False
+    world = worlds.get(step)
     if world is None:
         turns.skip(MultiturnSkip.MISSING_WORLD, step)
+        return False
+    if isinstance(world, DataError):
+        turns.skip(MultiturnSkip.BAD_WORLD, step, str(world))
         return False
     turns.close(world, step)
     return True
 
 
-def read_sessions(
-    root: str | Folder,
-    report: Report[MultiturnSkip] | None = None,
-    *,
-    progressive: bool = False,
-    invariant: bool | None = None,
-) -> dict[str, list[Subtasks]]:
-    """Read all sessions of a folder in the multi-turn layout, by structure, in the order of the table.
-
-    Args:
-        root: the folder with dialogs.csv and builder-data/: a path, or an object like `zipfile.Path`.
-        report: counts what is skipped.
-        progressive: see `read_session`.
-        invariant: see `read_session`.
-
-    Raises:
-        DataError: if the table or the folder of worlds is missing, or the table is damaged.
-
-    """
-    report = Report() if report is None else report
-    folder = Path(root) if isinstance(root, str) else root
-    table, recorded = folder.joinpath(TABLE), folder.joinpath(WORLDS)
-    with wrap_errors(str(folder)):
-        if not table.is_file() or not recorded.is_dir():
-            raise DataError(f"{folder} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it")
-        content = table.read_bytes()
-        # A name from the table is only used as a path if it is one of these.
-        worlds = {entry.name: recorded.joinpath(entry.name) for entry in recorded.iterdir()}
-    rows = read_rows(content, report, place=str(table))
-    return group_sessions(rows, worlds, report, progressive=progressive, invariant=invariant)
-
-
 def group_sessions(
     rows: Iterable[Row],
-    worlds: Mapping[str, Folder | Mapping[int, Any]],
+    worlds: Mapping[str, Worlds],
     report: Report[MultiturnSkip] | None = None,
     *,
     progressive: bool = False,
@@ -426,17 +303,17 @@ def group_sessions(
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(row.session, []).append(row)
-    found: dict[str, list[Subtasks]] = {}
-    for name, own in grouped.items():
+    sessions: dict[str, list[Subtasks]] = {}
+    for name, session_rows in grouped.items():
         if name not in worlds:
             report.skip(MultiturnSkip.NO_WORLDS, name)
             continue
         session = read_session(
-            own, worlds[name], report, progressive=progressive, invariant=invariant, steps=steps
+            session_rows, worlds[name], report, progressive=progressive, invariant=invariant, steps=steps
         )
         if session is not None:
-            found.setdefault(_structure(own), []).append(session)
-    return found
+            sessions.setdefault(_structure(session_rows), []).append(session)
+    return sessions
 
 
 def _structure(rows: Sequence[Row]) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from iglu_marl.core.dialogue import Role
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, Block, grid_to_blocks
+from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
 from iglu_marl.core.task import Subtasks, Task
 from iglu_marl.core.text import natural_key
 from iglu_marl.data.dataset import Dataset, Record, changes, check_ids, check_task_options, check_version
@@ -21,7 +21,7 @@ from iglu_marl.data.iglu.multiturn import TABLE, WORLDS, MultiturnSkip, group_se
 from iglu_marl.data.iglu.tables import TABLE_LIMIT
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
-from iglu_marl.data.packs.archive import Pack
+from iglu_marl.data.packs.archive import Pack, open_pack
 from iglu_marl.data.packs.cache import Arrays, cached
 from iglu_marl.data.packs.registry import PACKS
 from iglu_marl.data.packs.store import find_pack
@@ -32,26 +32,6 @@ VERSION = f"2-{WORLDS_VERSION}"  # of the cache entry
 
 _SESSION = re.compile(r"[0-9]{1,18}-[A-Za-z].*")  # attempt and structure
 _STEP = re.compile(r"step-([0-9]{1,18})")
-
-
-class StepWorlds(Mapping[int, "list[Block]"]):
-    """Worlds of one session by step, for `read_session`. A damaged world raises `DataError`."""
-
-    def __init__(self, worlds: RecordedWorlds, files: Mapping[int, str]) -> None:
-        self.files = dict(files)
-        self._worlds = worlds
-
-    def __getitem__(self, step: int) -> list[Block]:
-        name = self.files[step]
-        if name in self._worlds.damaged:
-            raise DataError(self._worlds.damaged[name])
-        return grid_to_blocks(self._worlds[name])
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.files)
-
-    def __len__(self) -> int:
-        return len(self.files)
 
 
 class SessionWorlds(RecordedWorlds):
@@ -82,19 +62,53 @@ class SessionWorlds(RecordedWorlds):
         }
         self.irregular_folders = [name for name in self.folders if not _SESSION.fullmatch(name)]
 
-    def steps(self, session: str) -> StepWorlds:
-        """Return the worlds of a session by step. Raises `DataError` for an unknown session."""
+    def steps(self, session: str) -> dict[int, BlockGrid | DataError]:
+        """Return the worlds of a session by step; a damaged world is its error. Raises `DataError` if unknown."""
         if session not in self.folders:
             raise DataError(
                 f"there is no session {session!r} here, expected one of {list(self.folders)[:5]}..."
             )
-        return StepWorlds(self, self.folders[session])
+        return {
+            step: DataError(self.damaged[name]) if name in self.damaged else self[name]
+            for step, name in self.folders[session].items()
+        }
 
 
 def _build(pack: Pack, progress: bool | None) -> dict[str, Any]:
     files = [name for name in pack.names() if name.startswith(f"{WORLDS}/")]
     worlds = [name for name in files if not name.rpartition("/")[2].startswith(".")]
     return read_recorded(pack, worlds, "reading IGLU multi-turn", progress=progress)
+
+
+def read_sessions(
+    root: str | os.PathLike[str],
+    report: Report[MultiturnSkip] | None = None,
+    *,
+    progressive: bool = False,
+    invariant: bool | None = None,
+) -> dict[str, list[Subtasks]]:
+    """Read all sessions in the multi-turn layout, by structure, in the order of the table. Nothing is cached.
+
+    Args:
+        root: a folder or zip with dialogs.csv and builder-data/.
+        report: counts what is skipped.
+        progressive: see `read_session`.
+        invariant: see `read_session`.
+
+    Raises:
+        DataError: if the table or the worlds are missing, or the table is damaged.
+
+    """
+    with open_pack(root) as pack:
+        worlds = SessionWorlds(_build(pack, progress=False))
+        if not pack.has(TABLE) or not worlds.folders:
+            raise DataError(
+                f"{pack.location} is not in the multi-turn layout: expected {TABLE} and {WORLDS}/ in it"
+            )
+        table = pack.read(TABLE, TABLE_LIMIT)
+    rows = read_rows(table, report, place=f"{pack.location}: {TABLE}")
+    steps = {name: worlds.steps(name) for name in worlds.folders}
+    return group_sessions(rows, steps, report, progressive=progressive, invariant=invariant)
 
 
 def _no_table(pack: Pack) -> DataError:
@@ -175,7 +189,9 @@ class MultiturnDataset(Dataset):
         if not self.tasks:
             raise DataError(f"{self.location} has no usable session: {self._report}{self._report.example}")
         if ids == "iglu2022":
-            self.tasks = {name: [_in_2022_ids(own) for own in found] for name, found in self.tasks.items()}
+            self.tasks = {
+                name: [_in_2022_ids(session) for session in sessions] for name, sessions in self.tasks.items()
+            }
 
     def _read_with_table(self, table: bytes, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
         rows = read_rows(table, self._report, place=f"{self.location}: {TABLE}")
@@ -188,33 +204,31 @@ class MultiturnDataset(Dataset):
 
     def _read_worlds_only(self, options: dict[str, Any]) -> dict[str, list[Subtasks]]:
         """Return the sessions in the order of structure and attempt."""
-        found: dict[str, list[Subtasks]] = {}
+        sessions: dict[str, list[Subtasks]] = {}
         for name in sorted(self.worlds.sessions, key=_natural):
-            built = self._filled_worlds(name)
-            if not built:
+            worlds = self._filled_worlds(name)
+            if not worlds:
                 self._report.skip(MultiturnSkip.EMPTY_SESSION, name)
                 continue
-            self.steps[name] = list(built)
-            session = Subtasks([""] * len(built), list(built.values()), task_id=name, ids="iglu", **options)
+            self.steps[name] = list(worlds)
+            session = Subtasks([""] * len(worlds), list(worlds.values()), task_id=name, ids="iglu", **options)
             self._report.sessions += 1
             self._report.turns += len(session)
-            found.setdefault(name.partition("-")[2], []).append(session)
-        return found
+            sessions.setdefault(name.partition("-")[2], []).append(session)
+        return sessions
 
-    def _filled_worlds(self, session: str) -> dict[int, list[Block]]:
+    def _filled_worlds(self, session: str) -> dict[int, BlockGrid]:
         """Return the non-empty worlds of a session by step, up to the first damaged one."""
-        steps, built = self.worlds.steps(session), {}
-        for step in steps:
-            try:
-                blocks = steps[step]
-            except DataError as error:
-                self._report.skip(MultiturnSkip.BAD_WORLD, session, step, str(error))
+        filled: dict[int, BlockGrid] = {}
+        for step, world in self.worlds.steps(session).items():
+            if isinstance(world, DataError):
+                self._report.skip(MultiturnSkip.BAD_WORLD, session, step, str(world))
                 break
-            if blocks:
-                built[step] = blocks
+            if world.any():
+                filled[step] = world
             else:
                 self._report.skip(MultiturnSkip.EMPTY_WORLD, session, step)
-        return built
+        return filled
 
     def file_of(self, session: str, turn: int) -> str:
         """Return the file of a turn's final world, a key of `worlds`."""
@@ -248,8 +262,8 @@ IGLUDataset = MultiturnDataset  # the name of the IGLU tools
 
 def _clear(session: Subtasks, turn: int) -> bool | None:
     """Whether the builder asked nothing in a turn; None if the turn has no utterances."""
-    said = session.turns[turn]
-    return not any(utterance.role is Role.BUILDER for utterance in said) if said else None
+    dialogue = session.turns[turn]
+    return not any(utterance.role is Role.BUILDER for utterance in dialogue) if dialogue else None
 
 
 def _natural(session: str) -> tuple[list[tuple[int, str]], int]:

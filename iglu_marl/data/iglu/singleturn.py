@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,8 +28,8 @@ from iglu_marl.core.errors import ConfigError, DataError
 from iglu_marl.core.grid import IGLU2022_ID_OF_IGLU, BlockGrid
 from iglu_marl.core.task import Task
 from iglu_marl.core.text import plain_number
-from iglu_marl.data.dataset import Dataset, Record, changes, check_ids, check_task_options, check_version
-from iglu_marl.data.iglu.tables import TABLE_LIMIT, read_table, said
+from iglu_marl.data.dataset import Dataset, changes, check_ids, check_task_options, check_version
+from iglu_marl.data.iglu.tables import TABLE_LIMIT, Record, cell_text, read_table
 from iglu_marl.data.iglu.world_files import VERSION as WORLDS_VERSION
 from iglu_marl.data.iglu.world_files import RecordedWorlds, read_recorded
 from iglu_marl.data.packs.archive import Pack
@@ -123,33 +123,28 @@ class Game:
 
 
 def read_games(
-    table: bytes | str, report: Report[SingleturnSkip] | None = None, *, place: str = TABLE
+    table: bytes | str,
+    report: Report[SingleturnSkip] | None = None,
+    *,
+    columns: Sequence[str] = COLUMNS,
+    place: str = TABLE,
 ) -> list[Game]:
     """Return the rows of a table of games in order, including repeated rows.
 
-    The columns GameId, InitializedWorldPath, InputInstruction and IsInstructionClear are required. Unusable rows are
-    counted in `report`. Raises `DataError` if this is not such a table; `place` names it in the message.
+    Unusable rows are counted in `report`. Raises `DataError` if this is not a table with `columns`; `place` names it in
+    the message.
     """
     report = Report() if report is None else report
-    games = []
-    for line, record in read_table(table, COLUMNS, place):
-        report.rows += 1
-        if isinstance(record, DataError):
-            report.skip(SingleturnSkip.BAD_ROW, "?", None, str(record))
-        elif (game := _game(record, line)) is None:
-            report.skip(SingleturnSkip.BAD_ROW, record["GameId"].strip() or "?", None, f"line {line}")
-        else:
-            games.append(game)
+    games = read_table(table, columns, _game, report, SingleturnSkip.BAD_ROW, place)
     report.games = len({game.game_id for game in games})
-    report.warn_of(SingleturnSkip.BAD_ROW, place)
     return games
 
 
-def _game(record: Mapping[str, str], line: int) -> Game | None:
+def _game(record: Record, line: int) -> Game | None:
     name = record["GameId"].strip()
     # Older tables have Windows' separators. The path is only compared with file names, never opened.
     path = record["InitializedWorldPath"].strip().replace("\\", "/")
-    instruction = said(record["InputInstruction"])
+    instruction = cell_text(record["InputInstruction"])
     clear = {"yes": True, "no": False}.get(record["IsInstructionClear"].strip().lower())
     if not name or not path or not instruction or clear is None:
         return None
@@ -158,7 +153,7 @@ def _game(record: Mapping[str, str], line: int) -> Game | None:
         start_path=path,
         instruction=instruction,
         clear=clear,
-        question=said(record.get("ClarifyingQuestion", "")),
+        question=cell_text(record.get("ClarifyingQuestion", "")),
         qrel=record.get("qrel", "").strip(),
         qbank=tuple(_QID.findall(record.get("qbank", ""))),
         partition=record.get("Partition", "").strip(),
@@ -381,7 +376,7 @@ class SingleturnDataset(Dataset):
             if path in self.worlds and game.start_path in self.worlds
         }
 
-    def _records(self, name: str, entry: Task) -> list[Record]:
+    def _records(self, name: str, entry: Task) -> list[dict[str, Any]]:
         game = self.games[str(entry.task_id)]
         return [
             {

@@ -5,12 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from iglu_marl.core.errors import DataError
 from iglu_marl.core.parsing import MIB, decoded
+from iglu_marl.data.report import Report, SkipReason
 
 TABLE_LIMIT = 32 * MIB  # bytes; upstream's largest table has 2 MB
+
+Record = dict[str, str]  # cells by column
+Row = TypeVar("Row")
 
 _LINE_BREAKS = re.compile(r"\$+")
 
@@ -59,13 +65,10 @@ def _next_record(lines: list[str], start: int) -> int:
     return start + 1
 
 
-def read_table(
+def _records(
     table: bytes | str, columns: Iterable[str], place: str
-) -> Iterator[tuple[int, dict[str, str] | DataError]]:
-    """Yield (line, row) of CSV text with a header; missing cells are "".
-
-    A row that cannot be read is a `DataError`. Raises `DataError` if the text is not UTF-8 or lacks one of `columns`.
-    """
+) -> Iterator[tuple[int, Record | DataError]]:
+    """Yield (line, row) of CSV text with a header; missing cells are "". A row that cannot be read is a `DataError`."""
     records = ((line, cells) for line, cells in csv_records(decoded(table, place)) if cells != [])
     line, header = next(records, (1, []))
     if isinstance(header, DataError):
@@ -80,6 +83,46 @@ def read_table(
             yield line, {**dict.fromkeys(header, ""), **dict(zip(header, cells, strict=False))}
 
 
-def said(cell: str) -> str:
+def read_table(
+    table: bytes | str,
+    columns: Sequence[str],
+    parse: Callable[[Record, int], Row | None],
+    report: Report[Any],
+    bad_row: SkipReason,
+    place: str,
+) -> list[Row]:
+    """Return the rows of a CSV table with a header, in order.
+
+    Args:
+        table: the text.
+        columns: names of the required columns; the first identifies a row in the report.
+        parse: makes a row of its cells by column and its line; None if it is not usable.
+        report: counts the rows. Those that are not usable are entries of it, and a warning if they are many.
+        bad_row: the reason of these entries.
+        place: name of the table in messages.
+
+    Raises:
+        DataError: if the text is not UTF-8 or lacks a column.
+
+    """
+    rows: list[Row] = []
+    for line, record in _records(table, columns, place):
+        report.rows += 1
+        if isinstance(record, DataError):
+            report.skip(bad_row, detail=str(record))
+        elif (row := parse(record, line)) is None:
+            report.skip(bad_row, record[columns[0]].strip(), detail=f"line {line}")
+        else:
+            rows.append(row)
+    bad = [entry for entry in report.skipped if entry.reason is bad_row]
+    if len(bad) >= max(10, report.rows / 10):
+        warnings.warn(
+            f"{place}: {len(bad):,} of {report.rows:,} rows cannot be used, such as {bad[0]!s:.200}; see report()",
+            stacklevel=4,
+        )
+    return rows
+
+
+def cell_text(cell: str) -> str:
     """Return the utterance in a cell, where each run of `$` is one line break."""
     return _LINE_BREAKS.sub("\n", cell).strip()

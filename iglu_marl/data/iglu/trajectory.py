@@ -24,8 +24,8 @@ from iglu_marl.core.grid import MIN_Y, BlockGrid, Cell, blocks_to_grid, color_at
 from iglu_marl.core.kernels.step import step_at
 from iglu_marl.core.task import Task
 from iglu_marl.core.worlds import Worlds
-from iglu_marl.data.iglu.action_log import AvatarMoved, BuildRecording, Changed, Looked, VoxelWorld, to_blocks
-from iglu_marl.data.iglu.multiturn import COLOR_OF_VOXEL, FLOOR_Y
+from iglu_marl.data.iglu.action_log import AvatarMoved, BuildRecording, Changed, Looked, to_blocks
+from iglu_marl.data.iglu.world_files import COLOR_OF_VOXEL, FLOOR_Y, VoxelWorld
 
 EYE_HEIGHT = 1.25  # cells above the feet, as for this project's builder
 RECORDED_EYE_HEIGHT = 1.12  # cells above the feet, the camera of the browser tool

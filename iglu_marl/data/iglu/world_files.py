@@ -15,28 +15,104 @@ import numpy as np
 import numpy.typing as npt
 
 from iglu_marl.core.errors import DataError
-from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, index_of
-from iglu_marl.core.parsing import wrap_errors
-from iglu_marl.data.iglu.multiturn import (
-    COLOR_OF_VOXEL,
-    FLOOR_Y,
-    LOG_KEY,
-    SECOND_PALETTE,
-    WORLD_LIMIT,
-    parse_numbers,
-    parse_world,
-    read_world,
-)
+from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, Color, in_zone, index_of
+from iglu_marl.core.parsing import MIB, parse_json, too_large, wrap_errors
 from iglu_marl.data.packs.archive import Pack
 from iglu_marl.data.packs.cache import Arrays, json_array, read_json
 from iglu_marl.data.progress import track
 
 VERSION = "3"  # of the arrays; increase it when they change
 
+WORLD_LIMIT = 32 * MIB  # bytes of a world file; upstream's largest one has 0.9 MB
+LOG_KEY = "tape"  # of a world file: the builder's action log
+PREVIOUS_KEY = "prevWorldEndingState"  # of some world files: the world before the step
+FLOOR_Y = 64  # voxel y of our y = 0: the layer on the ground is 63 there and -1 here
+
+# Ids of the voxel engine. In single-turn worlds, the second palette marks blocks that the annotator placed.
+_COLORS = (Color.BLUE, Color.YELLOW, Color.GREEN, Color.ORANGE, Color.PURPLE, Color.RED)
+VOXEL_OF_COLOR = dict(zip(_COLORS, (57, 50, 59, 47, 56, 60), strict=True))
+SECOND_PALETTE = 86  # the first id, in the same order of colors
+COLOR_OF_VOXEL = {voxel: color for color, voxel in VOXEL_OF_COLOR.items()}
+COLOR_OF_VOXEL |= dict(enumerate(VOXEL_OF_COLOR, SECOND_PALETTE))
+
+Voxel = tuple[int, int, int]  # cell in the engine's coordinates
+VoxelWorld = dict[Voxel, int]  # cell -> id, without air
+
 _SET_UP = "finish_recover_world_state"  # marker in an action log
 _COLOR_TABLE = np.zeros(128, dtype=np.int8)
 for _voxel, _color in COLOR_OF_VOXEL.items():
     _COLOR_TABLE[_voxel] = int(_color)
+
+
+def parse_world(world: str | bytes | Mapping[str, Any], place: str) -> Mapping[str, Any]:
+    """Parse the JSON text of a world file; a parsed one is returned as it is. Raises `DataError` for other content."""
+    if isinstance(world, (str, bytes)):
+        if len(world) > WORLD_LIMIT:
+            raise DataError(too_large(place, len(world), WORLD_LIMIT))
+        world = parse_json(world, place)
+    if not isinstance(world, Mapping):
+        raise DataError(f"{place} is {type(world).__name__}, expected an object with worldEndingState.blocks")
+    return world
+
+
+def read_voxels(state: Any, place: str) -> VoxelWorld:
+    """Return the voxel ids by cell of a world in a world file.
+
+    Raises `DataError` unless its "blocks" are a list of integers [x, y, z, voxel id], each cell once.
+    """
+    entries = state.get("blocks") if isinstance(state, Mapping) else None
+    if not isinstance(entries, (list, tuple)):
+        raise DataError(f"{place} has no worldEndingState.blocks, expected a list of them")
+    world: VoxelWorld = {}
+    for entry in entries:
+        whole = isinstance(entry, (list, tuple)) and len(entry) == 4
+        if not whole or not all(type(number) is int and abs(number) < 1e9 for number in entry):
+            raise DataError(
+                f"{place} has the block {entry!r:.80}, expected four integers [x, y, z, voxel id]"
+            )
+        x, y, z, voxel = entry
+        if (x, y, z) in world:
+            raise DataError(f"{place} has two blocks in the cell {(x, y, z)}")
+        world[x, y, z] = voxel
+    return world
+
+
+def read_voxel_grid(state: Any, place: str) -> npt.NDArray[np.int8]:
+    """Return a world in a world file as int8 [9, 11, 11] with the engine's ids (0: air).
+
+    Raises `DataError` like `read_voxels`, and for an unknown id or a cell outside the zone.
+    """
+    grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
+    for (x, y, z), voxel in read_voxels(state, place).items():
+        if voxel not in COLOR_OF_VOXEL:
+            raise DataError(f"{place} has the unknown voxel id {voxel} at {(x, y, z)}")
+        if not in_zone(x, y - FLOOR_Y, z):
+            raise DataError(
+                f"{place} has a block at {(x, y, z)}, outside the zone (x, z in -5..5, y in 63..71)"
+            )
+        grid[index_of((x, y - FLOOR_Y, z))] = voxel
+    return grid
+
+
+def read_avatar(world: Mapping[str, Any]) -> tuple[list[float] | None, list[float] | None]:
+    """Return the avatar's feet (x, y, z) and look (pitch, yaw in radians) of a world file; None if unknown."""
+    avatar = world.get("avatarInfo")
+    place = avatar if isinstance(avatar, Mapping) else {}
+    return _numbers(place.get("pos"), 3), _numbers(place.get("look"), 2)
+
+
+def _numbers(value: Any, count: int) -> list[float] | None:
+    """Return a JSON list of `count` finite numbers as floats; None for anything else."""
+    good = isinstance(value, list) and len(value) == count
+    good = good and all(type(n) in (int, float) and abs(n) < 1e9 for n in value)  # False for nan
+    return [float(number) for number in value] if good else None
+
+
+def voxel_colors(voxels: npt.NDArray[np.int8]) -> BlockGrid:
+    """Return the colors of a grid of the engine's ids, read-only."""
+    grid = _COLOR_TABLE[voxels]
+    grid.setflags(write=False)
+    return grid
 
 
 @dataclass(frozen=True)
@@ -54,23 +130,17 @@ class RecordedWorld:
     @property
     def grid(self) -> BlockGrid:
         """The world, int8 [9, 11, 11] in this project's color ids."""
-        return _colors(self.voxels)
+        return voxel_colors(self.voxels)
 
     @property
     def previous(self) -> BlockGrid | None:
         """The world before the step in this project's color ids, or None."""
-        return None if self.previous_voxels is None else _colors(self.previous_voxels)
+        return None if self.previous_voxels is None else voxel_colors(self.previous_voxels)
 
     @property
     def placed(self) -> npt.NDArray[np.bool_]:
         """Cells whose block this annotator placed, bool [9, 11, 11] (target worlds of the single-turn pack)."""
         return self.voxels >= SECOND_PALETTE
-
-
-def _colors(voxels: npt.NDArray[np.int8]) -> BlockGrid:
-    grid = _COLOR_TABLE[voxels]
-    grid.setflags(write=False)
-    return grid
 
 
 class RecordedWorlds(Mapping[str, BlockGrid]):
@@ -83,7 +153,7 @@ class RecordedWorlds(Mapping[str, BlockGrid]):
         self._names: list[str] = arrays["names"].tolist()
         self._index = {name: number for number, name in enumerate(self._names)}
         self.voxels: npt.NDArray[np.int8] = arrays["voxels"]  # [n, 9, 11, 11]
-        self.grids = _colors(self.voxels)  # [n, 9, 11, 11]
+        self.grids = voxel_colors(self.voxels)  # [n, 9, 11, 11]
         self.voxels.setflags(write=False)
         self._avatars = arrays["avatars"]
         self._set_up = arrays["set_up"]
@@ -138,17 +208,18 @@ def read_recorded(
     for name in track(names, label, len(names), progress):
         try:
             with wrap_errors(name):
-                parsed = parse_world(pack.read(name, WORLD_LIMIT), name)
-                grid, before, avatar = _voxels(parsed, name), _voxels_before(parsed, name), _avatar(parsed)
+                world = parse_world(pack.read(name, WORLD_LIMIT), name)
+                grid = read_voxel_grid(world.get("worldEndingState"), name)
+                if world.get(PREVIOUS_KEY) is not None:
+                    previous[len(read)] = read_voxel_grid(world[PREVIOUS_KEY], f"{name}: {PREVIOUS_KEY}")
         except DataError as error:
             damaged[name] = str(error)
             continue
-        if before is not None:
-            previous[len(read)] = before
+        position, look = read_avatar(world)
         read.append(name)
         voxels.append(grid)
-        avatars.append(avatar)
-        set_up.append(_SET_UP in str(parsed.get(LOG_KEY)))
+        avatars.append([*(position or [np.nan] * 3), *(look or [np.nan] * 2)])
+        set_up.append(_SET_UP in str(world.get(LOG_KEY)))
     shape = (-1, *ZONE_SHAPE)
     return {
         "names": np.array(read, dtype=str) if read else np.zeros(0, dtype="U1"),
@@ -159,27 +230,3 @@ def read_recorded(
         "previous": np.array(list(previous.values()), dtype=np.int8).reshape(shape),
         "damaged": json_array(damaged),
     }
-
-
-def _voxels(parsed: Mapping[str, Any], name: str) -> npt.NDArray[np.int8]:
-    """Return the engine's ids, after `read_world` has checked the blocks."""
-    grid = np.zeros(ZONE_SHAPE, dtype=np.int8)
-    read_world(parsed, place=name)
-    for x, y, z, voxel in parsed["worldEndingState"]["blocks"]:
-        grid[index_of((x, y - FLOOR_Y, z))] = voxel
-    return grid
-
-
-def _voxels_before(parsed: Mapping[str, Any], name: str) -> npt.NDArray[np.int8] | None:
-    before = parsed.get("prevWorldEndingState")
-    return None if before is None else _voxels({"worldEndingState": before}, f"{name}: prevWorldEndingState")
-
-
-def _avatar(parsed: Mapping[str, Any]) -> list[float]:
-    """Return x, y, z, pitch, yaw; NaN if unknown."""
-    avatar = parsed.get("avatarInfo")
-    place = avatar if isinstance(avatar, Mapping) else {}
-    values: list[float] = []
-    for key, count in (("pos", 3), ("look", 2)):
-        values += parse_numbers(place.get(key), count) or [float("nan")] * count
-    return values

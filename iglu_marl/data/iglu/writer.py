@@ -11,12 +11,12 @@ The layout cannot hold every dialogue. The returned `Report` lists what other re
 from __future__ import annotations
 
 import csv
-import io
+import itertools
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from iglu_marl.core.errors import DataError
 from iglu_marl.core.files import new_folder
 from iglu_marl.core.grid import ZONE_SHAPE, BlockGrid, as_grid
 from iglu_marl.core.task import Subtasks
-from iglu_marl.data.iglu.action_log_writer import Pose, world_file
+from iglu_marl.data.iglu.action_log_writer import BuilderPath, Pose, world_file
 from iglu_marl.data.iglu.multiturn import EXACT, TABLE, WORLDS
 from iglu_marl.data.report import Report, SkipReason
 from iglu_marl.data.task_fields import block_fields, turn_fields
@@ -64,7 +64,7 @@ class SessionTurn:
 
     dialogue: Dialogue
     grid: BlockGrid
-    path: tuple[tuple[Pose, BlockGrid], ...] | None = None
+    path: BuilderPath | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class SessionRecord:
         """Return the record of a session. The structure defaults to the second part of its name."""
         name = session.task_id or "session"
         turns = tuple(
-            SessionTurn(said, grid) for said, grid in zip(session.turns, session.structures, strict=True)
+            SessionTurn(dialogue, grid)
+            for dialogue, grid in zip(session.turns, session.structures, strict=True)
         )
         return cls(name, structure or name.partition("-")[2] or name, turns, session.starting_grid)
 
@@ -121,7 +122,7 @@ class EpisodeRecorder:
             self._path.append(((x, y, z, yaw, pitch), grid))
         self._steps = steps
         for utterance in episode.dialogue[self._heard :]:
-            spoke = any(said.role is utterance.role is Role.ARCHITECT for said in self._words)
+            spoke = any(earlier.role is utterance.role is Role.ARCHITECT for earlier in self._words)
             if spoke and not np.array_equal(grid, self._world):
                 self._close(grid)
             self._words.append(utterance)
@@ -156,47 +157,50 @@ def _frozen(grid: Any) -> BlockGrid:
     return copied
 
 
-def _fit_layout(
-    record: SessionRecord, report: Report[WriteNote]
-) -> tuple[list[SessionTurn], list[list[SessionTurn]]]:
-    """Return turns that each start with the architect, and for each of them the original turns."""
-    turns: list[SessionTurn] = []
-    parts: list[list[SessionTurn]] = [[]]
-    early: list[Utterance] = []  # before the first turn
-    early_path: tuple[tuple[Pose, BlockGrid], ...] = ()
+@dataclass
+class _LayoutTurn:
+    """A turn of the layout, which the architect starts, and the turns of the record that it stands for."""
+
+    utterances: list[Utterance]
+    originals: list[SessionTurn]
+
+    @property
+    def grid(self) -> BlockGrid:
+        return as_grid(self.originals[-1].grid)
+
+    @property
+    def path(self) -> BuilderPath | None:
+        """The poses and worlds of all original turns; None if one of them is unknown."""
+        steps: list[tuple[Pose, BlockGrid]] = []
+        for turn in self.originals:
+            if turn.path is None:
+                return None
+            steps += turn.path
+        return tuple(steps)
+
+
+def _layout_turns(record: SessionRecord, report: Report[WriteNote]) -> list[_LayoutTurn]:
+    """Return the turns of a session as the layout can hold them."""
+    turns: list[_LayoutTurn] = []
+    early: list[Utterance] = []  # the builder's, before the architect's first
+    silent: list[SessionTurn] = []  # before the architect's first utterance
     for number, turn in enumerate(record.turns):
-        plain = [_plain(utterance, record.name, number, report) for utterance in turn.dialogue]
-        said = [utterance for utterance in plain if utterance.text]
-        first = next((i for i, u in enumerate(said) if u.role is Role.ARCHITECT), None)
-        if first is not None and turns:
-            parts.append([])
-        parts[-1].append(turn)
-        if first is None:
+        plain = (_plain(utterance, record.name, number, report) for utterance in turn.dialogue)
+        utterances = [utterance for utterance in plain if utterance.text]
+        first = next((i for i, u in enumerate(utterances) if u.role is Role.ARCHITECT), len(utterances))
+        (turns[-1].utterances if turns else early).extend(utterances[:first])
+        if first == len(utterances):
             report.skip(WriteNote.SILENT_TURN, record.name, number)
-            if turns:
-                turns[-1] = _joined(turns[-1], said, turn)
-            else:
-                early += said
-                early_path += turn.path or ()
+            (turns[-1].originals if turns else silent).append(turn)
             continue
         if first:
             report.skip(WriteNote.BUILDER_FIRST, record.name, number)
-            if turns:
-                turns[-1] = replace(turns[-1], dialogue=Dialogue([*turns[-1].dialogue, *said[:first]]))
-            else:
-                early += said[:first]
-        words = [said[first], *early, *said[first + 1 :]]
-        path = None if turn.path is None else early_path + turn.path
-        turns.append(SessionTurn(Dialogue(words), as_grid(turn.grid), path))
-        early, early_path = [], ()
+        instruction, *others = utterances[first:]
+        turns.append(_LayoutTurn([instruction, *early, *others], [*silent, turn]))
+        early, silent = [], []
         if not turn.grid.any():
             report.skip(WriteNote.EMPTY_WORLD, record.name, number)
-    return turns, parts
-
-
-def _joined(turn: SessionTurn, said: list[Utterance], after: SessionTurn) -> SessionTurn:
-    path = None if turn.path is None or after.path is None else turn.path + after.path
-    return SessionTurn(Dialogue([*turn.dialogue, *said]), as_grid(after.grid), path)
+    return turns
 
 
 def _plain(utterance: Utterance, session: str, turn: int, report: Report[WriteNote]) -> Utterance:
@@ -210,23 +214,18 @@ def _plain(utterance: Utterance, session: str, turn: int, report: Report[WriteNo
 
 def _names(records: Sequence[SessionRecord], report: Report[WriteNote]) -> list[tuple[str, str]]:
     """Return a unique name of the layout, and a structure, for each session."""
-    taken = {record.name for record in records if _NAME.fullmatch(record.name)}
-    used: set[str] = set()
-    names = []
+    given = {record.name for record in records}
+    names: dict[str, str] = {}  # structure by name
     for record in records:
         structure = "-".join(_STRUCTURE.findall(record.structure)) or "structure"
         name = record.name
-        if not _NAME.fullmatch(name) or name in used:
-            attempt = 1
-            while f"{attempt}-{structure}" in used or f"{attempt}-{structure}" in taken:
-                attempt += 1
-            name = f"{attempt}-{structure}"
+        if not _NAME.fullmatch(name) or name in names:
+            attempts = (f"{attempt}-{structure}" for attempt in itertools.count(1))
+            name = next(free for free in attempts if free not in names and free not in given)
+        if (name, structure) != (record.name, record.structure):
             report.skip(WriteNote.NAME, record.name)
-        elif structure != record.structure:
-            report.skip(WriteNote.NAME, record.name)
-        used.add(name)
-        names.append((name, structure))
-    return names
+        names[name] = structure
+    return list(names.items())
 
 
 def _cell(text: str) -> str:
@@ -234,69 +233,36 @@ def _cell(text: str) -> str:
     return text if re.search(r"\n\s*\n", text) else text.replace("\n", "$")
 
 
-def _rows(name: str, structure: str, turns: Sequence[SessionTurn]) -> tuple[list[dict[str, str]], list[int]]:
-    """Return the rows of a session, and the step of each turn's world. Odd steps are the architect's."""
-    rows: list[dict[str, str]] = []
-    steps: list[int] = []
-    step = 0
-
-    def add(odd: bool, role: str, **cells: str) -> None:
-        nonlocal step
-        step += 1
-        step += (step % 2 == 1) is not odd
-        row = dict.fromkeys(COLUMNS, "")
-        row |= {
-            "PartitionKey": name,
-            "RowKey": f"{name}-{step}",
-            "StepId": str(step),
-            "structureId": structure,
-        }
-        attempt = name.partition("-")[0]
-        row["attemptId"] = attempt if attempt.isdecimal() else ""
-        row |= {"Role": role, "IsHITQualified": "True", **cells}
-        rows.append(row)
-
-    for number, turn in enumerate(turns):
-        first, *rest = turn.dialogue
-        add(True, "architect-normal", instruction=_cell(first.text))
-        asked = ""
-        for utterance in rest:
-            text = _cell(utterance.text)
-            if utterance.role is Role.BUILDER:
-                add(False, "builder-cq", IsInstructionClear="No", ClarifyingQuestion=text)
-                asked = text
-            else:
-                add(True, "architect-cq", InputClarifyingQuestion=asked, Answer4ClarifyingQuestion=text)
-        complete = "Yes" if number == len(turns) - 1 else "No"
-        add(False, "builder-normal", IsInstructionClear="Yes", IsBuiltStructureComplete=complete)
-        steps.append(step)
-    return rows, steps
+def _role_rows(turn: _LayoutTurn, is_last: bool) -> Iterator[dict[str, str]]:
+    """Yield the role and the further cells of each row of a turn; the last is that of its world."""
+    instruction, *others = turn.utterances
+    yield {"Role": "architect-normal", "instruction": _cell(instruction.text)}
+    question = ""
+    for utterance in others:
+        text = _cell(utterance.text)
+        if utterance.role is Role.BUILDER:
+            question = text
+            yield {"Role": "builder-cq", "IsInstructionClear": "No", "ClarifyingQuestion": question}
+        else:
+            yield {
+                "Role": "architect-cq",
+                "InputClarifyingQuestion": question,
+                "Answer4ClarifyingQuestion": text,
+            }
+    complete = "Yes" if is_last else "No"
+    yield {"Role": "builder-normal", "IsInstructionClear": "Yes", "IsBuiltStructureComplete": complete}
 
 
-def _add_exact_turns(
-    rows: list[dict[str, str]], record: SessionRecord, parts: Sequence[Sequence[SessionTurn]]
-) -> None:
-    """Fill the column `EXACT` with the original turns, unless the cells get too long for readers."""
+def _exact_cells(record: SessionRecord, turns: Sequence[_LayoutTurn]) -> list[str]:
+    """Return the cells of the column `EXACT`, the original turns; empty if they are too long for readers."""
     exact: list[dict[str, Any]] = [
-        {"turns": [turn_fields(turn.dialogue, turn.grid) for turn in part]} for part in parts
+        {"turns": [turn_fields(original.dialogue, original.grid) for original in turn.originals]}
+        for turn in turns
     ]
     if record.start is not None:
         exact[0]["start"] = block_fields(record.start)
-    cells = [json.dumps(part, separators=(",", ":")) for part in exact]
-    if max(map(len, cells)) <= LONGEST_CELL:
-        ends = [row for row in rows if row["Role"] == "builder-normal"]
-        for row, cell in zip(ends, cells, strict=True):
-            row[EXACT] = cell
-
-
-def _table(rows: Iterable[Mapping[str, str]]) -> str:
-    text = io.StringIO(newline="")
-    listed = list(rows)
-    columns = [*COLUMNS, EXACT] if any(row.get(EXACT) for row in listed) else COLUMNS
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(listed)
-    return text.getvalue()
+    cells = [json.dumps(turn, separators=(",", ":")) for turn in exact]
+    return cells if max(map(len, cells)) <= LONGEST_CELL else [""] * len(cells)
 
 
 def write_sessions(
@@ -320,55 +286,63 @@ def write_sessions(
 
     """
     report = Report[WriteNote]()
-    records = _records(sessions)
-    names = _names(records, report)
+    if isinstance(sessions, Mapping):
+        records = [_as_record(entry, name) for name, entries in sessions.items() for entry in entries]
+    else:
+        records = [_as_record(entry) for entry in sessions]
     rows: list[dict[str, str]] = []
     with new_folder(path, overwrite=overwrite, marker=TABLE) as folder:
         (folder / WORLDS).mkdir()
-        for record, (name, structure) in zip(records, names, strict=True):
-            rows += _write_session(folder / WORLDS / name, record, name, structure, report)
+        for record, (name, structure) in zip(records, _names(records, report), strict=True):
+            cells = {"PartitionKey": name, "structureId": structure, "IsHITQualified": "True"}
+            attempt = name.partition("-")[0]
+            if attempt.isdecimal():
+                cells["attemptId"] = attempt
+            rows += [{**cells, **row} for row in _write_session(folder / WORLDS / name, record, report)]
         if not report.sessions:
             raise DataError(f"there is no session with a turn to write to {path}, expected at least one")
-        (folder / TABLE).write_text(_table(rows), encoding="utf-8", newline="")
+        with (folder / TABLE).open("w", encoding="utf-8", newline="") as file:
+            columns = [*COLUMNS, EXACT] if any(row.get(EXACT) for row in rows) else COLUMNS
+            table = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
+            table.writeheader()
+            table.writerows(rows)
     return report
 
 
-def _records(sessions: Any) -> list[SessionRecord]:
-    if isinstance(sessions, Mapping):
-        pairs = [(session, structure) for structure, listed in sessions.items() for session in listed]
-    else:
-        pairs = [(session, None) for session in sessions]
-    records = []
-    for session, structure in pairs:
-        if isinstance(session, Subtasks):
-            session = SessionRecord.of(session, structure)
-        if not isinstance(session, SessionRecord):
-            raise DataError(f"a session to write is {session!r:.80}, expected a Subtasks or a SessionRecord")
-        records.append(session)
-    return records
+def _as_record(session: Any, structure: str | None = None) -> SessionRecord:
+    if isinstance(session, Subtasks):
+        return SessionRecord.of(session, structure)
+    if not isinstance(session, SessionRecord):
+        raise DataError(f"a session to write is {session!r:.80}, expected a Subtasks or a SessionRecord")
+    return session
 
 
 def _write_session(
-    folder: Path, record: SessionRecord, name: str, structure: str, report: Report[WriteNote]
-) -> list[dict[str, str]]:
+    folder: Path, record: SessionRecord, report: Report[WriteNote]
+) -> Iterator[dict[str, str]]:
+    """Write the worlds of a session to its folder, and yield its rows."""
     notes = len(report.skipped)
-    turns, parts = _fit_layout(record, report)
+    turns = _layout_turns(record, report)
     if not turns:
         report.skip(WriteNote.NO_TURNS, record.name)
-        return []
-    start = np.zeros(ZONE_SHAPE, np.int8) if record.start is None else record.start
-    if start.any():
+        return
+    world = np.zeros(ZONE_SHAPE, np.int8) if record.start is None else record.start
+    if world.any():
         report.skip(WriteNote.START_WORLD, record.name)
-    rows, steps = _rows(name, structure, turns)
-    if len(report.skipped) > notes or any(
-        [turn.dialogue] != [own.dialogue for own in part] for turn, part in zip(turns, parts, strict=True)
-    ):
-        _add_exact_turns(rows, record, parts)
+    exact = [""] * len(turns)
+    dialogues = [turn.utterances for turn in turns]
+    if len(report.skipped) > notes or dialogues != [list(turn.dialogue) for turn in record.turns]:
+        exact = _exact_cells(record, turns)
     folder.mkdir()
-    for turn, step in zip(turns, steps, strict=True):
-        content = json.dumps(world_file(start, turn.grid, turn.path), separators=(",", ":"))
+    step = 0
+    for number, turn in enumerate(turns):
+        for row in _role_rows(turn, number == len(turns) - 1):
+            is_odd = row["Role"].startswith("architect")  # odd steps are the architect's
+            step += 1 if is_odd == (step % 2 == 0) else 2
+            row |= {"RowKey": f"{folder.name}-{step}", "StepId": str(step)}
+            yield row if row["Role"] != "builder-normal" else {**row, EXACT: exact[number]}
+        content = json.dumps(world_file(world, turn.grid, turn.path), separators=(",", ":"))
         (folder / f"step-{step}").write_text(content, encoding="utf-8")
-        start = turn.grid
+        world = turn.grid
     report.sessions += 1
     report.turns += len(turns)
-    return rows

@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import re
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,10 @@ from iglu_marl.core.parsing import BROKEN
 from iglu_marl.data.packs.archive import Pack
 
 CACHE_VARIABLE = "IGLU_MARL_CACHE"
-LAYOUT = "2"  # version of the entries' format
+LAYOUT = "3"  # version of the entries' format
 LOCK_TIMEOUT_S = 900.0  # longer than parsing takes; after that, this process parses too
 _META = "__meta__"
+_RESERVED = (_META, "file", "allow_pickle")  # the latter are arguments of `np.savez`
 
 Arrays = dict[str, npt.NDArray[Any]]
 _log = logging.getLogger(__name__)
@@ -83,14 +83,14 @@ def cached(pack: Pack, kind: str, version: str, build: Callable[[], Mapping[str,
         path = cache_folder() / "parsed" / f"{kind}-{place}.npz"
     except (RuntimeError, KeyError):  # no home folder
         return _check_arrays(build())
-    found = _load(path, meta)
-    if found is not None:
-        return found
+    entry = _load(path, meta)
+    if entry is not None:
+        return entry
     with _locked(path) as locked:
         if locked:
-            found = _load(path, meta)  # another process may have made it in the meantime
-            if found is not None:
-                return found
+            entry = _load(path, meta)  # another process may have made it in the meantime
+            if entry is not None:
+                return entry
         arrays = _check_arrays(build())
         if locked:
             _store(path, arrays, meta)
@@ -100,7 +100,7 @@ def cached(pack: Pack, kind: str, version: str, build: Callable[[], Mapping[str,
 def _check_arrays(built: Mapping[str, Any]) -> Arrays:
     arrays = {name: np.asarray(value) for name, value in built.items()}
     for name, array in arrays.items():
-        if array.dtype.hasobject or name == _META or not re.fullmatch(r"[\w.-]+", name):
+        if array.dtype.hasobject or name in _RESERVED or not re.fullmatch(r"[\w.-]+", name):
             raise DataError(
                 f"the array {name!r} of dtype {array.dtype} cannot be stored, expected a plain dtype, and a name of "
                 "letters, digits, '-', '_' and '.'"
@@ -130,12 +130,10 @@ def _locked(path: Path) -> Iterator[bool]:
 def _load(path: Path, meta: dict[str, str]) -> Arrays | None:
     """Return the entry; None if it is missing, stale or damaged."""
     try:
-        with zipfile.ZipFile(path) as entry:
-            kept = read_json(_read(entry, f"{_META}.npy"))
-            names = kept.pop("arrays")  # a damaged zip directory can hide a member
-            if kept != meta:
-                return None
-            return {name: _read(entry, f"{name}.npy") for name in names}
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as entry:
+            stored = read_json(entry[_META])
+            names = stored.pop("arrays")  # a damaged zip directory can hide an array
+            return {name: entry[name] for name in names} if stored == meta else None
     except FileNotFoundError:
         return None
     except (*BROKEN, KeyError, TypeError, AttributeError) as error:
@@ -143,23 +141,14 @@ def _load(path: Path, meta: dict[str, str]) -> Arrays | None:
         return None
 
 
-def _read(entry: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
-    with entry.open(name) as member:
-        array: npt.NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-        if member.read(1):  # the checksum is only compared at the end
-            raise ValueError(f"{name} is longer than its array")
-        return array
-
-
 def _store(path: Path, arrays: Arrays, meta: dict[str, str]) -> None:
     """Write the entry to a temporary file and move it into place. The caller holds the lock."""
     beside = path.with_name(path.name + ".new")  # a rest of a killed process is overwritten
     try:
-        with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as entry:
+        with beside.open("wb") as file:
+            # Uncompressed: then NumPy reads each array to the end of its member, and the checksum is compared.
             about = json_array({**meta, "arrays": list(arrays)})
-            for name, array in {_META: about, **arrays}.items():
-                with entry.open(f"{name}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, array, allow_pickle=False)
+            np.savez(file, **{_META: about, **arrays})  # type: ignore[arg-type] # no array is called "allow_pickle"
         os.replace(beside, path)
     except OSError as error:  # no space left, say
         _log.info("%s is not stored: %s", path, error)

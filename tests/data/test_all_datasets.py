@@ -1,0 +1,189 @@
+"""What holds for all datasets: seeded draws, copies, the cache, options, tables that cannot be read."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from made_packs import (
+    DIALOG_COLUMNS,
+    GAME_COLUMNS,
+    cache,  # noqa: F401 - a fixture
+    game,
+    step_file,
+    table,
+    tower,
+    world,
+    write_zip,
+)
+
+import iglu_marl
+from iglu_marl.core.errors import ConfigError, DataError
+from iglu_marl.core.task import Subtasks, Task
+from iglu_marl.data import (
+    CDMDataset,
+    MultiturnDataset,
+    SingleturnDataset,
+    clarifying_questions,
+    human_evaluation,
+    question_bank,
+)
+from iglu_marl.data.dataset import Dataset
+from iglu_marl.data.iglu import human_evaluation as feedback
+from iglu_marl.data.packs import cache as packs_cache
+from iglu_marl.tasks import sample_task
+
+pytestmark = pytest.mark.usefixtures("cache")
+
+SOURCES: dict[str, Callable[..., Dataset]] = {
+    "iglu-singleturn": SingleturnDataset,
+    "iglu-multiturn": partial(MultiturnDataset, dialogs=False),
+    "mdc": CDMDataset,
+}
+
+
+@pytest.fixture(params=SOURCES)
+def read(request: pytest.FixtureRequest, shared: Path) -> Callable[..., Dataset]:
+    """A function that reads the dataset of a shared pack."""
+    return partial(SOURCES[request.param], path=shared / "data" / f"{request.param}.zip")
+
+
+def test_draws_follow_the_seed(read: Callable[..., Dataset]) -> None:
+    data = read()
+    data.seed(7)
+    first = [data.sample() for _ in range(20)]
+    data.seed(7)
+    assert [data.reset() for _ in range(20)] == first
+    rng = np.random.default_rng(7)
+    assert [data.sample(rng) for _ in range(20)] == first
+    assert len({task.task_id for task in first}) > 10
+
+
+@pytest.mark.parametrize("method", ["sample", "reset"])
+def test_a_subclass_may_draw_its_own_way(read: Callable[..., Dataset], method: str) -> None:
+    data = read()
+    chosen = next(data.entries())
+
+    def draw(self: Dataset) -> Task:
+        return chosen.sample() if isinstance(chosen, Subtasks) else chosen
+
+    data.__class__ = type("Mine", (type(data),), {method: draw})
+    tasks = [[sample_task(data, rng) for _ in range(9)] for rng in map(np.random.default_rng, (5, 5))]
+    assert tasks[0] == tasks[1]
+    assert {task.task_id for task in tasks[0]} == {chosen.task_id}
+
+
+def test_copies_and_pickles_are_equal(read: Callable[..., Dataset]) -> None:
+    whole = read()
+    data = whole.filter(structures=[whole.records()[0]["structure"]])
+    for other in (copy.deepcopy(data), pickle.loads(pickle.dumps(data))):  # noqa: S301 - made here
+        assert list(other) == list(data)
+        assert other.records() == data.records()
+        assert not next(iter(other)).target_grid.flags.writeable
+
+
+def test_the_second_reading_comes_from_the_cache(
+    read: Callable[..., Dataset], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = read()
+    monkeypatch.setattr(packs_cache, "_check_arrays", lambda *_: pytest.fail("it was read again"))
+    again = read()
+    assert list(again) == list(first)
+    assert again.report() == first.report()
+
+
+def test_silent_builders_play_it(read: Callable[..., Dataset]) -> None:
+    data = read()
+    env = gym.make("IGLUSilentBuilder-v0", max_steps=6)
+    env.set_task_generator(data)
+    env.action_space.seed(0)
+    names = set()
+    for episode in range(30):
+        observation, info = env.reset(seed=episode)
+        names.add(env.task.task_id)
+        assert not env.task.is_complete_at_start
+        assert observation["chat"] == env.task.dialog
+        assert np.array_equal(info["target_grid"] > -1, env.task.target_grid > 0)
+        done = False
+        while not done:
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            done = terminated or truncated
+    assert len(names) > 20
+
+
+def test_it_can_be_the_tasks_of_a_game(read: Callable[..., Dataset]) -> None:
+    env = iglu_marl.env(tasks=read())
+    env.reset(seed=1)
+    assert np.count_nonzero(env.observe("architect_0")["target_grid"]) > 0
+
+
+WRONG_OPTIONS: list[tuple[Callable[..., Dataset], dict[str, Any]]] = [
+    *((SingleturnDataset, options) for options in ({"rules": "kind"}, {"target": "best"})),
+    (SingleturnDataset, {"target": "original", "rules": "strict"}),
+    *((kind, {"ids": "voxel"}) for kind in (SingleturnDataset, MultiturnDataset)),
+    *((kind, {"task_kwargs": {"size": 1}}) for kind in (SingleturnDataset, MultiturnDataset, CDMDataset)),
+    *((kind, {"dataset_version": 2}) for kind in (SingleturnDataset, MultiturnDataset, CDMDataset)),
+    *((CDMDataset, options) for options in ({"mode": "turn"}, {"target": "golden"}, {"target": "gold"})),
+    *(
+        (CDMDataset, {"upstream_rules": True, **options})
+        for options in ({"mode": "turns"}, {"target": "gold"})
+    ),
+    (CDMDataset, {"mode": "sessions", "task_kwargs": {"progressive": True}}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), WRONG_OPTIONS)
+def test_wrong_options_are_refused(kind: Callable[..., Dataset], options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        kind(path="nowhere", **options)
+
+
+# ------------------------------------------------------------------------------------ tables that are no tables
+
+GAMES, BANK, DIALOGS = "clarifying_questions_train.csv", "question_bank.csv", "dialogs.csv"
+TABLES: dict[str, tuple[Callable[..., Any], str, str, dict[str, bytes]]] = {
+    # reader, file, required column, other files of the pack
+    "singleturn": (SingleturnDataset, GAMES, "InputInstruction", {}),
+    "questions": (clarifying_questions, GAMES, "qbank", {}),
+    "bank": (question_bank, BANK, "qrel", {GAMES: table(GAME_COLUMNS, [game(1)])}),
+    "multiturn": (MultiturnDataset, DIALOGS, "StepId", {step_file("1-c1", 2): world(*tower(1))}),
+    "feedback": (human_evaluation, feedback.FEEDBACK, "CompletionCode", {}),
+}
+COLUMNS = {GAMES: GAME_COLUMNS, BANK: "qrel,ClarifyingQuestion", DIALOGS: DIALOG_COLUMNS}
+
+
+@pytest.mark.parametrize(
+    "fault", ["no column {column}", "no column", "not UTF-8", "web page", "Git LFS pointer"]
+)
+@pytest.mark.parametrize(("reader", "name", "column", "others"), TABLES.values(), ids=TABLES)
+def test_what_is_no_table_is_refused(
+    tmp_path: Path, reader: Any, name: str, column: str, others: dict[str, bytes], fault: str
+) -> None:
+    header = COLUMNS.get(name, ",".join(feedback.COLUMNS))
+    content = {
+        "no column {column}": header.replace(column, "Other").encode(),
+        "no column": b"",
+        "not UTF-8": header.encode() + b"\n\xff\n",
+        "web page": b"<!DOCTYPE html><html>",
+        "Git LFS pointer": b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 13\n",
+    }[fault]
+    path = write_zip(tmp_path / "pack.zip", {name: content, **others})
+    with pytest.raises(DataError, match=fault.format(column=column)) as caught:
+        reader(path=path)
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(("reader", "name", "column", "others"), TABLES.values(), ids=TABLES)
+def test_a_pack_without_the_table_is_refused(
+    tmp_path: Path, reader: Any, name: str, column: str, others: dict[str, bytes]
+) -> None:
+    kept = {"target_world_states/x": b"", **others} if name == GAMES else {**others, "other": b""}
+    with pytest.raises(DataError, match=name.replace(".", r"\.")):
+        reader(path=write_zip(tmp_path / "pack.zip", kept))
