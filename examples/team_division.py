@@ -56,11 +56,11 @@ class Games:
             select_and_place=True,
             chat="tokens",
             vocabulary=SYMBOLS,
-            max_message_length=1,
             dialog_length=2 * builders,
             max_steps=STEPS,
             max_turns=None,
             autoreset_mode="SameStep",
+            **({"max_message_length": 1} if chat else {}),
         )
         self.agents, self.count, self.chat = list(game.possible_agents), count, chat
         self._game = discretize(game, table=ACTIONS)
