@@ -8,6 +8,7 @@ covers it. Farther figures come first. The kernel is serial and releases the GIL
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -37,7 +38,8 @@ def _shape():
     their corners int64[26, 4], the axis int64[26] (0 right, 1 up, 2 forward) and side float64[26] (±1) of the front,
     the colour float64[26, 3].
     """
-    corners, faces = [], []
+    corners: list[tuple[float, float, float]] = []
+    faces: list[tuple[Sequence[int], int, int, tuple[int, int, int]]] = []
     for lift, half, color in _BOXES:
         first = len(corners)
         corners += [
