@@ -78,16 +78,15 @@ def _by_player(agents: Mapping[Any, Agent] | Agent, env: Any) -> dict[Player, Ag
 
     Raises `AgentError` unless they fit the environment.
     """
-    players, single = players_of(env), isinstance(env, gymnasium.Env)
+    players = players_of(env)
     if not isinstance(agents, Mapping):
         agents = {Role.BUILDER: agents}
     found: dict[Player, Agent] = {}
     for key, agent in agents.items():
         name = str(key) if str(key) in players else f"{key}_0"
-        if name not in players and not (single and name == "architect_0"):
-            expected = "'architect' and 'builder'" if Role.BUILDER in players.values() else ", ".join(players)
-            raise AgentError(f"agents has the key {key!r}, expected {expected}, {_AS}")
-        found[players.get(name, Role.ARCHITECT)] = agent
+        if name not in players:
+            raise AgentError(f"agents has the key {key!r}, expected {', '.join(players)}, {_AS}")
+        found[players[name]] = agent
     if missing := [str(player) for player in players.values() if player not in found]:
         raise AgentError(f"agents lacks {' and '.join(missing)}, expected an agent for each role, {_AS}")
     for name, seat in seats_of(env).items():
