@@ -13,7 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from requirements import ROOT
 
-from iglu_marl import ConfigError, Role
+from iglu_marl import ConfigError, Role, Task
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.agents.scripted.partners import ARCHITECTS
 from iglu_marl.benchmark import find, make, run, verify
@@ -50,6 +50,26 @@ def test_architects_of_vector_environments_by_name() -> None:
     assert all(text.startswith("<Architect> ") for text in seen["dialog"])
     with pytest.raises(ConfigError, match="expected both or none"):
         gym.make_vec("IGLUGridworldVector-v0", num_envs=2, architect=ScriptedArchitect())
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_every_world_with_a_live_architect_samples_all_tasks(mode: AutoresetMode) -> None:
+    """Each of 4 tasks in about a quarter of a world's 40 episodes, as far as chance goes (4 standard deviations)."""
+    tasks = [Task(str(number), [(number, -1, 0, 1)]) for number in range(4)]
+    envs: Any = gym.make_vec(
+        "IGLUGridworldVector-v0", num_envs=2, tasks=tasks, max_steps=1, autoreset_mode=mode,
+        make_architect=ScriptedArchitect,
+    )  # fmt: skip
+    envs.reset(seed=3)
+    played = []
+    for _ in range(40):
+        played.append([tasks.index(task) for task in envs.tasks])
+        for _ in range(2 if mode is AutoresetMode.NEXT_STEP else 1):
+            envs.step(np.zeros(2, np.int64))
+    for world in zip(*played, strict=True):
+        counts = np.bincount(world, minlength=4)
+        assert (abs(counts - 10) < 4 * np.sqrt(40 * 0.25 * 0.75)).all(), counts
+    assert len({*zip(*played, strict=True)}) == 2
 
 
 class Cheering(ScriptedArchitect):

@@ -7,7 +7,9 @@ import dataclasses
 import importlib.util
 import io
 import json
+from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -16,12 +18,13 @@ import pytest
 from requirements import ROOT, require, shared_folder
 from typer.testing import CliRunner
 
-from iglu_marl import AgentError, ConfigError, DataError, Role
+from iglu_marl import AgentError, ConfigError, DataError, Role, Task
 from iglu_marl.agents import RandomBuilder
 from iglu_marl.agents.scripted.architect import ScriptedArchitect
 from iglu_marl.benchmark import Result, cross_play, find, read_result, report, run, verify
 from iglu_marl.benchmark.audits import read_audits
 from iglu_marl.benchmark.games import BACKGROUND
+from iglu_marl.benchmark.protocol import _scheduled
 from iglu_marl.benchmark.results import EpisodeRow, Run, checksum, improvement, iqm, means, versions
 from iglu_marl.benchmark.splits import SPLITS
 from iglu_marl.cli import app
@@ -32,6 +35,7 @@ from iglu_marl.evaluation.metrics import (
     interquartile_mean,
     share_interval,
 )
+from iglu_marl.tasks import CustomTasks
 
 
 def result(
@@ -66,15 +70,6 @@ def old_result(level: str = "see-place-v0") -> Result:
 
 
 # -------------------------------------------------------------------------------------------------------- averages
-
-
-def test_interquartile_means_are_those_of_rliable() -> None:
-    assert interquartile_mean(np.arange(8)) == 3.5  # 2, 3, 4, 5
-    assert interquartile_mean([0, 1, 2, 3, 100]) == 2  # a quarter of five is cut to one
-    assert interquartile_mean([5, 7]) == 6
-    assert interquartile_mean([0, 10], counts=[3, 1]) == 0  # 0 0 0 10
-    assert interquartile_mean([0, np.inf], counts=[10**15, 1]) == 0  # without a list of all of them
-    assert np.isnan(interquartile_mean([]))
 
 
 def test_strata_are_drawn_by_themselves() -> None:
@@ -300,6 +295,23 @@ def test_the_scripted_builder_by_the_protocol(tmp_path: Path) -> None:
     assert found.episodes == 6
     assert found.contents == 4  # all, before any comes again in another wording or direction
     assert found == run("told-place-v1", "scripted", name="scripted", episodes=6)  # alone
+
+
+@pytest.mark.parametrize("partners", [1, 3])
+def test_a_control_gets_each_of_the_other_tasks_once_before_any_again(partners: int) -> None:
+    tasks = [Task(str(number), [(x, -1, 0, 1) for x in range(number + 1)]) for number in range(4)]
+    level: Any = SimpleNamespace(tasks=lambda split: CustomTasks(tasks))
+    begun = set()
+    for seed in range(20):
+        games = _scheduled(level, "test", seed, 3 * 4 * partners, partners)
+        assert [game.number for game in games] == list(range(3 * 4 * partners))
+        for partner, task in product(range(partners), tasks):
+            mine = [game for game in games if (game.partner, game.task) == (partner, task)]
+            assert sorted(tasks.index(game.other) for game in mine) == [
+                number for number, other in enumerate(tasks) if other is not task
+            ]
+        begun.add(games[0].other)
+    assert begun == {*tasks[1:]}  # which one is the first depends on the seed
 
 
 @pytest.mark.slow

@@ -285,7 +285,24 @@ def test_splits_and_filters_keep_sessions_whole(small: Path) -> None:
         len({record["structure"] for record in p.records()} & {"c8"}) < 2 for p in by_structure.values()
     )
     assert data.filter(clear=True).ids() == ["10-c73", "1-c8"]
-    assert data.filter(max_blocks=1).ids() == ["1-c8"]
+    for (
+        limits,
+        names,
+    ) in (  # both ends belong to the range; session 2 has turns of 1 and 3 blocks, 1 and 2 changes
+        ({"max_blocks": 0}, []),
+        ({"max_blocks": 1}, ["1-c8"]),
+        ({"max_blocks": 3}, ["2-c73", "10-c73", "1-c8"]),
+        ({"min_blocks": 1}, ["2-c73", "10-c73", "1-c8"]),
+        ({"min_blocks": 3}, ["10-c73"]),
+        ({"min_blocks": 4}, []),
+        ({"max_changes": 0}, []),
+        ({"max_changes": 1}, ["1-c8"]),
+        ({"max_changes": 2}, ["2-c73", "1-c8"]),
+        ({"min_changes": 1}, ["2-c73", "10-c73", "1-c8"]),
+        ({"min_changes": 3}, ["10-c73"]),
+        ({"min_changes": 4}, []),
+    ):
+        assert data.filter(**limits).ids() == names, limits  # type: ignore[arg-type]
     part = data.filter(structures=["c73"])
     part.seed(1)
     assert part.by_id("2-c73") == data.by_id("2-c73")

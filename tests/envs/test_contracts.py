@@ -229,6 +229,15 @@ def test_seed_zero_is_a_seed(view: str) -> None:
     assert story(view, 0, 40, **story_options(view)) == story(view, 0, 40, **story_options(view))
 
 
+@pytest.mark.parametrize("view", IDS)
+def test_the_seed_of_the_last_reset_is_known(view: str) -> None:
+    """Gymnasium's `np_random_seed`: that of the last reset with a seed."""
+    game = VIEWS[view](**story_options(view)).unwrapped
+    for seed, expected in ((7, 7), (None, 7), (0, 0)):
+        game.reset(seed=seed)
+        assert game.np_random_seed == expected
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_global_generators_are_left_alone(view: str) -> None:
     stories = []

@@ -102,6 +102,22 @@ def test_each_game_is_a_parallel_game(options: Any) -> None:
     assert ended >= count
 
 
+def test_words_are_paid_in_the_step_in_which_they_are_said() -> None:
+    """Two words cost 2 * 0.25, and three 3 * 0.25; in the step that begins the next episode nobody speaks."""
+    many = VectorGame(
+        1, architects=2, builders=2, builder_sees=PLAIN, message_cost=0.25, rewards="own", max_steps=2
+    )
+    many.reset(seed=0)
+    actions = {
+        agent: np.zeros_like(many.batched_action_space(agent).sample()) for agent in many.possible_agents
+    }
+    actions["architect_0"][0, :2] = actions["architect_1"][0, :3] = 5
+    for paid in ((-0.5, -0.75), (-0.5, -0.75), (0.0, 0.0)) * 2:
+        rewards = many.step(actions)[1]
+        assert tuple(rewards[f"architect_{k}"][0] for k in range(2)) == paid
+        assert rewards["builder_0"][0] == rewards["builder_1"][0] == 0.0
+
+
 def test_a_team_is_restored() -> None:
     options: Any = {
         "architects": 2, "builders": 2, "builder_can_ask": True, "builder_sees": PLAIN, "max_steps": 20,

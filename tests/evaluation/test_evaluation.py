@@ -173,6 +173,25 @@ def test_a_killed_evaluation_resumes_to_the_same_table(tmp_path: Path) -> None:
         assert (output / name).read_bytes() == (whole / name).read_bytes(), name
 
 
+def test_a_resumed_evaluation_plays_what_has_no_transcript_yet(tmp_path: Path) -> None:
+    """`examples` counts tasks whose first games are kept; other games are not played again."""
+
+    def kept(examples: int) -> list[tuple[bool, bool]]:
+        found = evaluate(
+            "precise", "careful", small(2), episodes=2, examples=examples, output=tmp_path, **FAST
+        )
+        return [("dialogue" in row, "grid" in row) for row in found.rows]
+
+    without, complete = (False, False), (True, True)
+    assert kept(0) == [without] * 4
+    before = (tmp_path / "games.jsonl").read_text().splitlines()
+    assert kept(2) == [complete, without] * 2
+    after = (tmp_path / "games.jsonl").read_text().splitlines()
+    assert after[: len(before)] == before
+    assert len(after) == len(before) + 2
+    assert kept(0) == [complete, without] * 2  # what is there stays
+
+
 @pytest.mark.slow
 def test_an_evaluation_on_a_full_disk_is_refused(small_disk: Path) -> None:
     (small_disk / "fill").write_bytes(b"x" * 60_000)

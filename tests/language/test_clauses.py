@@ -356,6 +356,11 @@ WALL = "blue -1..1,1..3,0"
         (SPREAD, "make the blue block which is furthest from the red block green", "green -4,1,0"),
         (SPREAD, "make the blue block that is nearest to the red block green", "green 2,1,0"),
         ("blue -2,1,0 2,1,0; red 0,1,0", "remove the blue block which is furthest from the red block", None),
+        # nothing is near to or far from itself
+        (SPREAD, "Remove the block nearest to the red block.", "- 2,1,0"),
+        (SPREAD, "Remove the block furthest from the red block.", "- -4,1,0"),
+        ("blue 0,1..2,0; red 1,1,0", "Remove the block closest to the red block.", "- 0,1,0"),
+        ("red 4,1,0", "Remove the block nearest to the red block.", None),
         (ARMS, "make the blue row pointing west yellow", "yellow -3..-1,1,0"),
         # sizes and levels by comparison
         ("blue -1..1,1,0", "a yellow wall on top of the row, as wide as the row and two blocks high",

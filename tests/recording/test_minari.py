@@ -138,6 +138,19 @@ def test_both_parts_come_back(make: Any, chat: str, agent: str, tmp_path: Path, 
         assert not episode.truncations.any()
 
 
+def test_short_messages_are_followed_by_silence(tmp_path: Path, minari: Any) -> None:
+    """Tokens come first, as in the dialogue, then zeros up to the length of the space."""
+    env = iglu_marl.raw_env(tasks=TASKS[0], chat="tokens", max_message_length=6, turn_steps=1, max_turns=2)
+    with Recorder(tmp_path / "a.jsonl") as recorder:
+        game = recorder.wrap(env)
+        game.reset(seed=1)
+        for action in ([7, 3], 0, [], 0):
+            game.step(np.array(action, np.int64))
+    write_minari(tmp_path / "a.jsonl", "iglu/games-v0", agent="architect_0")
+    (episode,) = minari.load_dataset("iglu/games-v0")
+    assert episode.actions.tolist() == [[7, 3, 0, 0, 0, 0], [0] * 6]
+
+
 def test_the_builders_rewards_and_sights_are_those_of_the_game(tmp_path: Path, minari: Any) -> None:
     """Against what `last()` told the builder while the game was recorded."""
     env = iglu_marl.raw_env(tasks=TASKS[0], controls="flying", builder_sees=SEES, step_cost=0.125)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iglu_marl import ConfigError, DataError, Recorder, StateError, parallel_env, play, raw_env, replay
+from iglu_marl import ConfigError, DataError, Recorder, Role, StateError, parallel_env, play, raw_env, replay
 from iglu_marl.agents import RandomArchitect, RandomBuilder
 from iglu_marl.core.errors import AgentError, RenderError
 from iglu_marl.recording.reading import read_recording
 from iglu_marl.recording.recorded_env import RecordedEnv
+from iglu_marl.recording.values import checksum
 from iglu_marl.rendering import ReplayRecorder
 from iglu_marl.rendering.html import check_replay
 
@@ -75,6 +76,19 @@ def test_what_another_builder_did_is_compared(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(DataError, match="no player"):
         read_recording(path, verify=False)
+
+
+def test_the_checksum_covers_every_builder_and_the_dialogue() -> None:
+    env = parallel_env(**OPTIONS)
+    env.reset(seed=3, options={"pose": POSES})
+    sums = [checksum(env.episode)]
+    assert checksum(env.episode) == sums[0]
+    for builder in range(3):
+        env.episode.worlds.pose[builder, 0] += 1
+        sums.append(checksum(env.episode))
+    env.episode.dialogue = env.episode.dialogue.say(Role.ARCHITECT, "red")
+    sums.append(checksum(env.episode))
+    assert len({*sums}) == 5
 
 
 def test_an_unfinished_game_of_a_team_goes_on(tmp_path: Path) -> None:
