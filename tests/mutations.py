@@ -1,12 +1,15 @@
-"""Mutations: single wrong edits of the package, each of which a test of its sub-package must notice.
+"""Mutations: single wrong edits of the package, which a test of its sub-package must notice.
 
-    python tests/mutations.py draw LIST --seed 3 --count 30   # draws into a new list (needs `pip install cosmic-ray`)
-    python tests/mutations.py run LIST                        # runs those without an outcome; --again runs all
-    python tests/mutations.py locate LIST                     # finds entries whose code moved, names those lost
+    python tests/mutations.py draw LIST --seed 3 --count 30   # into a new list; needs `pip install cosmic-ray`
+    python tests/mutations.py run LIST                        # those without an outcome
+    python tests/mutations.py locate LIST                     # find entries whose code moved; name those lost
 
-A list is a JSON file in `tests/mutations/`. Its entries have the text before and after, with as many lines around the
-edit as make it unique, so that they are found again wherever the lines are. `equivalent` is an outcome that a person
-gives, with a `reason`: the edited code does the same.
+Lists are in `tests/mutations/`. An entry has the lines before and after, with as many lines above the edit as make it
+unique: it is found again wherever these are. `outcome` is noticed, unnoticed or, given by a person with a `reason`,
+equivalent: the edit changes nothing that anybody could see.
+
+The quick tests of the sub-package run first, then the slow ones, golden traces and contracts among them. A test counts
+if it fails with the edit and passes without it; where the time is over, only if it hangs by itself, too.
 """
 
 from __future__ import annotations
@@ -29,43 +32,45 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMIT_S = 180  # for the tests of one mutation
+LISTS = ROOT / "tests" / "mutations"
+LIMIT_S = 180  # for the quick tests of one mutation, and for the slow ones
+ALONE_S = 60  # for one test
 FIRST = 3  # test files that run before the others are even collected
-# The physics, and what users rely on, concern every package.
-EVERYWHERE = ("tests/core/test_golden_traces.py", "tests/envs/test_contracts.py")
+EVERYWHERE = ("tests/core/test_golden_traces.py", "tests/envs/test_contracts.py")  # they concern every sub-package
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-v", "-p", "no:cacheprovider", "-p", "no:xdist")
 HIDDEN = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "site", "*.egg-info")
 
 Entry = dict[str, Any]
 
 
+def sources() -> dict[str, str]:
+    """Return the texts of all files of the package, by path from the root."""
+    files = [*(ROOT / "iglu_marl").rglob("*.py"), *(ROOT / "agents").rglob("*.py")]
+    named = {path.relative_to(ROOT).as_posix(): path for path in files}
+    # iglu_marl/agents is a link to agents/
+    return {name: named[name].read_text("utf-8") for name in sorted(named) if "iglu_marl/agents/" not in name}
+
+
 # ------------------------------------------------------------------------------------------------ drawing
 
 
-def sources() -> list[Path]:
-    """The files that are mutated: the package without `language/`, whose tests are sentences."""
-    files = [*(ROOT / "iglu_marl").rglob("*.py"), *(ROOT / "agents").rglob("*.py")]
-    inside = ("language", "templates", "agents")  # iglu_marl/agents is a link to agents/
-    return sorted(path for path in files if path.relative_to(ROOT).parts[1] not in inside)
-
-
-def places(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield all mutations of a file: operator, its occurrence, line. Operators that take arguments are left out."""
+def places(text: str) -> Iterator[tuple[str, int]]:
+    """Yield all mutations of a file as operator and occurrence. Operators that need arguments are left out."""
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.plugins import get_operator, operator_names
 
-    operators = {name: get_operator(name) for name in operator_names()}
-    plain = {name: operator() for name, operator in operators.items() if not operator.arguments()}
+    found = {name: get_operator(name) for name in operator_names()}
+    operators = {name: operator() for name, operator in found.items() if not operator.arguments()}
     count: Counter[str] = Counter()
     for node in ast_nodes(get_ast(text)):
-        for name, operator in plain.items():
-            for (line, _column), _end in operator.mutation_positions(node):
-                yield name, count[name], line
+        for name, operator in operators.items():
+            for _ in operator.mutation_positions(node):
+                yield name, count[name]
                 count[name] += 1
 
 
 def edited(text: str, operator: str, occurrence: int) -> str | None:
-    """Return the text with one mutation; None where it is no Python, or changes annotations alone."""
+    """Return the text with one mutation; None where it is no Python, or where only annotations differ."""
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
@@ -85,37 +90,34 @@ def _without_annotations(text: str) -> str:
     return ast.dump(tree)
 
 
-def entry(path: Path, old: str, new: str, operator: str, occurrence: int) -> Entry:
-    """Return what a list has of a mutation: the changed lines, with lines before them until they are unique."""
+def entry(file: str, old: str, new: str) -> Entry:
+    """Return what a list has of an edit: where it is, and the changed lines with what makes them unique."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    start = next(i for i, line in enumerate(before) if i >= len(after) or line != after[i])
-    end = next(i for i in range(1, len(before)) if before[-i] != after[-i]) - 1
-    last, last_after = max(start + 1, len(before) - end), max(start, len(after) - end)
-    first = start
-    while first and old.count("".join(before[first:last])) > 1:
-        first -= 1
+    start = next(i for i, line in enumerate(before) if [line] != after[i : i + 1])
+    end = next(i for i, line in enumerate(reversed(before)) if [line] != after[len(after) - i - 1 :][:1])
+    stop, stop_after = max(start + 1, len(before) - end), max(start, len(after) - end)
     around = [
         node.name
         for node in ast.walk(ast.parse(old))
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        and node.lineno <= start + 1 <= (node.end_lineno or 0)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.lineno <= start + 1 <= (node.end_lineno or 0)
     ]
-    file = path.relative_to(ROOT).as_posix()
-    texts = {"old": "".join(before[first:last]), "new": "".join(after[first:last_after])}
-    where = {"file": file, "in": ".".join(around) or "module"}
-    return where | {"operator": operator.partition("/")[2], "occurrence": occurrence} | texts
+    while start and old.count("".join(before[start:stop])) > 1:
+        start -= 1
+    texts = {"old": "".join(before[start:stop]), "new": "".join(after[start:stop_after])}
+    return {"file": file, "in": ".".join(around) or "module", **texts}
 
 
 def draw(seed: int, count: int) -> list[Entry]:
-    """Return mutations that are drawn uniformly from all."""
-    texts = {path: path.read_text("utf-8") for path in sources()}
-    everything = [(path, *place[:2]) for path, text in texts.items() for place in places(text)]
+    """Return mutations drawn uniformly from all of the package without `language/`, whose tests are sentences."""
+    texts = {file: text for file, text in sources().items() if "iglu_marl/language/" not in file}
+    everything = [(file, *place) for file, text in texts.items() for place in places(text)]
     print(f"{len(everything):,} mutations of {len(texts)} files")
     random.Random(seed).shuffle(everything)
     entries: list[Entry] = []
-    for path, operator, occurrence in everything:
-        if len(entries) < count and (new := edited(texts[path], operator, occurrence)):
-            entries.append(entry(path, texts[path], new, operator, occurrence))
+    for file, operator, occurrence in everything:
+        if len(entries) < count and (new := edited(texts[file], operator, occurrence)):
+            names = {"operator": operator.partition("/")[2], "occurrence": occurrence}
+            entries.append(entry(file, texts[file], new) | names)
     return entries
 
 
@@ -126,15 +128,13 @@ def tests_of(change: Entry) -> list[str]:
     """Return the test files of a mutation, those first that name what it changes."""
     if "tests" in change:
         return change["tests"].split()
-    parts = Path(change["file"]).parts
+    parts, stem = Path(change["file"]).parts, Path(change["file"]).stem.strip("_")
     package = "agents" if parts[0] == "agents" else parts[1] if len(parts) > 2 else "commands"
-    stem = Path(change["file"]).stem.strip("_")
-    names = [*change["in"].split("."), stem] if change["in"] != "module" else [stem]
+    names = {stem, *change["in"].split(".")} - {"module"}
 
     def rank(path: Path) -> tuple[bool, int, str]:
-        text = path.read_text("utf-8")
-        mentioned = sum(bool(re.search(rf"\b{name}\b", text)) for name in names)
-        return path.stem != f"test_{stem}", -mentioned, path.name
+        words = set(re.findall(r"\w+", path.read_text("utf-8")))
+        return path.stem != f"test_{stem}", -len(names & words), path.name
 
     files = sorted((ROOT / "tests" / package).glob("test_*.py"), key=rank)
     return list(dict.fromkeys([*(path.relative_to(ROOT).as_posix() for path in files), *EVERYWHERE]))
@@ -143,27 +143,24 @@ def tests_of(change: Entry) -> list[str]:
 class Copy:
     """A copy of the checkout, in which one file at a time is edited."""
 
-    def __init__(self, folder: Path) -> None:
-        self.root = folder / "checkout"
+    def __init__(self, folder: Path, limit_s: float = LIMIT_S) -> None:
+        self.root, self.limit_s = folder / "checkout", limit_s
         shutil.copytree(ROOT, self.root, symlinks=True, ignore=HIDDEN)
         own = {"PYTHONPATH": str(self.root), "NUMBA_CACHE_DIR": str(folder / "kernels")}
-        self._env = os.environ | own | {"HYPOTHESIS_PROFILE": "ci", "PYTHONUNBUFFERED": "1"}
+        self._env = os.environ | own | {"HYPOTHESIS_PROFILE": "ci"}
 
     def test(self, tests: list[str], limit_s: float, marks: str = "") -> tuple[int | None, str]:
-        """Run tests; return pytest's exit code (None: the time was over) and the test that failed or ran last."""
+        """Run tests. Return pytest's exit code (None: the time was over), and the test that failed or ran last."""
         with tempfile.TemporaryFile("w+") as output:
+            command = [*PYTEST, "-m", marks, *tests]
             process = subprocess.Popen(
-                [*PYTEST, "-m", marks, *tests],
-                cwd=self.root,
-                env=self._env,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+                command, cwd=self.root, env=self._env, stdout=output, stderr=output, start_new_session=True
             )
+            code: int | None = None
             try:
-                code: int | None = process.wait(limit_s)
+                code = process.wait(limit_s)
             except subprocess.TimeoutExpired:
-                code = None
+                pass
             finally:
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
@@ -174,86 +171,70 @@ class Copy:
         begun = re.findall(r"^(tests/\S+\.py::.*?) *(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|$)", text, re.M)
         return code, (failed or begun or [""])[-1]
 
-    def notices(self, change: Entry, tests: list[str], marks: str = "") -> str | None:
-        """Return the test that fails with the mutation and passes without it; None if there is none.
-
-        Where the time is over, the test that was running counts if it hangs by itself, too.
-        """
-        begun = time.monotonic()
-        waiting = [tests[:FIRST], tests[FIRST:]]
-        path = self.root / change["file"]
+    def notices(self, change: Entry, marks: str) -> str | None:
+        """Return the test that notices a mutation, of those with these marks; None if there is none in time."""
+        begun, path, tests = time.monotonic(), self.root / change["file"], tests_of(change)
+        waiting = [part for part in (tests[:FIRST], tests[FIRST:]) if part]
         text = path.read_text("utf-8")
         try:
-            while waiting and (left := LIMIT_S - time.monotonic() + begun) > 0:
+            while waiting and (left := self.limit_s - time.monotonic() + begun) > 0:
                 path.write_text(text.replace(change["old"], change["new"]), "utf-8")
                 code, test = self.test(waiting[0], left, marks)
                 if code in (0, 5):  # 5: no test has these marks
                     waiting.pop(0)
                     continue
-                one = [test] if test else ["--collect-only", *waiting[0]]
-                hangs = code is None and self.test(one, 60)[0] != 0
+                alone = [test] if test else ["--collect-only", *waiting[0]]
+                fails = code or self.test(alone, ALONE_S)[0] != 0
                 path.write_text(text, "utf-8")
-                if (code or hangs) and self.test(one, 60)[0] == 0:
+                if fails and self.test(alone, ALONE_S)[0] == 0:
                     return test or "collection"
                 if not test:
-                    raise SystemExit("without a mutation, the tests cannot be collected")
+                    raise SystemExit(f"without a mutation, the tests {tests} cannot be collected")
                 waiting[0] = [*waiting[0], f"--{'deselect' if '::' in test else 'ignore'}={test}"]
-            if waiting:
-                change["unfinished"] = marks
-            return None
         finally:
             path.write_text(text, "utf-8")
+        change["unfinished"] = bool(waiting)
+        return None
 
 
 def found(change: Entry) -> bool:
     """Whether the text of an entry is in its file once."""
-    path = ROOT / change["file"]
-    return path.is_file() and path.read_text("utf-8").count(change["old"]) == 1
+    return sources().get(change["file"], "").count(change["old"]) == 1
 
 
-def run(path: Path, again: bool) -> None:
+def run(path: Path) -> None:
     """Run the mutations of a list that have no outcome, and write what happens into it."""
     changes: list[Entry] = json.loads(path.read_text("utf-8"))
     if lost := [change["file"] for change in changes if not found(change)]:
         raise SystemExit(f"{len(lost)} entries are not found, in {', '.join(lost)}: see `locate`")
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
-        for marks in ("not slow", "slow"):
+        for marks, before in (("not slow", None), ("slow", "not slow")):
             for change in changes:
-                outcome = change.get("outcome")
-                if outcome == "equivalent" or (marks == "not slow" and outcome and not again):
-                    continue
-                if marks == "slow" and (outcome == "noticed" or change.get("tested") == "all"):
+                if change.get("tested") != before or change.get("outcome") in ("noticed", "equivalent"):
                     continue
                 begun = time.monotonic()
-                test = copy.notices(change, tests_of(change), marks)
-                change["outcome"] = "noticed" if test else "unnoticed"
-                change["tested"] = "quick" if marks == "not slow" else "all"
-                change["by"] = test
-                path.write_text(json.dumps(changes, indent=1) + "\n", "utf-8")
-                seconds = time.monotonic() - begun
-                print(f"{change['outcome']:9} {seconds:4.0f} s {change['file']} {change['in']}", flush=True)
-    print(summary(changes))
-
-
-def summary(changes: list[Entry]) -> str:
-    """Return the share of noticed mutations, of those that are not equivalent."""
-    outcomes = Counter(change.get("outcome", "to be run") for change in changes)
-    real = len(changes) - outcomes["equivalent"]
-    return f"{outcomes['noticed']} of {real} noticed; {dict(outcomes)}"
+                test = copy.notices(change, marks)
+                change |= {"outcome": "noticed" if test else "unnoticed", "tested": marks, "by": test}
+                write(path, changes)
+                print(f"{change['outcome']:9} {time.monotonic() - begun:4.0f} s {change['file']}", flush=True)
 
 
 def locate(path: Path) -> None:
     """Give entries whose text is elsewhere now, once, their new file; print those lost."""
     changes: list[Entry] = json.loads(path.read_text("utf-8"))
-    texts = {file.relative_to(ROOT).as_posix(): file.read_text("utf-8") for file in sources()}
+    texts = sources()
     for change in changes:
         if not found(change):
-            places = [file for file, text in texts.items() if text.count(change["old"]) == 1]
-            print(f"{change['file']} {change['in']}: {places or 'lost'}")
-            if len(places) == 1:
-                change["file"] = places[0]
-    path.write_text(json.dumps(changes, indent=1) + "\n", "utf-8")
+            files = [file for file, text in texts.items() if text.count(change["old"]) == 1]
+            print(f"{change['file']}: {' or '.join(files) or 'lost'}: {change['old'].strip()}")
+            change["file"] = files[0] if len(files) == 1 else change["file"]
+    write(path, changes)
+
+
+def write(path: Path, changes: list[Entry]) -> None:
+    """Write a list."""
+    path.write_text(json.dumps(changes, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def main() -> None:
@@ -261,19 +242,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("draw", "run", "locate", "share"))
+    parser.add_argument("command", choices=("draw", "run", "locate"))
     parser.add_argument("list", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=30)
-    parser.add_argument("--again", action="store_true", help="run those with an outcome, too")
     given = parser.parse_args()
     if given.command == "draw":
-        given.list.write_text(json.dumps(draw(given.seed, given.count), indent=1) + "\n", "utf-8")
+        write(given.list, draw(given.seed, given.count))
     elif given.command == "run":
-        run(given.list, given.again)
-    elif given.command == "locate":
+        run(given.list)
+    else:
         locate(given.list)
-    print(summary(json.loads(given.list.read_text("utf-8"))))
+    outcomes = Counter(change.get("outcome", "to run") for change in json.loads(given.list.read_text("utf-8")))
+    print(f"{outcomes['noticed']} of {outcomes.total() - outcomes['equivalent']} noticed: {dict(outcomes)}")
 
 
 if __name__ == "__main__":
