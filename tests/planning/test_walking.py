@@ -26,8 +26,9 @@ from iglu_marl.planning.walking import kernels
 from iglu_marl.planning.walking.camera_search import CENTRES, CameraAct, CameraSearch, assignment
 from iglu_marl.planning.walking.controller import EYE, Walker, places_near
 from iglu_marl.planning.walking.kernels import END, GROUND, OUTSIDE
-from iglu_marl.planning.walking.navigation import Terrain
+from iglu_marl.planning.walking.navigation import Stand, Terrain
 from iglu_marl.planning.walking.shortening import shorten
+from iglu_marl.planning.walking.teaching import _free
 from iglu_marl.planning.walking.viewpoints import shortest_walk, viewpoints, work_from, work_from_here
 
 NOTHING = np.zeros((9, 11, 11), bool)
@@ -352,3 +353,26 @@ def test_a_teacher_shows_the_way_from_where_a_learner_went_wrong() -> None:
 def test_only_walking_is_taught() -> None:
     with pytest.raises(PlanningError, match="'flying', expected 'walking' with teach=True"):
         plan(Worlds(1), [(0, -1, 0, 1)], "flying", teach=True)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "start", "end", "expected"),
+    [
+        ([], (0, 0, -2), (3, 0, -2), True),
+        ([(1, -1, 0, 1)], (0, 0, -2), (3, 0, -2), False),  # before the legs
+        ([(1, 0, 0, 1)], (0, 0, -2), (3, 0, -2), False),  # before the head
+        ([(1, 1, 0, 1)], (0, 0, -2), (3, 0, -2), True),  # above the head
+        ([(1, -1, 1, 1), (2, 0, -1, 1)], (0, 0, -2), (3, 0, -2), True),  # beside the way: a body is 0.6 wide
+        ([(1, -1, 0, 1)], (0, 0, -2), (3, 3, -2), False),  # the corner of this one sticks into a diagonal
+        ([(2, -1, 0, 1)], (0, 0, -2), (3, 3, -2), True),
+        ([(x, -1, 0, 1) for x in range(4)], (0, 0, -1), (3, 0, -1), True),
+        ([(x, -1, 0, 1) for x in (0, 1, 3)], (0, 0, -1), (3, 0, -1), False),  # a hole in the floor
+        ([(3, -1, 0, 1)], (0, 0, -2), (3, 0, -2), False),  # where it ends
+    ],
+)
+def test_a_straight_way_is_free_for_the_whole_body(
+    blocks: list[Block], start: Stand, end: Stand, expected: bool
+) -> None:
+    terrain = Terrain(blocks_to_grid(blocks))
+    assert _free(terrain, start, end) is expected
+    assert _free(terrain, end, start) is expected
