@@ -637,6 +637,19 @@ def test_too_much_of_it_ends_the_connection(client: TestClient, sent: list[str])
             builder.until("never")
 
 
+def test_twenty_errors_of_a_connection_are_answered_and_no_more(client: TestClient) -> None:
+    with joined(client, begin(client, "builder", "scripted")) as builder:
+        builder.until("status", state="playing")
+        for _ in range(20):
+            builder.socket.send_text("{}")
+            assert builder.until("note")["text"]
+        builder.frame(**PLACE_RED[0])
+        builder.until("frame", ack=1)
+        builder.socket.send_text("{}")
+        with pytest.raises(WebSocketDisconnect):
+            builder.until("never")
+
+
 def test_who_speaks_too_much_is_told_so(client: TestClient) -> None:
     with joined(client, begin(client, "architect", "scripted")) as architect:
         for number in range(9):
