@@ -54,6 +54,10 @@ def sources() -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------ drawing
 
 
+_NEVER = frozenset(("name", "newline", "string", "endmarker"))
+_MARKS = frozenset("()[]{},:;.=")
+
+
 def places(text: str) -> Iterator[tuple[str, int]]:
     """Yield all mutations of a file as operator and occurrence. Operators that need arguments are left out."""
     from cosmic_ray.ast import ast_nodes, get_ast
@@ -63,6 +67,8 @@ def places(text: str) -> Iterator[tuple[str, int]]:
     operators = {name: operator() for name, operator in found.items() if not operator.arguments()}
     count: Counter[str] = Counter()
     for node in ast_nodes(get_ast(text)):
+        if node.type in _NEVER or getattr(node, "value", "") in _MARKS:  # most nodes: quicker than to ask each operator
+            continue
         for name, operator in operators.items():
             for _ in operator.mutation_positions(node):
                 yield name, count[name]
