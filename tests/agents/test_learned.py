@@ -20,12 +20,12 @@ from requirements import require
 from typer.testing import CliRunner
 
 import iglu_marl
-from iglu_marl import AgentError, ConfigError, DataError, Dialogue, Task
+from iglu_marl import AgentError, ConfigError, DataError, Dialogue, Role, Task
 from iglu_marl.agents import LearnedBuilder, agents_for
 from iglu_marl.cli import app
 from iglu_marl.commands.predict import samples_of
 from iglu_marl.commands.train import corpus_parts
-from iglu_marl.core.grid import NetAction, blocks_to_grid
+from iglu_marl.core.grid import NetAction, blocks_to_grid, cells_of
 from iglu_marl.data.mdc.corpus import Corpus
 from iglu_marl.data.situations import Sample, Situation
 from iglu_marl.evaluation.action_prediction import nothing, predict_actions
@@ -717,3 +717,31 @@ def test_no_other_split_is_touched(tmp_path: Path, cache: Path) -> None:
     assert all(structures)
     assert structures[0].isdisjoint(structures[1])
     assert structures[0] | structures[1] == {f"C{number}" for number in range(1, 19)}
+
+
+@pytest.mark.parametrize(
+    ("said", "yaw", "history", "sums", "best"),
+    [
+        ("put a red block on top of the blue tower", 0.0, False, (0.0230, 0.0621, 1.9282), ((0, 1, 0), 6, 0.9346)),
+        ("remove the red block", 90.0, True, (1.3105, 0.0002, 0.0004), ((3, -1, -2), 0, 0.9101)),
+    ],
+)  # fmt: skip
+def test_released_weights_answer_as_they_did(
+    torch: Any, said: str, yaw: float, history: bool, sums: tuple[float, ...], best: tuple[Any, int, float]
+) -> None:
+    """Recorded with version 0.3.0: expected numbers of removals, blue and red blocks, and the likeliest action."""
+    from iglu_marl.agents.learned.checkpoint import TrainedModel
+    from iglu_marl.agents.learned.decoding import marginals
+    from iglu_marl.agents.learned.examples import example_of
+
+    model = TrainedModel.named("edits-v1")
+    blocks = [(0, -1, 0, 1), (0, 0, 0, 1), (3, -1, -2, 6)]
+    grid, dialogue = blocks_to_grid(blocks), Dialogue().say(Role.ARCHITECT, said)
+    before = (tuple(NetAction(True, *block) for block in blocks[:2]), (NetAction(True, *blocks[2]),))
+    situation = Situation(dialogue, grid, 0, (0.0, 0.0, 3.0, yaw, -20.0), before if history else ())
+    (found,) = marginals(model.model, [example_of(situation, model.vocabulary)])
+    assert found.sum(0)[[0, 1, 6]] == pytest.approx(sums, abs=2e-3)
+    cell, color = np.unravel_index(found.argmax(), found.shape)
+    assert (tuple(cells_of(np.ones(grid.shape))[cell].tolist()), int(color)) == best[:2]
+    assert found[cell, color] == pytest.approx(best[2], abs=2e-3)
+    assert found[grid.ravel() == 0, 0].max() < 1e-9  # nothing is there to be removed
