@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,21 @@ def test_the_tools_still_answer_as_recorded(tool: str) -> None:
 def test_a_folder_of_no_tool_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is no checkout of gridworld"):
         conformance.tool_of(tmp_path)
+
+
+def test_code_has_ten_minutes_and_no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given: dict[str, Any] = {}
+
+    def started(command: list[str], **options: Any) -> Any:
+        given.update(options, command=command)
+        return subprocess.CompletedProcess(command, 0, '[[{"value": 1}]]\n', "")
+
+    monkeypatch.setattr(subprocess, "run", started)
+    assert conformance.run({"a": ["1"]}, "python-of-2022", tmp_path) == {"a": [{"value": 1}]}
+    assert given["timeout"] == 600
+    assert (given["command"][0], given["command"][2:]) == ("python-of-2022", [str(tmp_path.resolve())])
+    assert json.loads(given["input"]) == [["1"]]
+    assert given["env"]["IGLU_MARL_OFFLINE"] == "1"
 
 
 def test_imports_alone_are_rewritten() -> None:

@@ -7,9 +7,12 @@ import pytest
 
 from iglu_marl.core.errors import GridError
 from iglu_marl.core.grid import (
+    BLOCKS_PER_COLOR,
+    COLOR_NAMES,
     MAX_CORNER,
     MIN_CORNER,
     ZONE_SHAPE,
+    Color,
     cell_index,
     cells_of,
     grid_to_blocks,
@@ -19,6 +22,14 @@ from iglu_marl.core.grid import (
 from iglu_marl.core.kernels import cells
 
 EVERYWHERE = cells_of(np.ones(ZONE_SHAPE))
+
+
+def test_colours_have_the_numbers_of_iglu() -> None:
+    numbers = {"air": 0, "blue": 1, "yellow": 2, "green": 3, "orange": 4, "purple": 5, "red": 6}
+    assert {color.name.lower(): color.value for color in Color} == numbers
+    assert COLOR_NAMES == tuple(numbers)
+    assert BLOCKS_PER_COLOR == 20
+    assert ZONE_SHAPE == (9, 11, 11)
 
 
 def test_the_corners_are_the_first_and_the_last_cell() -> None:
