@@ -36,7 +36,10 @@ LISTS = ROOT / "tests" / "mutations"
 LIMIT_S = 180  # for the quick tests of one mutation, and for the slow ones
 ALONE_S = 60  # for one test
 FIRST = 3  # test files that run before the others are even collected
-EVERYWHERE = ("tests/core/test_golden_traces.py", "tests/envs/test_contracts.py")  # they concern every sub-package
+EVERYWHERE = (
+    "tests/core/test_golden_traces.py",
+    "tests/envs/test_contracts.py",
+)  # they concern every sub-package
 PYTEST = (sys.executable, "-m", "pytest", "-x", "-v", "-p", "no:cacheprovider", "-p", "no:xdist")
 HIDDEN = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "site", "*.egg-info")
 
@@ -67,7 +70,9 @@ def places(text: str) -> Iterator[tuple[str, int]]:
     operators = {name: operator() for name, operator in found.items() if not operator.arguments()}
     count: Counter[str] = Counter()
     for node in ast_nodes(get_ast(text)):
-        if node.type in _NEVER or getattr(node, "value", "") in _MARKS:  # most nodes: quicker than to ask each operator
+        if (
+            node.type in _NEVER or getattr(node, "value", "") in _MARKS
+        ):  # most nodes: quicker than to ask each operator
             continue
         for name, operator in operators.items():
             for _ in operator.mutation_positions(node):
@@ -105,7 +110,8 @@ def entry(file: str, old: str, new: str) -> Entry:
     around = [
         node.name
         for node in ast.walk(ast.parse(old))
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.lineno <= start + 1 <= (node.end_lineno or 0)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and node.lineno <= start + 1 <= (node.end_lineno or 0)
     ]
     while start and old.count("".join(before[start:stop])) > 1:
         start -= 1
@@ -259,7 +265,9 @@ def main() -> None:
         run(given.list)
     else:
         locate(given.list)
-    outcomes = Counter(change.get("outcome", "to run") for change in json.loads(given.list.read_text("utf-8")))
+    outcomes = Counter(
+        change.get("outcome", "to run") for change in json.loads(given.list.read_text("utf-8"))
+    )
     print(f"{outcomes['noticed']} of {outcomes.total() - outcomes['equivalent']} noticed: {dict(outcomes)}")
 
 

@@ -26,7 +26,7 @@ from iglu_marl.cli import app
 from iglu_marl.core.errors import RenderError
 from iglu_marl.core.grid import ZONE_SHAPE, blocks_to_grid
 from iglu_marl.rendering import ReplayRecorder
-from iglu_marl.rendering.html import read_replay, replay_page, write_replay
+from iglu_marl.rendering.html import check_replay, read_replay, replay_page, write_replay
 from iglu_marl.rendering.painter import paint_scenes
 from iglu_marl.rendering.renderer import Lens
 from iglu_marl.tasks import BundledTasks
@@ -621,3 +621,24 @@ def test_a_long_game(window: Browser, tmp_path: Path) -> None:
     assert spent < 50  # milliseconds
     painted(window)
     assert window.messages() == []
+
+
+def test_edits_of_a_page_are_in_order_and_within_its_moments() -> None:
+    """Moments count from 0; an edit has moment, cell and colour id."""
+    page = ReplayRecorder()
+    for _ in range(3):
+        page.add(np.zeros((9, 11, 11), np.int8), (0, 0, 1, 0, -60))
+    for edits in ([[0, 0, -1, 0, 6], [0, 5, 7, 5, 0], [2, -5, -1, -5, 1]], []):
+        check_replay({**page.data, "edits": edits})
+    for edit in (
+        [3, 0, -1, 0, 6],
+        [-1, 0, -1, 0, 6],
+        [1, 0, 8, 0, 6],
+        [1, 0, -1, 0, 7],
+        [1, 0, -1, 0, -1],
+        [1, 0, -1, 0],
+    ):
+        with pytest.raises(RenderError):
+            check_replay({**page.data, "edits": [edit]})
+    with pytest.raises(RenderError):
+        check_replay({**page.data, "edits": [[2, 0, -1, 0, 6], [1, 0, -1, 0, 0]]})
