@@ -12,8 +12,9 @@ torch = pytest.importorskip("torch")
 import iglu_marl  # noqa: E402
 from iglu_marl import AgentError, Role, Task  # noqa: E402
 from iglu_marl.agents.learned import pov_senses as senses  # noqa: E402
-from iglu_marl.agents.learned.pov_builder import PovBuilder, words_known  # noqa: E402
-from iglu_marl.agents.learned.pov_model import PovModel  # noqa: E402
+from iglu_marl.agents.learned import zoo  # noqa: E402
+from iglu_marl.agents.learned.pov_builder import PovBuilder, encode, model_of, words_known  # noqa: E402
+from iglu_marl.agents.learned.pov_model import PLACE, REMOVE, PovModel  # noqa: E402
 from iglu_marl.core.actions import Action  # noqa: E402
 from iglu_marl.core.controls import Controls  # noqa: E402
 from iglu_marl.core.worlds import Worlds  # noqa: E402
@@ -184,3 +185,45 @@ def test_a_change_is_a_removal_and_a_placement(model: PovModel) -> None:
     finally:
         model.reader = reader
     assert builder._requests == [(2, 2, (2, -1, 0)), (1, 6, (2, -1, 0))]
+
+
+# --- released weights ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def walker() -> PovModel:
+    return model_of(zoo.pretrained("pov-walker-v1").tensors)
+
+
+def test_released_weights_read_requests(walker: PovModel) -> None:
+    """Verbs, colours before and after, and cells, counted from the lowest corner of the zone."""
+    texts = ["place a green block on the ground, 3 north and 2 east of the centre.", "remove the red block"]
+    with torch.no_grad():
+        read = walker.reader(torch.from_numpy(encode(texts)))
+    likeliest = [part.argmax(1).tolist() for part in read]
+    assert likeliest[:3] == [[PLACE, REMOVE], [0, 6], [3, 0]]
+    assert [part[0] for part in likeliest[3:]] == [2 + 5, 0, -3 + 5]
+
+
+def test_words_that_came_later_are_unknown_words(walker: PovModel) -> None:
+    words = torch.tensor([[walker.reader.words.num_embeddings + 5, 3, 0], [1, 3, 0], [2, 3, 0]])
+    with torch.no_grad():
+        read = walker.reader(words)
+    assert all(torch.equal(part[0], part[1]) for part in read)
+    assert not torch.equal(read.verb[0], read.verb[2])
+
+
+def test_released_weights_answer_as_they_did(walker: PovModel) -> None:
+    """Recorded with version 0.3.0, on random inputs."""
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        memory = torch.from_numpy(rng.random((2, senses.GROUND)).astype(np.float32))
+        memory[1] = 0
+        sums = [float(part.double().sum()) for part in walker.localiser(memory)]
+        features = torch.from_numpy(rng.normal(size=(2, senses.FEATURES)).astype(np.float32))
+        glimpses = torch.from_numpy(rng.integers(0, 40, (2, senses.GLIMPSES)).astype(np.uint8))
+        logits = walker.policy(features, glimpses, torch.tensor([1, 6]))
+    assert sums == pytest.approx([-196.116, 28.879, 3.080], abs=0.02)
+    assert logits.argmax(1).tolist() == [0, 14]
+    assert logits.logsumexp(1).tolist() == pytest.approx([15.318, 7.825], abs=0.01)
+    assert float(logits.sum()) == pytest.approx(-830.545, abs=0.1)

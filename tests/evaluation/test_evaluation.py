@@ -29,7 +29,7 @@ from iglu_marl.core.text import csv_text
 from iglu_marl.envs.wrappers import discretize
 from iglu_marl.evaluation import Evaluation, best_open_loop, tasks_of
 from iglu_marl.evaluation.metrics import bootstrap
-from iglu_marl.evaluation.report import cell, games_csv, markdown, page, pairs_csv
+from iglu_marl.evaluation.report import cell, games_csv, markdown, models_csv, page, pairs_csv
 from iglu_marl.evaluation.results import MEASURES
 from iglu_marl.evaluation.selection import digest, factory, named
 from iglu_marl.tasks import BundledTasks, RandomTasks
@@ -659,3 +659,21 @@ def test_a_search_without_sense_is_refused(options: dict[str, int], message: str
     plain = gym.make_vec("IGLUGridworldVector-v0", num_envs=2, action_space="flying")
     with pytest.raises(ConfigError, match=message):
         best_open_loop(plain if "Dict" in message else discretize(plain), **options)
+
+
+def test_a_line_per_language_model_has_its_usage_and_then_its_failures_by_kind() -> None:
+    models = [
+        {"agent": "a", "zeal": 0.5, "failures": {"slow": 2}, "tokens": 7, "priced": True},
+        {
+            "agent": "b",
+            "zeal": float("nan"),
+            "failures": {"deaf": 1, "slow": 3},
+            "tokens": 0,
+            "priced": False,
+        },
+    ]
+    assert models_csv(models).splitlines() == [
+        "agent,zeal,tokens,priced,deaf,slow",
+        "a,0.5,7,1,0,2",
+        "b,,0,0,1,3",
+    ]
