@@ -632,6 +632,7 @@ def test_edits_of_a_page_are_in_order_and_within_its_moments() -> None:
         check_replay({**page.data, "edits": edits})
     for edit in (
         [3, 0, -1, 0, 6],
+        [4, 0, -1, 0, 6],
         [-1, 0, -1, 0, 6],
         [1, 0, 8, 0, 6],
         [1, 0, -1, 0, 7],
