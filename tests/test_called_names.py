@@ -20,7 +20,6 @@ from iglu_marl.core.edits import edited
 from iglu_marl.core.files import atomic_write, made_folder, new_folder
 from iglu_marl.data import CDMDataset, clarifying_questions, human_evaluation, question_bank
 from iglu_marl.evaluation import tasks_of
-from iglu_marl.evaluation.language_metrics import mutual_information
 from iglu_marl.evaluation.metrics import bootstrap, interquartile_mean
 from iglu_marl.recording import read_recording, repair
 from iglu_marl.recording.recorded_env import RecordedEnv
@@ -45,7 +44,6 @@ ZERO = np.zeros((9, 11, 11))
         (lambda: rewards(["a"], [], [], []), ConfigError, "differ in length"),
         (lambda: interquartile_mean([1.0], [1, 2]), ConfigError, "counts do not fit the values"),
         (lambda: interquartile_mean([1.0], [-1]), ConfigError, "counts are down to -1, expected 0 or more"),
-        (lambda: mutual_information(np.array(1), [1]), ConfigError, "expected one row or more"),
         (lambda: edited(np.zeros(3, np.int8), [(True, 0, 0, 0, 1)]), GridError, r"\(3,\)"),
         (lambda: RecordedEnv({}), ConfigError, "game lacks view, config, controls, recorded, observes"),
         (lambda: bootstrap([1.0], resamples=10**9), ConfigError, r"resamples 1000000000, expected .*1\.\.1000000"),

@@ -50,7 +50,7 @@ class BatchObsSpec:
             raise ConfigError(f"pov_layout is {self.layout!r}, expected none where nobody observes pov")
         if self.grid_dtype != "int8" and not (self.grid or self.target or self.computed):
             raise ConfigError(
-                f"grid_dtype is {self.grid_dtype!r}, expected none where nobody observes colour ids"
+                f"grid_dtype is {self.grid_dtype!r}, expected none where nobody observes color ids"
             )
 
     def arrays(self, count: int) -> ObsBuffers:

@@ -4,7 +4,6 @@
 |---|---|
 | `evaluate` | plays games and averages their metrics |
 | `metrics` | metrics of builds, changes, actions and talk; intervals |
-| `language_metrics` | metrics of messages |
 | `action_prediction` | prediction of a builder's next actions |
 | `clarification` | when to ask a question, and which one |
 """
@@ -23,5 +22,5 @@ if TYPE_CHECKING:  # what type checkers, editors and the API reference see
     from iglu_marl.evaluation.selection import tasks_of as tasks_of
 
 __getattr__, __dir__, __all__ = lazy_exports(
-    __name__, ("action_prediction", "clarification", "language_metrics", "metrics")
+    __name__, ("action_prediction", "clarification", "metrics")
 )
