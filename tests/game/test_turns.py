@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from probing import IDS, Player, frozen
 
-from iglu_marl import Role, Subtasks, Task, env, parallel_env, play, raw_env
+from iglu_marl import Role, Subtasks, Task, TaskError, env, parallel_env, play, raw_env
 from iglu_marl.tasks import BundledTasks, RandomTasks
 
 ARCHITECT, BUILDER = "architect_0", "builder_0"
@@ -461,11 +461,10 @@ def test_everything_away(completion: str) -> None:
 
 @pytest.mark.parametrize("view", MAKERS)
 def test_complete_at_the_start(view: str) -> None:
-    """Sources skip such tasks; who asks for one gets it, and it is over with the first step."""
+    """Sources skip such tasks; one that is asked for is an error."""
     start = [block(NORTH, RED)]
-    site = Site(MAKERS[view](), Task("", start, starting_grid=start))
-    assert site.wait() == 0
-    assert site.terminated
+    with pytest.raises(TaskError):
+        Site(MAKERS[view](), Task("", start, starting_grid=start))
 
 
 def test_all_blocks_of_a_colour_can_be_used_up() -> None:
